@@ -1,4 +1,4 @@
-// The agent: caches, policies, leadership and the loop of turns, started in this order and stopped in the reverse one.
+// Starts and stops the parts of the agent: caches, policies, leader election, readers of gates and metrics, and the loop of turns.
 
 import { sleep } from '../cluster/env.ts';
 import { messageOf } from '../policies/error-message.ts';
@@ -22,19 +22,19 @@ import { groupKey, WakeIndex } from './wake-index.ts';
 import { type CacheChange, type Caches, concernsPolicies, type SharedWatches, startCaches } from './watched/caches.ts';
 import { ReplicaSources } from './watched/replica-sources.ts';
 
-/** Limits each read of a turn regardless of the flags: a turn that hangs does not react. */
+/** The longest timeout of a read in a turn, regardless of the flags, because a waiting turn cannot react to events. */
 const longestReadMs = 30_000;
-/** Limits each write of a turn. */
+/** The longest timeout of a write in a turn. */
 const longestActMs = 5_000;
-/** Limits how long turns may take to end once the agent stops. */
+/** How long turns may still run after the agent begins to stop. */
 const longestEndMs = 15_000;
 
 /**
- * Works from its creation until it is stopped. Never throws: listeners learn what is missing, and the agent tries again. The guard reads
- * and writes through `admissionEnv`.
+ * Runs from its construction until `stop`. Never throws: it reports degradations to the listeners and retries. The guard reads and writes
+ * through `admissionEnv`.
  */
 export class Agent {
-  /** Judges requests for the webhook of this process by the same caches, whether this process leads or not. */
+  /** The guard for the webhooks of this process. It uses the caches of the agent, whether this process leads or not. */
   readonly guard: AdmissionGuard;
   /** The watches that other parts of the process may follow. */
   readonly followed: SharedWatches;
@@ -113,16 +113,16 @@ export class Agent {
     this.followed = this.#caches.shared;
   }
 
-  /** Reports whether every cache has synced, or is known to be missing or forbidden, and policies were read once. Stays true from then on. */
+  /** Returns whether the policies were read and every cache has synced, or is missing or forbidden. Stays true from then on. */
   isReady(): boolean {
     this.#isReady ||= this.#caches.isSettled() && this.#policies.current() !== undefined;
     return this.#isReady;
   }
 
   /**
-   * Hands over: no turn begins, running turns finish (at most 15 s), the Lease is released, watches end. If a write is still in flight, the
-   * Lease expires instead. Watches continue until `guarded` settles, so that webhooks can still ask the guard; `stop` does not wait for it.
-   * Further calls wait for the same end.
+   * Stops the agent: no turn begins, running turns get 15 s to finish, the Lease is released and watches end. If a write is still in flight,
+   * the Lease is left to expire. Watches continue until `guarded` settles, so that webhooks can still use the guard, but `stop` does not
+   * wait for `guarded`. Further calls return the same promise.
    */
   stop(guarded?: Promise<unknown>): Promise<void> {
     this.#stopped ??= this.#handOver(guarded);
@@ -214,7 +214,7 @@ export class Agent {
     return await takeTurn(this.#turnParts, group, memory, askedMs);
   }
 
-  /** Takes the turn of a group without a definition. */
+  /** Takes the turn of a group whose definition was deleted. */
   async #takeOrphanTurn(key: string): Promise<NextTurn> {
     const orphan = this.#orphans.get(key);
     if (orphan === undefined) return {};
@@ -238,7 +238,7 @@ export class Agent {
 
   #onPolicies(now: ActivePolicies): void {
     const changed = this.#index.replace(now);
-    // Before memories go: a removed group is reported with its run.
+    // This check comes before the memories are deleted, because the report about a removed group contains its run.
     this.#removals.checkRemovals();
     for (const key of this.#memories.keys()) if (this.#index.group(key) === undefined) this.#memories.delete(key);
     this.#sources.follow(now.groups);
@@ -252,7 +252,7 @@ export class Agent {
   }
 
   #onLeadership(isLeader: boolean): void {
-    // A new leader, and one that leads again, begins from the stored state.
+    // A new leader starts from the stored state, even if the same process led before.
     this.#memories.clear();
     for (const part of [this.#gates, this.#metrics, this.#orphans, this.#removals]) part.clear();
     const now = this.#policies.current();
@@ -266,7 +266,7 @@ export class Agent {
 
   #onReport(report: TurnReport): void {
     this.#index.noteWaits(report);
-    // Without a decision the wanted readings are unknown, and a group without a definition wants none.
+    // Without a decision the required readings are unknown. A group without a definition requires no readings.
     if (report.decision !== undefined && this.#index.group(groupKey(report.group)) !== undefined)
       this.#gates.readGates(report.group, report.decision.wantedReadings, report.decision.run);
     this.#tell((listener) => listener.turnEnded(report));
@@ -362,13 +362,13 @@ function whenChanged<Value>(current: () => Value, report: (value: Value) => void
 }
 
 interface CountedChanges {
-  /** Passes everything through. */
+  /** The original env, except that it counts writes and calls to pods. */
   readonly env: AgentEnv;
-  /** Writes to the API server and calls to pods that have not ended. */
+  /** Returns the number of writes to the API server and calls to pods that have not ended. */
   readonly underWay: () => number;
 }
 
-/** Counts what goes through. */
+/** Wraps an env so that it counts writes and calls to pods. */
 function countChanges(env: AgentEnv): CountedChanges {
   let underWay = 0;
   const counted = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {

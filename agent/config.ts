@@ -1,28 +1,28 @@
-// Defines the configuration of an agent. The flags produce it (flags/settings.ts); tests and the simulation make their own.
+// Defines the configuration of an agent, which flags/settings.ts builds from the flags.
 
-/** Lists the sources of groups in the order in which the first definition counts. */
+/** A source of group definitions. If several sources define a group, the source that `policySources` names first counts. */
 export type PolicySourceName = 'directory' | 'objects' | 'adopted';
 
 export interface AgentConfig {
-  /** Namespaces that are watched; undefined for the whole cluster. */
+  /** The watched namespaces; undefined for the whole cluster. */
   readonly namespaces: readonly string[] | undefined;
-  /** Namespace of the agent: its Lease, and policies that may name other namespaces. */
+  /** The namespace of the agent. It contains the Lease, and its policies may name other namespaces. */
   readonly agentNamespace: string;
-  /** Unique for each process: the name of the pod and a random suffix. */
+  /** A name that is unique for each process: the name of the pod and a random suffix. */
   readonly identity: string;
-  /** Ends the host names of pods; with the trailing dot when it is fully qualified. */
+  /** The suffix of the host names of pods, with a trailing dot if they are fully qualified. */
   readonly clusterDomain: string;
   readonly policySources: readonly PolicySourceName[];
-  /** Reports whether a webhook stamps the requester into every request. Without it no requester is verified, so no approval counts. */
+  /** True if a webhook writes the verified requester into every request. Otherwise no approval counts. */
   readonly areIntentsStamped?: boolean;
-  /** Timeout of each request to a pod, in milliseconds. */
+  /** The timeout of each request to a pod, in milliseconds. */
   readonly podTimeoutMs: number;
-  /** Timeout of a request to the API server in milliseconds. Requests of a turn have shorter timeouts. */
+  /** The timeout of a request to the API server in milliseconds. Requests of a turn have shorter timeouts. */
   readonly kubernetesTimeoutMs: number;
   /** The shortest pause before a group whose turn failed is tried again, in milliseconds. */
   readonly retryMs: number;
   readonly lease: {
-    /** `required`: no action without the Lease. `auto`: the agent acts alone if Leases are forbidden, and reports it. `off`: alone. */
+    /** `required`: no action without the Lease. `auto`: the agent acts without a Lease if Leases are forbidden, and reports a degradation. `off`: no Lease. */
     readonly mode: 'required' | 'auto' | 'off';
     readonly name: string;
     readonly durationMs: number;

@@ -4,15 +4,15 @@ import type { MetricSourceDefinition } from '../policies/integrations/metric-sou
 
 export type { Log, LogFields, PodHttp, PodRequest, PodResponse } from '../cluster/env.ts';
 
-/** Fields of every query to a metric source. */
+/** The fields of every query to a metric source. */
 export interface GateQuestion {
-  /** Namespace of the group: a source may be limited to some namespaces. */
+  /** The namespace of the group. A source may be limited to some namespaces. */
   readonly namespace: string;
-  /** Name of the source. Its address and credentials are never in an object of a group. */
+  /** The name of the source. Its address and credentials are never in an object of a group. */
   readonly source: string;
   /** The definition in the agent's policy files; absent if they have none. */
   readonly written?: MetricSourceDefinition | undefined;
-  /** Period of the query in milliseconds; a source may limit it. */
+  /** The interval between queries in milliseconds. A source may require a longer interval. */
   readonly everyMs: number;
   /** Deadline of the whole answer in milliseconds. */
   readonly timeoutMs: number;
@@ -24,7 +24,7 @@ export interface GateQuestion {
 
 /** An instant query, for a source that is a Prometheus. */
 export interface GateQuery extends GateQuestion {
-  /** PromQL of the gate, evaluated at the provider's own time. */
+  /** The PromQL of the gate. Prometheus evaluates it at its own current time. */
   readonly query: string;
 }
 
@@ -42,7 +42,7 @@ export interface GateAnswer {
 }
 
 /**
- * Queries metric sources, without redirects. Resolves with any answer, also an error status. Rejects if no whole answer arrives within
+ * Queries metric sources, without redirects. Resolves with any answer, also an error status. Rejects if no complete answer arrives within
  * `timeoutMs`, or if the source is unknown, of another kind or not available to the namespace. The Error names neither an address nor a
  * credential.
  */
@@ -60,7 +60,7 @@ export interface HttpRequest {
   /** Headers in addition to Host and Content-Length. May contain credentials: never log them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** PEM of the trusted authorities; the usual ones if absent. */
+  /** The trusted authorities as PEM; if absent, the authorities of Node.js. */
   readonly ca?: string;
   /** Deadline of the whole answer in milliseconds. */
   readonly timeoutMs: number;
@@ -83,25 +83,25 @@ export interface NotifyRequest extends HttpRequest {
 
 /** Notification services. Redirects are not followed. */
 export interface NotifyHttp {
-  /** Resolves with any answer. Rejects when no whole answer came, with an Error that names neither an address nor a credential. */
+  /** Sends a request. Resolves with any answer. Rejects without a complete answer; the Error names neither an address nor a credential. */
   readonly call: (request: NotifyRequest) => Promise<HttpResponse>;
 }
 
 /** The policy files of the agent's directory. */
 export interface PolicyDirectory {
-  /** Every policy file, read whole. Rejects when the directory cannot be read. */
+  /** Returns every policy file with its full text. Rejects if the directory cannot be read. */
   readonly read: () => Promise<readonly { readonly name: string; readonly text: string }[]>;
-  /** Calls back after files may have changed. Returns the function that stops it. */
+  /** Calls `onChange` when files may have changed. Returns a function that ends the watch. */
   readonly watch: (onChange: () => void) => () => void;
 }
 
 export interface AgentEnv extends ClusterEnv {
   readonly pods: PodHttp;
   readonly log: Log;
-  /** Absent: gates with a metric source have no readings, so those that enforce block. */
+  /** Queries to metric sources. If absent, gates with a metric source have no readings, so enforced gates block. */
   readonly gates?: GateHttp;
-  /** Absent: no notification is sent. */
+  /** Requests to notification services. If absent, no notification is sent. */
   readonly notify?: NotifyHttp;
-  /** Absent without `--policies`. */
+  /** The policy directory; absent without the flag `-policies`. */
   readonly policyDirectory?: PolicyDirectory;
 }

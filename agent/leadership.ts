@@ -16,13 +16,13 @@ interface LeadershipState {
 }
 
 interface LeadershipListener {
-  /** This process may act from now on, or not any more. */
+  /** Called when this process gets or loses the right to act. */
   readonly onChange: (isLeader: boolean) => void;
-  /** Holder or problem have changed. */
+  /** Called when the holder or the problem changed. */
   readonly onState: () => void;
 }
 
-/** Pause between two checks: a starting server denies requests that it allows later, and another process may hold the Lease. */
+/** The pause before Leases count as forbidden: a starting API server denies requests that it allows later. */
 const proofPauseMs = 5_000;
 
 /** Competes for the Lease. In mode `off`, and in `auto` without permission for Leases, the process acts alone. */
@@ -33,7 +33,7 @@ export class Leadership {
   #lease: Lease | undefined;
   #problem: LeaseProblem | undefined;
   #isAlone: boolean;
-  /** Leases can be used here. */
+  /** True after the Lease was read or acquired, which proves that Leases are not forbidden. */
   #isUsable = false;
   #isOver = false;
   #cancelProof: (() => void) | undefined;
@@ -83,12 +83,12 @@ export class Leadership {
     }
   }
 
-  /** Reports whether a request that takes up to `timeoutMs` may be sent now. Call it immediately before each request. */
+  /** Returns whether a request that takes up to `timeoutMs` may be sent now. Call this method immediately before each request. */
   mayAct(timeoutMs: number): boolean {
     return !this.#isOver && (this.#isAlone || this.#lease?.mayAct(timeoutMs) === true);
   }
 
-  /** Returns how long a request sent now may take, in milliseconds: 0 or less if none may be sent, infinite without a Lease. */
+  /** Returns how long a request sent now may take, in milliseconds: 0 or less if no request may be sent, infinite without a Lease. */
   leftMs(): number {
     return this.#isOver ? 0 : this.#isAlone ? Number.POSITIVE_INFINITY : (this.#lease?.leftMs() ?? 0);
   }
@@ -111,7 +111,7 @@ export class Leadership {
   degradation(): Degradation | undefined {
     return this.#problem === undefined
       ? undefined
-      : { id: 'lease', reason: this.#problem.reason, message: whatFollows(this.#problem, this.#isAlone) };
+      : { id: 'lease', reason: this.#problem.reason, message: degradationText(this.#problem, this.#isAlone) };
   }
 
   /** Releases the Lease. No write may be in flight. */
@@ -163,7 +163,7 @@ function isImpossible(problem: LeaseProblem | undefined): boolean {
   return problem?.reason === 'forbidden' || problem?.reason === 'missing';
 }
 
-function whatFollows({ message }: LeaseProblem, isAlone: boolean): string {
+function degradationText({ message }: LeaseProblem, isAlone: boolean): string {
   const consequence = isAlone ? 'the agent acts without a Lease; run only one process' : 'no action is taken until a process holds it';
   return `the Lease cannot be used (${message}); ${consequence}`;
 }
@@ -175,7 +175,7 @@ interface LeaseTarget {
 
 type Port = Pick<AgentEnv, 'kubernetes'>;
 
-/** Verbs that the holder of a Lease needs. */
+/** The verbs that the holder of a Lease needs. */
 const verbs = ['get', 'create', 'update'] as const;
 const proofTimeoutMs = 5_000;
 
@@ -198,7 +198,7 @@ async function areLeasesRefused(env: Port, lease: LeaseTarget): Promise<boolean>
   }
 }
 
-/** Throws ApiFailure and TransportFailure. */
+/** Returns whether the API server permits the verb. Throws ApiFailure and TransportFailure. */
 async function isPermitted({ kubernetes }: Port, verb: (typeof verbs)[number], { namespace, name }: LeaseTarget): Promise<boolean> {
   const { group, plural: resource } = resources.leases;
   const site = 'leaseProof.review';
@@ -216,6 +216,6 @@ async function isPermitted({ kubernetes }: Port, verb: (typeof verbs)[number], {
   if (response.status !== 200 && response.status !== 201) throw new ApiFailure(response, site);
   const answer = parseJson(response.body);
   const status = isJsonObject(answer) ? answer['status'] : undefined;
-  // An answer that cannot be understood denies nothing.
+  // Only a clear answer counts as a denial.
   return !isJsonObject(status) || status['allowed'] !== false;
 }

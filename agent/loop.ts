@@ -1,13 +1,13 @@
-// Decides when each group has its turn: at once after an event, at the instant of its decision, or after a pause if a turn failed.
+// Decides when each group has its turn: at once after an event, at the time that its decision named, or after a pause if a turn failed.
 import type { Clock, Timers } from '../cluster/env.ts';
 
-/** The next turn as the last one requests it. */
+/** The time of the next turn, as requested by the turn before it. */
 export interface NextTurn {
-  /** Wall clock: look again then. */
+  /** The time of the next turn (wall clock). */
   readonly wakeAtMs?: number | undefined;
-  /** Look again after this long when no event came before. */
+  /** The time until the next turn if no event comes earlier, in milliseconds. */
   readonly lookAgainInMs?: number | undefined;
-  /** Try again after a pause that grows with every turn in a row that asks for it; `afterMs` is the least pause. */
+  /** The turn failed. The pause before the next turn grows with every failed turn in a row and is at least `afterMs`. */
   readonly retry?: { readonly afterMs?: number | undefined } | undefined;
 }
 
@@ -21,21 +21,21 @@ interface LoopOptions {
   readonly takeTurn: (key: string, askedMs: number) => Promise<NextTurn>;
 }
 
-/** Turns at a time, of different groups. A turn that waits for an answer costs nothing but its place. */
+/** The most turns that run at the same time. */
 const parallelTurns = 64;
-/** A recovered server sends no event, so a group tries again within a minute. A thousand groups then send some twenty requests a second. */
+/** The longest pause between failed turns: no event reports that a server recovered. A thousand groups then send 20 requests a second. */
 const longestPauseMs = 60_000;
-/** The wall clock may jump, so no timer runs longer than this. Checking the clock costs no write. */
+/** The longest timer. The wall clock may jump, so the timer checks again after this time whether the turn is due. */
 const longestSleepMs = 180_000;
-/** Interval between comparisons of the wall clock with the monotonic clock, and the difference that is no jump yet. */
-const clockLookMs = 60_000;
+/** The interval at which the wall clock is compared with the monotonic clock, and the deviation that does not count as a jump. */
+const clockCheckMs = 60_000;
 const clockToleranceMs = 1000;
 
 interface GroupState {
   isRunning: boolean;
-  /** Monotonic: when the next turn was asked for; absent while none is. */
+  /** The time at which the next turn was requested (monotonic); absent if no turn is requested. */
   askedMs?: number | undefined;
-  /** Monotonic: no turn before, however many events come. */
+  /** The earliest time of the next turn, also if an event requests one (monotonic). */
   notBeforeMs: number;
   failures: number;
   wakeAtMs?: number | undefined;
@@ -46,7 +46,7 @@ interface GroupState {
 export class TurnLoop {
   readonly #options: LoopOptions;
   readonly #groups = new Map<string, GroupState>();
-  /** Running turns of removed groups. A group that comes back waits until its turn ends. */
+  /** Removed groups whose turn is still running. If such a group is added again, its next turn waits until that turn ends. */
   readonly #leaving = new Map<string, GroupState>();
   readonly #waiting = new Set<string>();
   readonly #idle: (() => void)[] = [];
@@ -54,12 +54,12 @@ export class TurnLoop {
   #isPaused = false;
   #isStopped = false;
   #clocksApartMs: number;
-  #cancelClockLook: () => void;
+  #cancelClockCheck: () => void;
 
   constructor(options: LoopOptions) {
     this.#options = options;
     this.#clocksApartMs = this.#options.clock.nowMs() - this.#options.clock.monotonicMs();
-    this.#cancelClockLook = this.#options.timers.after(clockLookMs, () => this.#lookAtClocks());
+    this.#cancelClockCheck = this.#options.timers.after(clockCheckMs, () => this.#checkClocks());
   }
 
   /** Sets the groups and drops all others. A new group has its turn at once. */
@@ -81,7 +81,7 @@ export class TurnLoop {
     }
   }
 
-  /** Asks for a turn of the group; several requests before it begins are one. */
+  /** Requests a turn of the group. Several requests before the turn begins cause one turn. */
   wake(key: string): void {
     const group = this.#groups.get(key);
     if (group !== undefined) this.#ask(key, group);
@@ -91,16 +91,16 @@ export class TurnLoop {
     for (const [key, group] of this.#groups) this.#ask(key, group);
   }
 
-  /** Starts no turn while paused. Requested turns are kept. */
+  /** Pauses or resumes the loop. A paused loop starts no turn and keeps the requested turns. */
   setPaused(value: boolean): void {
     this.#isPaused = value;
     this.#begin();
   }
 
-  /** Begins no turn any more; resolves when those under way have ended. */
+  /** Starts no further turn. Resolves when the running turns have ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#cancelClockLook();
+    this.#cancelClockCheck();
     for (const group of this.#groups.values()) group.cancelTimer?.();
     if (this.#running > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
@@ -145,7 +145,7 @@ export class TurnLoop {
   #schedule(key: string, group: GroupState, { wakeAtMs, lookAgainInMs, retry }: NextTurn): void {
     group.failures = retry === undefined ? 0 : group.failures + 1;
     group.wakeAtMs = wakeAtMs;
-    // Events alone do not retry a failed turn at once, but an event shortens a pause that has grown.
+    // After a failed turn an event does not start the next turn at once, but it shortens a grown pause to the first pause.
     if (retry !== undefined) {
       const grown = Math.min(longestPauseMs, this.#options.retryMs * 2 ** Math.min(group.failures - 1, 20));
       const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + this.#options.random() / 2));
@@ -155,7 +155,7 @@ export class TurnLoop {
     if (group.askedMs !== undefined) this.#request(key, group);
   }
 
-  /** Schedules the next turn: after the pause, or at the time of the wall clock. Checks the clocks at least every few minutes. */
+  /** Schedules the next turn at `retryAtMs` (monotonic) or at `wakeAtMs` of the group (wall clock), whichever comes first. */
   #arm(key: string, group: GroupState, retryAtMs: number): void {
     group.cancelTimer?.();
     const wakeInMs = group.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : group.wakeAtMs - this.#options.clock.nowMs();
@@ -186,12 +186,12 @@ export class TurnLoop {
     this.#begin();
   }
 
-  /** Wakes all groups after a jump of the wall clock: it moves the instants of their decisions, and no event reports that. */
-  #lookAtClocks(): void {
+  /** Wakes all groups after a jump of the wall clock, because no event reports it and their `wakeAtMs` moves. */
+  #checkClocks(): void {
     const apartMs = this.#options.clock.nowMs() - this.#options.clock.monotonicMs();
     const wasSet = Math.abs(apartMs - this.#clocksApartMs) > clockToleranceMs;
     this.#clocksApartMs = apartMs;
-    this.#cancelClockLook = this.#options.timers.after(clockLookMs, () => this.#lookAtClocks());
+    this.#cancelClockCheck = this.#options.timers.after(clockCheckMs, () => this.#checkClocks());
     if (wasSet) for (const [key, group] of this.#groups) this.#ask(key, group);
   }
 }

@@ -1,4 +1,4 @@
-// Defines the reports to listeners: one per turn, and the degraded parts of the agent.
+// Defines the reports that the agent sends to its listeners: turns, releases, deleted groups and degradations.
 import type { Action, GroupDecision } from '../engine/decision.ts';
 import type { ReleaseDecision } from '../engine/release/release.ts';
 import type { RemovalReport } from '../engine/release/removal.ts';
@@ -6,92 +6,92 @@ import type { Ledger, Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Finding } from '../policies/findings/finding.ts';
 
-/** Result of an action. `conflict`: its object had changed, so nothing happened. `unknown`: no answer; it may have happened. */
+/** The result of an action. `conflict`: the object had changed, so the action had no effect. `unknown`: no answer came. */
 export type ActionResult = 'done' | 'conflict' | 'refused' | 'failed' | 'unknown';
 
 export interface PerformedAction {
   readonly action: Action;
   readonly result: ActionResult;
-  /** The message of the server or the pod; never a whole body. */
+  /** The message of the server or the pod, never the full body of an answer. */
   readonly message?: string;
 }
 
-/** One turn of one group, after it ended. */
+/** The report about a turn of one group after its end. */
 export interface TurnReport {
   readonly group: GroupDefinition;
   /** The snapshot behind the decision. */
   readonly snapshot: Snapshot;
-  /** Absent when the turn failed before a decision. */
+  /** Absent if the turn failed before the decision. */
   readonly decision?: GroupDecision;
-  /** The ledger as stored after the turn; absent when it could not be read. */
+  /** The ledger after the turn; absent if it could not be read. */
   readonly ledger?: Ledger;
   readonly performed: readonly PerformedAction[];
-  /** Wall clock, milliseconds since 1970. */
+  /** The start of the turn (wall clock). */
   readonly startedMs: number;
-  /** On the monotonic clock. */
+  /** The duration of the turn by the monotonic clock. */
   readonly durationMs: number;
-  /** From the event that asked for this turn until its first action was sent; absent when no action was. */
+  /** The time from the event that caused this turn until its first action was sent; absent without an action. */
   readonly reactionMs?: number;
-  /** Why the turn could not be finished. */
+  /** The reason why the turn failed. */
   readonly error?: string;
 }
 
-/** Reports whether the run of the decision is stored. A run of a turn that ended before is not: the next turn starts another run. */
+/** Returns whether the ledger contains the run of the decision. If not, the next turn starts another run. */
 export function isRunRemembered({ decision, ledger, error }: TurnReport): boolean {
   if (decision?.run === undefined) return true;
   return ledger === undefined ? error === undefined : ledger.run?.id === decision.run.id;
 }
 
-/** One turn of a group that nothing defines any more, after it ended. */
+/** The report about a turn of a group without a definition after its end. */
 export interface ReleaseReport {
   readonly group: Pick<GroupDefinition, 'namespace' | 'name'>;
   readonly snapshot: Snapshot;
   readonly decision: ReleaseDecision;
-  /** Absent when nothing was asked for. */
+  /** Absent if the turn sent no action. */
   readonly performed?: PerformedAction;
-  /** Reports whether it has waited for other zones for longer than from one look to the next. */
+  /** True if the release has waited for other zones for several turns. */
   readonly isLasting: boolean;
 }
 
-/** A group that nothing defines any more, and that is not released. Once for each time that its definition goes. */
+/** The report about a group whose definition was deleted and that is not released. It is sent once for each deletion. */
 export interface GroupRemovalReport {
   readonly group: Pick<GroupDefinition, 'namespace' | 'name'>;
   readonly snapshot: Snapshot;
   readonly reports: readonly RemovalReport[];
 }
 
-/** Something that the agent would use and cannot: an absent CRD, a missing permission, an unreachable server. */
+/** A resource that the agent cannot use: for example a missing CRD or permission, or an unreachable server. */
 export interface Degradation {
-  /** Stable, such as `watch/rolloutgroups` or `lease`. */
+  /** A stable id such as `watch/rolloutgroups` or `lease`. */
   readonly id: string;
   readonly reason: 'forbidden' | 'missing' | 'unreachable' | 'invalid';
-  /** One sentence: what is missing and what follows from it. */
+  /** One sentence with the problem and its consequence. */
   readonly message: string;
 }
 
-/** Hears of turns. Must return at once and not throw; a listener with writes needs a queue. */
+/** The listener to turns. It must return at once and must not throw, so a listener that writes needs a queue. */
 export interface TurnListener {
   readonly turnEnded: (report: TurnReport) => void;
   readonly releaseEnded?: (report: ReleaseReport) => void;
   readonly groupGone?: (report: GroupRemovalReport) => void;
-  /** The groups there are, after their number or definition changed, with what is wrong in their sources. */
+  /** Called with all groups and the findings in their sources after a change. */
   readonly groupsChanged?: (groups: readonly GroupDefinition[], findings: readonly Finding[]) => void;
   readonly degraded?: (degradations: readonly Degradation[]) => void;
   readonly leadershipChanged?: (state: { readonly isLeader: boolean; readonly epoch?: number; readonly holder?: string }) => void;
 }
 
 export interface Degradations {
-  /** One more who hears of it, from the next change on. */
+  /** Adds a listener that is called from the next change on. */
   readonly listen: (listener: Pick<TurnListener, 'degraded'>) => void;
-  /** Returns the function with which a part reports its complete list. */
+  /** Returns the function with which a part of the process reports its complete list. */
   readonly of: (part: string) => (missing: readonly Degradation[]) => void;
 }
 
-/** Collects the degradations of all parts in one list. Of equal ones only the first counts. Listeners are called at each change. */
+/** Collects the degradations of all parts in one list. Of equal ids the first part counts. Calls the listeners at each change. */
 export function degradationsOf(given: readonly Pick<TurnListener, 'degraded'>[]): Degradations {
   const listeners = [...given];
   const parts = new Map<string, readonly Degradation[]>();
-  let told = '[]';
+  let reported = '[]';
   return {
     listen: (listener) => void listeners.push(listener),
     of: (part) => (missing) => {
@@ -104,8 +104,8 @@ export function degradationsOf(given: readonly Pick<TurnListener, 'degraded'>[])
       );
       const all = [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
       const text = JSON.stringify(all);
-      if (text === told) return;
-      told = text;
+      if (text === reported) return;
+      reported = text;
       for (const listener of listeners) listener.degraded?.(all);
     },
   };

@@ -1,4 +1,4 @@
-// Maps a change to the groups that it concerns: by members, budgets, mirrored objects and policies.
+// Finds for the agent the groups that a change concerns: by members, budgets, mirrored objects and policies.
 
 import type { GroupDefinition } from '../policies/definition.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
@@ -7,22 +7,22 @@ import type { TurnReport } from './report.ts';
 import type { CacheChange } from './watched/caches.ts';
 import { sourceKeysOf } from './watched/replica-sources.ts';
 
-/** Returns the name of a group in the loop. */
+/** Returns the key of a group in the loop. */
 export function groupKey({ namespace, name }: Pick<GroupDefinition, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
 }
 
-/** Rules whose answer depends on pods outside the group: their budgets may count them. */
+/** The rules whose result depends on pods outside the group, because a budget may count these pods. */
 const sharedRules: ReadonlySet<string> = new Set(['disruption-budget', 'eviction-budget']);
 
-/** The groups there are, by everything that may change for them. */
+/** The index of all groups by the objects on which they depend. */
 export class WakeIndex {
   #groups: ReadonlyMap<string, GroupDefinition> = new Map();
   #texts: ReadonlyMap<string, string> = new Map();
   #byMember: ReadonlyMap<string, readonly string[]> = new Map();
   #bySource: ReadonlyMap<string, readonly string[]> = new Map();
-  /** Policies and requests besides the definitions. */
-  #surroundings = '';
+  /** The policies and requests as text. */
+  #policiesText = '';
   readonly #waitingForBudgets = new Set<string>();
 
   group(key: string): GroupDefinition | undefined {
@@ -31,11 +31,11 @@ export class WakeIndex {
 
   /** Takes over the policies and names the groups for which they differ from before. */
   replace({ groups, digest, intents }: ActivePolicies): readonly string[] {
-    const surroundings = canonicalJson([digest, intents]);
+    const policiesText = canonicalJson([digest, intents]);
     const texts = new Map(groups.map((group) => [groupKey(group), canonicalJson(group)]));
-    const isAll = surroundings !== this.#surroundings;
+    const isAll = policiesText !== this.#policiesText;
     const changed = [...texts].filter(([key, text]) => isAll || this.#texts.get(key) !== text).map(([key]) => key);
-    this.#surroundings = surroundings;
+    this.#policiesText = policiesText;
     this.#texts = texts;
     this.#groups = new Map(groups.map((group) => [groupKey(group), group]));
     this.#byMember = grouped(groups, (group) => group.zones.map((zone) => `${group.namespace}/${zone.statefulSet}`));

@@ -1,4 +1,4 @@
-// A Kubernetes Event for each denial: one for a decision in ten minutes, so that it can be found again by its id.
+// Writes a Kubernetes Event for each denied request, at most one per decision in ten minutes, so that `explain` can find it.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
@@ -11,7 +11,7 @@ import { hashText } from '../../policies/values/hash.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
-/** Identifies the StatefulSet of a denied request. */
+/** The StatefulSet of a denied request. */
 export interface DeniedSubject {
   readonly namespace: string;
   readonly statefulSet: string;
@@ -19,31 +19,31 @@ export interface DeniedSubject {
 }
 
 export interface Denials {
-  /** Never throws. Failures are lost: nothing waits for an Event. */
+  /** Queues an Event about the denial. Never throws, and does not retry a write that failed. */
   readonly denied: (judgement: Judgement, subject: DeniedSubject) => void;
-  /** Resolves once nothing is being written. */
+  /** Resolves when every queued Event has been sent. */
   readonly settled: () => Promise<void>;
 }
 
-/** The label that finds the Event of a decision by its id. */
+/** The label of an Event with the id of its decision. */
 export const decisionLabel = 'rollout-group.dev/decision';
 
-/** Annotation with the denied request, so that `explain` can evaluate it again. */
+/** The annotation of an Event with the denied request, so that `explain` can evaluate the request again. */
 export const requestAnnotation = 'rollout-group.dev/request';
 
-/** Minimum time between two Events about the same decision. */
+/** The minimum time between two Events about the same decision. */
 const repeatMs = 600_000;
-/** Limits the Events that wait to be written; beyond it new ones are dropped. */
+/** The most Events that wait to be written. Further Events are dropped. */
 const maxWaiting = 100;
-/** Limits the remembered decisions; beyond it the oldest are forgotten. */
+/** The most decisions that are remembered. The oldest are forgotten first. */
 const maxRemembered = 2_000;
-/** Limit of the API server, in characters. */
+/** The API server's limit for the note of an Event, in characters. */
 const longestNote = 1_024;
 const timeoutMs = 5_000;
 
 /** Writes one Event per denial, one after the other. */
 export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity'>): Denials {
-  const toldMs = new Map<string, number>();
+  const queuedMs = new Map<string, number>();
   const waiting: KubernetesObject[] = [];
   let writing: Promise<void> | undefined;
   let hasWarned = false;
@@ -53,7 +53,7 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
       try {
         await createObject(env, resources.events, event, { site: 'denials.create', timeoutMs });
       } catch (error) {
-        // Another process has written the Event.
+        // Status 409: another process has already written the Event.
         if (isStatus(error, 409) || hasWarned) continue;
         hasWarned = true;
         env.log.warn('event of a denial could not be written', { error: messageOf(error) });
@@ -66,13 +66,13 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
     denied: (judgement, subject) => {
       const key = `${subject.namespace} ${judgement.decisionId}`;
       const nowMs = env.clock.monotonicMs();
-      const lastMs = toldMs.get(key);
+      const lastMs = queuedMs.get(key);
       if ((lastMs !== undefined && nowMs - lastMs < repeatMs) || waiting.length >= maxWaiting) return;
-      toldMs.delete(key);
-      toldMs.set(key, nowMs);
-      for (const oldest of toldMs.keys()) {
-        if (toldMs.size <= maxRemembered) break;
-        toldMs.delete(oldest);
+      queuedMs.delete(key);
+      queuedMs.set(key, nowMs);
+      for (const oldest of queuedMs.keys()) {
+        if (queuedMs.size <= maxRemembered) break;
+        queuedMs.delete(oldest);
       }
       waiting.push(denialEvent(judgement, subject, { nowMs: env.clock.nowMs(), identity: config.identity }));
       writing ??= writeAll();
@@ -83,7 +83,7 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
   };
 }
 
-/** Returns the Event of a denial. Its name follows from the decision and its ten minutes, so several processes write one Event. */
+/** Returns the Event of a denial. Its name depends only on the decision and the time slot, so several processes write one Event. */
 export function denialEvent(
   { message, decisionId, results, request }: Judgement,
   { namespace, statefulSet, uid }: DeniedSubject,

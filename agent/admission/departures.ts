@@ -1,4 +1,4 @@
-// Records which StatefulSets recently left their group, in one ConfigMap per namespace, and which certainly did not.
+// Records for the webhooks which StatefulSets recently left their group, in one ConfigMap per namespace.
 
 import type { Clock } from '../../cluster/env.ts';
 import { asJsonObject, parseJson } from '../../cluster/request/json.ts';
@@ -10,13 +10,13 @@ import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { type Departure, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
 import type { AgentEnv } from '../env.ts';
 
-/** The name of no ledger: those have a dash where this has a dot. */
+/** The name of the ConfigMap. The name of a ledger has a dash after `rollout-group`, so no ledger can have this name. */
 export const departuresName = 'rollout-group.departures';
 const key = 'departures';
 const document = 'departures';
-/** Beyond it no more can be taken out for a while. */
+/** The most departures of a namespace. Further departures are rejected until earlier ones expire. */
 const maxDepartures = 500;
-/** Expired departures are dropped after this long; clocks differ. */
+/** How long an expired departure is kept, because the clocks of processes differ. */
 const graceMs = 60_000;
 
 /** The departures of each namespace. */
@@ -25,19 +25,19 @@ export class Departures {
   readonly #timeoutMs: number;
   readonly #shared = new Map<string, SharedObject<readonly Departure[]>>();
 
-  /** `timeoutMs`: of each request. */
+  /** `timeoutMs` limits each request. */
   constructor(env: AgentEnv, timeoutMs: number) {
     this.#env = env;
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Reads the departures from the quorum, without expired ones. Rejects when they cannot be read or understood. */
+  /** Returns the departures that have not expired, from a quorum read. Rejects if they cannot be read or parsed. */
   async read(namespace: string): Promise<readonly Departure[]> {
     const { value } = await this.#objectOf(namespace).read();
     return value.filter(({ untilMs }) => untilMs > this.#env.clock.nowMs());
   }
 
-  /** Adds to what is stored. Rejects when it could not be stored. */
+  /** Adds these departures to the stored departures. Rejects if the write fails. */
   async keep(namespace: string, departures: readonly Departure[]): Promise<void> {
     const nowMs = this.#env.clock.nowMs();
     await this.#objectOf(namespace).update((stored) => added(stored, departures, nowMs));
@@ -62,7 +62,7 @@ export class Departures {
   }
 }
 
-/** Merges departures. Of two for the same StatefulSet and group the later end counts, and the earlier protection is kept until it expires. */
+/** Merges departures. For the same StatefulSet, group and label the later end counts, and the stored value until it expires. */
 function added(stored: readonly Departure[], departures: readonly Departure[], nowMs: number): readonly Departure[] {
   const kept = new Map<string, Departure>();
   for (const departure of [...stored, ...departures]) {
@@ -108,7 +108,7 @@ interface Free {
   readonly isCertain: boolean;
 }
 
-/** Remembers, by namespace and UID, since when a StatefulSet has belonged to no group. */
+/** Remembers since when each StatefulSet has belonged to no group, by namespace and UID. */
 export class UnprotectedSets {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #known = new Map<string, ReadonlyMap<string, Free>>();
@@ -118,8 +118,8 @@ export class UnprotectedSets {
   }
 
   /**
-   * Notes the StatefulSets of a namespace. Returns the UIDs of those that no policy protects and that certainly left no group recently.
-   * `departures` must have been read before `seen`.
+   * Records the StatefulSets of a namespace. Returns the UIDs of the StatefulSets that no policy protects and that provably left no group
+   * recently. `departures` must have been read before `seen`.
    */
   update(namespace: string, seen: Pick<Snapshot, 'groups' | 'statefulSets'>, departures: Known<readonly Departure[]>): readonly string[] {
     const nowMs = this.#clock.monotonicMs();
@@ -130,7 +130,7 @@ export class UnprotectedSets {
       .filter(({ name }) => groupOf(seen, namespace, name) === undefined)
       .map(({ uid }): readonly [string, Free] => {
         const last = before?.get(uid);
-        // A StatefulSet that left its group between the two reads is in neither, so it must have been free before.
+        // A StatefulSet that left its group between the two reads appears in neither, so it counts only from the second call on.
         if (last === undefined) return [uid, { sinceMs: nowMs, isCertain: false }];
         return [uid, { ...last, isCertain: last.isCertain || isNotNamed(uid) || nowMs - last.sinceMs > departureMs }];
       });

@@ -1,4 +1,4 @@
-// Starts admission and builds its snapshots: caches and policies, with ledgers and objects from the quorum if a disruption is possible.
+// Builds the snapshots by which the webhooks judge requests: from caches and policies, and from quorum reads where a cache may be too old.
 
 import { sleep } from '../../cluster/env.ts';
 import { compareResourceVersions, type KubernetesObject } from '../../cluster/request/resource.ts';
@@ -43,29 +43,29 @@ interface GuardParts {
     Caches,
     'observe' | 'ageMs' | 'statefulSet' | 'manifests' | 'written' | 'isSettled' | 'degradations' | 'lookUp' | 'hasSeen' | 'relist'
   >;
-  /** undefined until they were worked out once. */
+  /** Returns undefined until the policies have been read once. */
   readonly policies: () => ActivePolicies | undefined;
-  /** The metric inputs that this process reads; absent where it reads none. What is missing there is taken from what is published. */
+  /** The metric readings of this process; absent if it reads no metrics. Missing readings come from published decisions. */
   readonly metrics?: Pick<MetricReader, 'readings'>;
 }
 
-/** By which groups, and members by their labels, are known. */
-const tellingWatches: ReadonlySet<string> = new Set(['watch/statefulsets', 'watch/rolloutgroups']);
-/** Limits each request to the API server: the webhook's own deadline is a few seconds. */
+/** The watches that find groups, and members by their labels. */
+const groupWatches: ReadonlySet<string> = new Set(['watch/statefulsets', 'watch/rolloutgroups']);
+/** The timeout of each request to the API server. The webhook must answer within a few seconds. */
 const longestRequestMs = 2_000;
-/** Timeout of reading departures, and of the cache check in a namespace without groups: most decisions are possible without them. */
+/** The timeout for reading departures, and for the cache check in a namespace without groups. Most decisions need neither. */
 const longestDeparturesMs = 1_000;
-/** A cache that was silent for longer does not count if a disruption is possible. */
+/** The longest silence of a cache that may judge a request in a namespace with groups. */
 const longestSilenceMs = 10_000;
-/** Longest wait for a watch to deliver a write, and the interval of the checks. */
+/** The longest wait until the watches deliver the latest writes, and the interval of the checks. */
 const longestLagMs = 1_000;
 const lookAgainMs = 100;
 /** A working watch delivers an event within this time, because the server sends bookmarks every minute. */
 const longestUnheardMs = 120_000;
 
 /**
- * The guard of the webhook (`Guard` of webhook/env.ts), from the agent's caches. It needs no Lease: guards and the leading agent meet in the
- * ledgers. A ledger of a snapshot stands for the stored ledger when it is passed to `store`.
+ * Implements `Guard` of webhook/env.ts on the caches of the agent. It needs no Lease, because the guards and the leading agent coordinate
+ * through the ledgers. `store` accepts the ledger of a snapshot as the stored ledger.
  */
 export class AdmissionGuard {
   readonly #parts: GuardParts;
@@ -73,7 +73,7 @@ export class AdmissionGuard {
   readonly #departures: Departures;
   readonly #denials: Denials;
   readonly #unprotected: UnprotectedSets;
-  /** By group: since when each claim has been known here. One that is stored here is known since then. */
+  /** The time at which this process first saw or stored each claim, by group. */
   readonly #knownSinceMs = new Map<string, Map<string, number>>();
   readonly #storedAs = new WeakMap<Ledger, Ledger>();
 
@@ -91,7 +91,7 @@ export class AdmissionGuard {
     this.#unprotected = new UnprotectedSets(env.clock);
   }
 
-  // Another webhook may have written during the same request, so policies are read again too.
+  // Another webhook may have changed objects during the same API request, so each attempt reads the policies again.
   async snapshot(namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot> {
     const endMs = this.#parts.env.clock.monotonicMs() + Math.min(longestLagMs, timeoutMs / 2);
     for (;;) {
@@ -108,7 +108,7 @@ export class AdmissionGuard {
     return this.#parts.caches.isSettled() && this.#parts.policies() !== undefined;
   }
 
-  /** Returns every protected StatefulSet: members of groups, and those with protecting labels. Undefined while unknown. */
+  /** Returns every member of a group and every StatefulSet with a protective label; undefined while the groups are unknown. */
   members(): readonly ProtectedSet[] | undefined {
     const groups = this.#seenGroups();
     if (groups === undefined) return undefined;
@@ -121,7 +121,7 @@ export class AdmissionGuard {
     return [...new Map([...ofGroups, ...byLabels].map((one) => [`${one.namespace}/${one.statefulSet}`, one])).values()];
   }
 
-  /** Returns every StatefulSet of a group with the strategy `pinned`. Undefined while unknown. */
+  /** Returns every member of a group with the strategy `pinned`; undefined while the groups are unknown. */
   pinned(): readonly ProtectedSet[] | undefined {
     return this.#seenGroups()
       ?.filter((group) => traitsOf(group).pinsPods)
@@ -135,12 +135,12 @@ export class AdmissionGuard {
     return now.groups.filter((group) => group.namespace === namespace);
   }
 
-  /** Returns the UID of a StatefulSet as it was last seen. */
+  /** Returns the UID of the StatefulSet in the cache. */
   uidOf(namespace: string, statefulSet: string): string | undefined {
     return this.#parts.caches.statefulSet(namespace, statefulSet)?.view.uid;
   }
 
-  /** As it is stored, from the quorum. Rejects when it cannot be read, or is not understood. */
+  /** Returns the stored ledger from a quorum read. Rejects if the ledger cannot be read or parsed. */
   ledger({ namespace, name }: GuardedGroup): Promise<Ledger> {
     return this.#ledgers.read({ namespace, name });
   }
@@ -191,7 +191,7 @@ export class AdmissionGuard {
     if (now === undefined) throw new Error('policies were not read yet');
     const inputs = { env, agentNamespace: config.agentNamespace, own, timeoutMs: Math.min(longestRequestMs, timeoutMs) };
     const known = now.groups.filter((group) => groups.some((one) => one.namespace === group.namespace && one.name === group.name));
-    // The ledgers first, then the objects: what is seen is not older than what was announced.
+    // Ledgers are read before objects, so that the objects are at least as new as the claims.
     const [stored, departed, metrics] = await Promise.all([
       readLedgers(this.#ledgers, known),
       readDepartures(this.#departures, namespace),
@@ -221,10 +221,10 @@ export class AdmissionGuard {
 
   /** Returns the groups; undefined if a kind with further groups cannot be watched. */
   #seenGroups(): readonly GroupDefinition[] | undefined {
-    // A kind that cannot be read may protect more than is known.
+    // A kind that cannot be read may define further groups.
     const isBlind = this.#parts.caches
       .degradations()
-      .some(({ id, reason }) => tellingWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));
+      .some(({ id, reason }) => groupWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));
     return this.#parts.caches.isSettled() && !isBlind ? this.#parts.policies()?.groups : undefined;
   }
 }
@@ -260,7 +260,7 @@ async function readDepartures(departures: Departures, namespace: string): Promis
   }
 }
 
-/** Reads every object of the groups from the quorum. A cache that contradicts the result is listed again. */
+/** Reads every object of the groups with quorum reads. A cache that contradicts the result is listed again. */
 async function readObjects(
   env: AgentEnv,
   groups: readonly GroupDefinition[],
@@ -280,7 +280,7 @@ async function readObjects(
   };
 }
 
-/** Reports whether the caches match what people wrote. A request without a group accepts older caches, also while the server is down. */
+/** Returns whether the caches are current. In a namespace without groups older caches suffice, and so does a check that fails. */
 async function isSnapshotCurrent(
   parts: GuardParts,
   namespace: string,
@@ -301,26 +301,26 @@ export interface Admission {
   readonly stop: () => void;
 }
 
-/** Starts watching. Never throws: failed reads are retried, and `guard.isSettled` reports when everything is known. */
+/** Starts the watches and the guard. Never throws: failed reads are retried. `guard.isSettled` returns true when all sources are known. */
 export function startAdmission(
   env: AgentEnv,
   config: Pick<AgentConfig, 'namespaces' | 'agentNamespace' | 'policySources' | 'areIntentsStamped' | 'identity'>,
-  /** Hears of what is missing, each time when something of it changes. */
+  /** Receives all current degradations whenever one of them changes. */
   onDegraded: (degradations: readonly Degradation[]) => void = () => undefined,
 ): Admission {
-  let told = '[]';
-  const tell = (): void => {
+  let reported = '[]';
+  const reportDegradations = (): void => {
     const now = [...caches.degradations(), policies.degradation()].filter((degradation) => degradation !== undefined);
     const text = JSON.stringify(now);
-    if (text === told) return;
-    told = text;
+    if (text === reported) return;
+    reported = text;
     onDegraded(now);
   };
   const caches = startCaches(env, config, (change) => {
     if (concernsPolicies(change)) policies.refresh();
-    if (change.kind === 'state') tell();
+    if (change.kind === 'state') reportDegradations();
   });
-  const policies = new PolicySource({ env, config, caches, onChange: () => undefined, onState: tell });
+  const policies = new PolicySource({ env, config, caches, onChange: () => undefined, onState: reportDegradations });
   policies.refresh();
   return {
     guard: new AdmissionGuard({ env, config, caches, policies: () => policies.upToDate() }),

@@ -1,4 +1,4 @@
-// Reads metric inputs for admission: the readings of this process if it leads, else the published ones.
+// Reads the metric inputs that the webhooks need: the readings of this process, and published readings for all other inputs.
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { resources } from '../../cluster/request/resource.ts';
@@ -14,9 +14,9 @@ import { GroupObjects } from '../published/group-objects.ts';
 interface InputParts {
   readonly env: AgentEnv;
   readonly agentNamespace: string;
-  /** Readings of this process; absent if it reads no metrics. */
+  /** The readings of this process; absent if it reads no metrics. */
   readonly own?: Pick<MetricReader, 'readings'> | undefined;
-  /** Timeout of each request in milliseconds. */
+  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
 }
 

@@ -8,10 +8,10 @@ type ParsedFlags =
   | { readonly kind: 'values'; readonly values: FlagValues }
   | { readonly kind: 'help' }
   | { readonly kind: 'version' }
-  /** One sentence. The process prints it with the usage and ends with exit code 2. */
+  /** `message` is one sentence. The process prints it with the usage and exits with code 2. */
   | { readonly kind: 'wrong'; readonly message: string };
 
-/** Returns the values of all flags; the last one of several counts. Rejects a stray word, where Go would ignore all flags after it. */
+/** Returns the values of all flags. If a flag is repeated, its last value counts. A word without a flag is an error; Go would ignore it. */
 export function parseFlags(words: readonly string[]): ParsedFlags {
   const texts = new Map<string, string>(flagSpecs.map((flag) => [flag.name, flag.default ?? '']));
   for (let index = 0; index < words.length; ) {
@@ -21,7 +21,7 @@ export function parseFlags(words: readonly string[]): ParsedFlags {
     index += read.wordCount;
   }
   const values = Object.fromEntries(flagSpecs.map((flag) => [flag.name, readValue(flag.kind, texts.get(flag.name) ?? '')]));
-  // Every flag has a value of its kind by now, which the compiler cannot see.
+  // Every flag has a value of its kind here, but the compiler cannot derive that.
   return { kind: 'values', values: values as FlagValues };
 }
 
@@ -29,11 +29,11 @@ interface GivenFlag {
   readonly kind: 'flag';
   readonly name: string;
   readonly text: string;
-  /** Words that the flag and its value take: 1 or 2. */
+  /** The number of words of the flag and its value: 1 or 2. */
   readonly wordCount: number;
 }
 
-/** Returns the flag of the word. Its value is in the word, or is `following`. */
+/** Reads the flag in `word`. Its value is part of `word`, or is `following`. */
 function readFlag(word: string, following: string | undefined): GivenFlag | ParsedFlags {
   const match = /^--?([^-=][^=]*)(?:=([\s\S]*))?$/.exec(word);
   if (match === null) return wrong(word.startsWith('-') && word !== '-' ? `bad flag syntax: ${word}` : `unexpected argument: ${word}`);
@@ -81,7 +81,7 @@ function readValue(kind: FlagKind, text: string): string | readonly string[] | b
   }
 }
 
-/** As Go's strconv.ParseBool. */
+/** Parses a boolean as Go's strconv.ParseBool does. */
 function booleanOf(text: string): boolean | undefined {
   if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(text)) return true;
   return ['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(text) ? false : undefined;

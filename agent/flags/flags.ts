@@ -1,18 +1,18 @@
 // Defines every flag of the agent: those of grafana/rollout-operator with their names and defaults, and the agent's own.
 
-/** Names the syntax of a value: that of Go's flag package, or of Prometheus durations. A `list` is separated by commas. */
+/** The syntax of a value: as in Go's flag package, or a Prometheus duration. Commas separate the items of a `list`. */
 export type FlagKind = 'text' | 'list' | 'boolean' | 'integer' | 'number' | 'duration' | 'prometheusDuration';
 
 export interface FlagSpec {
-  /** Without dashes. */
+  /** The name without dashes. */
   readonly name: string;
   readonly kind: FlagKind;
-  /** As typed on the command line; absent for an empty value. */
+  /** The default as typed on the command line; absent if the default is empty. */
   readonly default?: string;
   readonly description: string;
-  /** Placeholder of the value in the help. */
+  /** The placeholder of the value in the help. */
   readonly value?: string;
-  /** Names of the flag in earlier releases of grafana/rollout-operator. */
+  /** The names of the flag in earlier releases of grafana/rollout-operator. */
   readonly aliases?: readonly string[];
 }
 
@@ -307,10 +307,9 @@ const agentFlags = [
 
 const flags = [...originalFlags, ...webhookFlags, ...agentFlags] as const;
 
-/** Lists every flag. */
 export const flagSpecs: readonly FlagSpec[] = flags;
 
-/** Lists the sections of the help with their flags. */
+/** The sections of the help with their flags. */
 export const flagSections: readonly (readonly [title: string, flags: readonly FlagSpec[]])[] = [
   ['Flags of grafana/rollout-operator', originalFlags],
   ['Flags of this agent', agentFlags],
@@ -319,7 +318,7 @@ export const flagSections: readonly (readonly [title: string, flags: readonly Fl
 
 type Flag = (typeof flags)[number];
 
-/** Maps the kind of a flag to the type of its parsed value. Durations are milliseconds. */
+/** The type of the parsed value of a flag. Durations are milliseconds. */
 type ValueOf<Kind extends FlagKind> = Kind extends 'text'
   ? string
   : Kind extends 'list'
@@ -328,7 +327,7 @@ type ValueOf<Kind extends FlagKind> = Kind extends 'text'
       ? boolean
       : number;
 
-/** Holds the value of every flag; flags that are not given have their default. */
+/** The value of every flag. A flag that is not given has its default. */
 export type FlagValues = { readonly [One in Flag as One['name']]: ValueOf<One['kind']> };
 
 /** Returns the flag with this name or alias. */

@@ -1,15 +1,15 @@
-// Turns flags into the agent's configuration and the settings of its process, checked in a fixed order.
+// Checks the flags in a fixed order and turns them into the settings of the process.
 import { listed } from '../../policies/wording.ts';
 import type { AgentConfig, PolicySourceName } from '../config.ts';
 import type { LogFormat, LogLevel } from '../process/log.ts';
 import type { FlagValues } from './flags.ts';
 
-/** Requests must carry the header X-Cluster with this value. */
+/** The check that HTTP requests carry the header X-Cluster with the value `label`. */
 export interface ClusterValidation {
   readonly label: string;
-  /** Such requests are counted and logged, not refused. */
+  /** True if requests with another value are counted and logged, but not rejected. */
   readonly isSoft: boolean;
-  /** Literal fragments of paths. */
+  /** Literal fragments of paths that are exempt from the check. */
   readonly excludedPaths: readonly string[];
   readonly excludedUserAgents: readonly RegExp[];
 }
@@ -21,25 +21,24 @@ export interface AgentSettings {
   readonly kubernetes: {
     readonly apiUrl?: string;
     readonly configFile?: string;
-    /** Absent for no limit. */
+    /** Absent if requests are not limited. */
     readonly rateLimit?: { readonly qps: number; readonly burst: number };
   };
   readonly policyDirectory?: { readonly path: string; readonly rereadMs: number };
-  /** Timeout of each write of a pod's ready time. */
+  /** The timeout of each write of a pod's ready time. */
   readonly readyPatchTimeoutMs: number;
-  /** Reports whether this process runs the agent, with or without webhooks. */
+  /** True if this process runs the agent, with or without webhooks. */
   readonly runsAgent: boolean;
-  /** Absent: this process serves no webhooks. */
+  /** Absent if this process serves no webhooks. */
   readonly webhook?: WebhookSettings;
 }
 
-/** Times are in milliseconds. */
 export interface WebhookSettings {
   readonly port: number;
   readonly address?: string;
   readonly requestTimeoutMs: number;
   readonly drainMs: number;
-  /** Self-signed and kept in a Secret, or read from files. */
+  /** The certificate is self-signed and kept in a Secret, or read from files. */
   readonly certificate:
     | {
         readonly kind: 'self-signed';
@@ -51,21 +50,21 @@ export interface WebhookSettings {
       }
     | { readonly kind: 'files'; readonly certFile: string; readonly keyFile: string; readonly caFile?: string };
   readonly clientCaFile?: string;
-  /** ConfigMap of the zone tracker; absent when instants of downscales are kept in annotations. */
+  /** The ConfigMap of the zone tracker; absent if annotations record the times of downscales. */
   readonly zoneTracker?: string;
-  /** Reports whether pods of adopted groups are asked to prepare by an endpoint of ours that comes before. */
+  /** True if the webhook /admission/prepare-downscale prepares the pods of adopted groups. */
   readonly isPreparedElsewhere: boolean;
 }
 
-/** One sentence without a final full stop; the process prints it and ends with 1. */
+/** The reason why the flags are invalid: one sentence without a full stop. The process prints it and exits with code 1. */
 interface Refusal {
   readonly refused: string;
 }
 
-/** In Go a timeout of 0 means none; here every request has a limit. */
+/** The longest timeout of a request. It also replaces 0, with which grafana/rollout-operator sets no timeout. */
 const longestTimeoutMs = 3_600_000;
 
-/** Returns the settings or the first error. The checks of grafana/rollout-operator come first. `identity` is the default of its flag. */
+/** Returns the settings or the first error. The checks of grafana/rollout-operator come first. `identity` is the default of `-identity`. */
 export function settingsOf(values: FlagValues, { identity }: { readonly identity: string }): AgentSettings | Refusal {
   const wrong = firstOf(originalChecks, values);
   if (wrong !== undefined) return { refused: wrong };
@@ -145,10 +144,10 @@ const logLevels = ['debug', 'info', 'warn', 'error'] as const satisfies readonly
 const sourceNames = ['directory', 'objects', 'adopted'] as const satisfies readonly PolicySourceName[];
 const leaseModes = ['required', 'auto', 'off'] as const;
 const runs = ['all', 'agent', 'webhook'] as const;
-/** A certificate must outlive the time until every replica has read it. */
+/** The shortest lifetime of a certificate, so that every replica reads the certificate before it expires. */
 const shortestLifetimeMs = 60_000;
 
-/** The checks of grafana/rollout-operator in its order. The first failed check gives the message. */
+/** The checks of grafana/rollout-operator in the same order. The first failed check gives the message. */
 const originalChecks: readonly Check[] = [
   (values) => when(values['kubernetes.cluster-domain'] === '', '-kubernetes.cluster-domain must not be empty'),
   (values) => when(values['kubernetes.namespace'] === '', '-kubernetes.namespace must not be empty: it names the namespace of the agent'),
@@ -244,7 +243,7 @@ function agentConfig(
   };
 }
 
-/** Without a pause, a group whose turn fails would be tried as fast as the process can. */
+/** The shortest pause before a retry, so that a failing turn does not run in a busy loop. */
 const shortestRetryMs = 10;
 
 function bounded(timeoutMs: number): number {

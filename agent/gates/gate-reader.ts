@@ -1,4 +1,4 @@
-// The readings of gates: asked for while a decision wants them and this process leads, kept as long as they count, and never stored.
+// Queries gates for the turns of the leader while a decision requires their readings, and keeps the readings in memory only.
 
 import { countedReadings } from '../../engine/rules/gate.ts';
 import type { GateReadingsView, RunState } from '../../engine/snapshot.ts';
@@ -8,43 +8,43 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
 import { availableAsker, probeAsker, type SeenPods } from './pods.ts';
-import { type GateAsker, type ReadGate, readGate, trackQuestions } from './read-gate.ts';
+import { type GateAsker, type ReadGate, readGate, trackQueries } from './read-gate.ts';
 import { consulAsker, type GateOfSource, prometheusAsker } from './source-askers.ts';
 
-/** As in GroupDecision. */
+/** A gate whose readings a decision requires, and the time from which on they count. */
 interface WantedReadings {
   readonly gate: string;
   readonly fromMs: number;
 }
 
 interface GateReaderOptions {
-  /** Without `gates` there is no reading of gates that ask a metric source. */
+  /** Without the port `gates`, gates with a metric source have no readings. */
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'pods' | 'gates'>;
-  /** Ends the host names of pods. */
+  /** The suffix of the host names of pods. */
   readonly clusterDomain: string;
   /** Returns the pods of a group; undefined while they are unknown. */
   readonly seen: (group: GroupDefinition) => SeenPods | undefined;
   /** Returns the definition of a metric source in the agent's policy files. */
   readonly written: (source: string) => MetricSourceDefinition | undefined;
-  /** Asked before each question. */
+  /** Called before each query. */
   readonly isLeading: () => boolean;
-  /** A reading has come for the group of that key. */
+  /** Called after each new reading for the group with this key. */
   readonly onReading: (key: string) => void;
 }
 
 interface Known {
-  /** The definition as text: readings of another query, or for another condition, say nothing about this one. */
+  /** The definition of the gate as text. Its readings do not count for another definition. */
   readonly definition: string;
   readonly gate: ReadGate;
 }
 
-/** A reader of gates of every kind. */
+/** Reads gates of every kind. */
 export class GateReader {
   readonly #options: GateReaderOptions;
   readonly #groups = new Map<string, Map<string, Known>>();
-  /** The run of each group as it was last decided on. */
+  /** The run of each group in its latest decision. */
   readonly #runs = new Map<string, RunState | undefined>();
-  /** Gates with an open question, also forgotten ones. */
+  /** The gates with a query in flight, also gates that were forgotten since. */
   readonly #asking = new Set<string>();
   #isStopped = false;
 
@@ -52,12 +52,12 @@ export class GateReader {
     this.#options = options;
   }
 
-  /** Forgets all readings: the next leader starts from none. */
+  /** Forgets all readings. The next leader starts without readings. */
   clear(): void {
     for (const key of [...this.#groups.keys()]) this.#forgetGroup(key);
   }
 
-  /** Returns the readings of the group's gates as they are defined. Without I/O. */
+  /** Returns the readings that match the current definitions of the group's gates. Does no I/O. */
   readings({ namespace, name: group, gates: definitions }: GroupDefinition): readonly GateReadingsView[] {
     const known = this.#groups.get(`${namespace}/${group}`);
     if (known === undefined) return [];
@@ -69,7 +69,7 @@ export class GateReader {
   }
 
   /**
-   * Reads exactly these gates of the group from now on, each from its start (wall clock). Call it after each decision, with its run. Does
+   * Reads exactly these gates of the group from now on, each from `fromMs` (wall clock). Call it after each decision, with its run. Does
    * nothing while this process does not lead.
    */
   readGates(group: GroupDefinition, wanted: readonly WantedReadings[], run?: RunState): void {
@@ -89,13 +89,13 @@ export class GateReader {
     for (const key of [...this.#groups.keys()]) if (!keys.has(key)) this.#forgetGroup(key);
   }
 
-  /** Forgets everything for good. */
+  /** Forgets all readings and ignores further calls of `readGates`. */
   stop(): void {
     this.#isStopped = true;
     this.clear();
   }
 
-  /** Reads the gate from its instant on, if the group defines it and its source can be asked. */
+  /** Reads the gate from `fromMs` on, if the group defines the gate and this process can query its provider. */
   #readWanted(group: GroupDefinition, known: Map<string, Known>, { gate: name, fromMs }: WantedReadings): void {
     const key = groupKey(group);
     const gate = group.gates.find((candidate) => candidate.name === name);
@@ -114,7 +114,7 @@ export class GateReader {
       env: this.#options.env,
       everyMs: gate.everyMs,
       counted: (readings) => countedReadings(gate, readings),
-      asker: trackQuestions(asker, this.#asking, id, () => this.#groups.get(key)?.get(gate.name)?.gate.askIfDue()),
+      asker: trackQueries(asker, this.#asking, id, () => this.#groups.get(key)?.get(gate.name)?.gate.askIfDue()),
       mayAsk: () => this.#options.isLeading() && !this.#asking.has(id),
       onReading: () => this.#options.onReading(key),
     });
@@ -137,7 +137,7 @@ interface AskerOptions extends GateReaderOptions {
   readonly run: () => RunState | undefined;
 }
 
-/** Returns the reader of the gate; undefined if the process has no port to its provider. */
+/** Returns the asker of the gate; undefined if the process has no port to its provider. */
 function askerOf(gate: GateDefinition, group: GroupDefinition, options: AskerOptions): GateAsker | undefined {
   const { prometheus, consul, http, podsAvailable } = gate.provider;
   const { env, clusterDomain, run } = options;

@@ -1,4 +1,4 @@
-// The metric inputs of policies: asked for while this process leads and a rule that binds a group reads them; kept in memory, and never stored.
+// Queries the metric inputs of policies while this process leads and a rule of a group uses them, and keeps the readings in memory only.
 
 import { countedInputs, metricView } from '../../engine/observe/readings.ts';
 import type { MetricView } from '../../engine/snapshot.ts';
@@ -8,19 +8,19 @@ import { policiesFor } from '../../policies/join.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
-import { type ReadGate, readGate, trackQuestions } from './read-gate.ts';
+import { type ReadGate, readGate, trackQueries } from './read-gate.ts';
 import { prometheusAsker } from './source-askers.ts';
 
 interface MetricReaderOptions {
-  /** Without `gates` nothing is read. */
+  /** Without the port `gates` no metric is read. */
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'gates'>;
-  /** The policies there may name other namespaces. */
+  /** The namespace of the agent. Its policies may name other namespaces. */
   readonly agentNamespace: string;
   /** Returns the definition of a metric source in the agent's policy files. */
   readonly written: (source: string) => MetricSourceDefinition | undefined;
-  /** Asked before each question. */
+  /** Called before each query. */
   readonly isLeading: () => boolean;
-  /** A reading has come that the groups of these keys are bound by. */
+  /** Called after each new reading, with the keys of the groups whose rules use it. */
   readonly onReading: (keys: readonly string[]) => void;
 }
 
@@ -29,7 +29,7 @@ interface Input {
   readonly policy: string;
   readonly input: string;
   readonly metric: PolicyDefinition['metrics'][string];
-  /** Keys of the groups that it binds. */
+  /** The keys of the groups whose rules use this input. */
   readonly groups: readonly string[];
 }
 
@@ -40,11 +40,11 @@ interface Known {
   readonly read: ReadGate;
 }
 
-/** Reads nothing until `follow` names policies and groups. */
+/** Reads metric inputs, but none before `follow` names policies and groups. */
 export class MetricReader {
   readonly #options: MetricReaderOptions;
   readonly #known = new Map<string, Known>();
-  /** Inputs with an open question, also forgotten ones. */
+  /** The inputs with a query in flight, also inputs that were forgotten since. */
   readonly #asking = new Set<string>();
   #isStopped = false;
 
@@ -52,7 +52,7 @@ export class MetricReader {
     this.#options = options;
   }
 
-  /** Returns the readings of every input. Without I/O. */
+  /** Returns the readings of every input. Does no I/O. */
   readings(): readonly MetricView[] {
     return [...this.#known.values()].flatMap(({ input, read }) => metricView(nameOf(input), read.readings()) ?? []);
   }
@@ -73,12 +73,12 @@ export class MetricReader {
     }
   }
 
-  /** Forgets all readings: the next leader starts from none. */
+  /** Forgets all readings. The next leader starts without readings. */
   clear(): void {
     for (const key of [...this.#known.keys()]) this.#forget(key);
   }
 
-  /** Forgets everything for good. */
+  /** Forgets all readings and ignores further calls of `follow`. */
   stop(): void {
     this.#isStopped = true;
     this.clear();
@@ -98,12 +98,12 @@ export class MetricReader {
       env,
       everyMs,
       counted: countedInputs,
-      asker: trackQuestions(asker, this.#asking, key, () => this.#known.get(key)?.read.askIfDue()),
+      asker: trackQueries(asker, this.#asking, key, () => this.#known.get(key)?.read.askIfDue()),
       mayAsk: () => isLeading() && !this.#asking.has(key),
       onReading: () => onReading(this.#known.get(key)?.input.groups ?? []),
     });
     this.#known.set(key, { input, definition: definitionOf(metric), read });
-    // Readings count by their age alone, so they may have any instant.
+    // Only the age of a reading decides whether it counts, so readings from any time are kept.
     read.readFrom(0);
   }
 }

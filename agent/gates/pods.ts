@@ -1,4 +1,4 @@
-// Gates that ask the pods of a group: available pods by the caches, and pods that answer an HTTP request.
+// Reads the gates that depend on the pods of a group: counts available pods in the caches, or sends an HTTP request to each pod.
 import { inParallel, podUrl } from '../../cluster/pods.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { type GatedPod, podsAvailable, updatedPods } from '../../engine/observe/readings.ts';
@@ -13,27 +13,27 @@ import type { ActivePolicies } from '../policies/policies.ts';
 import type { Caches } from '../watched/caches.ts';
 import type { AskedGate, GateAsker } from './read-gate.ts';
 
-/** The pods of a group as the caches show them. */
+/** The pods of a group in the caches. */
 export interface SeenPods {
   readonly view: GroupView;
-  /** States how long ago a change of them would certainly have been heard of, in milliseconds. */
+  /** The time since the caches were last known to be current, in milliseconds. */
   readonly ageMs: number;
 }
 
 export interface GatedPodsOptions {
   readonly env: Pick<AgentEnv, 'clock' | 'pods'>;
   readonly clusterDomain: string;
-  /** undefined while nothing is known. */
+  /** Returns undefined while the pods are unknown. */
   readonly seen: () => SeenPods | undefined;
-  /** The run that the readings are for. */
+  /** Returns the run that the readings are for. */
   readonly run: () => RunState | undefined;
 }
 
 /** A cache without events for longer may be stale: a working watch gets bookmarks every minute. */
 const longestSilenceMs = 120_000;
-/** Enough for a thousand pods, 32 at a time, if a few of them time out. */
+/** The longest time for one reading. It is enough for a thousand pods, 32 at a time, if a few of them time out. */
 const longestProbesMs = 60_000;
-/** Only the status of a response counts; the body is dropped. */
+/** The limit of a response. Only its status counts, so the body is dropped. */
 const maxBodyBytes = 65_536;
 
 /** Counts the unavailable pods of the wave from the caches, without I/O. */
@@ -51,8 +51,8 @@ export function availableAsker(
 }
 
 /**
- * Counts the updated pods that do not answer a GET with 2xx within the timeout of the endpoint, or half of the time for all. Redirects are
- * not followed. Without updated pods there is no data. Rejects if there was no time for every pod.
+ * Counts the updated pods that do not answer a GET with 2xx within the timeout of the endpoint, which is at most half of the time for the
+ * reading. Redirects are not followed. Without updated pods the result is `noData`. Rejects if the time is too short to call every pod.
  */
 export function probeAsker(endpoint: NonNullable<GateDefinition['provider']['http']>, options: GatedPodsOptions): GateAsker {
   return {
@@ -87,11 +87,11 @@ async function probe(
 ): Promise<GateReading> {
   const endMs = env.clock.monotonicMs() + timeoutMs;
   const ownMs = Math.min(durationMs(endpoint.timeout), Math.floor(timeoutMs / 2));
-  let unasked = 0;
+  let uncalledCount = 0;
   const answers = await inParallel(pods, async ({ pod, serviceName }) => {
-    // A pod gets its whole timeout: a shorter one might cut off an answer.
+    // A pod is called only if its full timeout remains, because a shorter timeout could cut off its answer.
     if (endMs - env.clock.monotonicMs() < ownMs) {
-      unasked += 1;
+      uncalledCount += 1;
       return undefined;
     }
     try {
@@ -102,8 +102,9 @@ async function probe(
       return false;
     }
   });
-  if (unasked > 0) throw new Error(`${counted(unasked, 'pod')} of ${pods.length} could not be called within ${formatDuration(timeoutMs)}`);
-  return { atMs, result: 'value', value: answers.filter((isWell) => !isWell).length };
+  if (uncalledCount > 0)
+    throw new Error(`${counted(uncalledCount, 'pod')} of ${pods.length} could not be called within ${formatDuration(timeoutMs)}`);
+  return { atMs, result: 'value', value: answers.filter((isHealthy) => !isHealthy).length };
 }
 
 interface SeenPodsParts {

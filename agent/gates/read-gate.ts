@@ -1,26 +1,26 @@
-// One gate or input that is being read: when it is asked next, and which of its readings still count.
+// Queries one gate or metric input at its interval for the readers, and keeps the readings that still count.
 import type { GateReading } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
 
 export interface AskedGate {
-  /** When the question is asked (wall clock); the reading's own instant. */
+  /** The time of the query (wall clock), which is also the time of the reading. */
   readonly atMs: number;
-  /** Until the reading is there. */
+  /** The timeout of the query in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** A gate with its provider. */
+/** The query of one gate to its provider. */
 export interface GateAsker {
-  /** Limits each query in milliseconds, for every period of the gate. */
+  /** The longest timeout of a query in milliseconds. The interval of the gate may shorten the timeout. */
   readonly longestMs: number;
-  /** Rejects with an Error whose message groups may see: without addresses and credentials. */
+  /** Sends one query. Rejects with an Error that contains no address and no credential, because the status of the group shows it. */
   readonly ask: (asked: AskedGate) => Promise<GateReading>;
 }
 
-/** Notes open questions by key, also those of forgotten gates: no source is asked twice at a time for one gate. */
-export function trackQuestions(asker: GateAsker, open: Set<string>, key: string, onEnd: () => void): GateAsker {
+/** Records in `open` that a query of `key` is in flight, so that a gate that is forgotten and read again never has two. */
+export function trackQueries(asker: GateAsker, open: Set<string>, key: string, onEnd: () => void): GateAsker {
   return {
     ...asker,
     ask: async (asked) => {
@@ -36,30 +36,30 @@ export function trackQuestions(asker: GateAsker, open: Set<string>, key: string,
 }
 
 export interface ReadGate {
-  /** Those that count, oldest first. */
+  /** Returns the readings that count, oldest first. */
   readonly readings: () => readonly GateReading[];
-  /** Readings count from this instant on (wall clock), and are asked for every period from then on. */
+  /** Queries at the interval from this time on (wall clock), and drops all earlier readings. */
   readonly readFrom: (fromMs: number) => void;
-  /** Asks, if that is due. */
+  /** Sends a query if one is due. */
   readonly askIfDue: () => void;
-  /** Asks nothing any more, and takes nothing in. */
+  /** Sends no further query, and ignores the answer of a query in flight. */
   readonly end: () => void;
 }
 
 interface ReadGateOptions {
   readonly env: Pick<AgentEnv, 'clock' | 'timers'>;
   readonly everyMs: number;
-  /** Those of the readings, oldest first, that are worth keeping. */
+  /** Returns the readings to keep. Input and result have the oldest first. */
   readonly counted: (readings: readonly GateReading[]) => readonly GateReading[];
   readonly asker: GateAsker;
-  /** Reports whether a query may be sent now. If this changes to true, the caller must call `askIfDue`. */
+  /** Returns whether a query may be sent now. If the result changes to true, the caller must call `askIfDue`. */
   readonly mayAsk: () => boolean;
   readonly onReading: () => void;
 }
 
-/** Shortest pause between two queries, for every period and also after a restart of the readings. */
+/** The shortest pause between two queries. */
 const shortestPauseMs = 1_000;
-/** The wall clock may jump; so no timer that waits for it is trusted for longer than this. */
+/** The longest timer. The wall clock may jump, so the timer checks again after this time whether a query is due. */
 const longestSleepMs = 180_000;
 const longestMessage = 256;
 
@@ -70,7 +70,7 @@ export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: Re
   const timeoutMs = Math.min(periodMs, asker.longestMs);
   let fromMs = Number.POSITIVE_INFINITY;
   let readings: readonly GateReading[] = [];
-  /** Monotonic: when the last question was asked. */
+  /** The time of the last query (monotonic). */
   let askedMs: number | undefined;
   let isAsking = false;
   let isOver = false;
@@ -97,7 +97,7 @@ export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: Re
     const reading = await answered(atMs);
     isAsking = false;
     if (isOver) return;
-    // A query from before the restart of the readings does not count.
+    // A later start may have been set during the query. Then the reading is too early.
     if (atMs >= fromMs) {
       readings = counted([...upTo(readings, atMs), reading]);
       onReading();
@@ -123,7 +123,7 @@ export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: Re
   };
 
   return {
-    // The wall clock went back: they were made earlier than they say.
+    // Readings with a future time are left out: the wall clock was set back after they were made.
     readings: () => upTo(readings, clock.nowMs()),
     readFrom: (instant) => {
       fromMs = instant;

@@ -7,19 +7,19 @@ import type { GateAsker } from './read-gate.ts';
 /** The context of a query: its gate's namespace and period. */
 export type GateOfSource = Pick<GateQuestion, 'namespace' | 'everyMs'> & {
   readonly written: () => GateQuestion['written'];
-  /** `gate.read` when left out. */
+  /** The place in the code that sends the query; `gate.read` if absent. */
   readonly site?: string;
 };
 
 const longestMs = 10_000;
-/** Prometheus evaluates at its own now, and a Consul server that answers may be a follower, so answers may be this old. */
+/** How old an answer may be. Prometheus evaluates at its own time, and a Consul follower may be behind its leader. */
 const toleranceMs = 30_000;
-/** One number with a few labels. A longer answer has more series than a gate can use. */
+/** The limit of an answer with one number and a few labels. A longer answer has more series than a gate can use. */
 const maxPrometheusBytes = 65_536;
-/** Some 2 KiB for each instance; a source may allow less. */
+/** About 2 KiB for each instance. A source may define a lower limit. */
 const maxConsulBytes = 16_777_216;
 
-/** Remembers the last sample: the same sample again is from a cache and counts once. */
+/** Queries Prometheus. Remembers the time of the last sample: a sample that comes again is from a cache and counts once. */
 export function prometheusAsker(
   gates: GateHttp,
   { source, query }: NonNullable<GateDefinition['provider']['prometheus']>,
@@ -38,7 +38,7 @@ export function prometheusAsker(
   };
 }
 
-/** Counts the instances of a service that pass, or that do not. */
+/** Counts the instances of a Consul service that pass their checks or, if the gate says so, that do not pass. */
 export function consulAsker(
   gates: GateHttp,
   { source, service, datacenter, passing }: NonNullable<GateDefinition['provider']['consul']>,

@@ -20,7 +20,7 @@ interface SourceHttpOptions extends SourceParts {
   readonly exchange: (request: HttpRequest) => Promise<GateAnswer>;
 }
 
-/** Limits the remembered problems of sources. Each problem is logged once. */
+/** The most sources whose last problem is remembered, so that each problem is logged once. */
 const maxProblems = 1000;
 
 /**
@@ -51,7 +51,7 @@ export class SourceHttp implements GateHttp {
           'Content-Type': 'application/x-www-form-urlencoded',
           ...(authorization === undefined ? {} : { Authorization: authorization }),
         },
-        // Prometheus stops the query when its client is gone.
+        // With this timeout, Prometheus stops the query when the agent stops waiting.
         body: new URLSearchParams({ query: question.query, timeout: `${target.leftMs()}ms` }).toString(),
         ...(ca === undefined ? {} : { ca: await target.secrets(ca) }),
       });
@@ -126,12 +126,12 @@ interface QueryTarget {
   readonly maxBodyBytes: number;
 }
 
-/** Returns the address of an API of the server. */
+/** Appends a path to the address of the server. */
 function apiUrl(url: string, path: string): string {
   return `${url.replace(/\/+$/, '')}${path}`;
 }
 
-/** Returns the cause without addresses and credentials. */
+/** Returns the cause of an error without addresses and credentials. */
 function publicProblem(error: unknown): string {
   if (!(error instanceof Error)) return 'no answer';
   if (error.cause === undefined) return error.message;
@@ -201,7 +201,7 @@ async function objectOf(
     { namespace: agentNamespace, name },
     { site: 'gate.source', timeoutMs },
   ).catch((error: unknown) => {
-    // The kind is not installed, so there is no such object.
+    // Status 404: the CRD of MetricSource is not installed, so the object does not exist.
     if (error instanceof ApiFailure && error.status === 404) return undefined;
     throw new Error(`the metric source ${name} cannot be read${error instanceof ApiFailure ? ` (HTTP ${error.status})` : ''}`);
   });

@@ -1,17 +1,17 @@
-// Defines every metric with its type, labels, buckets and help. The registry and docs/agent.md are made from it.
+// Defines every metric with its type, labels, buckets and help, for the registry and for docs/agent.md.
 
 export interface MetricSpec {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly labels: readonly string[];
   readonly help: string;
-  /** Upper bounds without infinity. */
+  /** The upper bounds of a histogram's buckets, without infinity. */
   readonly buckets?: readonly number[];
 }
 
 const standardBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const requestBuckets = [...standardBuckets, 25, 50, 100];
-/** 4 bytes to 1 GiB by factors of four. */
+/** The bounds from 4 bytes to 1 GiB, each four times the previous bound. */
 const byteBuckets = Array.from({ length: 15 }, (_, power) => 4 * 4 ** power);
 const group = ['namespace', 'group'];
 

@@ -1,4 +1,4 @@
-// Holds the per-group metrics between two scrapes: our own, and the reconcile metrics of grafana/rollout-operator.
+// Collects the metrics of each group between two scrapes: the agent's own, and the reconcile metrics of grafana/rollout-operator.
 
 import { unavailableLimit } from '../../engine/amount.ts';
 import type { GroupDecision, Phase, RuleResult } from '../../engine/decision.ts';
@@ -13,12 +13,12 @@ import type { InstrumentsOf } from './instruments.ts';
 /** Groups beyond this number have no series. */
 const groupSeriesLimit = 1000;
 
-/** The most rules of a group that are shown as holding it. */
+/** The most blocking rules of a group that have series. */
 const waitSeriesLimit = 50;
 
 const phases: readonly Phase[] = ['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed'];
 
-/** Instants on both clocks: the one is shown, the other measures. */
+/** One instant on both clocks: the wall clock for timestamps, the monotonic clock for durations. */
 interface Instant {
   readonly wallMs: number;
   readonly monotonicMs: number;
@@ -39,7 +39,7 @@ interface KnownGroup {
   readonly phaseMs: Map<Phase, number>;
   readonly waitsSinceMs: Map<string, number>;
   readonly turns: { ok: number; failed: number };
-  /** By kind and result. */
+  /** The number of actions by kind and result. */
   readonly actions: Map<string, { readonly kind: string; readonly result: string; count: number }>;
 }
 
@@ -48,7 +48,7 @@ export class GroupMetrics {
   readonly #groups = new Map<string, KnownGroup>();
   #defined = 0;
 
-  /** Groups that are gone lose their series. */
+  /** Sets the groups that have series. The series of all other groups end. */
   setGroups(groups: readonly GroupDefinition[]): void {
     this.#defined = groups.length;
     const keys = new Set(groups.map(groupKey));
@@ -73,9 +73,9 @@ export class GroupMetrics {
       if (known.phase !== undefined) known.phaseMs.set(known.phase.name, timeIn(known, known.phase.name, now));
       known.phase = { name: decision.phase, since: now };
     }
-    const holding = new Set(decision.waits.map(({ rule }) => rule));
-    for (const rule of known.waitsSinceMs.keys()) if (!holding.has(rule)) known.waitsSinceMs.delete(rule);
-    for (const rule of holding) if (!known.waitsSinceMs.has(rule)) known.waitsSinceMs.set(rule, now.wallMs);
+    const blocking = new Set(decision.waits.map(({ rule }) => rule));
+    for (const rule of known.waitsSinceMs.keys()) if (!blocking.has(rule)) known.waitsSinceMs.delete(rule);
+    for (const rule of blocking) if (!known.waitsSinceMs.has(rule)) known.waitsSinceMs.set(rule, now.wallMs);
   }
 
   #known(group: GroupDefinition): KnownGroup | undefined {
@@ -95,7 +95,7 @@ export class GroupMetrics {
     return made;
   }
 
-  /** Sets the instruments to what is known now. */
+  /** Sets the instruments to the current values. */
   show(instruments: InstrumentsOf<typeof ownMetrics>, now: Instant): void {
     const { state, phaseStarted, phaseSeconds, waits, stops, waitStarted, budgetLimit, budgetUsed, pods, turns, actions, snapshotAge } =
       instruments;
@@ -165,7 +165,7 @@ type Instruments = Pick<InstrumentsOf<typeof originalMetrics>, 'reconciles' | 'r
 /** Counts turns as reconciles under the value of the group label. Groups of several namespaces with the same value share one series. */
 export class OriginalGroupMetrics {
   readonly #instruments: Instruments;
-  /** Value of the label by namespace and group. */
+  /** The value of the label `rollout-group`, by namespace and group. */
   readonly #labels = new Map<string, string>();
 
   constructor(instruments: Instruments) {

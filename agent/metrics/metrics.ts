@@ -8,7 +8,7 @@ import { originalMetrics, ownMetrics } from './catalog.ts';
 import { GroupMetrics, OriginalGroupMetrics } from './groups.ts';
 import { BoundedLabel, instrumentsOf, kubernetesPathLabel } from './instruments.ts';
 
-/** Values of the label `writer`: the writers of published decisions, Events and RolloutRuns. They write after turns. */
+/** The values of the label `writer`: the writers of published decisions, Events and RolloutRuns. */
 type Writer = 'decision' | 'event' | 'run';
 
 /** One request that the agent sent, with its answer. */
@@ -19,7 +19,7 @@ interface Exchange {
   readonly durationMs: number;
 }
 
-/** Receives the events that the metrics of the webhooks count. */
+/** The events that the metrics of the webhooks count. */
 interface WebhookMetrics {
   readonly decided: (review: {
     readonly route: string;
@@ -35,11 +35,11 @@ interface WebhookMetrics {
   readonly evictionEnded: (outcome: { readonly reason: string; readonly code: number }) => void;
   /** The ready time of a pod under a ZoneAwarePodDisruptionBudget was written or removed, or the write failed. */
   readonly readyTimeWritten: (result: string) => void;
-  /** Sets the source that every scrape reads the state of the certificate from. */
+  /** Sets the source from which every scrape reads the state of the certificate. */
   readonly setCertificateSource: (source: CertificateSource) => void;
 }
 
-/** Returns the end of the served certificate, and the failure policies of the webhook configurations. */
+/** The source of the certificate's expiry and of the failure policies in the webhook configurations. */
 interface CertificateSource {
   readonly expiry: () => { readonly notAfterMs: number } | undefined;
   readonly failurePolicies: () => readonly {
@@ -50,10 +50,10 @@ interface CertificateSource {
   }[];
 }
 
-/** Maximum number of values of a label, if they come from outside, such as paths. Further values are counted as `other`. */
+/** The most values of a label whose values come from outside, such as paths. Further values are counted as `other`. */
 const labelValueLimit = 200;
 
-/** Holds all metrics of the process. They start at zero with the process. */
+/** The metrics of the process. They start at zero when the process starts. */
 export class Metrics {
   readonly #clock: Clock;
   readonly #registry = new Registry();
@@ -158,7 +158,7 @@ export class Metrics {
     this.#original.invalidClusterClient.inc({ method: this.#podPaths.of(route), protocol: 'http', request_cluster: cluster });
   }
 
-  /** Counts one write by its result. `dropped`: it was never sent. */
+  /** Counts one write by its result. A `dropped` write was never sent. */
   wrote(writer: Writer, result: 'done' | 'failed' | 'dropped'): void {
     this.#own.writes.inc({ writer, result });
   }

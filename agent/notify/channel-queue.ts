@@ -1,29 +1,29 @@
-// Queues the groups with notifications for one channel: one request at a time, events before edits of earlier messages, pauses after failures.
+// Sends the notifications for one channel: one request at a time, events before edits of earlier messages, with pauses after failures.
 import { type ClusterEnv, sleep } from '../../cluster/env.ts';
 
-/** Outcome of one step. */
+/** The outcome of one step. */
 export type Step =
   /** There was nothing to do for this group. */
   | { readonly kind: 'idle' }
-  /** The notification is done; `asked`: a request was sent to the service. */
+  /** The notification is done. `asked` is true if a request was sent to the service. */
   | { readonly kind: 'done'; readonly asked: boolean }
-  /** To be tried again later: for this group alone, or for every group of the channel. */
+  /** The step is retried later. Until then this group waits, or every group of the channel. */
   | { readonly kind: 'later'; readonly who: 'group' | 'channel'; readonly afterMs?: number };
 
 interface ChannelQueueOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers' | 'random'>;
-  /** Minimum time between two requests to the service, in milliseconds. */
+  /** The minimum time between two requests to the service, in milliseconds. */
   readonly paceMs: number;
   /** Sends the next notification of this group. Must not reject. */
   readonly step: (group: string) => Promise<Step>;
-  /** Reports whether the group has an unreported event for the channel, not only an edit of an earlier message. */
+  /** Returns whether the group has an unreported event for the channel, not only an edit of an earlier message. */
   readonly isUrgent: (group: string) => boolean;
 }
 
 const firstPauseMs = 2_000;
 const longestPauseMs = 300_000;
 
-/** Holds the groups with notifications for one channel, and sends them one after the other. */
+/** The queue of groups with notifications for one channel. It sends one notification after the other. */
 export class ChannelQueue {
   readonly #options: ChannelQueueOptions;
   /** For each group the earliest time of its next step (monotonic), and its failures in a row. */
@@ -100,7 +100,7 @@ export class ChannelQueue {
       const pauseMs = Math.max(result.afterMs ?? 0, pauseAfter(failures, env.random()));
       this.#groups.set(group, { notBeforeMs: nowMs + pauseMs, failures });
       if (result.who === 'group') return;
-      // Other groups come first when the channel is tried again: perhaps only this notification cannot be sent.
+      // When the channel is retried, other groups come first, because perhaps only this notification cannot be sent.
       this.#failures += 1;
       this.#pausedUntilMs = nowMs + Math.max(result.afterMs ?? 0, pauseAfter(this.#failures, env.random()));
       return;

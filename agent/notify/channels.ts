@@ -1,4 +1,4 @@
-// Finds the NotificationChannels of the agent's namespace, in the policy directory or as objects, each time one is used.
+// Finds NotificationChannels for the notifier, in the policy directory or as objects of the agent's namespace.
 import { getObject } from '../../cluster/request/read.ts';
 import { type ChannelDefinition, channelOf, isLoopback } from '../../policies/integrations/channel.ts';
 import { loadPolicies } from '../../policies/load.ts';
@@ -15,7 +15,7 @@ export interface Channels {
 
 const notificationChannels = resourceOfKind('NotificationChannel');
 
-/** A channel is read again after this time. */
+/** The time after which a channel is read again. */
 const cacheMs = 30_000;
 
 type FoundChannel = Awaited<ReturnType<Channels['find']>>;

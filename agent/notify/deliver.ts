@@ -1,4 +1,4 @@
-// Delivers the next notification of a group to a channel: marks, sends and records it, so that a process that dies leaves a trace.
+// Delivers the notifications of a group to a channel for the notifier. A mark is stored before each request, so that a restart is safe.
 import { type Delivery, isSettled, nextDelivery, untold } from '../../engine/notify/deliveries.ts';
 import {
   type ChannelNotes,
@@ -22,7 +22,7 @@ import type { GroupNotifier } from './group-notifier.ts';
 import { callTimeoutMs, type Outcome, problemBefore, type Sending, type Service, type ServiceParts } from './service.ts';
 import { slackService } from './slack.ts';
 
-/** Outcome of one attempt, as the metrics count it. */
+/** The outcome of one attempt, as the metrics count it. */
 export type NotifyResult = 'sent' | 'edited' | 'found' | 'refused' | 'failed';
 
 interface DelivererOptions {
@@ -34,21 +34,21 @@ interface DelivererOptions {
   readonly onResult: (channel: string, result: NotifyResult, problem?: string) => void;
 }
 
-/** Limits the time between mark and request. A process that stalled longer marks again, because another one may have taken over. */
+/** The longest time between mark and request. A process that stalls for longer stores a new mark, because another one may lead by then. */
 const freshMarkMs = 12_000;
-/** This long after a mark, its request with the reads of Secrets has arrived or never will. */
+/** The time after a mark until its request has certainly ended, including the reads of Secrets. */
 const settleMs = freshMarkMs + 3 * callTimeoutMs + 3_000;
-/** Pause until a changed setting is expected. */
+/** The pause after a failure that only a changed setting can end. */
 const unavailableMs = 300_000;
-/** Undelivered notifications are given up after this long. */
+/** The time after which an undelivered notification is given up. */
 const givenUpMs = 24 * 3_600_000;
 
-/** State of a notification that this or another process began to send. */
+/** The state of a notification that this or another process began to send. */
 interface Attempt {
   readonly by: string;
-  /** `unsent`: it certainly did not arrive. `arrived`: it did, and that is not recorded yet. */
+  /** `unsent`: the notification did not arrive. `arrived`: the notification arrived, but the record is not stored yet. */
   readonly state: 'open' | 'unsent' | 'arrived';
-  /** Monotonic. */
+  /** The time at which the attempt entered its state (monotonic). */
   readonly sinceMs: number;
   readonly handle?: string;
 }
@@ -58,7 +58,7 @@ interface Target {
   readonly channel: ChannelDefinition;
   readonly run: RunNotes;
   readonly delivery: Exclude<Delivery, { readonly kind: 'close' }>;
-  /** Identifies the notification, for every sender. */
+  /** The id of the notification, the same for every process that sends it. */
   readonly id: string;
 }
 
@@ -66,7 +66,7 @@ interface Target {
 export class Deliverer {
   readonly #options: DelivererOptions;
   readonly #attempts = new Map<string, Attempt>();
-  /** Texts that messages have, by id. */
+  /** The current texts of sent messages, by id. */
   readonly #shown = new Map<string, string>();
   #count = 0;
 
@@ -80,7 +80,7 @@ export class Deliverer {
     this.#shown.clear();
   }
 
-  /** Reports whether the channel has an unreported event of the group. */
+  /** Returns whether the group has an event that was not reported to the channel. */
   isUrgent(group: GroupNotifier, channel: string): boolean {
     return (group.notes?.runs ?? []).some((run) => untold(run, channel).length > 0);
   }
@@ -164,7 +164,7 @@ export class Deliverer {
     this.#count += 1;
     const by = `${identity}/${this.#count}`;
     const beganMs = env.clock.monotonicMs();
-    // If the answer is lost, nothing was sent under this mark.
+    // If the answer to the write of the mark is lost, no request was sent under this mark.
     this.#attempts.set(id, { by, state: 'unsent', sinceMs: beganMs });
     const notes = await group.change((now) =>
       withChannel(now, run.key, channel.name, (one) => sending(one, delivery.key, by, env.clock.nowMs())),
@@ -179,11 +179,11 @@ export class Deliverer {
     return await this.#later(target, outcome);
   }
 
-  /** Finds the outcome of a marked notification; undefined if it must be sent. */
+  /** Finds the outcome of a marked notification. Returns undefined if the notification must be sent. */
   async #resolve(target: Target, mark: SendingMark): Promise<Step | undefined> {
     const { env } = this.#options;
     const { channel, id } = target;
-    // The receiver recognizes the id.
+    // The event is sent again, because the receiver of a callback recognizes it by its id.
     if (channel.service === 'callback') return undefined;
     const before = this.#attempts.get(id);
     const nowMs = env.clock.monotonicMs();
@@ -193,7 +193,7 @@ export class Deliverer {
     if (restMs > 0) return { kind: 'later', who: 'group', afterMs: restMs };
     const found = await this.#ask(target, (service, what) => service.find(what, mark.atMs));
     if (found.kind === 'arrived') return await this.#arrived(target, mark.by, found.handle, 'found');
-    // A service that cannot be queried gets the notification again: twice is better than never.
+    // A service that cannot be queried gets the notification again: a duplicate is better than a lost notification.
     if (found.kind === 'absent' || found.kind === 'refused' || found.kind === 'unavailable') return undefined;
     return await this.#later(target, found);
   }
@@ -246,7 +246,7 @@ export class Deliverer {
     await group.change((notes) => withProblem(notes, channel, problem, this.#options.env.clock.nowMs()));
   }
 
-  /** Asks the service. A failure is an outcome too. */
+  /** Sends a request to the service. An error becomes an outcome. */
   async #ask<Result>(
     { group, channel, run, delivery, id }: Target,
     question: (service: Service, what: Sending) => Promise<Result>,

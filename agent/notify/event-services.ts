@@ -78,14 +78,14 @@ function listUrl(channel: StatusChannel, { sha, name }: CommitStatus): string {
     : `${projectUrl(channel)}/repository/commits/${sha}/statuses?${new URLSearchParams({ name, all: 'true', per_page: '100' })}`;
 }
 
-/** Reports whether GitLab refused the request because the commit status already has this state. */
+/** Returns whether GitLab rejected the request because the commit status already has this state. */
 function isCurrentState(response: HttpResponse, state: string): boolean {
   const { message } = bodyOf(response);
   const from = typeof message === 'string' ? /^Cannot transition status via :\w+ from :(\w+)/.exec(message)?.[1] : undefined;
   return response.status === 400 && from === state;
 }
 
-/** Reports whether the commit has had this status since `sinceMs`. An older one may come from an earlier run of the same commit. */
+/** Returns whether the commit has had this status since `sinceMs`. An older status may come from an earlier run of the same commit. */
 function hasStatus({ body }: HttpResponse, { name, state, description }: CommitStatus, sinceMs: number): boolean {
   const list = tryParseJson(body);
   return (Array.isArray(list) ? list : []).some(
@@ -118,7 +118,7 @@ export function callbackService(parts: ServiceParts, channel: CallbackChannel): 
       const response = await ask(parts, channel, { method: 'POST', url: channel.url, headers, body, site: 'notify.send' });
       return response.status >= 200 && response.status < 300 ? { kind: 'arrived' } : outcomeOf(response, parts.env.clock.nowMs());
     },
-    // A callback has no query API. It receives the event again with the same id.
+    // A callback has no query API. The event is sent again with the same id.
     find: async () => ({ kind: 'absent' }),
   };
 }

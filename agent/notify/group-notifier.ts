@@ -1,4 +1,4 @@
-// Notes the events of one group's runs, and stores the notes in a ConfigMap apart from the ledger, so that notifications never delay actions.
+// Records the events of one group's runs for notifications, in a ConfigMap that no action waits for.
 
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
@@ -12,11 +12,11 @@ import type { NotifyDefinition } from '../../policies/definition.ts';
 import type { AgentEnv } from '../env.ts';
 import type { TurnReport } from '../report.ts';
 
-/** A rule that blocks a run for less than this is not reported. */
+/** A rule that blocks a run for a shorter time is not reported. */
 const lastingMs = 60_000;
-/** A wait that should end by itself is reported after this long without a further updated or available pod. */
+/** A wait that should end without a person is reported after this time without a further updated or available pod. */
 const stuckMs = 600_000;
-/** Limits the observations that wait to be stored; beyond it the oldest are dropped. */
+/** The most observations that wait to be stored. The oldest are dropped first. */
 const maxPending = 20;
 const firstPauseMs = 2_000;
 const longestPauseMs = 60_000;
@@ -82,13 +82,13 @@ export class GroupNotifier {
     this.#observe({ facts, notify: this.#notify, atMs: this.#options.env.clock.nowMs() });
   }
 
-  /** Changes what is stored. Rejects as the store does. */
+  /** Changes the stored notes. Rejects as `NotesStore.update` does. */
   async change(change: (notes: Notes) => Notes): Promise<Notes> {
     this.#notes = await this.#options.store.update(this.namespace, this.name, change);
     return this.#notes;
   }
 
-  /** Ends the notes of the group. With `isLast` pending observations are still stored. */
+  /** Stops the recording. If `isLast` is true, pending observations are still stored. */
   async close(isLast: boolean): Promise<void> {
     this.#isClosed = true;
     this.#lasting?.cancel();
@@ -98,13 +98,13 @@ export class GroupNotifier {
     if (isLast && this.#pending.length > 0) await this.#store().catch(this.#options.onFailure);
   }
 
-  /** Starts a timer that reports a block if it lasts. A block that time alone ends is not reported. */
+  /** Starts a timer that reports a blocking rule if it still blocks then. A rule whose end is known is not reported. */
   #watchBlock({ hold, inFlight, isPatient, run, wave, updated, available }: RunFacts): void {
-    const held = hold ?? inFlight;
-    const isNews = held !== undefined && held.untilMs === undefined && run.outcome === 'running';
+    const blocker = hold ?? inFlight;
+    const isNews = blocker !== undefined && blocker.untilMs === undefined && run.outcome === 'running';
     // Each pod that becomes available restarts the timer.
     const moving = isPatient ? `${updated} ${available}` : '';
-    const key = isNews ? `${run.id} ${held.rule} ${wave?.place ?? ''} ${moving}` : undefined;
+    const key = isNews ? `${run.id} ${blocker.rule} ${wave?.place ?? ''} ${moving}` : undefined;
     if (this.#lasting?.key === key) return;
     this.#lasting?.cancel();
     this.#lasting = undefined;
@@ -166,20 +166,20 @@ export class GroupNotifier {
   }
 }
 
-/** Reports whether one observation replaces the other: no reported event happened between them. */
+/** Returns whether the later observation replaces the earlier one because no reported event happened between them. */
 function isSameState(a: RunFacts, b: RunFacts): boolean {
   const failedMs = ({ run }: RunFacts) => (run.outcome === 'failed' ? run.failedMs : undefined);
   return a.run.id === b.run.id && a.run.outcome === b.run.outcome && failedMs(a) === failedMs(b);
 }
 
-/** The stored notes have an unknown format, or would exceed the size limit. */
+/** The error for notes with an unknown format or above the size limit. */
 class NotesUnusable extends Error {
   override readonly name = 'NotesUnusable';
 }
 
 interface NotesStoreOptions {
   readonly env: AgentEnv;
-  /** Timeout of each request in milliseconds. */
+  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   readonly mayWrite: () => boolean;
 }
@@ -193,7 +193,7 @@ export class NotesStore {
     this.#options = options;
   }
 
-  /** Reads from the quorum. Rejects with NotesUnusable, ApiFailure or TransportFailure. */
+  /** Returns the notes from a quorum read. Rejects with NotesUnusable, ApiFailure or TransportFailure. */
   async read(namespace: string, group: string): Promise<Notes> {
     return (await this.#objectOf(namespace, group).read()).value;
   }

@@ -1,4 +1,4 @@
-// Sends notifications of runs to the channels that groups name: a listener of turns with a queue for each channel. No turn waits for it.
+// Sends notifications about runs to the channels that groups name. It listens to turns, and no turn waits for it.
 import { messageOf } from '../../policies/error-message.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
@@ -16,11 +16,11 @@ interface NotifierOptions {
   readonly onResult?: (channel: string, result: NotifyResult) => void;
 }
 
-/** Slack takes about one message a second in a channel, and fifty edits a minute. */
+/** The pause between requests for a channel. Slack accepts about one message a second in a channel, and fifty edits a minute. */
 const paceMs = 1_200;
 const longestTimeoutMs = 10_000;
 
-/** Tells while this process leads. Failures are logged when they are new, counted, and tried again. */
+/** Sends notifications while this process leads. Failures are counted and retried, and each new problem is logged once. */
 export class Notifier {
   readonly #options: NotifierOptions;
   readonly #groups = new Map<string, GroupNotifier>();
@@ -31,7 +31,7 @@ export class Notifier {
   #isClosed = false;
   readonly #store: NotesStore;
   readonly #channels: Channels;
-  /** By channel, or by group for what cannot be stored: the problem that was logged last. */
+  /** The last logged problem of each channel, and of each group whose notes cannot be stored. */
   readonly #logged = new Map<string, string>();
   readonly #deliverer: Deliverer;
   readonly listener: TurnListener = {
@@ -83,7 +83,7 @@ export class Notifier {
     });
   }
 
-  /** Begins the hand-over: after the loss of leadership pending notes are still stored. Call it before the agent stops. */
+  /** Begins the hand-over, in which pending notes are stored also after the loss of leadership. Call this before the agent stops. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }

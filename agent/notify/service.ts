@@ -15,33 +15,33 @@ export interface Sending {
   readonly name: GroupName;
   readonly run: RunNotes;
   readonly delivery: Exclude<Delivery, { readonly kind: 'close' }>;
-  /** Identifies the message in the channel. */
+  /** The id of the message in the channel. */
   readonly key: string;
 }
 
-/** `absent`: the service does not have the notification. */
+/** The answer to the search for a notification. `absent`: the service does not have it. */
 export type Found = Outcome | { readonly kind: 'absent' };
 
 /** One channel of one service. */
 export interface Service {
   readonly send: (sending: Sending) => Promise<Outcome>;
-  /** Reports whether the notification arrived at or after `sinceMs` (wall clock of the sender). */
+  /** Finds the notification if it arrived at or after `sinceMs` (wall clock of the sender). */
   readonly find: (sending: Sending, sinceMs: number) => Promise<Found>;
 }
 
-/** Dependencies of a service. */
+/** The dependencies of a service. */
 export interface ServiceParts {
   readonly env: Pick<AgentEnv, 'clock'>;
   readonly call: (request: NotifyRequest) => Promise<HttpResponse>;
   readonly secret: ReadSecret;
 }
 
-/** Timeout of one request without its Secrets. */
+/** The timeout of one request, without the reads of its Secrets. */
 export const callTimeoutMs = 10_000;
 const maxBodyBytes = 65_536;
-/** A page of messages with their metadata. */
+/** The limit of a response that contains a page of messages with their metadata. */
 export const longBodyBytes = 4 * 1024 * 1024;
-/** Clocks of a service and of the cluster may differ by this much. */
+/** The largest expected difference between the clocks of a service and of the cluster. */
 export const skewMs = 120_000;
 
 export interface Call {
@@ -64,7 +64,7 @@ export async function bearer({ secret }: Pick<ServiceParts, 'secret'>, token: Se
   return { Authorization: `Bearer ${await secret(token, 'token')}` };
 }
 
-/** Returns the outcome of an error before any request to the service was sent. */
+/** Returns the outcome of an error that occurred before a request was sent to the service; undefined for other errors. */
 export function problemBefore(error: unknown): Exclude<Outcome, { readonly kind: 'arrived' }> | undefined {
   if (error instanceof SecretUnusable) return { kind: 'unavailable', problem: error.message };
   if ((error instanceof ApiFailure || error instanceof TransportFailure) && error.site === secretSite) {
@@ -82,13 +82,13 @@ export function bodyOf({ body }: HttpResponse): JsonObject {
 }
 
 export type Outcome =
-  /** Under this handle when it can be edited. */
+  /** The notification arrived. `handle` is the id for later edits; absent if the service has no edits. */
   | { readonly kind: 'arrived'; readonly handle?: string }
-  /** It did not, and never will. */
+  /** Not delivered; a retry cannot succeed. */
   | { readonly kind: 'refused'; readonly problem: string }
   /** Not delivered; a setting must change first. */
   | { readonly kind: 'unavailable'; readonly problem: string }
-  /** It did not, and may be sent again after a while. */
+  /** Not delivered; a retry may succeed after the pause. */
   | { readonly kind: 'busy'; readonly problem: string; readonly afterMs: number }
   /** Delivery is uncertain. */
   | { readonly kind: 'unknown'; readonly problem: string };
@@ -118,7 +118,7 @@ export function pauseOf(headers: HttpResponse['headers'], nowMs: number): number
   return Number.isFinite(wanted) ? Math.min(longestPauseMs, Math.max(1000, wanted)) : usualPauseMs;
 }
 
-/** The key is missing or not valid text. The message does not name the Secret, because users of the group see it. */
+/** The error for a key that is missing or is not valid text. Its message does not name the Secret, because users of the group see it. */
 class SecretUnusable extends Error {
   override readonly name = 'SecretUnusable';
 }

@@ -1,4 +1,4 @@
-// Slack's Web API: messages are posted with a key in their metadata, by which one whose answer was lost is found again, and edited by timestamp.
+// Posts and edits messages through Slack's Web API, and finds a message whose answer was lost by the key in its metadata.
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { HttpResponse } from '../env.ts';
@@ -20,22 +20,22 @@ import {
 
 type SlackChannel = Extract<ChannelDefinition, { readonly service: 'slack' }>;
 
-/** Type of the metadata of our messages. */
+/** The metadata type of the messages that the agent posts. */
 const slackEventType = 'rollout_group_notification';
 
-/** Messages read at once, and how many such pages are read to find one. */
+/** The number of messages on a page, and the most pages that are read to find a message. */
 const perPage = 200;
 const maxPages = 10;
 
-/** Errors of a request that can never succeed. Every other error that Slack names waits for a changed setting. */
-const hopeless: ReadonlySet<string> = new Set([
+/** Errors after which a retry cannot succeed. Every error that is in none of these sets waits for a changed setting. */
+const permanentErrors: ReadonlySet<string> = new Set([
   ...['message_not_found', 'cant_update_message', 'edit_window_closed', 'msg_too_long', 'no_text', 'invalid_blocks'],
   ...['metadata_too_large', 'invalid_metadata_format', 'invalid_metadata_schema', 'message_limit_exceeded'],
 ]);
-const passing: ReadonlySet<string> = new Set(['internal_error', 'fatal_error', 'request_timeout', 'service_unavailable']);
-const limited: ReadonlySet<string> = new Set(['ratelimited', 'rate_limited']);
-/** The thread is gone; the message can stand alone. */
-const threadGone: ReadonlySet<string> = new Set(['thread_not_found', 'invalid_thread_ts', 'cannot_reply_to_message']);
+const temporaryErrors: ReadonlySet<string> = new Set(['internal_error', 'fatal_error', 'request_timeout', 'service_unavailable']);
+const rateLimitErrors: ReadonlySet<string> = new Set(['ratelimited', 'rate_limited']);
+/** Errors about a thread that does not exist. The message is then posted outside the thread. */
+const threadErrors: ReadonlySet<string> = new Set(['thread_not_found', 'invalid_thread_ts', 'cannot_reply_to_message']);
 
 export function slackService(parts: ServiceParts, channel: SlackChannel): Service {
   const request = async (method: string, site: Call['site'], given: JsonObject): Promise<HttpResponse> => {
@@ -62,7 +62,7 @@ export function slackService(parts: ServiceParts, channel: SlackChannel): Servic
         }
         case 'post': {
           const posted = await post(delivery.text, key, delivery.thread, delivery.isBroadcast);
-          const isAlone = delivery.thread !== undefined && threadGone.has(posted.error ?? '');
+          const isAlone = delivery.thread !== undefined && threadErrors.has(posted.error ?? '');
           return isAlone ? (await post(delivery.text, key, undefined, false)).outcome : posted.outcome;
         }
         default:
@@ -75,7 +75,7 @@ export function slackService(parts: ServiceParts, channel: SlackChannel): Servic
 
 interface Answered {
   readonly outcome: Outcome;
-  /** The error that Slack names. */
+  /** The error code of Slack. */
   readonly error?: string;
 }
 
@@ -83,15 +83,15 @@ function readAnswer(response: HttpResponse, nowMs: number): Answered {
   if (response.status !== 200) return { outcome: outcomeOf(response, nowMs) };
   const { ok, ts, error } = bodyOf(response);
   if (ok === true) return { outcome: { kind: 'arrived', ...(typeof ts === 'string' ? { handle: ts } : {}) } };
-  // A word of Slack's own list; anything else is not carried on.
+  // Only text in the form of Slack's error codes is repeated in messages.
   const name = typeof error === 'string' && /^[a-z0-9_]{1,60}$/.test(error) ? error : 'no reason';
   const problem = `Slack answered ${name}`;
-  if (limited.has(name)) return { outcome: { kind: 'busy', problem, afterMs: pauseOf(response.headers, nowMs) }, error: name };
-  if (passing.has(name) || ok !== false) return { outcome: { kind: 'unknown', problem }, error: name };
-  return { outcome: { kind: hopeless.has(name) ? 'refused' : 'unavailable', problem }, error: name };
+  if (rateLimitErrors.has(name)) return { outcome: { kind: 'busy', problem, afterMs: pauseOf(response.headers, nowMs) }, error: name };
+  if (temporaryErrors.has(name) || ok !== false) return { outcome: { kind: 'unknown', problem }, error: name };
+  return { outcome: { kind: permanentErrors.has(name) ? 'refused' : 'unavailable', problem }, error: name };
 }
 
-/** Reads the channel, or the thread, from a little before the message was sent. */
+/** Searches the channel, or the thread, for the message with the key. Starts before the message was sent, because clocks differ. */
 async function find(parts: ServiceParts, channel: SlackChannel, { delivery, key }: Sending, sinceMs: number): Promise<Found> {
   if (delivery.kind !== 'post') return { kind: 'absent' };
   const method = delivery.thread === undefined ? 'conversations.history' : 'conversations.replies';
@@ -113,7 +113,7 @@ async function find(parts: ServiceParts, channel: SlackChannel, { delivery, key 
   return { kind: 'absent' };
 }
 
-/** Returns the timestamp of the message with the key, if the page has it, and the cursor of the next page; empty after the last. */
+/** Returns the timestamp of the message with the key, if the page has it, and the next cursor, empty on the last page. */
 function readPage(response: HttpResponse, key: string): { readonly handle: string | undefined; readonly nextCursor: string } {
   const { messages, response_metadata: more } = bodyOf(response);
   const found = (Array.isArray(messages) ? messages : []).find((message) => keyOf(message) === key);

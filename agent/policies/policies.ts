@@ -1,5 +1,5 @@
-// Keeps the active policies from the directory, objects and adopted StatefulSets. A policy that becomes invalid keeps its last valid version;
-// a policy that was never valid blocks.
+// Resolves the active policies for turns and webhooks, from the directory, objects and adopted StatefulSets. A policy that becomes invalid
+// keeps its last valid version; a policy that was never valid blocks.
 
 import { isSameJson } from '../../cluster/request/json.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
@@ -18,7 +18,7 @@ type KubernetesObject = ReturnType<Caches['policyObjects']>['objects'][number];
 
 export interface ActivePolicies extends Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'metricSources' | 'findings' | 'digest'> {
   readonly intents: Known<readonly IntentView[]>;
-  /** Sources with an unusable part, and the reason. Such a source may define groups that are not in `groups`. */
+  /** The sources with an unusable part, and the reason. Such a source may define groups that are not in `groups`. */
   readonly unsure: Readonly<Partial<Record<PolicySourceName, string>>>;
 }
 
@@ -26,21 +26,21 @@ interface PolicySourceOptions {
   readonly env: AgentEnv;
   readonly config: Pick<AgentConfig, 'policySources' | 'agentNamespace' | 'namespaces' | 'areIntentsStamped'>;
   readonly caches: Pick<Caches, 'manifests' | 'policyObjects' | 'isSettled'>;
-  /** The inputs changed; the policies may still be equal. */
+  /** Called after a change of the inputs, even if the policies are still equal. */
   readonly onChange: (now: ActivePolicies) => void;
-  /** The readable sources may have changed. */
+  /** Called when a source may have become readable or unreadable. */
   readonly onState: () => void;
 }
 
 const engineRules: readonly string[] = ruleCatalog.map(({ id }) => id);
 
-/** A directory that cannot be read is tried again after this long. */
+/** The pause before an unreadable directory is read again. */
 const rereadAfterMs = 10_000;
 
-/** Hundreds of StatefulSets may change one after another. At most a tenth of the time goes into resolving policies, or the Lease suffers. */
+/** Each resolution is followed by a pause that is this many times as long, so that many changes in a row do not delay the Lease. */
 const restFactor = 9;
 
-/** Reads the directory at once and whenever it changes; resolves whenever `refresh` asks for it and everything has been read. */
+/** The active policies. It reads the directory at once and after each change, and resolves the policies after `refresh`. */
 export class PolicySource {
   readonly #options: PolicySourceOptions;
   readonly #directory: DirectoryFollower;
@@ -49,11 +49,11 @@ export class PolicySource {
   #current: ActivePolicies | undefined;
   /** The inputs of `current`. */
   #inputs: unknown;
-  /** Why what is written down cannot be worked out at all. */
+  /** The reason why the policies cannot be resolved. */
   #defect: string | undefined;
-  #isAsked = false;
+  #isRefreshDue = false;
   #isStopped = false;
-  /** Monotonic: not again before. */
+  /** The earliest time of the next resolution (monotonic). */
   #restsUntilMs = 0;
   #cancelRest = (): void => undefined;
 
@@ -67,8 +67,8 @@ export class PolicySource {
 
   /** Reads the policies again after a change of their sources. Several calls at the same time cause one read. */
   refresh(): void {
-    if (this.#isAsked || this.#isStopped) return;
-    this.#isAsked = true;
+    if (this.#isRefreshDue || this.#isStopped) return;
+    this.#isRefreshDue = true;
     const restMs = this.#restsUntilMs - this.#options.env.clock.monotonicMs();
     if (restMs > 0) this.#cancelRest = this.#options.env.timers.after(restMs, () => this.#refreshNow());
     else void Promise.resolve().then(() => this.#refreshNow());
@@ -79,9 +79,9 @@ export class PolicySource {
     return this.#current;
   }
 
-  /** Returns the policies after any requested refresh, without the usual pause: a policy may have just forbidden an admission request. */
+  /** Returns the policies after a requested refresh, without the usual pause: a policy that just changed may forbid a request. */
   upToDate(): ActivePolicies | undefined {
-    if (this.#isAsked) {
+    if (this.#isRefreshDue) {
       this.#cancelRest();
       this.#refreshNow();
     }
@@ -100,8 +100,8 @@ export class PolicySource {
 
   #refreshNow(): void {
     // `upToDate` already refreshed.
-    if (!this.#isAsked) return;
-    this.#isAsked = false;
+    if (!this.#isRefreshDue) return;
+    this.#isRefreshDue = false;
     if (this.#isStopped) return;
     const beganMs = this.#options.env.clock.monotonicMs();
     const resolved = this.#resolveSafely();
@@ -132,10 +132,10 @@ export class PolicySource {
   #resolve(): ActivePolicies | undefined {
     const files = this.#directory.files();
     if (files === undefined || !this.#options.caches.isSettled()) return undefined;
-    // Groups do not vanish because StatefulSets cannot be read for a while, and what people write elsewhere meanwhile must count.
+    // The last known StatefulSets are used while they cannot be read: groups must not vanish, and changes in other sources must count.
     const statefulSets = this.#options.caches.manifests();
     const { objects, unread } = this.#options.caches.policyObjects();
-    // Every connection that breaks or comes back asks for this, and so may a status.
+    // A broken or restored watch causes a refresh, and so may a changed status. Then the inputs are often equal.
     const now = { files, statefulSets, objects, unread };
     if (this.#current !== undefined && isSameJson(now, this.#inputs)) return this.#current;
     const { policySources: order, agentNamespace, namespaces, areIntentsStamped = false } = this.#options.config;
@@ -148,17 +148,17 @@ export class PolicySource {
     const kept = objects.map((object) => (broken.has(keyOf(object)) ? (this.#lastGood.get(keyOf(object)) ?? object) : object));
     const isAsRead = broken.size === 0 && (read.isDirectorySound || this.#goodFiles === undefined);
     const used = isAsRead ? read : resolveLive({ ...common, directory: this.#goodFiles ?? files, objects: kept });
-    const holds = holdsOf(used.groups, unread);
+    const blocking = policiesForUnread(used.groups, unread);
     this.#inputs = now;
     return {
       groups: used.groups,
-      policies: [...used.policies, ...holds],
+      policies: [...used.policies, ...blocking],
       exceptions: used.exceptions,
       intents: unread.includes('RolloutIntent') ? { unknown: 'RolloutIntent objects cannot be read' } : used.intents,
       metricSources: used.metricSources,
       // Findings describe the current state, not the last valid one.
       findings: read.findings,
-      digest: holds.length === 0 ? used.digest : `${used.digest}-held`,
+      digest: blocking.length === 0 ? used.digest : `${used.digest}-held`,
       unsure: { ...unsureDirectory(files, read), ...unsureObjects(broken) },
     };
   }
@@ -180,7 +180,7 @@ function unsureObjects(broken: ReadonlyMap<string, unknown>): ActivePolicies['un
   return group === undefined ? {} : { objects: `${group} has errors` };
 }
 
-/** Objects that define something and cannot be used. */
+/** Returns the objects whose errors make them unusable, by key. */
 function brokenObjects(objects: readonly KubernetesObject[], read: LivePolicies): ReadonlyMap<string, KubernetesObject> {
   const defined = new Set([
     ...read.groups.map(({ namespace, name }) => `RolloutGroup ${namespace}/${name}`),
@@ -212,13 +212,13 @@ function keyOf({ kind = '', metadata }: KubernetesObject): string {
  * Returns policies that block the groups while a kind with restrictions cannot be read. Unread exceptions need no such policy, because
  * without them more is blocked.
  */
-function holdsOf(groups: readonly GroupDefinition[], unread: readonly Kind[]): readonly PolicyDefinition[] {
+function policiesForUnread(groups: readonly GroupDefinition[], unread: readonly Kind[]): readonly PolicyDefinition[] {
   const kinds = unread.filter((kind) => kind === 'RolloutGroup' || kind === 'RolloutPolicy');
   return kinds.length === 0 ? [] : blockAllGroups(groups, 'objects', `${kinds.join(' and ')} objects cannot be read`);
 }
 
 interface DirectoryFollower {
-  /** undefined until it was read; none when there is no directory. */
+  /** Returns undefined before the first successful read, and an empty list if there is no directory. */
   readonly files: () => readonly PolicyFile[] | undefined;
   readonly degradation: () => Degradation | undefined;
   readonly stop: () => void;

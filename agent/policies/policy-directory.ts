@@ -1,4 +1,4 @@
-// Reads the directory of policy files as a whole and watches it, through the swaps of symbolic links by git-sync and ConfigMap volumes.
+// Reads and watches the directory of policy files, in which git-sync or a ConfigMap volume may swap symbolic links at any time.
 import { createHash } from 'node:crypto';
 import { type FSWatcher, watch as watchFiles } from 'node:fs';
 import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import type { PolicyDirectory } from '../env.ts';
 
 interface PolicyDirectoryOptions {
   readonly path: string;
-  /** Interval of reads without a change event, in milliseconds. */
+  /** The interval of reads without a change event, in milliseconds. */
   readonly rereadMs: number;
   readonly timers: Timers;
 }
@@ -19,14 +19,14 @@ type PolicyFiles = Awaited<ReturnType<PolicyDirectory['read']>>;
 const fileLimit = 1000;
 const byteLimit = 16 * 1024 * 1024;
 const depthLimit = 8;
-/** A directory that is swapped while it is read is read again, this often at most. */
+/** The most attempts to read a directory whose links are swapped during the read. */
 const readLimit = 3;
-/** Several files are written one after the other. */
+/** The pause between a change event and the read, because files are often written one after the other. */
 const settleMs = 200;
 
-/** Files that end with .yaml, .yml or .json, in all folders below; names that begin with a dot are passed over. */
+/** Opens the directory with its .yaml, .yml and .json files in all subfolders. Names that begin with a dot are ignored. */
 export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryOptions): PolicyDirectory {
-  /** Digest of the last read, or its error. */
+  /** The digest of the last read, or its error. */
   let lastSeen: string | undefined;
   const read = async (): Promise<PolicyFiles> => {
     try {
@@ -56,7 +56,7 @@ export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryO
         cancelTimer();
         if (!isStopped) cancelTimer = timers.after(delayMs, () => void rereadFiles());
       };
-      /** Opens new watches each time: after a swap the path names another directory. */
+      /** Replaces the watches, because after a swap of links the path names another directory. */
       const listen = async (): Promise<void> => {
         for (const watcher of watchers.splice(0)) watcher.close();
         const real = await realpath(path).catch(() => path);
@@ -89,7 +89,7 @@ function watching(path: string, onEvent: () => void): FSWatcher | undefined {
   }
 }
 
-/** Reads all files of one state. If a link is swapped meanwhile, they are read again. */
+/** Reads all files of one version of the directory. If a link is swapped during the read, all files are read again. */
 async function readAtOnce(path: string): Promise<PolicyFiles> {
   for (let attempt = 1; ; attempt += 1) {
     const before = await stateOf(path);
@@ -108,13 +108,13 @@ async function readAtOnce(path: string): Promise<PolicyFiles> {
 
 interface DirectoryState {
   readonly root: string;
-  /** Changes with every swap of a link. */
+  /** A text that changes with every swap of a link. */
   readonly mark: string;
 }
 
 async function stateOf(path: string): Promise<DirectoryState> {
   const root = await realpath(path);
-  // In a ConfigMap volume every file is a link through this one.
+  // In a ConfigMap volume every file is a link through `..data`.
   const data = await readlink(join(root, '..data')).catch(() => '');
   return { root, mark: `${root}\n${data}` };
 }

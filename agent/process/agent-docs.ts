@@ -3,7 +3,7 @@
 import { flagTables } from '../flags/command-line.ts';
 import { metricTables } from '../metrics/catalog.ts';
 
-/** Lists the Events; an Event of a blocking rule has the reason of that rule. */
+/** The Events with reason, type and meaning. An Event about a blocking rule has the reason of that rule, so it is not listed. */
 const events: readonly (readonly [string, string, string])[] = [
   ['RolloutStarted', 'Normal', 'a rollout or rollback began'],
   ['ZoneOpened', 'Normal', 'the rollout replaces pods of this zone from now on'],
@@ -36,7 +36,7 @@ const events: readonly (readonly [string, string, string])[] = [
   ['NoDownscale', 'Warning', 'on the StatefulSet: the webhook no-downscale denied a request'],
 ];
 
-/** Returns the whole page. */
+/** Returns the text of docs/agent.md. */
 export function agentMarkdown(): string {
   return [...introduction, ...flagTables(), ...operation, ...eventTable(), '', ...metricsIntroduction, ...metricTables()].join('\n');
 }

@@ -1,4 +1,4 @@
-// HTTP to servers other than the API server: pods, metric sources and notification services. Whole-request deadline, bounded body, no redirects.
+// Sends HTTP requests to pods, metric sources and notification services, with a deadline, a body limit and without redirects.
 
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -12,7 +12,7 @@ import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { HttpRequest, HttpResponse, NotifyHttp, PodHttp } from '../env.ts';
 
 export interface Exchanges {
-  /** Resolves with any complete answer, also a redirect. Rejects with an Error; if it has a `cause`, its message may contain an address. */
+  /** Resolves with any complete answer, also a redirect. Rejects with an Error; one with a `cause` may name an address. */
   readonly exchange: (request: HttpRequest) => Promise<HttpResponse>;
   readonly close: () => void;
 }
@@ -20,7 +20,7 @@ export interface Exchanges {
 interface ExchangesOptions {
   /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in either case, as Go reads them. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** To one server at once. */
+  /** The most connections to one server at the same time. */
   readonly maxSockets: number;
 }
 
@@ -88,7 +88,7 @@ async function send(request: HttpRequest, { env, agents }: Ways, signal: AbortSi
   const url = new URL(request.url);
   const { body = '', ca } = request;
   const headers = { ...request.headers, 'Content-Length': String(Buffer.byteLength(body)) };
-  // Without the trailing dot, as Go names the host in the header and to the certificate's check.
+  // The host has no brackets around an IPv6 address. The TLS server name also has no trailing dot, as in Go.
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const to: RequestOptions = { method: request.method, headers: { ...headers, Host: url.host } };
   const tls = { ...(isIP(host) === 0 ? { servername: host.replace(/\.$/, '') } : {}), ...(ca === undefined ? {} : { ca }) };
@@ -100,7 +100,7 @@ async function send(request: HttpRequest, { env, agents }: Ways, signal: AbortSi
   }
   const via = new URL(proxy);
   if (url.protocol === 'http:') {
-    // An absolute address in the request line is what makes it a request to a proxy.
+    // In a request to a proxy, the request line contains the absolute address.
     return answerOf(
       proxyRequest(via, { ...to, path: request.url, headers: { ...headers, Host: url.host, ...proxyHeaders(via) } }),
       body,
@@ -171,12 +171,12 @@ interface PodHttpOptions {
   /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in either case, as Go reads them. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userAgent: string;
-  /** Value of the header X-Cluster, which other installations refuse. */
+  /** The value of the header X-Cluster. Pods of other installations reject the request by it. */
   readonly cluster: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Once for each exchange; `path` without its query. */
+  /** Called once for each exchange. `path` has no query. */
   readonly onAnswer?: (answered: { method: string; path: string; status: number | 'error'; durationMs: number }) => void;
-  /** A pod answered that the request was meant for another installation. */
+  /** Called when a pod answers that the request was meant for another installation. */
   readonly onWrongCluster?: (route: string) => void;
 }
 
@@ -184,7 +184,7 @@ export interface PodHttpClient extends PodHttp {
   readonly close: () => void;
 }
 
-/** As many pods are asked at once, and a few of another group. */
+/** The most connections to one pod at the same time. */
 const maxSockets = 64;
 
 export function createPodHttp(options: PodHttpOptions): PodHttpClient {
@@ -227,14 +227,14 @@ export function createNotifyHttp({ exchanges, userAgent }: NotifyHttpOptions): N
       try {
         return await exchanges.exchange({ ...request, headers: { 'User-Agent': userAgent, Accept: 'application/json', ...headers } });
       } catch (error) {
-        throw new Error(spoken(error));
+        throw new Error(publicMessage(error));
       }
     },
   };
 }
 
-/** Words of the system may name an address; its code does not. */
-function spoken(error: unknown): string {
+/** Returns a message without addresses: an error message of the system may contain one, its error code does not. */
+function publicMessage(error: unknown): string {
   if (!(error instanceof Error)) return 'no answer';
   const { cause } = error;
   if (cause === undefined) return error.message;

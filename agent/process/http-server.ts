@@ -1,4 +1,4 @@
-// The plain HTTP server: /ready, /healthz and /metrics, for the kubelet and for Prometheus.
+// Serves /ready, /healthz and /metrics over plain HTTP, for the kubelet and for Prometheus.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../cluster/env.ts';
@@ -8,7 +8,7 @@ import type { ClusterValidation } from '../flags/settings.ts';
 
 export interface AnsweredRequest {
   readonly method: string;
-  /** `metrics`, `ready`, `healthz`; `other` for every path that there is not. */
+  /** `metrics`, `ready` or `healthz`; `other` for every unknown path. */
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
@@ -16,21 +16,21 @@ export interface AnsweredRequest {
   readonly responseBytes: number;
 }
 
-/** Hears of requests, for the metrics. */
+/** The observer of requests, for the metrics. */
 export interface HttpServerObserver {
   readonly inflight: (method: string, route: string, change: 1 | -1) => void;
   readonly answered: (request: AnsweredRequest) => void;
-  /** `given` is the value of the header; empty without one, or with several. */
+  /** `given` is the value of the header; empty if the request has no such header or several. */
   readonly wrongCluster: (request: { readonly route: string; readonly wanted: string; readonly given: string }) => void;
 }
 
 export interface HttpServerOptions {
-  /** 0 takes a free one. */
+  /** The port of the server; 0 chooses a free port. */
   readonly port: number;
-  /** All interfaces when left out. */
+  /** The address that the server binds; all addresses if absent. */
   readonly address?: string;
   readonly isReady: () => boolean;
-  /** Reports whether waiting still makes sense; false lets the kubelet start the process again. */
+  /** Returns whether the process works. If not, /healthz fails and the kubelet restarts the process. */
   readonly isAlive: () => boolean;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
   readonly clusterValidation?: ClusterValidation;
@@ -41,18 +41,18 @@ export interface HttpServerOptions {
 
 export interface HttpServer {
   readonly port: number;
-  /** Takes no new connection and ends those that are open. */
+  /** Stops listening and closes all connections. */
   readonly close: () => Promise<void>;
 }
 
-/** To read a request, and to write an answer. */
+/** The timeout for reading a request, and for writing an answer. */
 const exchangeTimeoutMs = 10_000;
-/** A connection may be idle for this long between two requests. */
+/** The longest time that a connection may be idle between two requests. */
 const idleTimeoutMs = 180_000;
-/** Only the kubelet and a few collectors send requests. */
+/** The most connections. Only the kubelet and a few collectors send requests. */
 const connectionLimit = 256;
 
-/** Resolves when the server listens; rejects when it cannot. */
+/** Starts the server. Resolves when it listens; rejects if it cannot listen. */
 export async function startHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const server = createServer((request, response) => void answer(options, request, response));
   server.headersTimeout = exchangeTimeoutMs;

@@ -15,7 +15,7 @@ interface LogOptions {
   readonly write: (line: string) => void;
 }
 
-/** Most characters of a value. The rest is cut off, so that the answer of a server cannot fill the disk of a node. */
+/** The most characters of a value. The rest is cut off, so that the answer of a server cannot fill the disk of a node. */
 const maxValueLength = 4096;
 
 /**
@@ -40,7 +40,7 @@ export function createLog({ format, level, clock, write }: LogOptions): Log {
   return { debug: logAt('debug'), info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
 }
 
-/** Keys that the log itself writes. A field with such a key gets an underscore at its end. */
+/** The keys that the log itself writes. A field with such a key gets an underscore at its end. */
 const reservedKeys: ReadonlySet<string> = new Set(['ts', 'level', 'msg', 'time']);
 
 function cleaned(fields: LogFields): Readonly<Record<string, string | number | boolean>> {
@@ -57,7 +57,7 @@ function cutOff(text: string): string {
   return text.length <= maxValueLength ? text : `${text.slice(0, maxValueLength)}... (${text.length - maxValueLength} characters more)`;
 }
 
-/** Replaces credentials with `***`. This is the last defence: the code that writes a message must not put credentials into it. */
+/** Replaces credentials with `***`. This is only the last defence: no message should contain credentials at all. */
 function withoutSecrets(text: string): string {
   return text.replace(/(\w:\/\/)[^/\s@"]+@/g, '$1***@').replace(/\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi, '$1 ***');
 }

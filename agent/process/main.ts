@@ -1,4 +1,4 @@
-// The executable rollout-group-agent: reads flags, serves HTTP, starts the agent and the webhooks, and hands over at SIGTERM or SIGINT.
+// Runs the executable rollout-group-agent: reads flags, serves HTTP, starts the agent and the webhooks, and stops at SIGTERM or SIGINT.
 
 import { type Connection, connectionProblem } from '../../cluster/connection/connection.ts';
 import { connectionProcess, processClock } from '../../cluster/connection/process-env.ts';
@@ -20,9 +20,9 @@ import { turnLog } from './turn-log.ts';
 
 const version = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
 
-/** The kubelet allows 30 s by default. A longer drain of the webhooks needs a longer grace period. */
+/** The longest time until the process exits after a signal. The kubelet allows 30 s by default; a longer drain needs more. */
 const handOverMs = 25_000;
-/** Time after the drain for open responses and the remaining parts. */
+/** The time after the drain for open responses and the remaining parts. */
 const afterDrainMs = 15_000;
 
 process.stderr.on('error', () => undefined);
@@ -76,7 +76,7 @@ async function start(settings: AgentSettings): Promise<void> {
     clock: processClock,
     log,
     isReady: () => parts !== undefined && !isEnding && parts.isReady(),
-    // A process that hangs does not answer at all.
+    // A process that hangs does not answer at all, so no check is needed.
     isAlive: () => true,
   });
   log.info('listening', { port: http.port, version, identity: settings.agent.identity });
@@ -148,7 +148,7 @@ async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metri
 interface Leading {
   readonly agent: Agent;
   readonly isLeading: () => boolean;
-  /** `served` resolves when the webhook answers no further review. */
+  /** Stops the agent and its writers. `served` resolves when the webhook answers no further review. */
   readonly handOver: (served: Promise<void> | undefined) => Promise<void>;
 }
 

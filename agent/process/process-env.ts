@@ -1,4 +1,4 @@
-// The agent's ports as they really are: the process's clock and timers, the API server, the pods, the policy directory and standard error.
+// Creates the ports of the agent for the executable: clock, timers, API server, pods, policy directory and the log on standard error.
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
@@ -13,9 +13,9 @@ import { openPolicyDirectory } from '../policies/policy-directory.ts';
 import { createExchanges, createNotifyHttp, createPodHttp } from './http-exchange.ts';
 import { createLog } from './log.ts';
 
-/** Keeps V8's young generation at 1 MiB. It grows to 48 MiB while lists are read: 149 instead of 124 MiB resident with 2,100 pods. */
+/** Keeps V8's young generation at 1 MiB. It would grow to 48 MiB while lists are read: 149 instead of 124 MiB resident with 2,100 pods. */
 export function keepMemorySmall(): void {
-  // Asked each time the space would grow, so it counts although the process runs; --max-semi-space-size is read only at its start.
+  // V8 reads this flag each time the space would grow, so it works in a running process. It reads --max-semi-space-size only at the start.
   setFlagsFromString('--semi-space-growth-factor=1');
 }
 
@@ -24,7 +24,7 @@ export function processLog({ format, level }: AgentSettings['log']): Log {
   return createLog({ format, level, clock: processClock, write: (line) => void process.stderr.write(line) });
 }
 
-/** Returns the host name, which is that of the pod, and a random suffix, because a restarted container is another process. */
+/** Returns the host name (the name of the pod) and a random suffix, because a restarted container is another process. */
 export function processIdentity(): string {
   return `${hostname()}_${randomBytes(4).toString('hex')}`;
 }
@@ -46,12 +46,12 @@ interface RealEnvOptions {
   readonly userAgent: string;
 }
 
-/** Each channel sends one thing at a time. */
+/** The most connections to one notification service. Each channel sends one request at a time. */
 const maxServiceSockets = 16;
-/** Gates ask at their own pace; a source that hangs has one open question for each of them. */
+/** The most connections to one metric source. A source that hangs has one open query for each gate. */
 const maxSourceSockets = 64;
 
-/** Creates the real environment: clock, network, files and log. */
+/** Creates the ports with clock, network, files and log. */
 export function realEnv({ connection, settings, metrics, log, userAgent }: RealEnvOptions): RealEnv {
   const cluster = settings.agent.agentNamespace;
   const transport = (isLimited = true): KubernetesTransport =>

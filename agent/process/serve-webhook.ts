@@ -1,4 +1,4 @@
-// Composes the webhooks of the executable: certificates, endpoints and server. The only file of the agent that imports the webhook part.
+// Starts the webhooks of the executable: certificates, endpoints and server. No other file of the agent imports webhook/.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Certificates, startCertificates } from '../../webhook/certificates/certificates.ts';
@@ -31,33 +31,33 @@ export interface ServeOptions {
   readonly env: AgentEnv;
   readonly guard: AdmissionGuard;
   readonly followed: SharedWatches;
-  /** Hears of what is not as it should be, each time everything. */
+  /** Receives the complete list of degradations at each check of the webhook configurations. */
   readonly onDegraded: (degradations: readonly Degradation[]) => void;
   readonly metrics: Metrics;
 }
 
 export interface ServedWebhook {
   readonly port: number;
-  /** Reports whether reviews can be answered: a certificate is served, and what the answers rest on is known. */
+  /** Returns whether reviews can be answered: a certificate is served, and the caches, policies and budgets are known. */
   readonly isReady: () => boolean;
-  /** Ends without losing a request. */
+  /** Stops after the drain, so that no request is lost. */
   readonly close: () => Promise<void>;
 }
 
-/** Deadline of the native endpoints in milliseconds; their configurations allow 5 s. */
+/** The deadline of the native endpoints in milliseconds. Their webhook configurations allow 5 s. */
 const nativeLimitMs = 4_000;
 
-/** Resolves when the server listens. Rejects when it cannot, and when the authority of clients cannot be read. */
+/** Starts the webhooks. Resolves when the server listens. Rejects if it cannot listen, or if the CA of clients cannot be read. */
 export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook> {
   const { settings, webhook, env, metrics, followed } = options;
   const clientCa = webhook.clientCaFile === undefined ? undefined : readFileSync(webhook.clientCaFile, 'utf8');
   const certificates = certificatesOf(options);
   metrics.webhook.setCertificateSource(certificates);
   const budgets = startZoneBudgets({ log: env.log, followed: followed.zoneBudgets, onObserved: metrics.webhook.zoneBudgetObserved });
-  const stopTelling = tellProblems(env, certificates.degradations);
+  const stopLogging = logProblems(env, certificates.degradations);
   const stopRegistration = registrationOf(options, certificates);
   const stop = (): void => {
-    stopTelling();
+    stopLogging();
     stopRegistration();
     budgets.stop();
     certificates.stop();
@@ -120,18 +120,18 @@ function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOpti
   };
 }
 
-/** States how often is looked for what people should know of. */
+/** The interval of the checks for problems. */
 const checkMs = 60_000;
 
-/** Logs each problem of certificates and configurations when it begins, and when none is left. */
-export function tellProblems({ timers, log }: Pick<AgentEnv, 'timers' | 'log'>, problems: () => readonly string[]): () => void {
-  let told: readonly string[] = [];
+/** Logs each problem of certificates and configurations when it begins, and once when all are resolved. */
+export function logProblems({ timers, log }: Pick<AgentEnv, 'timers' | 'log'>, problems: () => readonly string[]): () => void {
+  let logged: readonly string[] = [];
   let cancel = (): void => undefined;
   const checkProblems = (): void => {
     const now = problems();
-    for (const problem of now) if (!told.includes(problem)) log.warn('webhook problem', { problem });
-    if (now.length === 0 && told.length > 0) log.info('webhook problems resolved');
-    told = now;
+    for (const problem of now) if (!logged.includes(problem)) log.warn('webhook problem', { problem });
+    if (now.length === 0 && logged.length > 0) log.info('webhook problems resolved');
+    logged = now;
     cancel = timers.after(checkMs, checkProblems);
   };
   // The first check waits, because certificates are read at the start.
@@ -178,7 +178,7 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
   ];
 }
 
-/** Names of our own workloads, whose requests are never denied. */
+/** The names of the workloads of this project, whose requests are never denied. */
 const ownNames: readonly string[] = ['rollout-group-agent', 'rollout-group-webhook', 'rollout-operator'];
 
 function withClientCa(source: TlsSource, clientCa: string | undefined): TlsSource {

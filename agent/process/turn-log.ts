@@ -5,7 +5,7 @@ import type { Degradation, PerformedAction, TurnListener } from '../report.ts';
 
 /** Creates the listener that logs turns. A turn without actions, new errors or new waits appears at level debug only. */
 export function turnLog(log: Log): TurnListener {
-  // By group, as `namespace/name`: the wait and the error that were logged last.
+  // The wait and the error that were last logged for each group (`namespace/name`).
   const waits = new Map<string, string>();
   const errors = new Map<string, string>();
   return {
@@ -51,7 +51,7 @@ function loggedWaits({ phase, waits }: GroupDecision): GroupDecision['waits'] {
   return phase === 'Rolling' || phase === 'Scaling' ? [] : waits;
 }
 
-/** Returns a key that changes when another wait must be logged. Empty without a wait. */
+/** Returns a key that changes when other waits must be logged. The key is empty without a wait. */
 function waitKey(decision: GroupDecision): string {
   const waits = loggedWaits(decision);
   return waits.length === 0 ? '' : `${decision.phase} ${waits.map(({ rule, outcome }) => `${rule} ${outcome}`).join(' ')}`;

@@ -12,22 +12,22 @@ import type { GroupRemovalReport, PerformedAction, ReleaseReport, TurnReport } f
 /** One event of a group, or one rule that blocks it. */
 export interface EventFact {
   readonly type: 'Normal' | 'Warning';
-  /** PascalCase. */
+  /** The reason of the Event in PascalCase. */
   readonly reason: string;
   /** The action of the agent: `Wait`, `Roll`. */
   readonly action: string;
   readonly note: string;
   readonly zone?: string;
-  /** Identifies repetitions of the same fact if the note contains changing details. */
+  /** The key by which a repeated fact is found; the note if absent. Needed if the note contains changing details. */
   readonly identity?: string;
   /** The key of a wait in `GroupPast`. A wait becomes an Event only if it lasts. */
   readonly wait?: string;
 }
 
-/** The part of the last turn that the next one is compared with. */
+/** The part of a turn with which the next turn is compared. */
 export interface GroupPast {
   readonly run?: RunState;
-  /** Keys of the rules that blocked the group. */
+  /** The keys of the rules that blocked the group. */
   readonly waits: ReadonlySet<string>;
 }
 
@@ -39,7 +39,7 @@ export function factsOf(
   const { decision, performed, error } = report;
   const defects = error?.startsWith('the decision violates ') ? [warning('InvariantViolated', 'Hold', error)] : [];
   if (decision === undefined) return { facts: defects, past: past ?? { waits: new Set() } };
-  // While pods are replaced, budgets and readiness block the next pod all the time: that is the rollout itself.
+  // While pods are replaced, budgets and readiness block the next pod most of the time. This is normal, so it causes no Event.
   const waits = new Map((isMoving(decision) ? [] : decision.waits).map((wait) => [identityOf(wait), wait]));
   const news = [...waits].filter(([key]) => past?.waits.has(key) !== true).map(([, wait]) => waitFact(wait));
   return {
@@ -58,7 +58,7 @@ function warning(reason: string, action: string, note: string, details: FactDeta
   return { type: 'Warning', reason, action, note, ...details };
 }
 
-/** Returns a key from rule, outcome and whether only a person can resolve the wait. Ages and counts are no part of it. */
+/** Returns a key of the wait without ages and counts: its rule, its outcome, and whether only a person can end it. */
 function identityOf(wait: RuleResult): string {
   return `${wait.rule} ${wait.outcome}${isMisplacedUntilRetry(wait) ? ' for good' : ''}`;
 }
@@ -91,7 +91,7 @@ interface RunChange {
   readonly superseded: string | undefined;
   readonly hasStarted: boolean;
   readonly openedZone: string | undefined;
-  /** The run was running before this turn and no longer is. */
+  /** True if the run ended in this turn. */
   readonly hasEnded: boolean;
 }
 
@@ -223,12 +223,12 @@ function waitFacts(
     note: `${subject}: partition 0 of this StatefulSet ${when}${undone === undefined ? '' : `; ${undone}`}`,
     identity: `${release.goneMs}`,
   };
-  // By what is stored after the turn: a zone that was handed back just now waits for nothing.
+  // The ledger is that after the turn, so a zone that was just released is not among the waiting zones.
   const waiting = release.zones.filter(({ zone }) => release.released?.includes(zone) !== true);
   return waiting.map(({ zone, statefulSet }) => ({ statefulSet, fact: { ...fact, zone } }));
 }
 
-/** Returns the facts of a deleted group that stays as it is, one for each deletion and StatefulSet. */
+/** Returns the facts about a deleted group that is not released, one for each StatefulSet. */
 export function groupRemovalFacts({ snapshot, reports }: GroupRemovalReport): readonly ReleaseFact[] {
   return reports.map(({ zone, statefulSet, isWarning, note }) => ({
     statefulSet,

@@ -1,4 +1,4 @@
-// Writes Kubernetes Events about facts of a rollout, on the RolloutGroup or the StatefulSet concerned. Repeats a fact after ten minutes.
+// Writes Kubernetes Events about turns on the RolloutGroup or the StatefulSet concerned, each fact at most once in ten minutes.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
@@ -19,15 +19,15 @@ interface EventsOptions {
   readonly onWrite?: (result: 'done' | 'failed' | 'dropped') => void;
 }
 
-/** A rule that blocks a group for less than this causes no Event. */
+/** A rule that blocks a group for a shorter time causes no Event. */
 const lastingMs = 5000;
-/** Minimum time between two Events about the same fact. */
+/** The minimum time between two Events about the same fact. */
 const repeatMs = 600_000;
-/** Limits the Events that wait to be written; beyond it new ones are dropped. */
+/** The most Events that wait to be written. Further Events are dropped. */
 const maxWaiting = 200;
-/** Limits the facts that are remembered for `repeatMs`; beyond it the oldest are forgotten. */
+/** The most facts that are remembered for `repeatMs`. The oldest are forgotten first. */
 const maxRemembered = 2000;
-/** Limit of the API server, in characters. */
+/** The API server's limit for the note of an Event, in characters. */
 const longestNote = 1024;
 const controller = 'rollout-group.dev/agent';
 const maxFindings = 20;
@@ -113,7 +113,7 @@ export class EventWriter {
     this.#isHandingOver = true;
   }
 
-  /** Writes the waiting Events for at most `closeMs`, and accepts no further ones. */
+  /** Writes the waiting Events for at most `closeMs`, and accepts no further facts. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const cancel of this.#lasting.values()) cancel();

@@ -1,4 +1,4 @@
-// The RolloutGroup object of a group, where there is one: publishing writes its status, events and records refer to it.
+// Reads the RolloutGroup object of a group, if it exists, for the writers of decisions and Events.
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
@@ -12,11 +12,11 @@ export interface GroupName {
 
 export const rolloutGroups: Resource = resourceOfKind('RolloutGroup');
 
-/** For how long it is believed whether there is an object, by those who only refer to it. */
-const believedMs = 60_000;
+/** How long `uidOf` uses a remembered UID. */
+const cacheMs = 60_000;
 const maxKept = 2000;
 
-/** Reads RolloutGroups by name. An absent kind, and one that may not be read, count as an absent object. */
+/** Reads RolloutGroups by name. If the kind is missing or forbidden, the object counts as absent. */
 export class GroupObjects {
   readonly #env: Pick<ClusterEnv, 'kubernetes' | 'clock'>;
   readonly #timeoutMs: number;
@@ -27,7 +27,7 @@ export class GroupObjects {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** As it is now. Rejects when the API server could not be asked. */
+  /** Returns the current object; undefined if it does not exist. Rejects if the read fails. */
   async read(group: GroupName, site: string): Promise<KubernetesObject | undefined> {
     let object: KubernetesObject | undefined;
     try {
@@ -40,10 +40,10 @@ export class GroupObjects {
     return object;
   }
 
-  /** Returns its UID, at most a minute old; undefined if the object does not exist. */
+  /** Returns the UID of the object, read at most a minute ago; undefined if the object did not exist. */
   async uidOf(group: GroupName, site: string): Promise<string | undefined> {
     const known = this.#known.get(`${group.namespace}/${group.name}`);
-    if (known !== undefined && this.#env.clock.monotonicMs() - known.atMs < believedMs) return known.uid;
+    if (known !== undefined && this.#env.clock.monotonicMs() - known.atMs < cacheMs) return known.uid;
     return (await this.read(group, site))?.metadata.uid;
   }
 }

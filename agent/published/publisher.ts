@@ -25,45 +25,45 @@ interface PublisherOptions {
   readonly onWrite?: (result: 'done' | 'failed') => void;
 }
 
-/** Key in `data` of the ConfigMap. */
+/** The key of the decision in `data` of the ConfigMap. */
 const decisionKey = 'decision';
-/** Tells our ConfigMaps from ledgers, whose label has another value. */
+/** The label value of our ConfigMaps. Ledgers have another value. */
 const labelValue = 'decision';
-/** Degradations about our webhook configurations and namespace labels. */
+/** The ids of degradations about the webhook configurations and about namespace labels. */
 const ofConfigurations = 'webhook/configurations';
 const ofNamespaces = 'webhook/namespaces/';
-/** Longer waits for an answer would hold the other groups up. */
+/** The longest timeout of a request, because a longer wait would delay the other groups. */
 const longestTimeoutMs = 30_000;
 
 interface Published {
   report: TurnReport;
-  /** As it was last written, or found; undefined while it is being written. */
+  /** The decision that was last written or found; undefined while a write is in flight. */
   last?: PublishedDecision | undefined;
-  /** The last published scale fields as text. They change without a decision: pods terminate some time after a scale-down. */
+  /** The last published scale fields as text. They may change without a decision, because pods terminate some time after a scale-down. */
   lastScale?: string;
 }
 
-/** A decision as the cluster has it, with what a write of the next one needs. */
+/** A stored decision with the object that contains it. */
 interface Stored {
   readonly kind: 'status' | 'configMap';
-  /** Absent while there is no ConfigMap. */
+  /** Absent if no ConfigMap exists. */
   readonly object?: KubernetesObject;
   readonly decision?: PublishedDecision;
   /** The scale fields as text; absent in a ConfigMap. */
   readonly scale?: string;
 }
 
-/** Publishes while this process leads. */
+/** Publishes decisions while this process leads. */
 export class DecisionPublisher {
   readonly #options: PublisherOptions;
   readonly #groups = new Map<string, Published>();
   readonly #timeoutMs: number;
   #isLeader = false;
-  /** It leads without a Lease. */
+  /** True if this process leads without a Lease. */
   #isAlone = false;
   #isHandingOver = false;
-  /** Degradations that the webhooks of this process report about their registration. */
-  #unheard: readonly Degradation[] = [];
+  /** The degradations that the webhooks of this process report about their registration. */
+  #registrationProblems: readonly Degradation[] = [];
   readonly #failed = new Set<string>();
   readonly #queue: WriteQueue;
   readonly listener: TurnListener = {
@@ -87,15 +87,15 @@ export class DecisionPublisher {
       }
     },
     degraded: (all) => {
-      this.#unheard = all.filter(({ id }) => id === ofConfigurations || id.startsWith(ofNamespaces));
-      // A group without changes has no turn that would publish it.
+      this.#registrationProblems = all.filter(({ id }) => id === ofConfigurations || id.startsWith(ofNamespaces));
+      // A group without changes has no turn that would publish the degradation.
       for (const key of this.#isLeader ? this.#groups.keys() : []) this.#queue.queueWrite(key);
     },
     leadershipChanged: (state) => {
       this.#isLeader = state.isLeader;
       if (state.isLeader) this.#isAlone = state.epoch === 0;
       if (this.#isLeader || this.#isHandingOver) return;
-      // The next leader publishes what it decides; what was last here may be old by then.
+      // The next leader publishes its own decisions. If this process leads again later, its last decisions are outdated.
       this.#queue.clear();
       this.#groups.clear();
     },
@@ -114,7 +114,7 @@ export class DecisionPublisher {
       },
       onFailure: (key, error) => {
         this.#options.onWrite?.('failed');
-        // Another process wrote the object; it is read again and written.
+        // Status 409: another process wrote the object. The next attempt reads it again.
         if (isStatus(error, 409) || this.#failed.has(key)) return;
         this.#failed.add(key);
         const [namespace = '', group = ''] = key.split('/');
@@ -127,18 +127,18 @@ export class DecisionPublisher {
     });
   }
 
-  /** Begins the hand-over: after the loss of leadership waiting decisions are still written. Call it before the agent stops. */
+  /** Begins the hand-over, in which queued decisions are written also after the loss of leadership. Call this before the agent stops. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }
 
-  /** Writes what is waiting, and nothing more. */
+  /** Writes the queued decisions once and accepts no further ones. */
   close(): Promise<void> {
     return this.#queue.close();
   }
 
   #unenforcedIn({ namespace }: GroupName): { readonly unenforced?: string } {
-    const found = this.#unheard.find(({ id }) => !id.startsWith(ofNamespaces) || id === `${ofNamespaces}${namespace}`);
+    const found = this.#registrationProblems.find(({ id }) => !id.startsWith(ofNamespaces) || id === `${ofNamespaces}${namespace}`);
     return found === undefined ? {} : { unenforced: found.message };
   }
 
@@ -181,7 +181,7 @@ export class DecisionPublisher {
     const known = this.#groups.get(key);
     if (known === undefined) return 'unchanged';
     const { report } = known;
-    // The published state is unknown until the write ends, so every decision in between is wanted, also an unchanged one.
+    // The published state is unknown until the write ends, so every decision in between is queued, also an unchanged one.
     known.last = undefined;
     const stored = await this.#read(report.group);
     const decision = this.#decisionOf({ report }, stored.decision);
@@ -200,7 +200,7 @@ export class DecisionPublisher {
     return 'written';
   }
 
-  /** Reports whether the stored decision is newer: a write after the release of the Lease must not overwrite that of the next leader. */
+  /** Returns whether the stored decision is that of the next leader, which a write after the loss of leadership must not overwrite. */
   #isSuperseded(stored: PublishedDecision, decision: PublishedDecision): boolean {
     return !this.#isLeader && stored.leader !== this.#options.config.identity && stored.decidedMs >= decision.decidedMs;
   }

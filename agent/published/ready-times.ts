@@ -1,4 +1,4 @@
-// Since when pods under disruption budgets have been ready, written on the pods themselves: the delay between zones counts from there.
+// Writes to each pod under a disruption budget since when it has been ready, so that rules can measure the delay between zones.
 import { type ClusterEnv, type Log, sleep } from '../../cluster/env.ts';
 import { Backoff, soon } from '../../cluster/request/backoff.ts';
 import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
@@ -9,39 +9,39 @@ import { messageOf } from '../../policies/error-message.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import type { SharedWatches } from '../watched/caches.ts';
 
-/** The annotation, an RFC 3339 instant in UTC. */
+/** The annotation of a pod with the time since which it has been ready (RFC 3339, UTC). */
 const readyTimeAnnotation = 'grafana.com/ready-time';
 
 interface ReadyTimesOptions {
   readonly followed: SharedWatches;
   /**
-   * Returns when this process writes: `now` as the leader, `later` (values still missing after 4 to 8 s) if the leader is unknown, `never`
-   * if another process writes. Called before each write. Each write names the version of the pod, so one of several equal writes succeeds.
+   * Returns when this process writes: `now` if it leads; `later` (after 4 to 8 s, if the value is still missing) if the leader is unknown;
+   * `never` if another process writes. Called before each write. If several processes write, the precondition lets one write succeed.
    */
   readonly turn: () => WriterTurn;
-  /** Timeout of each write in milliseconds: flag `-zpdb.pod-ready-annotation-patch-timeout`. */
+  /** The timeout of each write in milliseconds: flag `-zpdb.pod-ready-annotation-patch-timeout`. */
   readonly patchTimeoutMs: number;
   readonly onPatch?: (result: 'set' | 'removed' | 'failed') => void;
 }
 
 export type WriterTurn = 'now' | 'later' | 'never';
 
-/** Returns the turn of a process with an agent, which leads or not, or of a process with webhooks only (undefined). */
+/** Returns when a process writes. `isLeading` is undefined in a process that runs only webhooks. */
 export function writerTurn(isLeading: boolean | undefined): WriterTurn {
   if (isLeading === undefined) return 'later';
   return isLeading ? 'now' : 'never';
 }
 
-/** States how soon a process that has come to its turn notices it. */
+/** The longest pause between two checks whether this process writes now. */
 const tickMs = 5000;
-/** A `later` writer waits this long for a `now` writer, and up to as long again at random. */
+/** The time that a `later` writer waits for a `now` writer. A random time of up to the same length is added. */
 const patienceMs = 4000;
-/** Interval of the check of all pods. */
-const wholeMs = 300_000;
+/** The interval at which all pods are checked. */
+const fullCheckMs = 300_000;
 
 /**
- * Keeps the annotation of each pod that a budget selects: set when the pod becomes ready, removed when it is no longer ready. An unreadable
- * instant is replaced; grafana/rollout-operator would never count that pod as ready again. Failures are logged and tried again.
+ * Sets the annotation of each pod that a budget selects when the pod becomes ready, and removes it when the pod is no longer ready. An
+ * invalid time is replaced, because grafana/rollout-operator would never count that pod as ready again. Failures are logged and retried.
  */
 export class ReadyTimes {
   readonly #env: ClusterEnv & { readonly log: Log };
@@ -49,10 +49,10 @@ export class ReadyTimes {
   readonly #ended: readonly (() => void)[];
   readonly #stopped = new AbortController();
   readonly #pause: Backoff;
-  /** Pods to check, as `namespace/name`, and when (monotonic), while this process writes. */
+  /** The pods to check (`namespace/name`), with the time of the check (monotonic). */
   readonly #due = new Map<string, number>();
   #wasActive = false;
-  #wholeAtMs = Number.NEGATIVE_INFINITY;
+  #fullCheckAtMs = Number.NEGATIVE_INFINITY;
   #wake = new AbortController();
 
   constructor(env: ClusterEnv & { readonly log: Log }, options: ReadyTimesOptions) {
@@ -67,7 +67,7 @@ export class ReadyTimes {
     void this.#run();
   }
 
-  /** Ends it: nothing is written any more, and no timer and no watch is left. A write under way is not called back. */
+  /** Stops the writes, timers and watches. A write in flight is not cancelled. */
   stop(): void {
     this.#stopped.abort();
     this.#wake.abort();
@@ -80,13 +80,13 @@ export class ReadyTimes {
       this.#wake = new AbortController();
       const pauseMs = this.#options.turn() === 'never' ? this.#rest() : await this.#turn();
       if (this.#stopped.signal.aborted) return;
-      // While the server asks for a pause, no change cuts it short.
+      // A pause after a failure is not shortened by a change of a pod.
       if (pauseMs > 0) await sleep(this.#env, pauseMs, this.#stopped.signal);
       else await sleep(this.#env, this.#idleMs(), this.#wake.signal);
     }
   }
 
-  /** Stops while another process writes, and forgets the observed pods, because they will have changed. */
+  /** Forgets the queued pods while another process writes, because their state will be outdated. */
   #rest(): number {
     this.#wasActive = false;
     this.#due.clear();
@@ -99,11 +99,11 @@ export class ReadyTimes {
     return Math.max(0, Math.min(tickMs, nextMs));
   }
 
-  /** Looks at every pod that is due. Answers the pause that a failure asks for, 0 without one. */
+  /** Checks every pod that is due. Returns the pause after a failure in milliseconds; 0 without a failure. */
   async #turn(): Promise<number> {
     const nowMs = this.#env.clock.monotonicMs();
-    if (!this.#wasActive || nowMs - this.#wholeAtMs >= wholeMs) {
-      this.#wholeAtMs = nowMs;
+    if (!this.#wasActive || nowMs - this.#fullCheckAtMs >= fullCheckMs) {
+      this.#fullCheckAtMs = nowMs;
       this.#wasActive = true;
       this.#mark(this.#options.followed.pods.list());
     }
@@ -116,7 +116,7 @@ export class ReadyTimes {
       if (this.#stopped.signal.aborted || this.#options.turn() === 'never') return 0;
       const pauseMs = await this.#keep(pod);
       if (pauseMs > 0) {
-        // At the end of the queue: one pod that cannot be written does not hold up the others.
+        // The pod moves to the end of the queue, so that it does not delay the other pods.
         this.#due.set(key, nowMs);
         return pauseMs;
       }
@@ -135,7 +135,7 @@ export class ReadyTimes {
       this.#options.onPatch?.(value === null ? 'removed' : 'set');
       return 0;
     } catch (error) {
-      // The pod has changed or is gone. The watch reports it.
+      // The pod changed or was deleted. The watch reports the change.
       if (isStatus(error, 404, 409)) return 0;
       this.#env.log.warn('ready time of a pod could not be written', {
         namespace,
@@ -143,7 +143,7 @@ export class ReadyTimes {
         problem: messageOf(error),
       });
       this.#options.onPatch?.('failed');
-      // A permanent error is retried at the next full scan.
+      // A permanent error is retried when all pods are checked.
       if (error instanceof ApiFailure && error.status < 500 && error.status !== 429) return 0;
       return Math.max(this.#pause.nextMs(), error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0);
     }
@@ -153,17 +153,17 @@ export class ReadyTimes {
   #mark(pods: readonly ObservedPod[]): void {
     if (!this.#wasActive) return;
     const { clock, random } = this.#env;
-    const lacking = pods.filter((pod) => wanted(pod, 0) !== undefined);
-    for (const { namespace, name } of lacking) {
+    const outdated = pods.filter((pod) => wanted(pod, 0) !== undefined);
+    for (const { namespace, name } of outdated) {
       const key = `${namespace}/${name}`;
       const waitMs = this.#options.turn() === 'later' ? patienceMs * (1 + random()) : 0;
       const dueMs = clock.monotonicMs() + waitMs;
       this.#due.set(key, Math.min(dueMs, this.#due.get(key) ?? dueMs));
     }
-    if (lacking.length > 0) this.#wake.abort();
+    if (outdated.length > 0) this.#wake.abort();
   }
 
-  /** Reports whether a budget selects the pod. The newest version of a budget counts, even if it is invalid. */
+  /** Returns whether a budget selects the pod. The newest version of a budget counts, even if it is invalid. */
   #isSelected({ namespace, labels }: ObservedPod): boolean {
     return this.#options.followed.zoneBudgets
       .list(namespace)
@@ -174,7 +174,7 @@ export class ReadyTimes {
 /** Returns the value of the annotation: null removes it, undefined keeps it. */
 function wanted({ phase, isTerminating, containersReady, ...pod }: ObservedPod, nowMs: number): string | null | undefined {
   const isAbsent = pod.readyTimeMs === undefined && pod.isReadyTimeUnreadable !== true;
-  const isUp = phase === 'Running' && !isTerminating && containersReady;
-  if (!isUp) return isAbsent ? undefined : null;
+  const isReady = phase === 'Running' && !isTerminating && containersReady;
+  if (!isReady) return isAbsent ? undefined : null;
   return pod.readyTimeMs !== undefined ? undefined : `${new Date(nowMs).toISOString().slice(0, 19)}Z`;
 }

@@ -21,12 +21,12 @@ interface RunRecordsOptions {
 
 const rolloutRuns = resourceOfKind('RolloutRun');
 
-/** Most turns of a group that are kept until the stored records are read. Further turns are dropped. */
+/** The most turns of a group that are kept until the stored records are read. Further turns are dropped. */
 const maxPendingTurns = 100;
 const longestTimeoutMs = 30_000;
-/** Time between two checks whether the kind is installed and may be read. */
+/** The time between two checks whether the kind is installed and may be read. */
 const missingRetryMs = 300_000;
-/** Delay of the next read after a failure other than 403 and 404. */
+/** The pause before the next read after a failure other than 403 and 404. */
 const reloadDelayMs = 5000;
 
 /** A record as it should be stored, and as it was last stored. */
@@ -42,26 +42,26 @@ interface GroupRuns {
   scale?: RolloutRun;
   /** Turns that wait until the stored records are read. */
   readonly pendingTurns: TurnReport[];
-  /** Number of finished records to keep. Absent before the first turn is recorded: then no record is deleted. */
+  /** The number of finished records to keep. It is absent before the first turn is recorded; then no record is deleted. */
   historyLimit?: number;
 }
 
-/** Records runs while this process leads. Turns do not wait for the writes. Failed writes are tried again. */
+/** Records runs while this process leads. Turns do not wait for the writes. Failed writes are retried. */
 export class RunRecorder {
   readonly #options: RunRecordsOptions;
   readonly #groups = new Map<string, GroupRuns>();
-  /** By namespace and name of the RolloutRun. */
+  /** The records by namespace and name of the RolloutRun. */
   readonly #records = new Map<string, RecordEntry>();
-  /** By namespace: whether its stored records were read. `missing`: the kind is not installed or must not be read. */
+  /** The state of the read of stored records, by namespace. `missing`: the kind is not installed or may not be read. */
   readonly #loading = new Map<string, { state: 'loading' | 'loaded' } | { state: 'missing'; untilMs: number }>();
   readonly #timeoutMs: number;
   #isLeader = false;
   #isHandingOver = false;
-  /** Grows when the leadership is lost, so that the answer to an earlier read is ignored. */
+  /** A number that grows when the leadership is lost, so that the answer to an earlier read is ignored. */
   #term = 0;
   #hasWarned = false;
   #isClosed = false;
-  /** By namespace: the function that cancels the planned next read of its records. */
+  /** The functions that cancel the planned next read of records, by namespace. */
   readonly #reloads = new Map<string, () => void>();
   readonly #queue: WriteQueue;
   readonly listener: TurnListener = {
@@ -107,7 +107,7 @@ export class RunRecorder {
     });
   }
 
-  /** Keeps the pending writes when the leadership ends, so that `close` can do them. Call it before the agent stops. */
+  /** Keeps the pending writes when the leadership ends, so that `close` can do them. Call this before the agent stops. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }

@@ -1,33 +1,33 @@
-// Queues writes apart from the turns: one at a time, the latest write of each key, with a minimum interval and retries.
+// Queues writes so that turns do not wait for them: one write at a time, at a minimum interval for each key, with retries.
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
 
 interface WriteQueueOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers' | 'random'>;
-  /** Between two writes of one key, in milliseconds. */
+  /** The minimum time between two writes of one key, in milliseconds. */
   readonly everyMs: number;
-  /** Writes what is wanted of the key now. `unchanged`: nothing had to be written. A rejection is tried again. */
+  /** Writes the current value of the key. `unchanged`: no write was needed. A rejection is retried. */
   readonly write: (key: string) => Promise<'written' | 'unchanged'>;
   readonly onWritten?: (key: string) => void;
   readonly onFailure: (key: string, error: unknown) => void;
 }
 
-interface Wanted {
-  isWanted: boolean;
-  /** Monotonic. */
+interface KeyState {
+  isQueued: boolean;
+  /** The earliest time of the next write (monotonic). */
   notBeforeMs: number;
   failures: number;
 }
 
-/** At most a minute after the server is available again, all writes are done. */
+/** The pauses between retries. Within a minute after the server is available again, all writes are done. */
 const pauses = { firstMs: 1000, longestMs: 60_000 };
-/** Granted permissions and installed kinds cause no event. They are retried after half a minute, later every five minutes. */
+/** The pauses after a missing permission or kind. They are longer, because such a problem lasts until a person solves it. */
 const forbiddenPauses = { firstMs: 30_000, longestMs: 300_000 };
 
-/** Holds the keys with a pending write. The callers limit the number of keys. */
+/** The queue of keys with a pending write. The callers limit the number of keys. */
 export class WriteQueue {
   readonly #options: WriteQueueOptions;
-  readonly #keys = new Map<string, Wanted>();
+  readonly #keys = new Map<string, KeyState>();
   #cancelTimer = (): void => undefined;
   #running: Promise<void> | undefined;
   #isClosed = false;
@@ -39,8 +39,8 @@ export class WriteQueue {
   /** Queues a write of the key. */
   queueWrite(key: string): void {
     if (this.#isClosed) return;
-    const known = this.#keys.get(key) ?? { isWanted: false, notBeforeMs: 0, failures: 0 };
-    known.isWanted = true;
+    const known = this.#keys.get(key) ?? { isQueued: false, notBeforeMs: 0, failures: 0 };
+    known.isQueued = true;
     this.#keys.set(key, known);
     this.#plan();
   }
@@ -54,12 +54,12 @@ export class WriteQueue {
     this.#keys.clear();
   }
 
-  /** Writes what is wanted without waiting for its time, each key once, and takes nothing more. */
+  /** Writes each queued key once without waiting for its interval, and accepts no further keys. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelTimer();
     await this.#running;
-    for (const [key, wanted] of [...this.#keys]) if (wanted.isWanted) await this.#write(key, wanted);
+    for (const [key, state] of [...this.#keys]) if (state.isQueued) await this.#write(key, state);
     this.#keys.clear();
   }
 
@@ -69,8 +69,8 @@ export class WriteQueue {
     const nowMs = this.#options.env.clock.monotonicMs();
     let due = Number.POSITIVE_INFINITY;
     for (const [key, one] of this.#keys) {
-      if (one.isWanted) due = Math.min(due, one.notBeforeMs);
-      // Keys may be names of things that are written once.
+      if (one.isQueued) due = Math.min(due, one.notBeforeMs);
+      // Forgets keys without a pending write, because many keys name objects that are written only once.
       else if (one.notBeforeMs <= nowMs) this.#keys.delete(key);
     }
     if (due === Number.POSITIVE_INFINITY) return;
@@ -83,25 +83,25 @@ export class WriteQueue {
   }
 
   async #writeDue(): Promise<void> {
-    for (const [key, wanted] of [...this.#keys]) {
+    for (const [key, state] of [...this.#keys]) {
       if (this.#isClosed) return;
-      if (wanted.isWanted && wanted.notBeforeMs <= this.#options.env.clock.monotonicMs()) await this.#write(key, wanted);
+      if (state.isQueued && state.notBeforeMs <= this.#options.env.clock.monotonicMs()) await this.#write(key, state);
     }
   }
 
-  async #write(key: string, wanted: Wanted): Promise<void> {
+  async #write(key: string, state: KeyState): Promise<void> {
     const { env, everyMs, write, onWritten, onFailure } = this.#options;
-    wanted.isWanted = false;
+    state.isQueued = false;
     try {
       const done = await write(key);
-      wanted.failures = 0;
+      state.failures = 0;
       if (done === 'unchanged') return;
-      wanted.notBeforeMs = env.clock.monotonicMs() + everyMs;
+      state.notBeforeMs = env.clock.monotonicMs() + everyMs;
       onWritten?.(key);
     } catch (error) {
-      wanted.isWanted = true;
-      wanted.failures += 1;
-      wanted.notBeforeMs = env.clock.monotonicMs() + this.#pauseAfter(error, wanted.failures);
+      state.isQueued = true;
+      state.failures += 1;
+      state.notBeforeMs = env.clock.monotonicMs() + this.#pauseAfter(error, state.failures);
       onFailure(key, error);
     }
   }

@@ -1,4 +1,4 @@
-// Creates the writers that run apart from the turns: published decisions, Events, records of runs, and notifications.
+// Creates the writers for which no turn waits: published decisions, Events, records of runs, and notifications.
 import { sleep } from '../../cluster/env.ts';
 import type { Agent } from '../agent.ts';
 import type { AgentConfig } from '../config.ts';
@@ -11,24 +11,24 @@ import { DecisionPublisher } from './publisher.ts';
 import { RunRecorder } from './run-records.ts';
 
 interface WritersOptions {
-  /** Has separate connections and rate limit, so that publications never delay actions. */
+  /** The ports of the writers. They have separate connections and a separate rate limit, so that writers never delay actions. */
   readonly env: AgentEnv;
   readonly config: AgentConfig;
   readonly onWrite?: (writer: 'decision' | 'event' | 'run', result: 'done' | 'failed' | 'dropped') => void;
-  /** One attempt to notify a channel. */
+  /** Called after each attempt to notify a channel. */
   readonly onNotified?: (channel: string, result: string) => void;
 }
 
 interface Writers {
-  /** Listeners for the agent. */
+  /** The listeners of the writers, for the agent. */
   readonly listeners: readonly TurnListener[];
-  /** From now on a lost leadership is a hand-over: what is waiting is still to be written. */
+  /** Begins the hand-over: after the loss of leadership, pending writes are kept until `close`. */
   readonly beginHandOver: () => void;
-  /** Writes what is waiting, and nothing more. */
+  /** Does the pending writes and accepts no further ones. */
   readonly close: () => Promise<void>;
 }
 
-/** Time for the writes of the last turns. */
+/** The time for the writes of the last turns. */
 const flushMs = 5_000;
 
 export function createWriters({ env, config, onWrite, onNotified }: WritersOptions): Writers {
@@ -51,7 +51,7 @@ export function createWriters({ env, config, onWrite, onNotified }: WritersOptio
   };
 }
 
-/** Stops the agent, and lets the writers publish its last turns for at most 5 s. `guarded`: the argument of `Agent.stop`. */
+/** Stops the agent and then gives the writers 5 s to publish its last turns. `guarded` is the argument of `Agent.stop`. */
 export async function handOver(env: Pick<AgentEnv, 'timers'>, agent: Agent, writers: Writers, guarded?: Promise<unknown>): Promise<void> {
   writers.beginHandOver();
   await agent.stop(guarded);

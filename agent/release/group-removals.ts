@@ -1,4 +1,4 @@
-// Reports each group whose definition was deleted, once. It waits until every source of definitions was read completely.
+// Reports each group whose definition was deleted, once, after every source of definitions was read completely.
 
 import { decideRemoval, type FormerGroup } from '../../engine/release/removal.ts';
 import type { Definitions, SourceState } from '../../engine/release/terms.ts';
@@ -22,11 +22,11 @@ interface GroupRemovalsOptions extends Omit<KnownParts, 'env'> {
 
 /** A group that was defined at an earlier check and is not defined now. */
 interface MissingGroup extends FormerGroup {
-  /** Start of the time without a definition, on the monotonic clock. Absent while an unread source may contain the definition. */
+  /** The time since which the group has no definition (monotonic). Absent while an unread source may contain the definition. */
   missingSinceMs?: number | undefined;
 }
 
-/** Delay of the next check while StatefulSets or pods cannot be read: no event reports that they can be read again. */
+/** The pause before the next check while StatefulSets or pods cannot be read. No event reports that they can be read again. */
 const retryMs = 30_000;
 
 /** Reports removed groups while this process leads. It knows only groups that were defined at an earlier check since it became leader. */
@@ -41,7 +41,7 @@ export class GroupRemovals {
     this.#options = options;
   }
 
-  /** Compares the defined groups with those of the last check. Call it before `runOf` forgets the groups that are no longer defined. */
+  /** Compares the defined groups with those of the last check. Call this before `runOf` forgets the groups without a definition. */
   checkRemovals(): void {
     this.#cancelCheck();
     const { env, policies, isLeading, runOf } = this.#options;
@@ -93,7 +93,7 @@ interface SourceParts {
   readonly policies: Pick<PolicySource, 'degradation'>;
 }
 
-/** Returns whether each source of group definitions exists and was read completely when these policies were loaded. */
+/** Returns for each source of group definitions whether it exists, and whether these policies contain all of its definitions. */
 export function sourceStates({ config, hasDirectory, caches, policies }: SourceParts, { unsure }: ActivePolicies): Definitions['sources'] {
   const { policySources } = config;
   const watchProblem = (id: string) => caches.degradations().find((degradation) => degradation.id === id);

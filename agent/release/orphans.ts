@@ -1,4 +1,4 @@
-// Finds groups without a definition whose ledgers announce a release. Searches only namespaces with a StatefulSet that no group contains.
+// Finds groups without a definition whose ledgers announce a release, for the turns that release their StatefulSets.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { listProjected } from '../../cluster/request/read.ts';
@@ -14,13 +14,13 @@ import type { Caches } from '../watched/caches.ts';
 
 /** A group without a definition that may have to be released, with the state of this process during one leadership. */
 export interface Orphan extends LedgerIdentity {
-  /** The leadership under which the agent writes the ledger of the group. */
+  /** The epoch of the leadership under which the agent writes the ledger of the group. */
   epoch?: number;
-  /** Monotonic time since which the group has no definition; absent while it has one or may have one. */
+  /** The time since which the group has no definition (monotonic). Absent while the group may have a definition. */
   goneSinceMs?: number | undefined;
-  /** Cause of the wait, as last logged. */
+  /** The cause of the wait that was last logged. */
   waitsFor?: string | undefined;
-  /** Monotonic time since which the group has waited for other zones without interruption. */
+  /** The time since which the release has waited for other zones without interruption (monotonic). */
   blockedSinceMs?: number | undefined;
 }
 
@@ -30,18 +30,18 @@ interface OrphansOptions {
   /** Returns the defined groups; undefined while unknown. */
   readonly groups: () => readonly GroupDefinition[] | undefined;
   readonly isLeading: () => boolean;
-  /** Timeout of each request in milliseconds. */
+  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   readonly onChange: () => void;
 }
 
 const retryMs = 30_000;
 
-/** Keeps the found groups. Searches only when `search` is called. */
+/** The found groups. A search lists ledgers only in namespaces with a StatefulSet that belongs to no group. */
 export class OrphanSearch {
   readonly #options: OrphansOptions;
   readonly #found = new Map<string, Orphan>();
-  /** StatefulSets without a group, as `namespace/name`, whose namespace was searched for ledgers in this leadership. */
+  /** The StatefulSets without a group (`namespace/name`) whose namespace was searched during this leadership. */
   readonly #searched = new Set<string>();
   #isSearching = false;
   #isSearchDue = false;
@@ -52,7 +52,7 @@ export class OrphanSearch {
     this.#options = options;
   }
 
-  /** Searches after the defined groups or the leader may have changed. Calls during a search cause one further search. */
+  /** Searches. Call this when the defined groups or the leader may have changed. Calls during a search cause one further search. */
   search(): void {
     this.#cancelRetry();
     this.#isSearchDue = this.#isSearching;
@@ -78,7 +78,7 @@ export class OrphanSearch {
   /** Forgets a group whose release is complete. */
   settle(key: string): void {
     this.#found.delete(key);
-    // Its StatefulSets may join and leave another group before the next search.
+    // The StatefulSets of the group may join and leave another group before the next search.
     this.#searched.clear();
   }
 
@@ -123,7 +123,7 @@ export class OrphanSearch {
     for (const set of sets) if (set.startsWith(`${namespace}/`)) this.#searched.add(set);
   }
 
-  /** Returns the problem, if the ledgers of the namespace cannot be listed. */
+  /** Lists the ledgers of the namespace and adds the groups without a definition. Returns the problem if the list fails. */
   async #listIn(namespace: string, named: ReadonlySet<string>) {
     const labelSelector = `${ledgerLabel.key}=${ledgerLabel.value},${releaseLabel.key}=${releaseLabel.value}`;
     try {

@@ -1,4 +1,4 @@
-// One turn of a group that nothing defines any more: read its ledger, decide, announce, hand one StatefulSet back.
+// Takes one turn of a group without a definition: reads its ledger, decides, announces the release, and releases one StatefulSet.
 import { askedPauseMs } from '../../cluster/request/failure.ts';
 import { ledgerOfEpoch } from '../../engine/ledger/ledger.ts';
 import { decideRelease, type ReleaseDecision } from '../../engine/release/release.ts';
@@ -22,20 +22,20 @@ export type ReleaseParts = Pick<
   readonly onReport: (report: ReleaseReport) => void;
 };
 
-/** Interval of the check of rolling pods and of unreadable sources. */
-const lookMs = 5_000;
-/** To wait for other zones for less than this is what every zone does. */
-const lastingMs = 2 * lookMs;
-/** After a longer silence the watch may be dead, so definitions are read from the API server. */
+/** The pause before the next turn, in which pods may become available and sources readable. */
+const checkMs = 5_000;
+/** A shorter wait for other zones is normal and not reported. */
+const lastingMs = 2 * checkMs;
+/** The longest silence of a trusted watch. After a longer silence, definitions are read from the API server. */
 const longestSilenceMs = 10_000;
 
-/** Has the turn. `isOver`: there is nothing more to do for the group. Never rejects: what goes wrong is reported, and tried again later. */
+/** Takes the turn. `isOver` means that the group needs no further turn. Never rejects: a failure is logged and retried. */
 export async function takeReleaseTurn(parts: ReleaseParts, orphan: Orphan): Promise<NextTurn & { readonly isOver?: boolean }> {
   const leading = parts.leadership.epoch();
   if (parts.isStopping() || leading === undefined) return {};
   try {
     const stored = await parts.ledgers.read(orphan);
-    // A deleted Lease restarts its count; the stored epoch never decreases.
+    // A new Lease counts its epochs from 0 again, but the epoch of a ledger must never decrease.
     orphan.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;
     return await new ReleaseTurn(parts, orphan, stored, orphan.epoch).run();
   } catch (error) {
@@ -62,7 +62,7 @@ class ReleaseTurn {
     let { snapshot, decision } = this.#decide();
     if (decision.kind === 'release') {
       const fresh = await this.#readPast();
-      if (fresh === undefined) return { lookAgainInMs: lookMs };
+      if (fresh === undefined) return { lookAgainInMs: checkMs };
       ({ snapshot, decision } = this.#decide(fresh));
     }
     this.#orphan.goneSinceMs = decision.ledger.release?.goneMs === undefined ? undefined : this.#goneSinceMs();
@@ -75,10 +75,10 @@ class ReleaseTurn {
     if (isOver) return { isOver };
     if (performed !== undefined && performed.result !== 'done') return { retry: {} };
     const wakeAtMs = decision.kind === 'wait' ? decision.earliestMs : undefined;
-    return { lookAgainInMs: lookMs, ...(wakeAtMs === undefined ? {} : { wakeAtMs }) };
+    return { lookAgainInMs: checkMs, ...(wakeAtMs === undefined ? {} : { wakeAtMs }) };
   }
 
-  /** By what is known at this moment. */
+  /** Decides from the current policies, caches and ledger, with `fresh` objects if they were read. */
   #decide(fresh?: FreshRead): { readonly snapshot: Snapshot; readonly decision: ReleaseDecision } {
     const { policies, sourceStates } = this.#parts;
     const now = policies();
@@ -88,12 +88,12 @@ class ReleaseTurn {
     return { snapshot, decision: decideRelease({ ...question, goneForMs: this.#parts.env.clock.monotonicMs() - this.#goneSinceMs() }) };
   }
 
-  /** Returns since when the group has been gone: since now if it was not gone before. */
+  /** Returns since when the group has had no definition; the current time if it had one in the previous turn. */
   #goneSinceMs(): number {
     return this.#orphan.goneSinceMs ?? this.#parts.env.clock.monotonicMs();
   }
 
-  /** Reads the members from the quorum; undefined while the cached definitions are stale. */
+  /** Reads the members with quorum reads. Returns undefined if the cached definitions are stale. */
   async #readPast(): Promise<FreshRead | undefined> {
     const { env, config, caches } = this.#parts;
     const { namespace } = this.#orphan;
@@ -104,7 +104,7 @@ class ReleaseTurn {
     return isCurrent ? fresh : undefined;
   }
 
-  /** Logs each new cause of a wait. Some have no Event, such as an unknown definition. */
+  /** Logs each new cause of a wait, because some causes have no Event, for example an unknown definition. */
   #logWait(decision: ReleaseDecision): void {
     const { namespace, name: group, waitsFor } = this.#orphan;
     this.#orphan.waitsFor = decision.kind === 'wait' ? decision.because : undefined;
@@ -120,7 +120,7 @@ class ReleaseTurn {
     return nowMs - (this.#orphan.blockedSinceMs ?? nowMs) >= lastingMs;
   }
 
-  /** Rejects if another process wrote the ledger or leads. */
+  /** Stores the ledger if it changed. Rejects if another process wrote the ledger or leads. */
   async #store(next: Ledger): Promise<void> {
     if (next === this.#stored) return;
     const written = ledgerOfEpoch(next, this.#epoch);
@@ -128,7 +128,7 @@ class ReleaseTurn {
     await this.#parts.ledgers.write(this.#orphan, this.#stored, written);
   }
 
-  /** Releases the group, unless it has a definition again: it may return while the ledger is written. */
+  /** Sets the partition of one StatefulSet to 0. Decides again first, because the definition may have returned during the write. */
   async #release({ action }: Extract<ReleaseDecision, { readonly kind: 'release' }>): Promise<ReleaseReport['performed']> {
     const { env, leadership, actTimeoutMs, isStopping } = this.#parts;
     const mayAct = (): boolean => !isStopping() && leadership.mayAct(actTimeoutMs) && this.#decide().decision.kind === 'release';

@@ -1,4 +1,4 @@
-// Reads past the caches: the objects of a group for a new leader or after a lost reply, and what people wrote before a pod is deleted.
+// Reads past the caches for turns and webhooks: the objects of a group, and the definitions and requests that people wrote.
 
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
@@ -13,11 +13,11 @@ import { type CachedStatefulSet, type Caches, cachedPod, cachedStatefulSet, type
 import type { ChangedObject } from '../watched/freshness.ts';
 
 export interface FreshRead extends FreshObjects {
-  /** The states that the caches must show before they count again. */
+  /** The versions of objects that the caches must contain before they are used again. */
   readonly read: readonly ChangedObject[];
-  /** Nodes that are ready by what was read, and their versions. */
+  /** The read nodes that are ready, with their versions. */
   readonly readyNodes: readonly { readonly name: string; readonly resourceVersion: string }[];
-  /** By UID of their StatefulSet: the version of the list of its pods. */
+  /** The version of the list of pods, by UID of the StatefulSet. */
   readonly podsAsOf: ReadonlyMap<string, string>;
 }
 
@@ -29,14 +29,14 @@ interface Member {
 }
 
 interface FreshOptions {
-  /** Timeout of each request in milliseconds. */
+  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
-  /** Readiness of nodes by the cache. */
+  /** The readiness of nodes in the cache. */
   readonly nodes: Observed['nodes'];
 }
 
-/** Longest list of nodes that are read; further ones are not. If more nodes are not ready, a lost watch event is not the cause. */
-const askedNodes = 10;
+/** The most nodes that are read. If more nodes are not ready, a lost watch event is not the cause. */
+const maxReadNodes = 10;
 
 /** The members to read: those of a group, or of a deleted group's ledger. */
 interface ReadMembers {
@@ -44,7 +44,7 @@ interface ReadMembers {
   readonly zones: readonly Pick<ZoneDefinition, 'statefulSet'>[];
 }
 
-/** Reads the StatefulSets of the group, their pods, and nodes that seem not ready, from the quorum. Rejects if a read fails. */
+/** Reads the StatefulSets of the group, their pods, and nodes that the cache has as not ready, with quorum reads. Rejects on failure. */
 export async function readFresh(
   env: Pick<ClusterEnv, 'kubernetes'>,
   group: ReadMembers,
@@ -58,7 +58,7 @@ export async function readFresh(
     }),
   );
   const members: Member[] = [];
-  // One list after the other, to keep the pages of only one list in memory.
+  // The lists are read one after the other, so that the pages of only one list are in memory.
   for (const { name, object } of objects) {
     if (object === undefined) members.push({ name, set: undefined, pods: [], podsAsOf: '' });
     else {
@@ -75,10 +75,10 @@ export async function readFresh(
   }
   const statefulSets = new Map(members.map(({ name, set }) => [name, set]));
   const pods = distinct(members.flatMap((member) => member.pods));
-  const doubtful = isUnknown(known)
+  const notReady = isUnknown(known)
     ? []
     : [...new Set(pods.map(({ node }) => node))].filter((name) => name !== '' && known.get(name) !== true);
-  const nodes = await Promise.all(doubtful.slice(0, askedNodes).map((name) => readNode(env, name, timeoutMs)));
+  const nodes = await Promise.all(notReady.slice(0, maxReadNodes).map((name) => readNode(env, name, timeoutMs)));
   return {
     statefulSets,
     pods,
@@ -141,7 +141,7 @@ function distinct(pods: readonly ObservedPod[]): readonly ObservedPod[] {
   return [...new Map(pods.map((pod) => [pod.uid, pod])).values()];
 }
 
-/** Returns the label selector of an object as a list query. It selects pods of every revision, because a StatefulSet cannot change it. */
+/** Returns a label selector as the text of a list query. */
 function selectorText(selector: unknown): string {
   const { matchLabels, matchExpressions } = asJsonObject(selector);
   const labels = Object.entries(asJsonObject(matchLabels)).map(([key, value]) => `${key}=${String(value)}`);
@@ -164,17 +164,17 @@ interface CurrentParts {
 }
 
 interface CurrentCheck {
-  /** The StatefulSets as they were read past the caches, if they were. */
+  /** The StatefulSets that were read past the caches; undefined if none was read. */
   readonly fresh: FreshObjects | undefined;
-  /** A cache that is certainly no older than this, in milliseconds, is not compared. */
+  /** A cache that was current within this time, in milliseconds, is not compared. */
   readonly longestAgeMs: number;
-  /** Timeout of each request in milliseconds. */
+  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
 }
 
 /**
- * Reports whether the caches match what people wrote, read from the quorum (S28): a pause that no watch reported must be found, and so must
- * a recreated StatefulSet. Rejects if a read fails.
+ * Returns whether the caches contain the current definitions and requests of people, by quorum reads: a watch may have missed a pause or a
+ * recreated StatefulSet (S28). Rejects if a read fails.
  */
 export async function areCachesCurrent(
   { env, config, caches }: CurrentParts,
@@ -184,9 +184,9 @@ export async function areCachesCurrent(
   for (const [name, set] of fresh?.statefulSets ?? []) {
     if (!isSameJson(set?.manifest, caches.statefulSet(namespace, name)?.manifest)) return false;
   }
-  const doubtful = () => caches.written({ namespace, agentNamespace: config.agentNamespace }).filter(({ ageMs }) => ageMs > longestAgeMs);
+  const notReady = () => caches.written({ namespace, agentNamespace: config.agentNamespace }).filter(({ ageMs }) => ageMs > longestAgeMs);
   const answers = await Promise.all(
-    doubtful().map(async (written) => {
+    notReady().map(async (written) => {
       const askedMs = env.clock.monotonicMs();
       const { items } = await listObjects(env, written.resource, { namespace: written.namespace, site: 'written.list', timeoutMs });
       const isSame = written.isSame(items);
@@ -195,6 +195,6 @@ export async function areCachesCurrent(
       return isSame;
     }),
   );
-  // An answer can be on its way for longer than it may be old.
-  return answers.every((isSame) => isSame) && doubtful().length === 0;
+  // An answer may have taken so long that its cache is too old again.
+  return answers.every((isSame) => isSame) && notReady().length === 0;
 }

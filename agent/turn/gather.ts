@@ -1,4 +1,4 @@
-// Gathers the inputs of one decision: first the ledger, then the objects, so that the objects are not older than the claims.
+// Gathers the inputs of one decision for a turn: first the ledger, then the objects, so that the objects are not older than the claims.
 
 import { compareResourceVersions } from '../../cluster/request/resource.ts';
 import { takenOver } from '../../engine/decide/preparations.ts';
@@ -26,32 +26,32 @@ import { knownSnapshot, withRevisions } from './snapshot.ts';
 /** The state of a group between its turns, for one leadership. */
 export interface GroupMemory {
   readonly freshness: Freshness;
-  /** `current` differs from `stored` only by changes that need not be stored. Absent until the ledger is read. */
+  /** The ledger; absent until it is read. `current` differs from `stored` only by changes that need not be stored. */
   ledger?: { readonly stored: Ledger; readonly current: Ledger } | undefined;
-  /** The leadership under which this group is written; at least that of the Lease. */
+  /** The epoch with which the ledger of this group is written; at least the epoch of the Lease. */
   epoch?: number;
-  /** The next turn reads the objects past the caches. */
+  /** True if the next turn must read the objects past the caches. */
   needsDirectRead: boolean;
-  /** Monotonic: since when the caches have been behind. */
+  /** The time since which the caches have been behind (monotonic). */
   behindSinceMs?: number | undefined;
-  /** Monotonic: when the objects were last read past the caches. */
+  /** The time at which the objects were last read past the caches (monotonic). */
   freshMs?: number;
-  /** The last decision waits for something to change. */
+  /** True if the last decision waits or is blocked. */
   isWaiting: boolean;
-  /** UIDs of objects whose disruption the server confirmed. */
+  /** The UIDs of objects whose disruption the API server confirmed. */
   confirmed: ReadonlySet<string>;
-  /** UIDs of objects whose disruption this process has asked for. */
+  /** The UIDs of objects whose disruption this process requested. */
   sent: ReadonlySet<string>;
   /** The claims that this process wrote or tried to write, as text. */
   announced: ReadonlySet<string>;
-  /** Monotonic: since when this process has known each claim, by its text. */
+  /** The time since which this process has known each claim, by the text of the claim (monotonic). */
   readonly knownSinceMs: Map<string, number>;
   readonly forbidden: Refusals;
-  /** Evictions in a row that a budget refused. */
+  /** The number of turns in a row in which a budget denied an eviction. */
   refusals: number;
-  /** ControllerRevisions that were read, by StatefulSet and name: they never change. */
+  /** The ControllerRevisions that were read, by StatefulSet and name. A ControllerRevision never changes. */
   revisions: ReadonlyMap<string, RevisionView>;
-  /** Turns in a row whose decision had been overtaken before its first request. */
+  /** The number of turns in a row whose decision was outdated before its first request. */
   overtaken: number;
 }
 
@@ -62,9 +62,9 @@ export interface GatherParts {
   readonly policies: () => ActivePolicies | undefined;
   readonly sources: Pick<ReplicaSources, 'read'>;
   readonly ledgers: Pick<Ledgers, 'read'>;
-  /** Absent: gates have no readings. */
+  /** Without it, gates have no readings. */
   readonly gates?: Pick<GateReader, 'readings'>;
-  /** Absent: metric inputs have no readings. */
+  /** Without it, metric inputs have no readings. */
   readonly metrics?: Pick<MetricReader, 'readings'>;
   readonly leadership: Pick<Leadership, 'epoch'>;
 }
@@ -75,9 +75,9 @@ export interface Gathered {
   readonly ledger: Known<Ledger>;
   readonly epoch: number;
   readonly sources: readonly ReadSource[];
-  /** Monotonic: the snapshot contains every change of StatefulSets and pods up to this instant. */
+  /** The snapshot contains every change of StatefulSets and pods up to this time (monotonic). */
   readonly asOfMs: number;
-  /** The objects as they were read past the caches, if they were. */
+  /** The objects that were read past the caches; undefined if none was read. */
   readonly fresh?: FreshRead | undefined;
 }
 
@@ -98,10 +98,10 @@ export function newMemory(caches: CacheView): GroupMemory {
   };
 }
 
-/** States how long the caches may be behind the group's own writes before the objects are read past them. */
+/** How long the caches may be behind the writes to the group before the objects are read past the caches. */
 const patienceMs = 5_000;
 
-/** Reports whether the caches still show a state before the group's own last writes. After some time the group is read past them instead. */
+/** Returns whether the turn must wait until the caches contain the last writes to the group. After 5 s a direct read replaces the wait. */
 export function mustWait(memory: GroupMemory, nowMs: number): boolean {
   if (memory.needsDirectRead || !memory.freshness.hasStaleCache()) {
     memory.behindSinceMs = undefined;
@@ -114,17 +114,17 @@ export function mustWait(memory: GroupMemory, nowMs: number): boolean {
   return false;
 }
 
-/** Waiting groups are read directly this often, because a watch can lose the only change that the group waits for. */
+/** The interval of direct reads of a waiting group, because a watch can lose the only change for which the group waits. */
 export const waitingLookMs = 300_000;
 
 function isLookDue({ isWaiting, freshMs }: GroupMemory, nowMs: number): boolean {
   return isWaiting && freshMs !== undefined && nowMs - freshMs >= waitingLookMs;
 }
 
-/** States how long until `mustWait` gives up, at most. */
+/** The longest time for which `mustWait` returns true. */
 export const longestWaitMs: number = patienceMs;
 
-/** Gathers the inputs. Rejects when the ledger or the objects cannot be read, and when this process does not lead. */
+/** Gathers the inputs. Rejects if the ledger or the objects cannot be read, or if this process does not lead. */
 export async function gather(parts: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Gathered> {
   const { env, config, caches } = parts;
   const stored = await currentLedger(parts, group, memory);
@@ -147,8 +147,8 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const epoch = memory.epoch ?? 0;
   if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
   const bound = policiesFor(snapshot.policies, group, config.agentNamespace);
-  // A claim that this process wrote and never acted on cannot be in flight. The epoch does not prove that: without a Lease, two processes may
-  // have read the same stored epoch.
+  // A claim that this process wrote and never acted on cannot be in flight. The epoch alone does not prove this, because without a Lease two
+  // processes may have read the same stored epoch.
   const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
   const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
   const ledger = observeLedger(takenOver(asked, group, snapshot), snapshot, {
@@ -159,7 +159,7 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   return { snapshot: await withRevisions({ env, timeoutMs: config.kubernetesTimeoutMs }, group, memory, looked), ledger, epoch, ...read };
 }
 
-/** Returns the gathered objects from the caches, or the newer direct reads. Nodes keep their direct read, which has no version. */
+/** Builds the snapshot again with the newer of the gathered and the cached objects. Nodes that were read keep that state. */
 export function observeAgain(
   parts: GatherParts,
   group: GroupDefinition,
@@ -177,13 +177,13 @@ interface Looked {
   readonly unread: readonly UnreadObject[];
 }
 
-/** Builds the snapshot without I/O. Throws until policies were read. */
+/** Builds the snapshot without I/O. Throws if the policies have not been read yet. */
 function snapshotFrom(parts: GatherParts, group: GroupDefinition, { sources, fresh, unread }: Looked): Snapshot {
   const replicaSources = sources.map((source) => source.view);
   return knownSnapshot(parts, group.namespace, { fresh, unread, replicaSources, gateReadings: parts.gates?.readings(group) ?? [] });
 }
 
-/** Returns the later state of each object: as it was read, or as the caches have it. */
+/** Returns the later state of each object: the read state or the cached state. */
 function latest({ statefulSets, pods }: FreshObjects, caches: GatherParts['caches'], namespace: string): FreshObjects {
   const cached = caches.observe(namespace).pods;
   const known = new Map(isUnknown(cached) ? [] : cached.map((pod) => [pod.uid, pod]));
@@ -209,7 +209,7 @@ function isNewer(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && (compareResourceVersions(a, b) ?? 0) > 0;
 }
 
-/** Returns the ledger as this process knows it or as it is stored. A ledger of a later leader is never overwritten. */
+/** Returns the remembered ledger, or reads the stored one. Rejects if a later leader wrote it, so that it is not overwritten. */
 async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Known<Ledger>> {
   const leading = leadership.epoch();
   if (leading === undefined) throw new Error('this process does not lead');
@@ -221,7 +221,7 @@ async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupD
     if (error instanceof LedgerUnusable) return { unknown: error.message };
     throw error;
   }
-  // A deleted Lease restarts its count; the stored epoch never decreases.
+  // A new Lease counts its epochs from 0 again, but the epoch of a ledger must never decrease.
   memory.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;
   if ((stored.epoch ?? 0) > memory.epoch) throw new Error('a later leader wrote the ledger');
   memory.ledger = { stored, current: stored };

@@ -1,11 +1,11 @@
-// Decides which changes of a group's ledger must be stored, and which claims this process announced and since when it knows them.
+// Decides for a turn which changes of the ledger must be stored, and tracks the claims that this process announced and knows.
 
 import type { Action } from '../../engine/decision.ts';
 import { unappliedClaimMs } from '../../engine/ledger/ledger.ts';
 import type { Claim, Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
 import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 
-/** Reports whether a reader of the stored ledger would decide differently than with this one. Times that only age do not count. */
+/** Returns whether a reader of the stored ledger would decide differently than with `next`. Times that only grow do not count. */
 export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
   if (next === stored) return false;
   const known = new Set(stored.downscales.map(canonicalJson));
@@ -24,12 +24,12 @@ function essence({ claims, preparations, run, pins = [], templates = [], release
   };
 }
 
-/** Omits times that need not be stored: the stored ones still apply. After the end of a run, pods in flight do not count either. */
+/** Removes the times that need not be stored again. After the end of a run, the times of pods in flight are removed too. */
 function essenceOfRun({ movableMs: _movableMs, movableAsOfMs: _movableAsOfMs, inFlightSinceMs, ...run }: RunState): unknown {
   return run.outcome === 'completed' ? { ...run, isMovable: undefined } : { ...run, inFlightSinceMs };
 }
 
-/** Records after a failed preparation that the pod may be prepared. The pod must be called again, or its preparation cancelled. */
+/** Treats all unfinished preparations as equal: the pod may be prepared and must be called again, or its preparation cancelled. */
 function essenceOfPreparation(entry: Preparation): unknown {
   if (entry.state === 'prepared') return entry;
   const { zone, ordinal, podUid, call, isWithdrawn = false } = entry;
@@ -40,7 +40,7 @@ function sorted(values: readonly unknown[]): readonly string[] {
   return values.map(canonicalJson).sort();
 }
 
-/** Returns the ledger without the claims of actions that certainly did not happen. Other scale-downs of the StatefulSet stay. */
+/** Returns the ledger without the claims of actions that had no effect. Claims of other scale-downs of the StatefulSet stay. */
 export function withoutClaimsOf(ledger: Ledger, actions: readonly Action[]): Ledger {
   const undone = new Set(actions.flatMap((action) => ('uid' in action ? [keyOf(verbOf(action.kind), action)] : [])));
   const claims = ledger.claims.filter((claim) => !undone.has(keyOf(claim.verb, claim)));
@@ -63,7 +63,7 @@ function verbOf(kind: Action['kind']): string {
   return kind === 'scaleStatefulSet' ? 'scaleDown' : kind;
 }
 
-/** Returns the milliseconds until the next unapplied claim expires. `sinceMs`: since when each claim is known, by its text. */
+/** Returns the milliseconds until the next unapplied claim expires. `sinceMs` contains the time since which each claim is known. */
 export function nextClaimEndInMs({ claims }: Ledger, sinceMs: ReadonlyMap<string, number>, nowMs: number): number | undefined {
   const ends = claims
     .map((claim) => (sinceMs.get(canonicalJson(claim)) ?? nowMs) + unappliedClaimMs + 1 - nowMs)
@@ -71,7 +71,7 @@ export function nextClaimEndInMs({ claims }: Ledger, sinceMs: ReadonlyMap<string
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
-/** Returns how long this process has known each claim, by a monotonic clock: times in claims come from clocks that can be wrong. */
+/** Returns how long this process has known each claim. It uses the monotonic clock, because the clocks of other processes can be wrong. */
 export function openTimes(sinceMs: Map<string, number>, claims: readonly Claim[], nowMs: number): (claim: Claim) => number {
   const open = new Set(claims.map(canonicalJson));
   for (const text of sinceMs.keys()) if (!open.has(text)) sinceMs.delete(text);

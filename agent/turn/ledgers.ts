@@ -1,4 +1,4 @@
-// The ledgers of all groups: one ConfigMap each, written by compare-and-swap; in memory where ConfigMaps are forbidden.
+// Reads and writes the ledger of each group in a ConfigMap by compare-and-swap, or in memory if ConfigMaps are forbidden.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
@@ -9,12 +9,12 @@ import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 import { groupKey } from '../wake-index.ts';
 
-/** Another process wrote the ledger since it was read, so the decision is void. */
+/** The error after which a decision is void, because another process wrote the ledger since it was read. */
 export class LedgerChanged extends Error {
   override readonly name = 'LedgerChanged';
 }
 
-/** The stored ledger has an unknown format, or would exceed the size limit. */
+/** The error for a ledger with an unknown format or above the size limit. */
 export class LedgerUnusable extends Error {
   override readonly name = 'LedgerUnusable';
 }
@@ -25,11 +25,11 @@ export interface LedgerIdentity {
 }
 
 interface LedgersOptions {
-  /** Timeout of each request in milliseconds. */
+  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
-  /** Reports whether a ledger in memory is better than none: only for an agent that acts without a Lease, or may do so. */
+  /** Returns whether a ledger in memory may replace a forbidden ConfigMap. Only an agent that may act without a Lease permits it. */
   readonly mayUseMemory: () => boolean;
-  /** Asked before each write is sent. */
+  /** Called before each write. */
   readonly mayWrite: () => boolean;
   readonly onDegraded: () => void;
 }
@@ -47,19 +47,19 @@ export class Ledgers {
     this.#options = options;
   }
 
-  /** As it is stored now, read from the quorum. Rejects when it cannot be read; with LedgerUnusable when it is not understood. */
+  /** Returns the stored ledger from a quorum read. Rejects if the read fails, and with LedgerUnusable if the text cannot be parsed. */
   read(group: LedgerIdentity): Promise<Ledger> {
     return this.#orMemory(
       async () => {
         const { value } = await this.#objectOf(group).read();
-        // A ledger kept in memory while the server denied access is still true afterwards.
+        // A ledger that was kept in memory while access was forbidden is newer than the stored ledger.
         return this.#memory.get(groupKey(group)) ?? value;
       },
       () => this.#memory.get(groupKey(group)) ?? emptyLedger(group.namespace, group.name),
     );
   }
 
-  /** Stores `next` if the ledger is still `base`. Rejects with LedgerChanged when it is not. */
+  /** Stores `next` if the stored ledger still equals `base`. Rejects with LedgerChanged if not. */
   write(group: LedgerIdentity, base: Ledger, next: Ledger): Promise<void> {
     return this.#orMemory(
       async () => {
@@ -74,7 +74,7 @@ export class Ledgers {
     );
   }
 
-  /** Forgets what is held for other groups than these, but for ledgers that are nowhere else and still say something. */
+  /** Forgets all other groups, except ledgers in memory that are not empty, because they are stored nowhere else. */
   keep(groups: readonly LedgerIdentity[]): void {
     const keys = new Set(groups.map(groupKey));
     for (const key of this.#shared.keys()) if (!keys.has(key)) this.#shared.delete(key);
@@ -105,7 +105,7 @@ export class Ledgers {
       name,
       ...codec,
       mayWrite: this.#options.mayWrite,
-      // A turn that waits here waits with its place among all turns; the loop makes its pauses.
+      // A retry here would occupy one of the parallel turns. The loop pauses and retries instead.
       retries: 0,
       timeoutMs: this.#options.timeoutMs,
       site,
@@ -149,7 +149,7 @@ function encode(ledger: Ledger, existing: KubernetesObject | undefined) {
   const text = textOf(ledger);
   const data = existing?.['data'];
   const before = existing?.metadata.labels;
-  // An omitted label would stay, so a label that no longer applies gets another value.
+  // A label that is left out would keep its value, so a label that no longer applies gets another value.
   const follows = ledger.release !== undefined ? releaseLabel.value : before?.[releaseLabel.key] && releaseLabel.otherwise;
   const labels = { ...before, ...(follows === undefined ? {} : { [releaseLabel.key]: follows }), [ledgerLabel.key]: ledgerLabel.value };
   return {

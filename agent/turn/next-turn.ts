@@ -6,34 +6,34 @@ import { type GroupMemory, longestWaitMs, waitingLookMs } from './gather.ts';
 import { nextClaimEndInMs } from './ledger-changes.ts';
 import type { Outcome } from './perform.ts';
 
-/** The end of a turn. */
+/** The state at the end of a turn. */
 interface TurnEnd {
   readonly decision: GroupDecision;
   readonly performed: readonly Outcome[];
-  /** The decision violates a safety invariant, or its results could not be stored. */
+  /** True if the decision violates a safety invariant, or if its results could not be stored. */
   readonly hasProblem: boolean;
-  /** Some actions of the decision were not begun. */
+  /** True if some actions of the decision were not begun. */
   readonly isCut: boolean;
-  /** The caches contradict the decision. */
+  /** True if the caches contradict the decision. */
   readonly isOvertaken: boolean;
-  /** The least pause in milliseconds that the server asked for when the results could not be stored. */
+  /** The minimum pause that the API server requested when it rejected the results, in milliseconds. */
   readonly storePauseMs: number | undefined;
-  /** Every source of replicas was read and is watched. */
+  /** True if every source of replicas was read and is watched. */
   readonly areSourcesKnown: boolean;
-  /** Monotonic. */
+  /** The current time (monotonic). */
   readonly nowMs: number;
 }
 
-/** Limits the stale decisions in a row without a pause between them. */
+/** The most stale decisions in a row without a pause between them. */
 const overtakenAtOnce = 3;
-/** Pause before a source is read again that cannot be watched or could not be read. */
+/** The pause before a source is read again if it cannot be watched or read. */
 const sourceLookMs = 30_000;
-/** Pauses after a conflict and after a budget refusal, if no event comes first. */
+/** The pause after a conflict, and the first pause after a budget denied an eviction, if no event comes earlier. */
 const conflictLookMs = 5_000;
 const refusalLookMs = 10_000;
 const longestLookMs = 300_000;
 
-/** Returns when the next turn is due. Counts budget refusals and stale decisions in a row in the memory. */
+/** Returns when the next turn is due. Counts denials by budgets and stale decisions in a row in the memory. */
 export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
   const { decision, performed, hasProblem, isCut, isOvertaken, storePauseMs, areSourcesKnown, nowMs } = end;
   memory.isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
@@ -42,27 +42,27 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
     lookAfter(memory, performed),
     memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
     permissionLookMs(memory, decision, nowMs),
-    // A dead watch does not report our own writes either; then the group is read past it.
+    // A dead watch does not report the writes of this turn either. Then the next turn reads past the caches.
     memory.freshness.hasStaleCache() ? longestWaitMs : undefined,
     areSourcesKnown ? undefined : sourceLookMs,
   ];
-  // The caches already show the new state, so the next turn follows at once, unless several decisions in a row were stale.
+  // The caches already contain the new state, so the next turn follows at once, unless several decisions in a row were stale.
   memory.overtaken = isOvertaken ? memory.overtaken + 1 : 0;
   const isAtOnce = isOvertaken && memory.overtaken <= overtakenAtOnce;
   const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : undefined]);
-  // No event reports when this process may act again, or when writes of the ledger are faster.
+  // No event reports when this process may act again, or when the ledger can be written again.
   const needsRetry = hasProblem || (isCut && !isAtOnce) || performed.some(needsPause);
   const retryAfterMs = performed.find(needsPause)?.retryAfterMs ?? storePauseMs;
   return { wakeAtMs: decision.wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
 }
 
-/** Returns when a forbidden action may be tried again. */
+/** Returns the milliseconds until a forbidden action of the decision may be retried. */
 function permissionLookMs({ forbidden }: GroupMemory, { actions }: GroupDecision, nowMs: number): number | undefined {
   const verbs = actions.flatMap(({ kind }) => (kind === 'callPods' ? [] : [kind]));
   return forbidden.nextInMs(verbs, nowMs);
 }
 
-/** Returns when to look again even if no event follows from the actions of this turn. */
+/** Returns the milliseconds until the next turn if the actions of this turn cause no event. */
 function lookAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | undefined {
   const isBudget = outcomes.some(isRefusedByBudget);
   memory.refusals = isBudget ? memory.refusals + 1 : 0;
@@ -76,12 +76,12 @@ function lookAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | 
   return outcomes.some(({ result, action }) => result === 'conflict' && action.kind !== 'callPods') ? conflictLookMs : undefined;
 }
 
-/** Reports whether a budget denied the eviction. This is no failure: an event reports when the budget permits one. */
+/** Returns whether a budget denied the eviction. This is not a failure: an event reports when the budget permits an eviction. */
 function isRefusedByBudget({ action, status }: Outcome): boolean {
   return action.kind === 'evictPod' && status === 429;
 }
 
-/** Reports whether the action must be tried again and no event reports when. The decision has the time of the next preparation calls. */
+/** Returns whether the action must be retried and no event reports when. Calls that prepare pods have their own time in the decision. */
 function needsPause(outcome: Outcome): boolean {
   const { action, result, status } = outcome;
   // A forbidden action has its own pause.

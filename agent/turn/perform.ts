@@ -1,4 +1,4 @@
-// Carries out the actions of one decision in their order, and revokes earlier deletions with an unknown outcome.
+// Performs the actions of one decision in order for a turn, and revokes earlier deletions with an unknown outcome.
 
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { podUrl } from '../../cluster/pods.ts';
@@ -19,7 +19,7 @@ import type { AgentEnv } from '../env.ts';
 import type { ActionResult, PerformedAction } from '../report.ts';
 import type { ChangedObject } from '../watched/freshness.ts';
 import type { SourceReference } from '../watched/replica-sources.ts';
-import { askToPrepare, askToStay, type CalledPod } from './pod-calls.ts';
+import { askToPrepare, type CalledPod, cancelPreparation } from './pod-calls.ts';
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 
@@ -28,11 +28,11 @@ interface PerformOptions extends ActOptions {
   readonly config: Pick<AgentConfig, 'clusterDomain' | 'podTimeoutMs'>;
   readonly group: GroupDefinition;
   readonly snapshot: Snapshot;
-  /** Returns how long a call to a pod may take, in milliseconds; 0 or less if none may be sent. */
+  /** Returns how long a call to a pod may take, in milliseconds; 0 or less if no call may be sent. */
   readonly leftMs: () => number;
-  /** Asked before each request that removes pods or changes replicas: reports whether the rest of the decision is still valid. */
+  /** Returns whether the remaining actions are still valid. Called before each request that removes pods or changes replicas. */
   readonly mayDisrupt: (remaining: readonly Action[]) => boolean;
-  /** Called once, before the first request leaves. */
+  /** Called once, before the first request. */
   readonly onFirst: () => void;
 }
 
@@ -41,8 +41,8 @@ export type Outcome = PerformedAction &
   Pick<ActionOutcome, 'status' | 'retryAfterMs' | 'changed'> & { readonly answers?: readonly PodAnswer[] };
 
 /**
- * Carries out the actions in order. Stops when the rest is stale or no longer permitted, and after an action on an object that failed or
- * has an unknown outcome. Failed calls to pods do not stop it. Returns the outcomes of the begun actions only.
+ * Performs the actions in order. Stops if the remaining actions are stale or no longer permitted, and after an action on an object that
+ * failed or has an unknown outcome. Continues after failed calls to pods. Returns only the outcomes of the actions that were begun.
  */
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
@@ -57,12 +57,12 @@ export async function perform(actions: readonly Action[], options: PerformOption
   return outcomes;
 }
 
-/** Reports whether the action removes pods now or later. */
+/** Returns whether the action removes pods now or later. */
 export function isDestructive(action: Action): boolean {
   return replacedBy(action).length > 0 || (action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
-/** Reports whether the action needs a fresh snapshot. A scale-up does: the replicas that it follows may have changed since. */
+/** Returns whether the action needs a fresh snapshot. A scale-up needs one, because the replicas of its source may have changed. */
 export function needsFreshSnapshot(action: Action): boolean {
   return isDestructive(action) || action.kind === 'scaleStatefulSet';
 }
@@ -77,12 +77,12 @@ export function calledPods({ namespace, statefulSet, ordinals }: CallPods, snaps
 async function callPods(action: CallPods, { env, config, group, snapshot, leftMs }: PerformOptions): Promise<Outcome> {
   const zone = group.zones.find(({ name }) => name === action.zone);
   const endpoint = (action.call === 'delayed' ? zone?.delayed : zone?.prepare)?.endpoint;
-  const standing = calledPods(action, snapshot);
+  const existing = calledPods(action, snapshot);
   if (endpoint === undefined) {
-    // The policy no longer names an endpoint, so no pod can be called.
-    env.log.error('pods cannot be told to stay: no endpoint is defined', { group: group.name, zone: action.zone });
+    // The policy no longer defines an endpoint, so no pod can be called.
+    env.log.error('pods cannot be called: no endpoint is defined', { group: group.name, zone: action.zone });
     const answers =
-      action.method === 'POST' ? [] : standing.map(({ ordinal, uid }): PodAnswer => ({ ordinal, podUid: uid, result: 'done' }));
+      action.method === 'POST' ? [] : existing.map(({ ordinal, uid }): PodAnswer => ({ ordinal, podUid: uid, result: 'done' }));
     return { action, result: 'refused', message: 'no endpoint is defined', answers };
   }
   const serviceName = snapshot.statefulSets.find(
@@ -98,9 +98,9 @@ async function callPods(action: CallPods, { env, config, group, snapshot, leftMs
       return { problem: messageOf(error) };
     }
   };
-  const pods = standing.map((pod) => ({ ordinal: pod.ordinal, uid: pod.uid, name: pod.name, url: urlOf(pod) }));
+  const pods = existing.map((pod) => ({ ordinal: pod.ordinal, uid: pod.uid, name: pod.name, url: urlOf(pod) }));
   const timeoutMs = profileOf(group).podCallTimeout === 'flag' ? config.podTimeoutMs : durationMs(endpoint.timeout);
-  const ask = action.method === 'POST' ? askToPrepare : askToStay;
+  const ask = action.method === 'POST' ? askToPrepare : cancelPreparation;
   const answers = await ask(env, pods, { call: action.call, timeoutMs, leftMs });
   const failed = answers.find(({ result }) => result === 'failed');
   if (failed !== undefined) {
@@ -119,30 +119,30 @@ export function withAnswers(ledger: Ledger, outcomes: readonly Outcome[], nowMs:
   return current;
 }
 
-/** Actions on objects; calls to pods are carried out by `pod-calls.ts`. */
+/** The actions on objects. pod-calls.ts performs the calls to pods. */
 type ObjectAction = Exclude<Action, CallPods>;
 
 interface ActionOutcome {
   readonly result: ActionResult;
   readonly message?: string;
-  /** HTTP status of a refusal. */
+  /** The HTTP status if the API server rejected the request. */
   readonly status?: number;
   /** The minimum pause that the server requests. */
   readonly retryAfterMs?: number;
-  /** The state that a cache must show before the next decision. */
+  /** The state that the caches must contain before the next decision. */
   readonly changed?: ChangedObject;
 }
 
 interface ActOptions {
-  /** Timeout of each request in milliseconds. */
+  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
-  /** Asked again before a request that follows another one. */
+  /** Called again between two requests of one action. */
   readonly mayAct: () => boolean;
-  /** The mirrored objects as they were read for this decision. */
+  /** The mirrored objects that were read for this decision. */
   readonly references: readonly SourceReference[];
 }
 
-/** Sends the request of the action with its preconditions. Never throws for an answer of the server, or for a missing one. */
+/** Sends the request of the action with its preconditions. Never rejects: an error of the API server or a missing answer is an outcome. */
 export async function sendAction(env: Pick<ClusterEnv, 'kubernetes'>, action: ObjectAction, options: ActOptions): Promise<ActionOutcome> {
   try {
     const changed = await send(env, action, options);
@@ -201,7 +201,7 @@ async function patchStatefulSet(
   return { kind: 'statefulSet', namespace, name, uid, resourceVersion: answer.metadata.resourceVersion ?? resourceVersion };
 }
 
-/** Writes the whole status, as grafana/rollout-operator does: its Role permits `update` of it, and no `patch`. */
+/** Replaces the whole status, as grafana/rollout-operator does, because its Role permits `update` of the status but not `patch`. */
 async function advanceCurrentRevision(
   env: Pick<ClusterEnv, 'kubernetes'>,
   { namespace, statefulSet: name, uid, resourceVersion, revision }: Extract<ObjectAction, { readonly kind: 'advanceCurrentRevision' }>,
@@ -210,7 +210,7 @@ async function advanceCurrentRevision(
   const seen = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'act.readStatefulSet', timeoutMs });
   const status = seen?.['status'];
   if (seen === undefined || typeof status !== 'object' || status === null) return undefined;
-  // The answer may have come late, or this process may have stood still since it asked.
+  // The answer may have come late, or the process may have stalled, so the leadership is checked again.
   if (!mayAct()) {
     throw new TransportFailure('this process no longer leads', { site: 'act.advanceCurrentRevision', mayBeApplied: false });
   }
@@ -236,7 +236,7 @@ function outcomeOf(error: unknown): ActionOutcome {
   return { result: error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed', message };
 }
 
-/** The time of the last revocation on a pod. */
+/** The annotation of a pod with the time of the last revocation. */
 const revokedAnnotation = 'rollout-group.dev/claim-revoked';
 
 /** Returns the pods of claims of earlier leaders, and of claims without an answer to this process. `confirmed` lists answered UIDs. */
@@ -250,17 +250,17 @@ export function openRevocations(
 }
 
 interface RevokeOptions {
-  /** Timeout of each request in milliseconds. */
+  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   readonly mayAct: () => boolean;
-  /** Pods may not be patched, so their claims expire. */
+  /** Called if pods may not be patched. Their claims then expire. */
   readonly onForbidden: (message: string) => void;
 }
 
 /**
- * Touches the pods, so that a delayed DELETE with the old resourceVersion fails. Returns the states that the caches must show before the
- * next decision. A pod that changed meanwhile is skipped: its claim is void. If pods may not be patched, their claims expire. Rejects with
- * every other error.
+ * Patches an annotation of the pods, so that a delayed DELETE with the old resourceVersion fails. Returns the states that the caches must
+ * contain before the next decision. A pod that has changed is skipped, because a delayed DELETE fails anyway. If pods may not be patched,
+ * their claims expire. Rejects with every other error.
  */
 export async function revoke(
   env: AgentEnv,

@@ -1,4 +1,4 @@
-// Calls pods to prepare for their removal, or to cancel that. Pods may refuse, hang or report wrong times.
+// Calls pods to prepare for their removal, or to cancel the preparation. Pods may reject calls, hang or report wrong times.
 import { inParallel } from '../../cluster/pods.ts';
 import type { PodAnswer } from '../../engine/decide/preparations.ts';
 import { messageOf } from '../../policies/error-message.ts';
@@ -6,7 +6,7 @@ import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AgentEnv } from '../env.ts';
 
 const maxBodyBytes = 65_536;
-/** Limits how far a pod's clock may be ahead of ours. */
+/** How far the clock of a pod may be ahead of the clock of the agent. */
 const clockErrorMs = 30_000;
 
 /** One pod to call. */
@@ -14,24 +14,24 @@ export interface CalledPod {
   readonly ordinal: number;
   readonly uid: string;
   readonly name: string;
-  /** Or why no address can be built. */
+  /** The address of the call, or the reason why no address can be built. */
   readonly url: string | { readonly problem: string };
 }
 
 interface CallOptions {
   readonly call: 'delayed' | 'prepare';
   readonly timeoutMs: number;
-  /** Asked before each call: returns its longest duration in milliseconds, so that it ends before another process may act. */
+  /** Returns the longest duration of a call that is sent now, in milliseconds, so that the call ends before another process may act. */
   readonly leftMs: () => number;
 }
 
-/** No call is begun with less time left than this, unless its own timeout is shorter. */
+/** The shortest time left with which a call is still begun, unless the timeout of the call is shorter. */
 const shortestCallMs = 1_000;
 
 /**
- * Asks pods to prepare (POST), in their order and 32 at a time. After the first failure no other pod is asked; calls in flight finish. With
- * `delayed` a pod must answer `{"timestamp": <unix seconds>}`, the time since which it is prepared. A time that is missing, not positive or
- * more than 30 s ahead is a failure. Returns the answers of the pods that were asked.
+ * Asks pods to prepare (POST), in their order and 32 at a time. After the first failure no further call begins, but calls in flight finish.
+ * With `delayed` a pod must answer `{"timestamp": <unix seconds>}`, the time since which it is prepared. A time that is missing, not
+ * positive or more than 30 s ahead is a failure. Returns the answers of the pods that were called.
  */
 export async function askToPrepare(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
   let hasFailed = false;
@@ -44,15 +44,15 @@ export async function askToPrepare(env: AgentEnv, pods: readonly CalledPod[], op
   });
 }
 
-/** Cancels preparations (DELETE). Every pod is called, whether or not others fail; 404 and 409 mean that the pod was not prepared. */
-export async function askToStay(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
+/** Cancels preparations (DELETE). Calls every pod, also after failures. 404 and 409 mean that the pod was not prepared. */
+export async function cancelPreparation(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
   return await inParallel(pods, async (pod) => {
     const timeoutMs = allowedMs(options);
     return timeoutMs === undefined ? undefined : await ask(env, pod, { ...options, timeoutMs, method: 'DELETE', site: 'pods.withdraw' });
   });
 }
 
-/** Returns the timeout of a call that is sent now; undefined if none may be. A call must not reach a pod while another process leads. */
+/** Returns the timeout of a call that is sent now; undefined if the call could last until another process leads. */
 function allowedMs({ timeoutMs, leftMs }: CallOptions): number | undefined {
   const allowed = Math.min(timeoutMs, Math.floor(leftMs()));
   return allowed >= Math.min(timeoutMs, shortestCallMs) ? allowed : undefined;

@@ -1,32 +1,32 @@
-// Spaces out actions that the API server forbids with growing pauses, because each attempt writes a claim to the ledger.
+// Delays the retries of actions that the API server forbids by growing pauses, because each attempt writes a claim to the ledger.
 import type { Action } from '../../engine/decision.ts';
 import type { LogFields } from '../env.ts';
 
-/** Actions that may be forbidden separately. */
+/** An action that may be forbidden separately. */
 type Verb = Exclude<Action['kind'], 'callPods'> | 'touchPod';
 
 const firstPauseMs = 5_000;
-/** Short enough for a person who granted the permission and waits. */
+/** The longest pause. It is short enough for a person who has granted the permission and waits. */
 const longestPauseMs = 60_000;
 
 interface Refusal {
   readonly message: string;
   readonly pauseMs: number;
-  /** Monotonic. */
+  /** The end of the pause (monotonic). */
   readonly untilMs: number;
 }
 
 export interface RefusalPorts {
-  /** Monotonic, in milliseconds. */
+  /** Returns the current time (monotonic). */
   readonly nowMs: () => number;
   readonly warn: (message: string, fields: LogFields) => void;
 }
 
-/** The refusals of one group. Each is logged when it is new or its message changes. */
+/** The forbidden actions of one group. Each is logged when it is new and when its message changes. */
 export class Refusals {
   readonly #refusals = new Map<Verb, Refusal>();
 
-  /** Reports whether it is too soon to try the action again. */
+  /** Returns whether it is too soon to retry the action. */
   isTooSoon(verb: Verb, nowMs: number): boolean {
     return (this.#refusals.get(verb)?.untilMs ?? nowMs) > nowMs;
   }
@@ -42,7 +42,7 @@ export class Refusals {
     this.#refusals.delete(verb);
   }
 
-  /** Returns the milliseconds until the first of the verbs may be tried again. */
+  /** Returns the milliseconds until the first of the verbs may be retried; undefined if no verb must wait. */
   nextInMs(verbs: readonly Verb[], nowMs: number): number | undefined {
     const pauses = verbs.flatMap((verb) => this.#refusals.get(verb)?.untilMs ?? []).map((untilMs) => untilMs - nowMs);
     const left = pauses.filter((pauseMs) => pauseMs > 0);

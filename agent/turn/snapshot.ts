@@ -1,4 +1,4 @@
-// Builds the engine's snapshot of a namespace, adds the ControllerRevisions that pins need, and compares a group's definition in two snapshots.
+// Builds the engine's snapshot of a namespace for turns and webhooks, and adds the ControllerRevisions that pins need.
 
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { getObject } from '../../cluster/request/read.ts';
@@ -24,23 +24,23 @@ export interface KnownParts {
   readonly config: Pick<AgentConfig, 'agentNamespace'>;
   readonly caches: Pick<Caches, 'observe'>;
   readonly policies: () => ActivePolicies | undefined;
-  /** Absent: metric inputs have no readings but those that were looked for. */
+  /** The metric readings of this process, used if `knownSnapshot` is called without metrics. */
   readonly metrics?: Pick<MetricReader, 'readings'>;
 }
 
-/** Reads besides policies and caches. Ledgers are added later. */
+/** The inputs of a snapshot besides policies and caches. Ledgers are added later. */
 interface Looked extends Partial<Pick<Snapshot, 'replicaSources' | 'gateReadings' | 'metrics'>> {
   readonly fresh: FreshObjects | undefined;
   readonly unread: readonly UnreadObject[];
 }
 
-/** Builds the snapshot without I/O. Throws until policies were read. */
+/** Builds the snapshot without I/O. Throws if the policies have not been read yet. */
 export function knownSnapshot({ env, config, caches, policies, metrics }: KnownParts, namespace: string, looked: Looked): Snapshot {
   const now = policies();
   if (now === undefined) throw new Error('policies were not read yet');
   const { unread = [], ...view } = caches.observe(namespace, looked.fresh);
   return snapshotOf({
-    // Instants are stored as whole milliseconds.
+    // Times are stored as whole milliseconds.
     nowMs: Math.floor(env.clock.nowMs()),
     policyDigest: now.digest,
     agentNamespace: config.agentNamespace,
@@ -62,7 +62,7 @@ export function definitionIn({ groups }: Snapshot, group: Pick<GroupDefinition, 
   return groups.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
 }
 
-/** Reports whether both definitions are equal. Each refresh creates new objects, so most are equal without being identical. */
+/** Returns whether both definitions are equal. Each refresh creates new objects, so equal definitions are rarely identical. */
 export function isSameDefinition(group: GroupDefinition, other: GroupDefinition): boolean {
   return group === other || isSameValue(group, other);
 }
@@ -75,11 +75,11 @@ export function termsOf(snapshot: Snapshot, group: GroupDefinition): string {
 
 interface RevisionParts {
   readonly env: Pick<ClusterEnv, 'kubernetes'>;
-  /** Timeout of each request in milliseconds. */
+  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** Revisions kept between turns, by StatefulSet and name. */
+/** The revisions that are kept between turns, by StatefulSet and name. */
 interface RevisionMemory {
   revisions: ReadonlyMap<string, RevisionView>;
 }
@@ -93,7 +93,7 @@ export async function withRevisions(
 ): Promise<Snapshot> {
   if (!traitsOf(group).pinsPods) return snapshot;
   const { namespace } = group;
-  // A rollback begins in this turn, and may need revisions that no pod runs any more.
+  // A rollback that begins in this turn may need revisions that no pod runs any more.
   const wanted = wantedRevisions(withRollback(contextOf(snapshot, group)).view);
   if (wanted.length === 0) {
     memory.revisions = new Map();

@@ -1,4 +1,4 @@
-// One turn of one group: gather, decide, check, announce in the ledger, act, remember, report.
+// Takes one turn of one group for the loop: gathers the inputs, decides, stores the claims in the ledger, acts, and reports the results.
 import { askedPauseMs } from '../../cluster/request/failure.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { noteAsked } from '../../engine/decide/preparations.ts';
@@ -29,21 +29,21 @@ export interface TurnParts extends GatherParts {
   readonly sources: Pick<ReplicaSources, 'read' | 'isFollowed'>;
   readonly ledgers: Pick<Ledgers, 'read' | 'write'>;
   readonly leadership: Pick<Leadership, 'epoch' | 'mayAct' | 'leftMs'>;
-  /** Timeout of each write of the turn in milliseconds. */
+  /** The timeout of each write of the turn in milliseconds. */
   readonly actTimeoutMs: number;
-  /** Reports whether the agent is being stopped: what was begun is remembered, nothing new is sent. */
+  /** Returns whether the agent is stopping. Then the turn stores its results, but sends no further action. */
   readonly isStopping: () => boolean;
   readonly onReport: (report: TurnReport) => void;
 }
 
-/** Limits restarts of a turn after another process wrote the ledger. */
-const restarts = 3;
-/** Pause until a stale watch cache is checked again. */
+/** The most attempts of a turn if other processes write the ledger. */
+const maxAttempts = 3;
+/** The pause before a stale watch cache is checked again. */
 const unheardLookMs = 2_000;
-/** Maximum age of the snapshot behind an action: the decision misses pods that fail while a watch is dead or the ledger is written. */
+/** The maximum age of the snapshot behind an action, because a decision misses pods that failed after its snapshot. */
 const longestSnapshotAgeMs = 10_000;
 
-/** Takes the group's turn. Never rejects: a failure is reported, and the turn is taken again later. */
+/** Takes the group's turn. Never rejects: a failure is reported, and the turn is retried. */
 export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number): Promise<NextTurn> {
   const { clock } = parts.env;
   if (parts.isStopping() || parts.leadership.epoch() === undefined) return {};
@@ -54,8 +54,8 @@ export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory:
       return await turn.run();
     } catch (error) {
       memory.ledger = undefined;
-      if (error instanceof LedgerChanged && attempt < restarts) {
-        // Freshly read objects are not kept, and the caches may not have them yet.
+      if (error instanceof LedgerChanged && attempt < maxAttempts) {
+        // The next attempt does not have the objects that were read directly, and the caches may not contain them yet.
         memory.needsDirectRead ||= memory.freshness.hasStaleCache();
         continue;
       }
@@ -77,11 +77,11 @@ class Turn {
   #snapshot: Snapshot;
   #decision: GroupDecision | undefined;
   #performed: readonly Outcome[] = [];
-  /** Some actions of the decision were not begun. */
+  /** True if some actions of the decision were not begun. */
   #isCut = false;
-  /** The caches contradict the decision. */
+  /** True if the caches contradict the decision. */
   #isOvertaken = false;
-  /** The least pause that the server asked for when the results could not be stored. */
+  /** The minimum pause that the API server requested when it rejected the results, in milliseconds. */
   #storePauseMs: number | undefined;
 
   constructor(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number) {
@@ -95,7 +95,7 @@ class Turn {
   }
 
   async run(): Promise<NextTurn> {
-    // The previous decision was stale.
+    // If this is a repeated run, the decision of the earlier run is stale.
     this.#decision = undefined;
     const gathered = await gather(this.#parts, this.#group, this.#memory);
     const { ledger } = gathered;
@@ -103,11 +103,11 @@ class Turn {
     const definition = definitionIn(gathered.snapshot, this.#group);
     if (definition === undefined) return {};
     if (!isSameDefinition(definition, this.#group)) {
-      // The objects of the former definition were read, so a zone that joined may be unknown. The next turn uses the new definition.
+      // The direct read used the former definition, so a new zone may not have been read. The next turn uses the new definition.
       this.#memory.needsDirectRead ||= gathered.fresh !== undefined;
       return { lookAgainInMs: 0 };
     }
-    // After a stall another process may have decided, and a later report of this process would hide its decision.
+    // After a stall another process may have decided. A report of this process would then hide that decision.
     if (this.#parts.leadership.leftMs() <= 0) throw new Error('the Lease was not renewed in time; another process may lead');
     if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
     if (await this.#revoke(gathered, ledger)) return { lookAgainInMs: longestWaitMs };
@@ -115,7 +115,7 @@ class Turn {
     const decision = decideGroup(gathered.snapshot, this.#group);
     this.#decision = decision;
     if (decision.actions.some(needsFreshSnapshot) && gathered.fresh === undefined && !this.#isRecent(gathered)) {
-      // A silent watch may be dead, and a watch that was dead may not have reported every change yet.
+      // A silent watch may have missed changes, so the objects are read directly.
       this.#memory.needsDirectRead = true;
       return await this.run();
     }
@@ -138,20 +138,20 @@ class Turn {
     return this.#next(decision, problem !== undefined, gathered);
   }
 
-  /** Reports whether the caches match the stored policies and requests; a silent watch may have missed some. */
+  /** Returns whether the caches contain the stored policies and requests. A silent watch may have missed some. */
   async #areCachesCurrent({ fresh }: Gathered): Promise<boolean> {
     const limits = { longestAgeMs: longestSnapshotAgeMs, timeoutMs: this.#parts.config.kubernetesTimeoutMs };
     return await areCachesCurrent(this.#parts, this.#group.namespace, { fresh, ...limits });
   }
 
-  /** Reports the turn without actions: the claims are unknown. */
+  /** Reports the turn without actions, because the claims are unknown. */
   #withoutLedger({ snapshot }: Gathered, reason: string): NextTurn {
     this.#decision = decideGroup(snapshot, this.#group);
     this.report(`the ledger cannot be read: ${reason}`);
     return { retry: {} };
   }
 
-  /** Touches pods whose deletion has an unknown outcome. Returns true if a pod was touched: then the snapshot is stale. */
+  /** Patches pods whose deletion has an unknown outcome. Returns true if a pod was patched, because the snapshot is then stale. */
   async #revoke({ snapshot, epoch }: Gathered, ledger: Ledger): Promise<boolean> {
     const { env, actTimeoutMs } = this.#parts;
     const { confirmed, forbidden } = this.#memory;
@@ -200,11 +200,11 @@ class Turn {
     return violationsOf({ snapshot, group: this.#group, decision }).filter((violation) => violation.startsWith('S'));
   }
 
-  /** Reports whether the rest of the decision is still valid after the calls and writes so far. `taken` are the actions already sent. */
+  /** Returns whether the remaining actions are still valid. `taken` are the actions that were already sent. */
   #mayDisrupt(decision: GroupDecision, remaining: readonly Action[], taken: readonly Action[], gathered: Gathered): boolean {
     const { env } = this.#parts;
     if (!this.#isRecent(gathered) || isUnknown(gathered.ledger)) return false;
-    // A scale-up stays right: no change of a pod makes it wrong.
+    // A scale-up stays valid, because no change of a pod can make it unsafe.
     if (remaining[0] !== undefined && !isDestructive(remaining[0])) return true;
     const seen = observeAgain(this.#parts, this.#group, this.#memory, gathered);
     const areTermsSame = termsOf(seen, this.#group) === termsOf(gathered.snapshot, this.#group);
@@ -217,10 +217,10 @@ class Turn {
     return false;
   }
 
-  /** Returns the ledger with the claims of all actions that follow. A run without a step makes no progress. */
+  /** Returns the ledger with the claims and preparations of the actions that follow. */
   #announce(ledger: Ledger, decision: GroupDecision, actions: readonly Action[], epoch: number): Ledger {
     const { nowMs } = this.#snapshot;
-    // Pins are stored before any pod is deleted: the webhook reads them when the pod is created again.
+    // Pins are stored before any pod is deleted, because the webhook reads them when the pod is created again.
     const decided = decidedLedger(ledger, decision, { snapshot: this.#snapshot, group: this.#group, actions });
     const claimed = openClaims(decided, claimsOf(actions, nowMs, epoch));
     if (claimed === undefined) throw new Error('the ledger cannot hold more disruption claims');
@@ -231,7 +231,7 @@ class Turn {
     return announced;
   }
 
-  /** Stores the ledger if it is still the one that was read. Rejects with LedgerChanged when it is not. */
+  /** Stores the ledger. Rejects with LedgerChanged if the stored ledger is not the one that was read. */
   async #store(next: Ledger, epoch: number, when: 'always' | 'whenWorthIt'): Promise<void> {
     const { stored } = this.#known();
     if (when === 'whenWorthIt' && !isWorthWriting(stored, next)) {
@@ -246,7 +246,7 @@ class Turn {
     try {
       await this.#parts.ledgers.write(this.#group, stored, written);
     } catch (error) {
-      // Certainly not stored, so an equal stored claim belongs to another process.
+      // The claims were not stored, so an equal stored claim belongs to another process.
       if (error instanceof LedgerChanged) this.#memory.announced = before;
       throw error;
     }
@@ -286,7 +286,7 @@ class Turn {
   }
 
   /**
-   * Stores the results in the ledger. Returns why that failed; the ledger then claims more than happened, and the next turn corrects it.
+   * Stores the results in the ledger. Returns the reason if the write fails. The ledger then has too many claims until the next turn.
    */
   async #remember(
     announced: Ledger,
@@ -330,7 +330,7 @@ class Turn {
       isCut: this.#isCut,
       isOvertaken: this.#isOvertaken,
       storePauseMs: this.#storePauseMs,
-      // A watch does not report that a source that failed would answer now.
+      // No watch reports when a source that failed can be read again.
       areSourcesKnown: this.#parts.sources.isFollowed(this.#group) && sources.every(({ reference }) => reference !== undefined),
       nowMs: this.#parts.env.clock.monotonicMs(),
     });

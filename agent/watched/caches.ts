@@ -18,7 +18,7 @@ import type { Degradation } from '../report.ts';
 import type { CacheView } from './freshness.ts';
 import { type FollowedWatch, ServedKinds, Watched } from './watched.ts';
 
-/** A StatefulSet with the part of its manifest that policies are adopted from. */
+/** A StatefulSet with the part of its manifest from which groups are adopted. */
 export interface CachedStatefulSet {
   readonly view: StatefulSetView;
   readonly manifest: KubernetesObject;
@@ -41,27 +41,27 @@ export type CacheChange =
   | { readonly kind: 'pod'; readonly change: Change<ObservedPod> }
   | { readonly kind: 'budget'; readonly namespace: string }
   | { readonly kind: 'node' }
-  /** An object of our own kinds. */
+  /** An object of the project's kinds. */
   | { readonly kind: 'policy' }
-  /** Reports whether something can be read. */
+  /** A kind that became readable or unreadable. */
   | { readonly kind: 'state' };
 
-/** Reports whether policies may have changed by it. The status of a StatefulSet, and most of its spec, say nothing about them. */
+/** Returns whether the change may change policies. The status of a StatefulSet and most of its spec have no effect on policies. */
 export function concernsPolicies(change: CacheChange): boolean {
   if (change.kind !== 'statefulSet') return change.kind === 'policy' || change.kind === 'state';
   const { view, before } = change.change;
   return !isSameJson(view?.manifest, before?.manifest);
 }
 
-/** Objects that were read past the caches; they take the place of what the caches hold of the same StatefulSets. */
+/** Objects that were read past the caches. They replace the cached objects of the same StatefulSets. */
 export interface FreshObjects {
   readonly statefulSets: ReadonlyMap<string, CachedStatefulSet | undefined>;
   readonly pods: readonly ObservedPod[];
-  /** Reads whether the nodes are ready that are not ready in the cache. */
+  /** The readiness of nodes that are not ready in the cache. */
   readonly nodes?: ReadonlyMap<string, boolean>;
 }
 
-/** The kinds that are read past their caches at times. */
+/** A kind that direct reads cover. */
 export type ReadKind = 'statefulSet' | 'pod' | 'node';
 
 type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | 'zoneBudgets' | 'podBudgets' | 'unread'>;
@@ -74,18 +74,18 @@ export interface SharedWatches {
 export interface Caches extends CacheView {
   /** Returns the known objects of a namespace, including cluster-wide ones. */
   readonly observe: (namespace: string, fresh?: FreshObjects) => NamespaceView;
-  /** States how long ago, in milliseconds, a change of a StatefulSet or a pod of the namespace would certainly have been heard of. */
+  /** Returns the maximum age of the cached StatefulSets and pods of the namespace in milliseconds. */
   readonly ageMs: (namespace: string) => number;
   readonly statefulSet: (namespace: string, name: string) => CachedStatefulSet | undefined;
-  /** The manifests that groups may be adopted from. Those that cannot be read for a while are as they were last seen. */
+  /** Returns the manifests from which groups may be adopted. While StatefulSets cannot be read, it returns the last known manifests. */
   readonly manifests: () => readonly KubernetesObject[];
-  /** Objects of our kinds. Those of a kind that cannot be read are `unread`. */
+  /** Returns the objects of the project's kinds, and the kinds that cannot be read. */
   readonly policyObjects: () => { readonly objects: readonly KubernetesObject[]; readonly unread: readonly Kind[] };
   /** Returns the cached objects that people wrote for groups of a namespace, including the labels that select members. */
   readonly written: (places: WrittenPlaces) => readonly WrittenObjects[];
   /** Lists a kind again at once, because a direct read contradicts its cache. */
   readonly relist: (kind: ReadKind, namespace: string) => void;
-  /** The watches that others in the process have a use for. */
+  /** The watches that other parts of the process use. */
   readonly shared: SharedWatches;
   readonly isSettled: () => boolean;
   readonly degradations: () => readonly Degradation[];
@@ -95,10 +95,10 @@ export interface Caches extends CacheView {
 /** The kinds that people write and the agent reads. */
 const policyKinds = ['RolloutGroup', 'RolloutPolicy', 'RolloutException', 'RolloutIntent'] as const satisfies readonly Kind[];
 
-/** These kinds have few objects, and a lost event has no successor, so they are listed often. */
+/** The interval of lists for kinds with few objects, because no later event would replace a lost event. */
 const fewObjectsRelistMs = 300_000;
 
-/** Starts every watch. What is optional and missing is known to be missing; nothing waits for it. */
+/** Starts every watch. An optional kind that is not installed counts as settled. */
 export function startCaches(
   env: AgentEnv,
   { namespaces, agentNamespace }: Pick<AgentConfig, 'namespaces' | 'agentNamespace'>,
@@ -111,7 +111,7 @@ export function startCaches(
     onChange({ kind: 'state' });
   };
   const common: WatchParts = { env, namespaces, onState, onChange, served };
-  // Policies of the agent's own namespace may name the others.
+  // Policies in the namespace of the agent may apply to other namespaces.
   const policyNamespaces = namespaces === undefined ? undefined : [...new Set([...namespaces, agentNamespace])];
 
   const { statefulSets, pods, nodes } = watchMembers(common);
@@ -256,17 +256,17 @@ function watchPolicies({ onChange, served, ...common }: WatchParts) {
   }));
 }
 
-/** Returns the cached part of a pod. Throws if the pod cannot be parsed; its cache reports that. */
+/** Returns the cached part of a pod. Throws if the pod cannot be parsed; its cache then lists the pod as invalid. */
 export function cachedPod(object: KubernetesObject): ObservedPod {
-  return understood(observePod(object));
+  return knownOrThrow(observePod(object));
 }
 
-function understood<View>(view: Known<View>): View {
+function knownOrThrow<View>(view: Known<View>): View {
   if (isUnknown(view)) throw new Error(view.unknown);
   return view;
 }
 
-/** Returns the cached part of a StatefulSet. The pod template is most of a manifest, and only its labels are read. */
+/** Returns the cached part of a StatefulSet. Only the labels of the pod template are kept, because the template is most of a manifest. */
 export function cachedStatefulSet(object: KubernetesObject): CachedStatefulSet {
   const { apiVersion: version = 'apps/v1', kind = 'StatefulSet', metadata, spec } = object;
   const { name, namespace, labels, annotations } = metadata;
@@ -278,7 +278,7 @@ export function cachedStatefulSet(object: KubernetesObject): CachedStatefulSet {
     metadata: { name, namespace, labels, annotations: withoutLastApplied(annotations) },
     spec: { serviceName, updateStrategy, selector, template: { metadata: { labels: podLabels } } },
   };
-  const view = understood(observeStatefulSet(object));
+  const view = knownOrThrow(observeStatefulSet(object));
   return { view: { ...view, annotations: withoutLastApplied(view.annotations) }, manifest: JSON.parse(JSON.stringify(manifest)) };
 }
 
@@ -287,24 +287,24 @@ function withoutLastApplied(annotations: Readonly<Record<string, string>> = {}):
   return rest;
 }
 
-/** Returns the object without status, so that our own status writes change nothing. */
+/** Returns the object without status, so that status writes of the agent count as no change. */
 function asWritten(object: KubernetesObject): KubernetesObject {
   const { status: _status, metadata, ...rest } = object;
   const { managedFields: _managedFields, resourceVersion: _resourceVersion, annotations, ...kept } = metadata;
   return { ...rest, metadata: { ...kept, ...(annotations === undefined ? {} : { annotations: withoutLastApplied(annotations) }) } };
 }
 
-function named(object: KubernetesObject): Said {
+function named(object: KubernetesObject): NamedContent {
   return [object.metadata.name, object];
 }
 
-/** By what it belongs to groups, and to which. */
-function membership({ view, manifest }: CachedStatefulSet): Said {
+/** Returns the parts of a StatefulSet that decide to which groups it belongs. */
+function membership({ view, manifest }: CachedStatefulSet): NamedContent {
   return [view.name, [view.uid, manifest.metadata.labels, adoptionDigest(manifest)]];
 }
 
-/** None of one that no cache can hold. */
-function memberships(object: KubernetesObject): readonly Said[] {
+/** Returns no membership for an object that cannot be parsed, because the cache does not contain it either. */
+function memberships(object: KubernetesObject): readonly NamedContent[] {
   try {
     return [membership(cachedStatefulSet(object))];
   } catch {
@@ -319,12 +319,12 @@ function membersOf(watched: Watched<CachedStatefulSet>, namespace: string, fresh
   return [...others, ...[...fresh.statefulSets.values()].filter((set) => set !== undefined)];
 }
 
-/** Returns the UIDs of the freshly read StatefulSets; their pods are fresh too. */
+/** Returns the UIDs of the StatefulSets that were read directly. Their pods were read directly too. */
 function ownersOf(sets: readonly CachedStatefulSet[], fresh: FreshObjects): readonly string[] {
   return sets.filter(({ view }) => fresh.statefulSets.has(view.name)).map(({ view }) => view.uid);
 }
 
-/** One budget that cannot be understood may be the one that counts. */
+/** Returns unknown if one budget is unknown, because this budget may be the strictest. */
 function allKnown<View>(views: readonly Known<View>[]): Known<readonly View[]> {
   const unknown = views.find(isUnknown);
   return unknown ?? views.filter((view): view is View => !isUnknown(view));
@@ -341,25 +341,25 @@ function disruptionsAllowed(object: KubernetesObject): unknown {
   return asJsonObject(object['status'])['disruptionsAllowed'];
 }
 
-/** The objects of one kind and namespace that people write, as a cache has them. */
+/** The cached objects of one kind and namespace that people write. */
 interface WrittenObjects {
   readonly resource: Resource;
   readonly namespace: string;
-  /** Maximum age of the cached objects in milliseconds: time since the last event, or since a direct list with the same objects. */
+  /** The maximum age of the cached objects in milliseconds: the time since the last event, or since an equal direct list. */
   readonly ageMs: number;
-  /** Notes that a direct read, sent at this time (monotonic), returned the same objects. */
+  /** Records that a direct list, sent at this time (monotonic), returned the same objects. */
   readonly confirm: (askedMs: number) => void;
-  /** Reports whether the cache has the same objects as a direct read. */
+  /** Returns whether the cache has the same objects as a direct list. */
   readonly isSame: (objects: readonly KubernetesObject[]) => boolean;
-  /** Lists again at once, because a direct read differs: the watch is stale or missed a change. */
+  /** Fills the cache from a new list at once, because a direct list differs. */
   readonly relist: () => void;
 }
 
 /** The namespaces to compare. */
 interface WrittenPlaces {
-  /** Namespace of the group. */
+  /** The namespace of the group. */
   readonly namespace: string;
-  /** Namespace of policies that bind other namespaces. */
+  /** The namespace whose policies may apply to other namespaces. */
   readonly agentNamespace: string;
 }
 
@@ -367,22 +367,22 @@ interface WrittenPlaces {
 interface WrittenKind {
   readonly resource: Resource;
   readonly watched: Pick<WatchedKind, 'problem' | 'ageMs' | 'degradation' | 'relist'>;
-  /** Reports whether such objects concern only their own namespace. */
+  /** True if objects of this kind concern only their own namespace. */
   readonly isLocal: boolean;
-  /** Returns the parts that people write, by name: from the cache, and from given objects. */
-  readonly known: (namespace: string) => readonly Said[];
-  readonly read: (objects: readonly KubernetesObject[]) => readonly Said[];
+  /** Returns the parts that people write, by name: `known` from the cache, `read` from the given objects. */
+  readonly known: (namespace: string) => readonly NamedContent[];
+  readonly read: (objects: readonly KubernetesObject[]) => readonly NamedContent[];
 }
 
 /** The name of an object and its content. */
-type Said = readonly [name: string, says: unknown];
+type NamedContent = readonly [name: string, content: unknown];
 
-/** Returns the objects that people write, by kind. Kinds that the server does not serve or permit are omitted. */
+/** Returns a function that lists the objects that people write. Kinds that the API server does not serve or permit are left out. */
 function writtenObjects(
   { clock }: Pick<ClusterEnv, 'clock'>,
   kinds: readonly WrittenKind[],
 ): (places: WrittenPlaces) => readonly WrittenObjects[] {
-  /** By kind and namespace: one list serves every group there. */
+  /** The time of the last equal direct list by kind and namespace, for all groups of the namespace (monotonic). */
   const confirmedMs = new Map<string, number>();
   return ({ namespace: own, agentNamespace }) =>
     kinds.flatMap(({ resource, watched, isLocal, known, read }) => {
@@ -403,7 +403,7 @@ function writtenObjects(
     });
 }
 
-/** Sorts by name for the comparison. */
-function byName(said: readonly Said[]): readonly Said[] {
-  return [...said].sort(([a], [b]) => (a < b ? -1 : 1));
+/** Sorts by name, because lists are compared regardless of their order. */
+function byName(contents: readonly NamedContent[]): readonly NamedContent[] {
+  return [...contents].sort(([a], [b]) => (a < b ? -1 : 1));
 }

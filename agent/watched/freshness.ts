@@ -1,7 +1,7 @@
 // Tracks the object states that the caches must reach before the next decision, after writes by the agent and direct reads.
 import { compareResourceVersions } from '../../cluster/request/resource.ts';
 
-/** An object that the agent wrote or read directly, and the state that the cache must reach: its deletion, or a resource version. */
+/** An object that the agent wrote or read directly, with the state that the cache must reach: its deletion or a resource version. */
 export type ChangedObject = { readonly namespace: string; readonly name: string; readonly uid: string } & (
   | { readonly kind: 'pod'; readonly isDeleted: true }
   | { readonly kind: 'pod' | 'statefulSet'; readonly isDeleted?: false; readonly resourceVersion: string }
@@ -16,11 +16,11 @@ interface CachedObject {
 
 export interface CacheView {
   readonly lookUp: (kind: ChangedObject['kind'], namespace: string, name: string) => CachedObject | undefined;
-  /** Reports whether the cache has received every change up to this resource version. */
+  /** Returns whether the cache has received every change up to this resource version. */
   readonly hasSeen: (kind: ChangedObject['kind'] | 'node', namespace: string, resourceVersion: string) => boolean;
 }
 
-/** Remembers the objects of one group for which the caches may still show an older state. */
+/** The objects of one group for which the caches may still contain an older state. */
 export class Freshness {
   readonly #caches: CacheView;
   #expected: readonly ChangedObject[] = [];
@@ -33,7 +33,7 @@ export class Freshness {
     this.#expected = [...this.#expected, ...objects];
   }
 
-  /** Reports whether a cache is stale for an expected object. Forgets the objects whose state the caches have reached. */
+  /** Returns whether a cache is stale for an expected object. Forgets the objects whose state the caches have reached. */
   hasStaleCache(): boolean {
     this.#expected = this.#expected.filter((object) => !this.#isSeen(object));
     return this.#expected.length > 0;

@@ -1,4 +1,4 @@
-// The objects that replicas are mirrored from: read before each decision that asks for them, and watched where that is permitted.
+// Reads the objects from which zones mirror their replicas before each decision, and watches them if that is permitted.
 import { type Discovery, discover } from '../../cluster/request/discovery.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
@@ -11,7 +11,7 @@ import { Watched } from './watched.ts';
 
 type Mirror = Extract<ReplicasDefinition, { readonly kind: 'mirror' }>;
 
-/** A mirrored object as it was read. */
+/** The identity of a mirrored object that was read. */
 export interface SourceReference {
   readonly namespace: string;
   readonly name: string;
@@ -22,14 +22,14 @@ export interface SourceReference {
 
 export interface ReadSource {
   readonly view: ReplicaSourceView;
-  /** Absent when it could not be read. */
+  /** Absent if the object could not be read. */
   readonly reference?: SourceReference;
 }
 
-/** Discovery is repeated after this long if a kind was not found. */
+/** The time after which discovery is repeated if a kind was not found. */
 const rediscoverAfterMs = 30_000;
 
-/** Sources of replicas. `onChange` names the namespace and the key of the object that has changed. */
+/** The mirrored objects of all groups. `onChange` receives the key of the object that changed. */
 export class ReplicaSources {
   readonly #env: AgentEnv;
   readonly #timeoutMs: number;
@@ -43,12 +43,12 @@ export class ReplicaSources {
     this.#onChange = onChange;
   }
 
-  /** Reads every mirrored object of the group. An unreadable one is unknown, with the reason. Never rejects. */
+  /** Reads every mirrored object of the group. An unreadable object is unknown, with the reason. Never rejects. */
   read(group: GroupDefinition): Promise<readonly ReadSource[]> {
     return Promise.all(mirrorsOf(group).map((mirror) => this.#readOne(group.namespace, mirror)));
   }
 
-  /** Watches the sources of these groups and of no others. */
+  /** Ends the watches of objects that no zone of these groups mirrors. */
   follow(groups: readonly GroupDefinition[]): void {
     const wanted = new Set(groups.flatMap((group) => mirrorsOf(group).map((mirror) => sourceKey(group.namespace, mirror))));
     for (const [key, watched] of this.#watches) {
@@ -58,7 +58,7 @@ export class ReplicaSources {
     }
   }
 
-  /** Reports whether a change of each source wakes the group. If not, the group must poll. */
+  /** Returns whether every mirrored object of the group is watched. If not, the group must poll. */
   isFollowed(group: GroupDefinition): boolean {
     return mirrorsOf(group).every((mirror) => {
       const followed = this.#watches.get(sourceKey(group.namespace, mirror));
@@ -81,7 +81,7 @@ export class ReplicaSources {
     return this.#discovered.discovery;
   }
 
-  /** Returns every served version of the kind, regardless of the named one: grafana/rollout-operator tries them all. */
+  /** Returns every served version of the kind, regardless of the version in the reference, as grafana/rollout-operator does. */
   async #resourcesOf({ apiVersion, resourceKind: kind }: Mirror): Promise<readonly Resource[]> {
     const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
     const found = (await this.#discovery()).find({ group, kind });
@@ -146,7 +146,7 @@ export function sourceKeysOf(group: GroupDefinition): readonly string[] {
   return mirrorsOf(group).map((mirror) => sourceKey(group.namespace, mirror));
 }
 
-/** Returns the objects that zones of the group mirror, without repetition. Zones that follow another zone do not count. */
+/** Returns the objects that zones of the group mirror, each once. Zones that follow another zone do not count. */
 function mirrorsOf(group: GroupDefinition): readonly Mirror[] {
   const mirrors = new Map<string, Mirror>();
   for (const { replicas, follows } of group.zones) {

@@ -1,4 +1,4 @@
-// Watches one kind of object in all watched namespaces, shares a watch between parts, and finds kinds that the server does not serve.
+// Watches one kind of object in all watched namespaces for the caches, and finds kinds that the API server does not serve.
 
 import { type Discovery, discover } from '../../cluster/request/discovery.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
@@ -12,26 +12,26 @@ import type { Degradation } from '../report.ts';
 interface WatchedOptions<View> {
   readonly env: AgentEnv;
   readonly resource: Resource;
-  /** undefined: the whole cluster, in one watch. */
+  /** The namespaces, each with its own watch; undefined for one watch on the whole cluster. */
   readonly namespaces: readonly string[] | undefined;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly project: (object: KubernetesObject) => View;
   readonly onChange: (change: Change<View>) => void;
   readonly onState: () => void;
-  /** Consequence of an unreadable kind, as the end of a sentence. */
+  /** The consequence of an unreadable kind, as the end of a sentence. */
   readonly withoutIt: string;
-  /** Reports whether a kind that the server does not serve means that there are no such objects. */
+  /** True if a kind that is not installed counts as a kind without objects. */
   readonly mayBeMissing?: boolean;
-  /** Reports whether a server that forbids to read the kind is known not to serve it at all: permissions are asked before existence. */
+  /** Returns whether the kind is known not to be installed. Needed because a 403 may also mean that it does not exist. */
   readonly isNotServed?: () => boolean;
-  /** Maximum age of a list when its watch ends, in milliseconds; 30 minutes by default. */
+  /** The age of a list after which a watch that ends is followed by a new list, in milliseconds; 30 minutes by default. */
   readonly relistMs?: number;
-  /** Reports whether what was seen last is still good for a while after contact was lost. */
+  /** True if the cached objects still count for 90 s after the API server became unreachable. */
   readonly outlivesContact?: boolean;
 }
 
-/** States how long what outlives the contact to the server does so, in milliseconds. */
+/** How long cached objects count without contact to the API server if `outlivesContact` is set, in milliseconds. */
 const longestSilenceMs = 90_000;
 
 /** Watches one kind from its creation on: the whole cluster by one reflector, or each namespace by its own. */
@@ -67,20 +67,20 @@ export class Watched<View> {
     return this.#reflectorOf(namespace)?.store.list(namespace) ?? [];
   }
 
-  /** Calls back after each change, in their order and after the `onChange` of the options. Returns the function that ends it. */
+  /** Calls the listener after each change, after the `onChange` of the options. Returns a function that removes the listener. */
   onChange(listener: (change: Change<View>) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Returns why the list of a namespace, or of all of them, cannot be believed; undefined when it can. */
+  /** Returns why the cached list of a namespace, or of all namespaces, cannot be trusted; undefined if it can. */
   problem(namespace?: string): Unknown | undefined {
     const asked =
       namespace === undefined || this.#isOne ? this.#all() : [this.#reflectorOf(namespace)].filter((reflector) => reflector !== undefined);
     return asked.map((reflector) => this.#problemOf(reflector)).find((problem) => problem !== undefined);
   }
 
-  /** Returns why a namespace was never read; undefined from the first list on, and if the kind may be missing. */
+  /** Returns why a namespace was never read; undefined after the first list, and for a missing kind that may be missing. */
   neverRead(namespace: string): Unknown | undefined {
     const { resource, mayBeMissing } = this.#options;
     const reflector = this.#reflectorOf(namespace);
@@ -99,17 +99,17 @@ export class Watched<View> {
     return this.#reflectorOf(namespace)?.hasSeen(resourceVersion) ?? false;
   }
 
-  /** Returns the maximum age of the namespace's objects in milliseconds on the monotonic clock; infinite before the first list. */
+  /** Returns the maximum age of the cached objects of the namespace in milliseconds; infinite before the first list. */
   ageMs(namespace: string): number {
     return this.#reflectorOf(namespace)?.ageMs() ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Lists again, because a direct read contradicts the cache. */
+  /** Fills the cache from a new list, because a direct read contradicts the cache. */
   relist(namespace: string): void {
     this.#reflectorOf(namespace)?.relist();
   }
 
-  /** Reports whether everything is known, or known not to be readable. */
+  /** Returns whether every namespace was listed, or is known not to be readable. */
   isSettled(): boolean {
     return this.#all().every((reflector) => isSettled(reflector.state()));
   }
@@ -167,20 +167,20 @@ function isSettled(state: ReflectorState): boolean {
 const discoveryTimeoutMs = 30_000;
 const askAgainAfterMs = 60_000;
 
-/** Finds kinds that the server does not serve. It asks only after a 403, because the server checks permissions before existence. */
+/** Finds kinds that are not installed. Needed only after a 403, because the API server checks permissions before existence. */
 export class ServedKinds {
   readonly #env: AgentEnv;
   readonly #onLearned: () => void;
   #known: Discovery | undefined;
   #askedMs = Number.NEGATIVE_INFINITY;
 
-  /** `onLearned` is called when the answer is there. */
+  /** Calls `onLearned` after each answer of the API server. */
   constructor(env: AgentEnv, onLearned: () => void) {
     this.#env = env;
     this.#onLearned = onLearned;
   }
 
-  /** Asks the server, at most once a minute. */
+  /** Reads the served kinds from the API server, at most once a minute. */
   learn(): void {
     const { clock, log } = this.#env;
     if (clock.monotonicMs() - this.#askedMs < askAgainAfterMs) return;
@@ -193,7 +193,7 @@ export class ServedKinds {
       .catch((error: unknown) => log.warn('API discovery failed', { problem: messageOf(error) }));
   }
 
-  /** Reports whether the API server does not serve the kind. */
+  /** Returns whether the API server is known not to serve the kind. */
   isMissing(resource: Resource): boolean {
     return this.#known?.knows(resource) === true && !this.#known.has(resource);
   }

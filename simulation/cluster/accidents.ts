@@ -1,4 +1,4 @@
-// Injects accidents of pods, nodes, controllers and the webhook, each for a time, and ends all of them when the group is to heal.
+// Causes the accidents of a scenario in pods, nodes, controllers and the webhook, and ends them when the run heals the group.
 import { between, type Random, streamOf } from '../random.ts';
 import type { ClusterEvent } from '../scenario.ts';
 import type { DisruptionController } from './budgets.ts';
@@ -10,24 +10,24 @@ import type { World } from './world.ts';
 
 interface AccidentsOptions extends Pick<World, 'scheduler' | 'seed'> {
   readonly namespace: string;
-  /** One per zone, in order. */
+  /** The StatefulSets in the order of the zones. */
   readonly statefulSets: readonly string[];
   readonly kubelets: Kubelets;
   readonly nodes: Nodes;
   readonly controller: StatefulSetController;
   readonly disruptions: DisruptionController;
-  /** Absent: the group needs none. */
+  /** Absent if the group needs no webhook on pod creation. */
   readonly webhook?: PinWebhook | undefined;
   readonly told: (what: string) => void;
 }
 
-/** Begins accidents, remembers those that are not over, and ends them. */
+/** The accidents of a run. */
 export class Accidents {
   readonly #options: AccidentsOptions;
   readonly #random: Random;
-  /** Ends of accidents that are not over. */
+  /** The functions that end the current accidents. */
   readonly #endings = new Set<() => void>();
-  /** Accidents that set a value: the last one decides when it ends. */
+  /** The number of accidents that set each value. Only the end of the latest accident resets the value. */
   readonly #turns = new Map<string, number>();
   #isHealed = false;
 
@@ -36,7 +36,7 @@ export class Accidents {
     this.#random = streamOf(options.seed, 'accidents');
   }
 
-  /** Returns whether the accident had a target. */
+  /** Causes the accident. Returns whether it had a target. */
   happen(event: ClusterEvent): boolean {
     switch (event.kind) {
       case 'podFails': {
@@ -90,7 +90,7 @@ export class Accidents {
     }
   }
 
-  /** Ends every open accident and cancels what would follow. */
+  /** Ends every accident, also accidents that would repeat. */
   heal(): void {
     this.#isHealed = true;
     for (const end of [...this.#endings]) end();
@@ -130,9 +130,9 @@ export class Accidents {
 
   #flap(pod: string, times: number): boolean {
     if (times <= 0 || this.#isHealed) return false;
-    const isThere = this.#lasting(between(this.#random, 500, 4000), this.#options.kubelets.fail(this.#options.namespace, pod));
+    const hasTarget = this.#lasting(between(this.#random, 500, 4000), this.#options.kubelets.fail(this.#options.namespace, pod));
     this.#options.scheduler.after(between(this.#random, 4500, 9000), () => this.#flap(pod, times - 1));
-    return isThere;
+    return hasTarget;
   }
 }
 

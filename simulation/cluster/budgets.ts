@@ -11,7 +11,7 @@ interface DisruptionOptions extends World {}
 
 export interface DisruptionController {
   readonly hear: (commit: Commit) => void;
-  /** Adds this delay to reactions until another delay is set. */
+  /** Sets a delay that is added to every reaction. */
   readonly lag: (delayMs: number) => void;
 }
 
@@ -31,7 +31,7 @@ const actor: Actor = { user: 'system:serviceaccount:kube-system:disruption-contr
 /** An evicted pod that does not terminate counts as healthy again after this time (DeletionTimeout of the disruption controller). */
 const disruptedForMs = 120_000;
 
-/** Reports every existing budget at once. */
+/** Starts the controller and updates every existing budget at once. */
 export function startDisruptionController({ server, scheduler, wallMs, seed }: DisruptionOptions): DisruptionController {
   const random = streamOf(seed, 'disruption controller');
   let lagMs = 0;
@@ -42,10 +42,10 @@ export function startDisruptionController({ server, scheduler, wallMs, seed }: D
     isDue = true;
     scheduler.after(delayMs, () => {
       isDue = false;
-      all();
+      updateAll();
     });
   };
-  const all = (): void => {
+  const updateAll = (): void => {
     for (const budget of server.list(budgetResource)) update(budget);
   };
   const update = (budget: ModelObject): void => {
@@ -56,7 +56,7 @@ export function startDisruptionController({ server, scheduler, wallMs, seed }: D
     if (!isSame(before, status))
       server.change(actor, { resource: budgetResource, namespace, name }, { status: withRemovals(before, status) }, 'status');
   };
-  all();
+  updateAll();
   return {
     hear: ({ resource }) => {
       if (resource !== 'pods' && resource !== statefulSetResource && resource !== budgetResource) return;
@@ -68,7 +68,7 @@ export function startDisruptionController({ server, scheduler, wallMs, seed }: D
   };
 }
 
-/** Returns the current status, and when time alone changes it. */
+/** Returns the current status, and the time at which it changes without an event. */
 function statusOf(server: ClusterApi, budget: ModelObject, wallMs: number): { readonly status: BudgetStatus; readonly recheckMs?: number } {
   const { namespace = '', generation = 1 } = budget.metadata;
   const spec = (budget['spec'] ?? {}) as BudgetSpec;
@@ -108,7 +108,7 @@ function statusOf(server: ClusterApi, budget: ModelObject, wallMs: number): { re
   };
 }
 
-/** Pods with a granted eviction that are not seen terminating yet. */
+/** Returns the pods with an allowed eviction that do not terminate yet, with the time of the eviction. */
 function stillDisrupted(
   budget: ModelObject,
   pods: readonly { readonly name: string; readonly isTerminating: boolean }[],
@@ -132,18 +132,18 @@ function conditionOf(
   return { type: 'DisruptionAllowed', status, reason, message: '', lastTransitionTime: since, observedGeneration: generation };
 }
 
-/** Percentages are rounded up. */
+/** Returns the number of pods. Percentages are rounded up. */
 function amountOf(amount: number | string, expected: number): number {
   return typeof amount === 'number' ? amount : Math.ceil((Number.parseFloat(amount) * expected) / 100);
 }
 
-/** The API server omits an empty map. */
+/** Compares two statuses. The API server leaves out an empty map. */
 function isSame(before: BudgetStatus, after: BudgetStatus): boolean {
   const filled: BudgetStatus = { disruptedPods: {}, ...before };
   return Object.entries(after).every(([key, value]) => JSON.stringify(filled[key]) === JSON.stringify(value));
 }
 
-/** A merge patch must name removed entries. */
+/** Adds removed entries as null, because a merge patch must name them. */
 function withRemovals(before: BudgetStatus, after: BudgetStatus): Json {
   const removed = Object.keys(before.disruptedPods ?? {}).filter((name) => after.disruptedPods?.[name] === undefined);
   return { ...after, disruptedPods: { ...after.disruptedPods, ...Object.fromEntries(removed.map((name) => [name, null])) } };

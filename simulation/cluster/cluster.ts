@@ -1,4 +1,4 @@
-// Composes everything around the agents that acts on the API server, and creates the initial state.
+// Creates the initial objects of a run and starts the models that act on the API server: controllers, kubelets, nodes and people.
 
 import { between, draw, streamOf } from '../random.ts';
 import { type ClusterEvent, type GroupShape, type PeopleEvent, type Scenario, traitsOfShape } from '../scenario.ts';
@@ -22,19 +22,19 @@ interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wall
   readonly admitted?: (pod: PodAdmitted) => void;
 }
 
-/** A call of a pod under way. */
+/** A call to a pod that is in flight. */
 export interface PodCall {
   readonly method: 'POST' | 'DELETE';
   /** `POD.SERVICE.NAMESPACE.svc...`, with or without a port. */
   readonly host: string;
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
 }
 
 export interface PodReply {
   readonly status: number;
   readonly body: string;
-  /** UID of the pod that received it. */
+  /** The UID of the pod that received the call. */
   readonly uid: string;
   readonly pod: string;
   readonly namespace: string;
@@ -42,9 +42,9 @@ export interface PodReply {
 
 export interface WantedStatefulSet {
   readonly statefulSet: string;
-  /** Image of the first container. */
+  /** The image of the first container. */
   readonly image: string;
-  /** Images of the containers, in order. */
+  /** The images of the containers in order. */
   readonly images: readonly string[];
   readonly replicas: number;
 }
@@ -52,11 +52,11 @@ export interface WantedStatefulSet {
 export interface ClusterModel {
   readonly namespace: string;
   readonly group: string;
-  /** In the order of the zones. */
+  /** The StatefulSets in the order of the zones. */
   readonly statefulSets: readonly string[];
-  /** Files of the agents' policy directory. */
+  /** The files of the agents' policy directory. */
   readonly policies: readonly { readonly name: string; readonly text: string }[];
-  /** Performs or begins the event. Returns whether it changes anything: the pod may be absent, or the image unchanged. */
+  /** Performs or begins the event. Returns false if the event has no effect, for example because the pod is absent. */
   readonly happen: (event: PeopleEvent | ClusterEvent) => boolean;
   /** Ends all accidents: nodes, kubelets, controllers, pauses, broken images, members and update strategies become normal. */
   readonly heal: () => void;
@@ -64,13 +64,13 @@ export interface ClusterModel {
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
   /** Returns the requested end state. */
   readonly wanted: () => readonly WantedStatefulSet[];
-  /** UIDs of pods that still expect to leave. */
+  /** Returns the UIDs of pods that are prepared to leave. */
   readonly preparedPods: () => readonly string[];
-  /** Lines for the timeline, for example `people: roll to app:2` and `cluster: ingester-zone-a-1 fails for 40 s`. */
+  /** Adds a listener for timeline entries such as `people: roll to app:2` and `cluster: ingester-zone-a-1 fails for 40 s`. */
   readonly observe: (listener: (what: string) => void) => void;
 }
 
-/** Creates the group with pods that have run for an hour, and starts everything around it. */
+/** Creates the group with pods that have run for an hour, and starts the models around it. */
 export function startCluster({ server, scheduler, wallMs, scenario, admitted }: ClusterModelOptions): ClusterModel {
   const { seed, group: shape, given } = scenario;
   const objects: GroupObjects = given ?? groupObjects(shape);
@@ -187,7 +187,7 @@ const administrator: Actor = { user: 'kubernetes-admin' };
 
 const hourMs = 3_600_000;
 
-/** Creates all objects. Every resource must be served. */
+/** Creates all objects. The API server must serve every resource. */
 function begin(options: BeginningOptions): void {
   const { server, objects, namespace } = options;
   const taken: string[] = [];
@@ -236,27 +236,27 @@ export function beginStatefulSet(set: ModelObject, taken: string[], { server, wa
 
 interface EndpointOptions {
   readonly wallMs: () => number;
-  /** True if a pod and its successor know after a restart that they were prepared. */
+  /** True if the preparation of a pod survives a restart, because the pod stores it on its volume. */
   readonly isKeptOnVolume: boolean;
-  /** Returns the UID of the pod that listens there. */
+  /** Returns the UID of the pod if it listens. */
   readonly listens: (namespace: string, pod: string) => string | undefined;
-  /** Returns whether the pod left for good, so that its state has no owner. */
+  /** Returns whether the pod was scaled away, so that no successor uses its volume. */
   readonly hasLeft: (namespace: string, pod: string) => boolean;
-  /** UID and place of every pod. */
+  /** Returns the UID, namespace and name of every pod. */
   readonly pods: () => readonly { readonly uid: string; readonly namespace: string; readonly name: string }[];
 }
 
 interface PodEndpoints {
   readonly answer: (call: PodCall) => PodReply | undefined;
-  /** The container restarted, or the pod is gone. */
+  /** Called when a container restarted or a pod was removed. */
   readonly restarted: (namespace: string, pod: string) => void;
-  /** UIDs of pods that expect to leave. */
+  /** Returns the UIDs of pods that are prepared to leave. */
   readonly prepared: () => readonly string[];
 }
 
-/** Answers prepare calls: a POST starts a preparation in whole seconds, a DELETE ends it. It belongs to a volume, or to a container. */
+/** Answers prepare calls: a POST starts a preparation and returns its start in seconds, a DELETE ends the preparation. */
 function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: EndpointOptions): PodEndpoints {
-  /** By place, then by path: Unix seconds. */
+  /** The start of each preparation in Unix seconds, by pod and path. */
   const preparations = new Map<string, Map<string, number>>();
 
   const answer = ({ method, host, path }: PodCall): PodReply | undefined => {
@@ -265,16 +265,16 @@ function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: 
     if (uid === undefined) return undefined;
     const key = `${namespace}/${pod}`;
     const since = preparations.get(key) ?? new Map<string, number>();
-    const said = { uid, pod, namespace };
+    const identity = { uid, pod, namespace };
     if (method === 'DELETE') {
       since.delete(path);
       if (since.size === 0) preparations.delete(key);
-      return { status: 200, body: '', ...said };
+      return { status: 200, body: '', ...identity };
     }
     const timestamp = since.get(path) ?? Math.floor(wallMs() / 1000);
     since.set(path, timestamp);
     preparations.set(key, since);
-    return { status: 200, body: JSON.stringify({ timestamp }), ...said };
+    return { status: 200, body: JSON.stringify({ timestamp }), ...identity };
   };
   return {
     answer,

@@ -1,4 +1,4 @@
-// Models the metric server of gates: Prometheus answers to one query, good or bad as the scenario says, and faulty answers.
+// Models the Prometheus of a gate: answers one query with good or bad values as the scenario says, or with a faulty answer.
 import type { GateAnswer, GateQuery } from '../../agent/env.ts';
 import type { GateFault } from '../faults/fault.ts';
 import type { GateAnswered } from '../oracles/oracle.ts';
@@ -6,41 +6,41 @@ import { draw } from '../random.ts';
 import type { GroupShape } from '../scenario.ts';
 
 export interface GateServer {
-  /** The answer to a question that arrives now; `silence`: never. */
+  /** Returns the answer to a query that arrives now; `silence` if no answer is sent. */
   readonly answer: (question: GateQuestion, fault?: GateFault) => GateAnswer | 'silence';
   /** Returns whether the gate's condition holds now. */
   readonly isPassing: () => boolean;
 }
 
 interface GateQuestion extends Pick<GateQuery, 'source' | 'query'> {
-  /** Name of the requester, for example `a1`. */
+  /** The name of the querying agent, for example `a1`. */
   readonly process: string;
 }
 
 export interface GateServerOptions {
   readonly gate: NonNullable<GroupShape['gate']>;
   readonly seed: number;
-  /** On the scheduler's clock. */
+  /** Returns the current time on the scheduler's clock. */
   readonly nowMs: () => number;
-  /** Clock of the server, in milliseconds since 1970. */
+  /** Returns the wall-clock time of the server. */
   readonly wallMs: () => number;
-  /** From this time (scheduler clock) a flipping gate passes. */
+  /** The time (scheduler clock) from which on a flipping gate passes. */
   readonly flipsUntilMs: number;
   /** Receives each answer. */
   readonly answered?: (answer: GateAnswered) => void;
 }
 
-/** Consecutive good readings that pass the gate. */
+/** The number of consecutive good readings that pass the gate. */
 export const gateConsecutive = 3;
-/** As written in the group. */
+/** The source and the query in the group's gate. */
 export const gateSource = 'prometheus';
 export const gateQuery = 'sum(rate(request_errors_total[1m]))';
 
-/** Length of one state of a flipping gate: three readings, but not six. */
+/** The length of one state of a flipping gate: long enough for three readings, too short for six. */
 const spellMs = 25_000;
-/** Share of good states of a flipping gate. */
+/** The share of good states of a flipping gate. */
 const passingShare = 0.6;
-/** Age of a stale sample. */
+/** The age of a stale sample. */
 const staleMs = 600_000;
 
 /** Creates the server for one run. */
@@ -65,7 +65,7 @@ export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answ
           return vector([]);
         case 'nan':
           return vector([[seconds, 'NaN']]);
-        // An invalid answer would pass the gate.
+        // The values of invalid answers are good, so that a gate that accepts such an answer would pass wrongly.
         case 'stale':
           return vector([[seconds - staleMs / 1000, value(true)]]);
         case 'partial':
@@ -81,7 +81,7 @@ export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answ
   };
 }
 
-/** The parts of a RolloutGroup spec with a gate after each zone: the gate never fails the run, it only blocks. */
+/** Returns the parts of a RolloutGroup spec with a gate after each zone. The gate never fails the run, it only blocks. */
 export function gatedParts(zones: readonly string[]): {
   readonly gates: readonly unknown[];
   readonly waves: readonly unknown[];

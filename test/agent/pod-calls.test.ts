@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AgentEnv, PodRequest } from '../../agent/env.ts';
-import { askToPrepare, askToStay } from '../../agent/turn/pod-calls.ts';
+import { askToPrepare, cancelPreparation } from '../../agent/turn/pod-calls.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
 const silent = () => undefined;
@@ -8,7 +8,7 @@ const pod = { ordinal: 0, uid: 'u0', name: 'store-0', url: 'http://store-0:80/pr
 
 describe.each([
   ['asked to prepare', askToPrepare],
-  ['told to stay', askToStay],
+  ['told to stay', cancelPreparation],
 ])('a pod that is %s', (_, ask) => {
   it.each([
     ['for its whole time while nobody else can act', 60_000, Number.POSITIVE_INFINITY, [60_000]],

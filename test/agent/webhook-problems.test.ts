@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { tellProblems } from '../../agent/process/serve-webhook.ts';
+import { logProblems } from '../../agent/process/serve-webhook.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
 it('problems of the webhooks are told once when they begin, and their end as well', async () => {
@@ -7,7 +7,7 @@ it('problems of the webhooks are told once when they begin, and their end as wel
   const told: string[] = [];
   const silent = () => undefined;
   let problems: readonly string[] = [];
-  const stop = tellProblems(
+  const stop = logProblems(
     {
       timers: env.timers,
       log: {
