@@ -26,7 +26,7 @@ import { ReplicaSources } from './watched/replica-sources.ts';
 const longestReadMs = 30_000;
 /** The longest timeout of a write in a turn. */
 const longestActMs = 5_000;
-/** How long turns may still run after the agent begins to stop. */
+/** The time for which turns may still run after the agent begins to stop. */
 const longestEndMs = 15_000;
 
 /**

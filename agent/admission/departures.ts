@@ -16,7 +16,7 @@ const key = 'departures';
 const document = 'departures';
 /** The most departures of a namespace. Further departures are rejected until earlier ones expire. */
 const maxDepartures = 500;
-/** How long an expired departure is kept, because the clocks of processes differ. */
+/** The time for which an expired departure is kept, because the clocks of processes differ. */
 const graceMs = 60_000;
 
 /** The departures of each namespace. */

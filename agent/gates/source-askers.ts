@@ -12,7 +12,7 @@ export type GateOfSource = Pick<GateQuestion, 'namespace' | 'everyMs'> & {
 };
 
 const longestMs = 10_000;
-/** How old an answer may be. Prometheus evaluates at its own time, and a Consul follower may be behind its leader. */
+/** The maximum age of an answer. Prometheus evaluates at its own time, and a Consul follower may be behind its leader. */
 const toleranceMs = 30_000;
 /** The limit of an answer with one number and a few labels. A longer answer has more series than a gate can use. */
 const maxPrometheusBytes = 65_536;

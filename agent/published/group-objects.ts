@@ -12,7 +12,7 @@ export interface GroupName {
 
 export const rolloutGroups: Resource = resourceOfKind('RolloutGroup');
 
-/** How long `uidOf` uses a remembered UID. */
+/** The time for which `uidOf` uses a remembered UID. */
 const cacheMs = 60_000;
 const maxKept = 2000;
 

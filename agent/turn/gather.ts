@@ -98,7 +98,7 @@ export function newMemory(caches: CacheView): GroupMemory {
   };
 }
 
-/** How long the caches may be behind the writes to the group before the objects are read past the caches. */
+/** The time for which the caches may be behind the writes to the group before the objects are read past the caches. */
 const patienceMs = 5_000;
 
 /** Returns whether the turn must wait until the caches contain the last writes to the group. After 5 s a direct read replaces the wait. */

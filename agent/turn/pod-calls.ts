@@ -6,7 +6,7 @@ import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AgentEnv } from '../env.ts';
 
 const maxBodyBytes = 65_536;
-/** How far the clock of a pod may be ahead of the clock of the agent. */
+/** The most by which the clock of a pod may be ahead of the clock of the agent. */
 const clockErrorMs = 30_000;
 
 /** One pod to call. */

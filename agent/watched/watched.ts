@@ -31,7 +31,7 @@ interface WatchedOptions<View> {
   readonly outlivesContact?: boolean;
 }
 
-/** How long cached objects count without contact to the API server if `outlivesContact` is set, in milliseconds. */
+/** The time for which cached objects count without contact to the API server if `outlivesContact` is set, in milliseconds. */
 const longestSilenceMs = 90_000;
 
 /** Watches one kind from its creation on: the whole cluster by one reflector, or each namespace by its own. */
