@@ -1,9 +1,10 @@
-// The arithmetic of counts and percentages: integers only, one rounding rule per question.
+// Converts counts and percentages of waves and budgets into whole numbers of pods.
 import type { ScheduleDefinition, WaveAmount } from '../policies/definition.ts';
 import type { CountOrPercent } from '../policies/schema/scalars.ts';
 
 /**
- * Returns the updated pods that complete the wave, percentages rounded up; below 100 percent at least one of several pods stays outdated.
+ * Returns how many updated pods complete the wave. Percentages are rounded up. In a zone of several pods, less than 100 percent leaves at
+ * least one pod outdated.
  */
 export function waveTarget(amount: WaveAmount, replicas: number): number {
   if ('pods' in amount) return Math.min(amount.pods, replicas);
@@ -15,7 +16,7 @@ export function waveTarget(amount: WaveAmount, replicas: number): number {
 }
 
 /**
- * Returns the updated pods that complete the stage of a schedule, rounded up and above the stage before; the last is the whole zone.
+ * Returns how many updated pods complete a stage of a schedule: rounded up, more than the stage before, and at most all pods of the zone.
  * `linear` adds `step`, `geometric` adds `factor` times the last addition, `exponential` multiplies the total by `factor`.
  */
 export function stageTarget(schedule: ScheduleDefinition, stage: number, replicas: number): number {
@@ -24,7 +25,7 @@ export function stageTarget(schedule: ScheduleDefinition, stage: number, replica
   let target = 0;
   let grown = 0;
   for (let index = 0; index <= stage && target < replicas; index += 1) {
-    // Powers of tenths are exact as whole numbers; the division comes last.
+    // The factor is in tenths. Whole numbers keep its powers exact, so the division by powers of ten comes last.
     const power = BigInt(10) ** BigInt(index);
     grown = Number((BigInt(start) * BigInt(schedule.tenths) ** BigInt(index) + power - 1n) / power);
     target = Math.max(target + 1, schedule.kind === 'geometric' ? target + grown : grown);
@@ -37,7 +38,7 @@ function shareOf(amount: CountOrPercent, replicas: number): number {
   return Math.max(1, Math.ceil((Number(amount.slice(0, -1)) * replicas) / 100));
 }
 
-/** Returns how many pods of a zone may be unavailable: a count as it is, a percentage rounded down to at least 1. */
+/** Returns how many pods of a zone may be unavailable: a count unchanged, a percentage rounded down but at least 1. */
 export function unavailableLimit(limit: CountOrPercent, replicas: number): number {
   if (typeof limit === 'number') return limit;
   return Math.max(1, Math.floor((Number(limit.slice(0, -1)) * replicas) / 100));
@@ -56,12 +57,12 @@ export function ordinalRanges(ordinals: readonly number[]): string {
   return ranges.join(',');
 }
 
-/** `1 pod`, `2 pods`. */
+/** Returns a number of pods as text: `1 pod`, `2 pods`. */
 export function pods(count: number): string {
   return `${count} ${count === 1 ? 'pod' : 'pods'}`;
 }
 
-/** Returns the ordinals of ascending ranges; undefined if they do not ascend or are more than `most`, checked before the list is made. */
+/** Returns the ordinals of ranges such as `0-3,5`; undefined if they do not ascend or are more than `most`. Builds no longer list. */
 export function ordinalsIn(ranges: string, most: number): readonly number[] | undefined {
   const ordinals: number[] = [];
   let last = -1;

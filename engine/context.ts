@@ -1,4 +1,4 @@
-// The input of the rules of one group, gathered once per decision.
+// Gathers the input of the rules for one group, once per decision.
 import type { ExceptionDefinition, GroupDefinition, LimitsDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
 import { joinLimits, policiesFor } from '../policies/join.ts';
 import { compareText } from '../policies/values/compare-text.ts';
@@ -47,7 +47,7 @@ export function zoneNamed(context: GroupContext, name: string | undefined): Zone
   return name === undefined ? undefined : context.view.zones.find((candidate) => candidate.zone.name === name);
 }
 
-/** Returns the place of a setting of the group: the zone's own value if it has one, else the group's value. */
+/** Returns the place of a setting of the group: the source of the first of these paths that is set. */
 export function sourceOf(context: GroupContext, ...paths: readonly string[]): Source | undefined {
   for (const path of paths) {
     const source = context.group.sources[path];
@@ -64,7 +64,7 @@ export function protectSource(context: GroupContext, zone: string, field: 'noDow
 /** Returns the place of the policy that sets a limit. */
 export function limitSource(context: GroupContext, field: keyof LimitsDefinition): Source | undefined {
   const strictest = context.limits[field];
-  // Sources are named as the file names the field, without the unit.
-  const written = field.replace(/Ms$/, '');
-  return context.policies.find((policy) => policy.limits[field] === strictest)?.limitSources[written];
+  // `limitSources` uses the field names of the policy file, which have no unit.
+  const fieldName = field.replace(/Ms$/, '');
+  return context.policies.find((policy) => policy.limits[field] === strictest)?.limitSources[fieldName];
 }

@@ -1,4 +1,4 @@
-// The output of the engine: the actions of now, the results that block more, and when to decide again. Plain data.
+// The output of the engine as plain data: the actions to take now, the results that block further steps, and the time of the next decision.
 //
 // The caller of `decideGroup` must carry out a GroupDecision in this order. `agent/turn/turn.ts` does.
 //
@@ -12,14 +12,14 @@
 //     exceptions and requests are the same. A scale-up only needs a recent snapshot. If a check fails, drop the rest and decide again.
 //  6. Write the outcome to the ledger: remove the claims and pins of requests that certainly did not arrive, add the answers of pods, and apply
 //     `revertProgress` to the run if every replacement was denied or not sent. The claim of a request with an unknown outcome stays open.
-//  7. Publish the decision, Events and notifications after the ledger: they never lead the stored state.
+//  7. Publish the decision, Events and notifications after the ledger is written, so that they never announce a state that is not stored.
 //  8. Decide again at `wakeAtMs` at the latest, when an object changes, and when a wanted reading (`wantedReadings`) arrives.
 //
 // A crash after step 3 loses no disruption: the next process reads the claims and counts them as disruptions until they are settled or expire.
 import type { Source } from '../policies/definition.ts';
 import type { Ledger, RunState } from './snapshot.ts';
 
-/** `ok`: passes. `wait`: time or progress ends it. `no`: a person must act. `skip`: does not apply. `unknown`: unreadable, blocks. */
+/** The answer of a rule. `wait`: time or progress ends it. `no`: a person must act. `skip`: the rule does not apply. `unknown`: unreadable. */
 export type RuleOutcome = 'ok' | 'wait' | 'no' | 'skip' | 'unknown';
 
 export interface RuleResult {
@@ -38,7 +38,7 @@ export interface RuleResult {
   readonly digest?: string;
   /** The name of the exception that permits what the rule would block. */
   readonly exception?: string;
-  /** A length of time in the fact that grows: its words, and the instant from which it counts (`factAt`). */
+  /** A growing duration in the fact: its text there, and the instant from which it counts. `factAt` renews the text. */
   readonly age?: { readonly words: string; readonly fromMs: number };
 }
 
@@ -73,9 +73,9 @@ export type Action =
       readonly from: number;
       readonly to: number;
       /**
-       * `outdated`: the controller replaces the next pods. `stuck`: the next pod is already down. `updated`: the pods keep the update
-       * revision. `complete`: the next template waits. `pinned`: the strategy replaces pods itself. `released`: 0, because the group is
-       * deleted.
+       * `outdated`: exposes the next pods. `stuck`: exposes a stuck pod. `updated`: covers updated pods, which then restart at the update
+       * revision. `complete`: raised after a rollout, so that the next template waits. `pinned`: raised, because the agent replaces pods.
+       * `released`: 0, because the group is deleted.
        */
       readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'pinned' | 'released';
       /** The pods that the controller replaces, from the highest ordinal down. */
@@ -129,7 +129,7 @@ export function replacedBy(action: Action): readonly ReplacedPod[] {
   return action.pods.map((pod) => ({ ...pod, zone: action.zone, because }));
 }
 
-/** One next step of the group with the results of all its rules. */
+/** The next step of one zone with the results of all its rules. */
 export interface Step {
   /** Stable within a decision: `roll/zone` or `scale/zone`. */
   readonly id: string;
@@ -154,7 +154,7 @@ export interface ZoneDecision {
   readonly revisions: readonly { readonly revision: string; readonly ordinals: string }[];
 }
 
-/** A person or a policy stops steps of the group now, whether or not a step is due. */
+/** A pause, protection, undo, window or policy rule that stops steps of the group now, even if no step is due. */
 export interface Stop {
   /** The rule that blocks the steps: `paused`, `protected`, `undone`, `window`, or `policy/rule`. */
   readonly rule: string;
@@ -162,12 +162,12 @@ export interface Stop {
   readonly fact: string;
   readonly limit?: string;
   readonly source?: Source;
-  /** When it ends by itself. */
+  /** The instant at which the stop ends by itself. */
   readonly untilMs?: number;
   readonly zones: readonly string[];
   /** False for an undone revision that no StatefulSet asks for: every other template rolls out. */
   readonly isBlocking: boolean;
-  /** The command that ends it. */
+  /** The command or edit that ends the stop. */
   readonly endsWith: string;
 }
 
@@ -197,7 +197,7 @@ export interface GroupDecision {
   readonly stops: readonly Stop[];
   /** Results of warning policies and observing gates. */
   readonly warnings: readonly RuleResult[];
-  /** Gates whose readings count from an instant on; the gate reader starts there. */
+  /** The gates to read. Readings count from `fromMs`, so the gate reader starts there. */
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
   /** The earliest instant at which time alone could change this decision. */
   readonly wakeAtMs?: number;
@@ -220,7 +220,7 @@ export type AdmissionRequest =
       readonly kind: 'scale';
       readonly namespace: string;
       readonly statefulSet: string;
-      /** undefined stands for `null` in the object. */
+      /** undefined if the field is `null` in the object. */
       readonly from: number | undefined;
       readonly to: number | undefined;
       readonly via: 'update' | 'patch' | 'apply' | 'scale';
@@ -236,15 +236,16 @@ export type AdmissionRequest =
       readonly isTemplateChanged: boolean;
       /** The update strategy after the write. */
       readonly strategy: 'OnDelete' | 'RollingUpdate';
-      /** `spec.updateStrategy.rollingUpdate.partition` after the write; absent: it stays as it is. */
+      /** `spec.updateStrategy.rollingUpdate.partition` after the write; absent if unchanged. */
       readonly partition?: number;
-      /** `spec.ordinals.start` after the write; absent: it stays as it is. */
+      /** `spec.ordinals.start` after the write; absent if unchanged. */
       readonly firstOrdinal?: number;
       /**
-       * Labels about protection that the write changes, labels with the preparation endpoint, and a `last-downscale` moved back or removed.
+       * The changed labels and annotations that protect pods: protection labels, labels of the preparation endpoint, and a `last-downscale`
+       * that moves back or is removed.
        */
       readonly relabels?: readonly string[];
-      /** The label of the time between zones after the write; absent: the StatefulSet has no such label. Read if `relabels` names it. */
+      /** The label with the time between zones after the write; absent if there is no such label. Only read if `relabels` names it. */
       readonly betweenZones?: string;
       readonly via: 'update' | 'patch' | 'apply';
       readonly user?: string;
@@ -271,7 +272,7 @@ export type AdmissionRequest =
 
 export interface Judgement {
   readonly outcome: 'allow' | 'deny' | 'prepare';
-  /** HTTP status of a denial, as the eviction API and kubectl understand it. */
+  /** HTTP status of a denial. Clients of the eviction API retry after 429. */
   readonly code: number;
   /** The judged request. */
   readonly request: AdmissionRequest;

@@ -1,10 +1,10 @@
-// A rule, its results, which results block a step, and which result leads when several block.
+// Defines rules and their results: which results block a step, and which result comes first if several block.
 import type { Source } from '../policies/definition.ts';
 import { formatDuration } from '../policies/duration.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { RuleOutcome, RuleResult } from './decision.ts';
 
-/** One question about one step. A rule is pure: the same question has the same answer. Its title is in `rules/catalog.ts`. */
+/** One check of one step. The same question always has the same answer. The title of the rule is in `rules/catalog.ts`. */
 export interface Rule<Question> {
   /** kebab-case; messages show it and exceptions name it. */
   readonly id: string;
@@ -44,7 +44,7 @@ export function result(rule: string, outcome: RuleOutcome, fact: string, details
   };
 }
 
-/** Returns the fact with the age that it has at this instant: a stored result is as old as its decision. */
+/** Returns the fact with its age at this instant. The fact of a stored result has its age at the time of the decision. */
 export function factAt({ fact, age }: Pick<RuleResult, 'fact' | 'age'>, nowMs: number): string {
   if (age === undefined) return fact;
   const seconds = Math.round((nowMs - age.fromMs) / 1000);
@@ -98,13 +98,13 @@ export function denialParts({ rule, fact, limit, earliestMs }: RuleResult): Deni
   };
 }
 
-/** Returns a denial as one sentence: request, rule, fact, limit and the earliest retry. `what` is such as `eviction of pod/x in namespace y`. */
+/** Returns a denial as one sentence: request, rule, fact, limit and earliest retry. `what` names the request: `eviction of pod/x in …`. */
 export function denialText(what: string, leading: RuleResult): string {
   const { rule, fact, limit, retry } = denialParts(leading);
   return `${what}${rule}${fact}${limit}${retry}`;
 }
 
-/** Reports whether a budget of 0 blocks the step, which neither time nor progress ends. */
+/** Reports whether a budget of 0 blocks the step. Neither time nor progress ends that. */
 export function isLimitOfZero({ rule, outcome, limit }: RuleResult): boolean {
   return outcome === 'no' && limit === '0' && (rule === 'zone-budget' || rule === 'eviction-budget');
 }

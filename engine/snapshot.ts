@@ -130,14 +130,14 @@ export interface MetricView {
   readonly value: Known<number>;
   /** Time of the query that returned `value`. */
   readonly atMs: number;
-  /** Why there is no newer value; absent if the last query succeeded. */
+  /** The reason for the lack of a newer value; absent if the last query succeeded. */
   readonly problem?: string;
 }
 
 /** A request of a user (RolloutIntent). `requestedBy` is absent if no webhook set it. */
 export type IntentView = LiveIntent;
 
-/** A disruption that was announced and is not yet over. */
+/** An announced disruption that has not ended. */
 export interface Claim {
   readonly verb: 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
   readonly zone: string;
@@ -196,7 +196,7 @@ export interface RunCore {
   readonly lastDisruptionMs?: number;
   /** Start of the uninterrupted time with pods in flight; absent while no pod is in flight. */
   readonly inFlightSinceMs?: number;
-  /** Milliseconds until `movableAsOfMs` in which no rule blocked the group. */
+  /** Milliseconds up to `movableAsOfMs` in which the run did not wait for a person or a window. */
   readonly movableMs: number;
   readonly movableAsOfMs: number;
   readonly isMovable: boolean;
@@ -240,7 +240,7 @@ export type UnfinishedRun = RunningRun | FailedRun;
 /** A rollout of one group from one set of revisions to another. */
 export type RunState = UnfinishedRun | CompletedRun;
 
-/** The revision at which the pod of this ordinal starts, instead of the current one. The webhook on pod creation applies it. */
+/** The revision at which the pod of this ordinal starts, instead of the StatefulSet's current revision. The webhook on pod creation sets it. */
 export interface Pin {
   readonly zone: string;
   readonly ordinal: number;
@@ -318,7 +318,7 @@ export interface Departure {
   /** The group that the StatefulSet left. Otherwise `label` is the lost label or the changed annotation. */
   readonly group?: string;
   readonly label?: string;
-  /** The earlier value of a label with a duration; the start of the earlier value of an annotation. */
+  /** The earlier value of a label with a duration; the first characters of the earlier value of an annotation. */
   readonly value?: string;
   readonly untilMs: number;
 }
@@ -352,11 +352,11 @@ export interface Snapshot {
   readonly unread?: readonly UnreadObject[];
   /** Namespace of the agent. Its policies may name other namespaces. */
   readonly agentNamespace?: string;
-  /** Why webhooks do not work; absent: unknown. */
+  /** The problems of webhooks; absent: unknown. */
   readonly webhookProblems?: WebhookProblems;
 }
 
-/** Why a webhook does not work, as a sentence without a full stop, by its purpose. A webhook without a problem works. */
+/** The problems of webhooks by purpose, each as a sentence without a full stop. A webhook without an entry works. */
 export interface WebhookProblems {
   /** Gives new pods their pinned revision. */
   readonly pins?: string;

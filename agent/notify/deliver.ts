@@ -1,5 +1,5 @@
 // Delivers the notifications of a group to a channel for the notifier. A mark is stored before each request, so that a restart is safe.
-import { type Delivery, isSettled, nextDelivery, untold } from '../../engine/notify/deliveries.ts';
+import { type Delivery, isSettled, nextDelivery, undelivered } from '../../engine/notify/deliveries.ts';
 import {
   type ChannelNotes,
   channelNotes,
@@ -82,7 +82,7 @@ export class Deliverer {
 
   /** Returns whether the group has an event that was not reported to the channel. */
   isUrgent(group: GroupNotifier, channel: string): boolean {
-    return (group.notes?.runs ?? []).some((run) => untold(run, channel).length > 0);
+    return (group.notes?.runs ?? []).some((run) => undelivered(run, channel).length > 0);
   }
 
   async step(group: GroupNotifier, channel: string): Promise<Step> {

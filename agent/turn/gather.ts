@@ -1,7 +1,7 @@
 // Gathers the inputs of one decision for a turn: first the ledger, then the objects, so that the objects are not older than the claims.
 
 import { compareResourceVersions } from '../../cluster/request/resource.ts';
-import { takenOver } from '../../engine/decide/preparations.ts';
+import { withPossiblePreparations } from '../../engine/decide/preparations.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger/ledger.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import { isUnknown, type Known, type Ledger, type RevisionView, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
@@ -151,7 +151,7 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   // processes may have read the same stored epoch.
   const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
   const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
-  const ledger = observeLedger(takenOver(asked, group, snapshot), snapshot, {
+  const ledger = observeLedger(withPossiblePreparations(asked, group, snapshot), snapshot, {
     keepDownscalesMs: longestDelayMs(group, bound),
     openForMs: openTimes(memory.knownSinceMs, stored.claims, askedMs),
   });

@@ -1,4 +1,4 @@
-// decide: what each group should do now, and why not more.
+// Decides what each group should do now, and which rules block further steps, for the agent, plans and explanations.
 
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
@@ -14,7 +14,7 @@ import { decideRoll } from './roll.ts';
 import { decideScale } from './scale.ts';
 import { stopsOf } from './stops.ts';
 
-/** Decides for every group. Pure: the same snapshot gives the same bytes in any list order. Never throws; unknown values block. */
+/** Decides for every group. The same snapshot gives the same bytes in any order of its lists. Unknown values block and never throw. */
 export function decide(snapshot: Snapshot): Decision {
   const key = (group: GroupDefinition): string => `${group.namespace}/${group.name}`;
   const groups = [...snapshot.groups].sort((a, b) => (key(a) < key(b) ? -1 : 1));
@@ -61,13 +61,13 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   };
 }
 
-/** Returns the instants at which time alone could settle a claim: the successor of the pod has then been ready for long enough. */
+/** Returns the instants at which time alone could end a claim, because the successor pod has then been ready for long enough. */
 function claimInstants({ view }: GroupContext): readonly (number | undefined)[] {
   const claimed = new Set(view.ledger.claims.map(({ zone }) => zone));
   return view.zones.filter(({ zone }) => claimed.has(zone.name)).map(({ availableAtMs }) => availableAtMs);
 }
 
-/** Returns a step for each zone that could not be read: until then the group does not count as done. */
+/** Returns a waiting step for each zone that could not be read, so that the group does not count as done. */
 function unreadZones(context: GroupContext): readonly Step[] {
   return context.view.zones.flatMap(({ zone, unknown }): Step[] =>
     unknown === undefined
@@ -113,7 +113,7 @@ function goalOf(context: GroupContext, steps: readonly Step[]): string {
 
 function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDecision['outcome'], run: RunState | undefined): Phase {
   if (run?.outcome === 'failed') return 'Failed';
-  // Actions without a step only tidy up: revisions, statuses of sources, withdrawn preparations.
+  // Actions without a step replace no pod and change no replicas: for example, they withdraw preparations.
   if (steps.length === 0) return 'Done';
   const results = steps.flatMap((step) => step.results);
   if (results.some((answer) => answer.rule === 'paused' && blocks(answer)) && outcome !== 'act') return 'Paused';
@@ -127,7 +127,7 @@ function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDe
 
 const zoneDecisions: WeakMap<ZoneView, ZoneDecision> = new WeakMap();
 
-/** Returns the description of a zone. A view in which nothing changed is the same object, and so is its description. */
+/** Returns the description of a zone, cached by its view. The view of an unchanged zone is the same object as before. */
 function zoneDecision(view: ZoneView): ZoneDecision {
   const known = zoneDecisions.get(view);
   if (known !== undefined) return known;

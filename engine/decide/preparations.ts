@@ -1,35 +1,35 @@
-// Notes of the ledger about pods that are asked to prepare for their removal: before the call, and after its answer.
+// Updates the preparations in the ledger before the agent calls pods that will be removed, and after they answered.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Action } from '../decision.ts';
 import { isWithinClockSkew, type Ledger, type Preparation, type Snapshot } from '../snapshot.ts';
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 
-/** The maximum age of the newest answer of a pod that is removed after its delay, because the pod may have restarted while it waited. */
-const newestAnswerMs = 60_000;
+/** The maximum age of the last answer when a pod is removed after its delay. After an older answer the pod may have restarted. */
+const maxAnswerAgeMs = 60_000;
 
-/** Reports whether the last answer of a pod is recent and was given after its delay ended at `ripeMs`. Future answers do not count. */
+/** Reports whether the last answer of a pod is recent and came after the delay ended at `ripeMs`. Answers in the future do not count. */
 export function isNewAnswer(
   { answeredMs, seenMs }: Preparation,
   { nowMs, ripeMs }: { readonly nowMs: number; readonly ripeMs: number },
 ): boolean {
   const atMs = answeredMs ?? seenMs;
-  return atMs >= ripeMs && atMs <= nowMs && nowMs - atMs <= newestAnswerMs;
+  return atMs >= ripeMs && atMs <= nowMs && nowMs - atMs <= maxAnswerAgeMs;
 }
 
 /** The answer of one pod to one call. */
 export interface PodAnswer {
   readonly ordinal: number;
   readonly podUid: string;
-  /** `failed`: the pod refused, was unreachable, or its answer was lost. It may have prepared nevertheless. */
+  /** `failed`: the pod refused, was unreachable, or its answer was lost. The pod may have prepared nevertheless. */
   readonly result: 'done' | 'failed';
   /** The pod's own timestamp, when it reported one. */
   readonly reportedMs?: number;
-  /** Why it failed. */
+  /** The cause of a failure. */
   readonly message?: string;
 }
 
-/** Returns the ledger with a note for pods that are about to be called. Store it first, so that a crash loses no preparation. */
+/** Returns the ledger with an entry for each pod that is about to be called. It is stored before the calls, so a crash loses no preparation. */
 export function noteAsked(
   ledger: Ledger,
   call: Pick<CallPods, 'zone' | 'call' | 'method'>,
@@ -41,7 +41,7 @@ export function noteAsked(
   const added = pods
     .filter(({ ordinal, uid }) => !known.has(`${ordinal} ${uid}`))
     .map(({ ordinal, uid }): Preparation => ({ zone: call.zone, ordinal, podUid: uid, call: call.call, state: 'asked', seenMs: nowMs }));
-  // A pod that failed and whose preparation was cancelled may prepare again from now on.
+  // After this call, a pod whose failed preparation was withdrawn may be prepared again.
   const asked = new Set(pods.map(({ ordinal, uid }) => `${ordinal} ${uid}`));
   const isAskedAgain = (entry: Preparation): boolean =>
     isOfCall(entry, call) && entry.state === 'failed' && asked.has(`${entry.ordinal} ${entry.podUid}`);
@@ -55,8 +55,8 @@ export function noteAsked(
 }
 
 /**
- * Returns the ledger after these pods answered; pods that did not answer are passed as failed. A cancelled pod loses its entry, unless it
- * failed to prepare: then the entry is marked, so that the pod is not called again at once.
+ * Returns the ledger after the answers of pods. The caller passes a pod without an answer as `failed`. A withdrawal removes the entry of a
+ * prepared pod, and marks the entry of a failed one, so that the pod is not called again at once.
  */
 export function noteAnswers(
   ledger: Ledger,
@@ -82,8 +82,8 @@ export function noteAnswers(
 }
 
 /**
- * Returns since when a preparation is known, or undefined for the first answer. A successor that reports the same timestamp keeps the
- * delay. A pod that reports a later time has started again.
+ * Returns the instant from which the delay of a pod counts; undefined if the delay starts with this answer. The delay continues in a
+ * successor pod that reports the same timestamp. It starts again if the pod reports a later timestamp.
  */
 export function preparedSince(before: Preparation | undefined, answer: Omit<Preparation, 'seenMs'>): number | undefined {
   const known = before === undefined ? undefined : knownSince(before);
@@ -93,7 +93,7 @@ export function preparedSince(before: Preparation | undefined, answer: Omit<Prep
   return isSameReport || (before.podUid === answer.podUid && !isLater) ? known : undefined;
 }
 
-/** Reports whether a fast clock dated the preparation: it lies ahead, but by the pod's time it has happened. Its delay starts again. */
+/** Reports whether an agent with a fast clock recorded the preparation: its time is in the future, but the time that the pod reported is not. */
 export function isDatedAhead(entry: Preparation, nowMs: number): boolean {
   const since = knownSince(entry);
   if (since === undefined || isWithinClockSkew({ nowMs }, since)) return false;
@@ -104,16 +104,16 @@ function knownSince({ state, seenMs, sinceMs }: Preparation): number | undefined
   return state === 'prepared' ? seenMs : sinceMs;
 }
 
-/** The UID in entries of pods that another operator may have asked. */
+/** The pod UID in the entries of pods that another operator may have asked to prepare. */
 const anyPod = '';
 
-/** Reports whether this agent asked the pod, not only possibly another operator. */
+/** Reports whether this agent asked the pod to prepare; false if only another operator may have asked it. */
 export function wasAsked({ podUid }: Preparation): boolean {
   return podUid !== anyPod;
 }
 
-/** Returns the ledger of a new group with an entry for every pod of zones with a delay: another operator may have prepared any of them. */
-export function takenOver(
+/** Returns the ledger of a new group with an entry for every pod of zones with a delay: another operator may have prepared these pods. */
+export function withPossiblePreparations(
   ledger: Ledger,
   group: GroupDefinition,
   { statefulSets, nowMs }: Pick<Snapshot, 'statefulSets' | 'nowMs'>,
@@ -121,7 +121,7 @@ export function takenOver(
   if (ledger.epoch !== undefined || ledger.preparations.length > 0) return ledger;
   const preparations = group.zones.flatMap((zone): Preparation[] => {
     const set = statefulSets.find(({ namespace, name }) => namespace === group.namespace && name === zone.statefulSet);
-    // Without a delay, pods are prepared within one request, and no prepared pod waits.
+    // Without a delay, an operator prepares and removes pods within one request, so that no prepared pod is left.
     if (zone.delayed === undefined) return [];
     const ordinals = Array.from({ length: set?.replicas ?? 0 }, (_, index) => (set?.firstOrdinal ?? 0) + index);
     return ordinals.map((ordinal) => ({ zone: zone.name, ordinal, podUid: anyPod, call: 'delayed', state: 'asked', seenMs: nowMs }));
@@ -147,8 +147,8 @@ function preparationOf(
 ): Preparation {
   const identity = { zone, ordinal, podUid, call };
   if (result === 'failed') {
-    const said = message === undefined ? {} : { message };
-    return { ...identity, state: 'failed', seenMs: nowMs, ...lastPrepared(before), ...said };
+    const cause = message === undefined ? {} : { message };
+    return { ...identity, state: 'failed', seenMs: nowMs, ...lastPrepared(before), ...cause };
   }
   const answered = { ...identity, state: 'prepared' as const, ...(reportedMs === undefined ? {} : { reportedMs }) };
   const counted = before.filter((entry) => !isDatedAhead(entry, nowMs));
@@ -157,7 +157,7 @@ function preparationOf(
   return { ...answered, seenMs, ...(seenMs === nowMs ? {} : { answeredMs: nowMs }) };
 }
 
-/** Returns the earlier answer of a pod that fails now: its delay continues if the pod reports the same time when it answers again. */
+/** Returns the earlier answer of a pod that fails now. The delay continues if the pod later reports the same timestamp again. */
 function lastPrepared(before: readonly Preparation[]): Pick<Preparation, 'reportedMs' | 'sinceMs'> {
   for (const entry of before) {
     const { reportedMs } = entry;

@@ -1,4 +1,4 @@
-// The wanted replicas of each zone: a forced number, or the number of its leader, of a mirrored object or of the group.
+// Finds the replicas that each zone should have: a forced number, or the number of its leader zone, of a mirrored object or of the group.
 import type { BoundsDefinition, LimitsDefinition } from '../../policies/definition.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -10,13 +10,13 @@ export interface DesiredReplicas {
   readonly replicas: number;
   /** True if a person forced the number: then readiness and delays do not count. */
   readonly isForced: boolean;
-  /** The result of reading the number. */
+  /** The result of the rule `replica-source`. It blocks if the number could not be read. */
   readonly answer: RuleResult;
   /** The object the number was read from. */
   readonly mirrored?: ReplicaSourceView;
 }
 
-/** Returns the replicas that a zone should have; undefined if its owner decides them. An unreadable number blocks the zone. */
+/** Returns the replicas that a zone should have; undefined for a leader, whose owner decides them. An unreadable number blocks the zone. */
 export function desiredReplicas(context: GroupContext, view: ZoneView): DesiredReplicas | undefined {
   const { zone } = view;
   if (view.set === undefined) return undefined;
@@ -107,14 +107,14 @@ function within(context: GroupContext, view: ZoneView, asked: number, who: strin
 }
 
 /**
- * Returns a count within its bounds: at least the minimum, rounded up to the multiple and parity, at most the maximum. If the maximum does
- * not fit, the next smaller count that does. If no count fits, minimum and maximum win.
+ * Returns a count within its bounds: at least the minimum, at most the maximum, rounded up to the multiple and parity. Rounds down if the
+ * next higher count exceeds the maximum. If no count fits, only minimum and maximum apply.
  */
 export function boundedReplicas(asked: number, bounds: BoundsDefinition, limits: LimitsDefinition): number {
   const min = Math.max(bounds.min ?? 0, limits.minReplicas ?? 0);
   const max = Math.min(bounds.max ?? Number.POSITIVE_INFINITY, limits.maxReplicas ?? Number.POSITIVE_INFINITY);
   const wanted = Math.min(Math.max(asked, min), max);
-  // The pattern of fitting counts repeats after twice the multiple, so the search is bounded by it.
+  // The pattern of fitting counts repeats after twice the multiple, so the search ends there.
   for (let step = 0; step <= 2 * bounds.multipleOf; step += 1) {
     if (fits(wanted + step, bounds) && wanted + step <= max) return wanted + step;
   }

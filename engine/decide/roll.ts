@@ -1,4 +1,4 @@
-// Decides which pods to replace now: in which zone, which pods, or why no pod.
+// Decides which pods of which zone to replace now, or which rules block every replacement.
 import { pods } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
 import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
@@ -7,7 +7,7 @@ import { profileOf } from '../profiles.ts';
 import { blocks, type Check, earliest, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
 import { choosePods, type PodChoice, podBudgets } from '../rules/budget.ts';
 import { withException } from '../rules/exception.ts';
-import { mayCureBeside, stuckInstants } from '../rules/pod-state.ts';
+import { mayRepairDespiteOthers, stuckInstants } from '../rules/pod-state.ts';
 import { type PolicyAnswer, policyAnswer, windowResult } from '../rules/policy.ts';
 import { protectedResult } from '../rules/protected.ts';
 import {
@@ -34,7 +34,7 @@ import { strategyOf } from '../strategies/strategy.ts';
 
 export type RollDecision = Pick<GroupDecision, 'steps' | 'actions' | 'warnings' | 'wantedReadings' | 'run'>;
 
-/** Decides which pods to replace now. Nothing rolls while this turn changes replicas (`isScaling`). */
+/** Decides which pods to replace now. No pod is replaced while this turn changes replicas (`isScaling`). */
 export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
   const decision = rollOrWait(context, advanced, isScaling);
   const strategy = strategyOf(context.group);
@@ -43,7 +43,7 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
   );
   return {
     ...decision,
-    // Partitions come last: after a write of a StatefulSet no pod of it may be replaced until its status is new again.
+    // Partition writes come last: after a write to a StatefulSet, its pods may be replaced only when its status is current again.
     actions: [...advanceRevisions(context, isScaling), ...decision.actions, ...settling],
     warnings: [...decision.warnings, ...strategy.warnOfRestarts(context, decision.run), ...rollbackWarnings(context, decision.run)],
   };
@@ -59,16 +59,16 @@ function rollOrWait(context: GroupContext, advanced: AdvancedRun | undefined, is
 
 type RunInWave = Extract<AdvancedRun, { readonly progress: WaveProgress }>;
 
-/** Handles a wave whose pods are all updated: they must become available, and then soak, gates and approval follow. */
+/** Returns the step of a wave whose pods are all updated. First the pods must become available; then soak, gates and approval follow. */
 function waitAfterWave(context: GroupContext, { run, progress, after }: RunInWave): Pick<RollDecision, 'steps' | 'run'> {
   const zone = progress.zones.find(({ view }) => !view.isReady)?.view ?? progress.zones.at(-1)?.view;
   const current = failIfLate(context, run);
   const failed = current.outcome === 'failed' ? [result('run-failed', 'no', current.failure)] : [];
   const undone = context.view.zones.map((view) => undoneResult(context, view)).find((answer) => answer !== undefined);
-  const said = [...failed, ...(undone === undefined ? [] : [undone])];
+  const ended = [...failed, ...(undone === undefined ? [] : [undone])];
   const results = progress.isAvailable
-    ? [...said, ...after]
-    : [...said, ...unavailableZones(context, current), progressDeadline(context, current)];
+    ? [...ended, ...after]
+    : [...ended, ...unavailableZones(context, current), progressDeadline(context, current)];
   const step: Step = {
     id: `after/${progress.wave.name}`,
     kind: 'roll',
@@ -116,25 +116,25 @@ function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDeci
 }
 
 /**
- * Returns the zones of the wave in rolling order: a zone that blocks all others, then the open zone, else the one with unavailable pods.
+ * Returns the zones of the wave in rolling order. The first zone is the zone to repair, else the open zone, else the only unavailable zone.
  */
 function orderZones({ context, progress, run }: WaveTurn): readonly ZoneProgress[] {
   const down = context.view.zones.filter((view) => !view.isReady);
   const open = profileOf(context.group).finishesStartedZone ? zoneNamed(context, run.openZone) : undefined;
-  const first = zoneToCure(context, down, open) ?? open ?? (down.length === 1 ? down[0] : undefined);
+  const first = zoneToRepairFirst(context, down, open) ?? open ?? (down.length === 1 ? down[0] : undefined);
   if (first === undefined || !progress.zones.some(({ view }) => view === first)) return progress.zones;
   return [...progress.zones].sort((a, b) => Number(b.view === first) - Number(a.view === first));
 }
 
-/** Returns the zone of `down` that is cured before the open zone goes on. */
-function zoneToCure(context: GroupContext, down: readonly ZoneView[], open: ZoneView | undefined): ZoneView | undefined {
+/** Returns the zone of `down` whose broken pods are replaced before the open zone continues. */
+function zoneToRepairFirst(context: GroupContext, down: readonly ZoneView[], open: ZoneView | undefined): ZoneView | undefined {
   const [only] = down;
   if (only !== undefined && down.length === 1) {
-    // A terminating pod, as in a drained node, needs no cure: its successor has the new revision.
+    // A terminating pod, for example on a drained node, needs no repair: its successor has the update revision.
     const isBroken = only.outdated.some((pod) => only.unavailable.has(pod.ordinal) && !pod.isTerminating);
     return open?.isReady === true && isBroken ? only : undefined;
   }
-  const curable = down.filter((view) => mayCureBeside(context, view));
+  const curable = down.filter((view) => mayRepairDespiteOthers(context, view));
   return curable.find((view) => view === open) ?? curable[0];
 }
 
@@ -143,7 +143,7 @@ interface Attempt extends Omit<RollDecision, 'steps' | 'run'> {
   readonly run: RunState;
 }
 
-/** Decides for one zone: asks every check, and replaces the chosen pods if no result blocks. */
+/** Decides for one zone: runs every check, and returns actions for the chosen pods if no result blocks. */
 function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   const { context, isScaling } = turn;
   const { view } = zone;
@@ -188,7 +188,7 @@ interface RollStepQuestion extends RollQuestion {
 /** The checks of a rollout step, in the order in which plans and explanations print the results. */
 export const rollChecks: readonly Check<RollStepQuestion>[] = [
   updateStrategy, // the StatefulSets have the update strategy that the rollout strategy needs
-  viewComplete, // every zone was read and its status is new
+  viewComplete, // every zone was read and its status is current
   notFailed, // the run has not failed
   notPaused, // no setting and no person paused the zone
   noReplicaWrite, // no zone grows or shrinks
@@ -212,7 +212,7 @@ function checkRoll(question: RollStepQuestion): readonly RuleResult[] {
   const subject = { zone: zone.view.zone.name, podCount: choice.chosen.length };
   return rollChecks.flatMap((check) => {
     const results = resultsOf(check, question);
-    // The budgets have counted their exceptions already: the pods that they allow are chosen.
+    // The choice of pods has applied the exceptions to budgets already.
     return check.id === podBudgets ? results : results.map((answer) => withException(context, answer, subject));
   });
 }
@@ -223,20 +223,20 @@ function progressInWindow({ run, zone }: RollQuestion): 'nothing' | 'zone' | 'ru
   return run.openZone === zone.view.zone.name ? 'zone' : 'run';
 }
 
-/** Returns the run, failed if one of its deadlines has passed. */
+/** Returns the run, marked as failed if one of its deadlines has passed. */
 function failIfLate(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
   const failure = run.outcome === 'running' ? deadlineFailure(context, run) : undefined;
   return run.outcome === 'failed' || failure === undefined ? run : failRun(run, failure, context.nowMs);
 }
 
-/** Asks for the approval and the gates of the wave. A failed run asks for nothing. */
+/** Checks the approval and the gates of the wave. A failed run is not checked. */
 function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun): WaveAnswer {
   if (run.outcome === 'failed') return { results: [], observations: [], wantedReadings: [] };
   const hasBegun = (run.lastDisruptionMs ?? -1) >= run.waveStartedMs;
   return hasBegun ? underWay(context, progress.wave, run) : beforeWave(context, progress.wave, run);
 }
 
-/** Returns why no pod can be replaced although no rule blocks: the remaining pods are in flight, or on a node that would not terminate them. */
+/** Returns why no pod is replaced although no rule blocks: the remaining pods are in flight, or cannot terminate on an unready node. */
 function podsInFlight(view: ZoneView, queue: readonly PodView[]): RuleResult {
   const stranded = queue.find((pod) => !pod.nodeReady && !pod.isTerminating);
   const fact =
@@ -258,12 +258,12 @@ function isLiftedLater({ rule, outcome, limit, earliestMs }: RuleResult): boolea
   return rule === 'zone-budget' && outcome === 'wait' && limit === '0' && earliestMs !== undefined;
 }
 
-/** Reports whether a rule of a policy waits for an approval. Its result has the name of that rule. */
+/** Reports whether a policy rule waits for an approval. `personOrCalendar` cannot list such rules, because users name them. */
 function waitsForApproval({ effects, results }: PolicyAnswer): boolean {
   return effects.includes('requireApproval') && results.some(blocks);
 }
 
-/** Advances status.currentRevision of complete zones in adopted groups, which Kubernetes does not under OnDelete, in rolling order. */
+/** Returns writes of status.currentRevision for the complete zones of adopted groups. Under OnDelete, Kubernetes does not advance it. */
 function advanceRevisions(context: GroupContext, isScaling: boolean): readonly Action[] {
   const { zones } = context.view;
   if (!profileOf(context.group).advancesCurrentRevision || isScaling) return [];

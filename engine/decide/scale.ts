@@ -18,7 +18,7 @@ interface ScaleDecision {
   readonly isScaling: boolean;
 }
 
-/** Decides which zone changes its replicas now. Followers come first, then zones whose number is read from another object. */
+/** Decides which zone changes its replicas now. Zones that follow another zone come first. */
 export function decideScale(context: GroupContext, run: RunState | undefined): ScaleDecision {
   const zones = [...context.view.zones].sort((a, b) => Number(b.zone.follows !== undefined) - Number(a.zone.follows !== undefined));
   const steps: Step[] = [];
@@ -30,7 +30,7 @@ export function decideScale(context: GroupContext, run: RunState | undefined): S
     if (isScaling) break;
     const desired = desiredReplicas(context, zone);
     if (desired === undefined) {
-      // No decrease is wanted any more, so pods that prepared to leave stay.
+      // No decrease is wanted any more, so the preparations of pods are withdrawn.
       actions.push(...withdrawals({ context, zone }, zone.replicas));
       continue;
     }
@@ -54,7 +54,7 @@ interface InForce {
 interface ZoneOutcome {
   readonly step?: Step;
   readonly actions: readonly Action[];
-  /** The replicas after this turn; absent when the wanted number could not be read. */
+  /** The replicas after this turn; absent if the wanted number could not be read. */
   readonly replicas?: number;
   readonly warnings: readonly RuleResult[];
   readonly isScaling: boolean;
@@ -126,7 +126,7 @@ interface Preparedness {
   readonly permitted?: number;
 }
 
-/** Asks the leaving pods to prepare, first for their delay, then for their removal, each only when no result before it blocks. */
+/** Returns the calls that prepare leaving pods, first for their delay, then for their removal. Each call needs that no earlier result blocks. */
 function prepareToShrink(question: ScaleQuestion, checked: readonly RuleResult[]): Preparedness {
   const { context, zone, to } = question;
   const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to });
@@ -154,7 +154,7 @@ function scaleAction({ context, zone, from }: ScaleQuestion, to: number): Action
   };
 }
 
-/** Returns the writes that report replicas to mirrored objects. If several zones mirror one object, only the last number is written. */
+/** Returns the writes that report replicas to mirrored objects. If several zones mirror one object, the last zone counts. */
 function writeBacks(inForce: readonly InForce[]): readonly Action[] {
   const written = new Map<ReplicaSourceView, number>();
   for (const { zone, desired, replicas } of inForce) {

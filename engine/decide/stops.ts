@@ -1,4 +1,4 @@
-// Finds what stops a group now, whether or not a step is due: pauses, protections, undone revisions, closed windows and holds of policies.
+// Finds what stops a group now, even if no step is due: pauses, protections, undone revisions, closed windows and policy rules.
 import type { Source } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ordinalRanges } from '../amount.ts';
@@ -68,7 +68,7 @@ function undoFact(intent: IntentView): string {
   return `${requesterText(intent)} undid the revisions ${revisions.join(', ')}`;
 }
 
-/** A revision that no StatefulSet asks for blocks nothing until it is applied again. */
+/** Returns the zones of the undone revisions. The stop blocks only while one of these revisions is the update revision of its zone. */
 function undoneZones({ view }: GroupContext, { undone = [] }: IntentView): Pick<Stop, 'zones' | 'isBlocking'> {
   const isCurrent = view.zones.some(({ zone, set }) =>
     undone.some((one) => one.zone === zone.name && one.revision === set?.status.updateRevision),
@@ -85,7 +85,7 @@ function pausedBySettings(context: GroupContext): readonly Stop[] {
   return [{ rule: 'paused', fact, ...defined({ source }), zones, isBlocking: true, endsWith: editText(source) }];
 }
 
-/** Returns the command that opens the setting, or the place of the setting in a file. */
+/** Returns the command that edits the object with the setting, or the place of the setting in a file. */
 function editText(source: Source | undefined): string {
   const [, kind, namespace, name] = /^(\w+) ([^/]+)\/(.+)$/.exec(source?.object ?? '') ?? [];
   if (source?.file === undefined && kind !== undefined) return `kubectl edit ${kind.toLowerCase()} ${name} -n ${namespace}`;
@@ -99,12 +99,12 @@ interface Hold {
   readonly result: RuleResult;
 }
 
-/** Steps that are due have asked the windows and the policies already. */
+/** Returns the results of windows and policies in the steps that are due. */
 function holdsOfSteps(steps: readonly Step[]): readonly Hold[] {
   return steps.flatMap(({ zone, results }) => results.filter(isOfCalendarOrPolicy).map((result) => ({ zone, result })));
 }
 
-/** Asks as if each zone were to replace a pod. */
+/** Evaluates windows and policies as if each zone had a pod to replace. */
 function idleHolds(context: GroupContext): readonly Hold[] {
   return context.view.zones.flatMap((zone) => {
     const window = windowResult(context, 'rollout', 'nothing');
@@ -114,12 +114,12 @@ function idleHolds(context: GroupContext): readonly Hold[] {
   });
 }
 
-/** The name of a policy rule contains its policy. */
+/** Reports whether a window or a policy rule gave the result. A policy rule is named `policy/rule`. */
 function isOfCalendarOrPolicy({ rule }: RuleResult): boolean {
   return rule === 'window' || rule.includes('/');
 }
 
-/** Reports whether the result is a hold. A missing approval has a digest and waits for a person; unread evidence stops no idle group. */
+/** Reports whether the result stops the group. A result with a digest waits for an approval, and an unknown result stops no idle group. */
 function isHold({ result }: Hold): boolean {
   return blocks(result) && result.outcome !== 'unknown' && result.digest === undefined;
 }

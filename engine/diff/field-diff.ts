@@ -1,19 +1,19 @@
-// Differences between two versions of a Kubernetes object: changed fields by meaning, the rules of special fields, and the effect of each change.
+// Compares two versions of a Kubernetes object field by field, and finds the effect of each change on pods, for plans.
 import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { masked, withoutFlagValues } from './field-secrets.ts';
 
 type Consequence = 'restart' | 'scaleUp' | 'scaleDown' | 'none' | 'refused';
 
-/** One difference. Secret values are masked before they get here. */
+/** One changed field. Its secret values are masked. */
 export interface FieldChange {
-  /** Such as `spec.template.spec.containers[mimir].image`; list entries by their key, map keys with other characters in brackets. */
+  /** The path for users, such as `spec.template.spec.containers[mimir].image`. Brackets contain list keys and unusual map keys. */
   readonly path: string;
-  /** `reorder`: a list holds the same entries in another order; it has no values. */
+  /** `reorder`: a list has the same entries in another order, and `before` and `after` are absent. */
   readonly operation: 'add' | 'remove' | 'change' | 'reorder';
-  /** For lists that are compared as sets (`args`): the entries that go. */
+  /** The old value. For lists that are compared as sets (`args`): the removed entries. */
   readonly before?: unknown;
-  /** For lists that are compared as sets: the entries that come. */
+  /** The new value. For lists that are compared as sets: the added entries. */
   readonly after?: unknown;
   readonly consequence: Consequence;
 }
@@ -50,7 +50,7 @@ function compareMaps(walk: Walk, place: Place, before: ObjectContent, after: Obj
   }
 }
 
-/** Sets the default on the side that omits a field, if the other side has it. */
+/** Returns the value, or the default if only this version omits the field. */
 function withDefault(value: unknown, standard: unknown, other: unknown): unknown {
   return isAbsent(value) && !isAbsent(other) ? standard : value;
 }
@@ -58,7 +58,7 @@ function withDefault(value: unknown, standard: unknown, other: unknown): unknown
 /** Two versions of a value; undefined where a version does not have it. */
 type Pair<Value> = readonly [before: Value, after: Value];
 
-/** Returns both versions as `fieldDiff` compares them, for a program that compares texts: parts without a difference have the same text. */
+/** Returns both versions as `fieldDiff` compares them, for an external diff program. Parts without a difference have the same text. */
 export function comparedVersions(before: ObjectContent, after: ObjectContent): Pair<ObjectContent> {
   return alignMaps({ path: '', pattern: '', key: '' }, before, after);
 }
@@ -127,7 +127,7 @@ function compareAsSets(walk: Walk, place: Place, before: readonly unknown[], aft
   else if (before.some((entry, index) => !isSameValue(entry, after[index]))) recordReorder(walk, place);
 }
 
-/** Returns the entries of a list without those of another list, each removed once. A credential stays hidden with its flag. */
+/** Returns the entries of a list that the other list lacks. Repeated entries count one by one. Values of credential flags are hidden. */
 function without(list: readonly unknown[], other: readonly unknown[]): readonly unknown[] {
   const rest = new Map<string, number>();
   for (const entry of other) rest.set(canonicalJson(entry), (rest.get(canonicalJson(entry)) ?? 0) + 1);
@@ -140,7 +140,7 @@ function without(list: readonly unknown[], other: readonly unknown[]): readonly 
   });
 }
 
-/** Keys that tell the entries of a list apart, by the name of the list; Kubernetes calls them merge keys. */
+/** The merge keys of Kubernetes, which identify the entries of a list, by the name of the list. */
 const keysOfList: Readonly<Record<string, readonly string[]>> = {
   volumeMounts: ['mountPath'],
   volumeDevices: ['devicePath'],
@@ -178,7 +178,7 @@ function record(walk: Walk, place: Place, before: unknown, after: unknown): void
   else walk.changes.push({ path: place.path, operation: 'change', before: shown.before, after: shown.after, consequence });
 }
 
-/** Records another order of list entries. It matters only in a pod template: the order is part of its hash, so pods are replaced. */
+/** Records another order of list entries, only in pod templates. The order is part of the template's hash, so pods are replaced. */
 function recordReorder(walk: Walk, place: Place): void {
   const consequence = consequenceOf(walk.kind, place.pattern, undefined, undefined);
   if (consequence === 'restart') walk.changes.push({ path: place.path, operation: 'reorder', consequence });
@@ -204,14 +204,14 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-/** Reports whether the value is absent or empty. An empty selector is neither: it selects everything, and an absent one nothing. */
+/** Reports whether the value is absent or empty. An empty selector counts as a value: it selects everything, an absent one nothing. */
 function isNothing(value: unknown, key: string): boolean {
   if (isAbsent(value)) return true;
   if (/selector$/i.test(key)) return false;
   return (Array.isArray(value) && value.length === 0) || (isRecord(value) && Object.keys(value).length === 0);
 }
 
-/** Defaults of Kubernetes by field, without list keys. Not `spec.replicas`: a manifest without it leaves the number to others. */
+/** Defaults of Kubernetes by field, without list keys. `spec.replicas` has no entry: a manifest without it leaves the number to other writers. */
 const defaults: Readonly<Record<string, unknown>> = {
   'spec.podManagementPolicy': 'OrderedReady',
   'spec.revisionHistoryLimit': 10,
@@ -251,7 +251,7 @@ function fieldDefault(pattern: string, siblings: Readonly<Record<string, unknown
   return probe?.[1] === undefined ? defaults[field] : probeDefaults[probe[1]];
 }
 
-/** `Always` for the tag latest and for no tag, as the API server decides when the pod template is stored. */
+/** Returns the default of the API server: `Always` for the tag latest and for no tag, else `IfNotPresent`. */
 function imagePullPolicy(image: string): string {
   const name = image.slice(image.lastIndexOf('/') + 1);
   return !image.includes('@') && (!name.includes(':') || name.endsWith(':latest')) ? 'Always' : 'IfNotPresent';
@@ -276,7 +276,7 @@ const serverFields: ReadonlySet<string> = new Set([
   'spec.volumeClaimTemplates[].metadata.creationTimestamp',
 ]);
 
-/** Reports whether the API server or the bookkeeping of a client writes the field. */
+/** Reports whether the API server writes the field, or a client only for its own bookkeeping. */
 export function isServerField(pattern: string): boolean {
   return serverFields.has(pattern);
 }

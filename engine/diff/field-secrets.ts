@@ -1,4 +1,4 @@
-// Secret parts of an object: the contents of Secrets, and values whose name or form is that of a credential.
+// Hides the secret parts of objects in diffs: the contents of Secrets, and values whose name or form is that of a credential.
 
 const mask = '***';
 
@@ -7,7 +7,7 @@ interface Place {
   readonly pattern: string;
 }
 
-/** Returns both values of a difference with secrets hidden. Equal texts say which side they are, so that the difference stays visible. */
+/** Returns both values of a difference with secrets hidden. Equal texts name their side, so that the difference stays visible. */
 export function masked(kind: string, place: Place, before: unknown, after: unknown): { readonly before: unknown; readonly after: unknown } {
   const isHidden = isSecretField(kind, place);
   const shown = { before: maskValue(isHidden, before), after: maskValue(isHidden, after) };
@@ -39,7 +39,7 @@ function isSecretEntry(entry: object, key: string): boolean {
   return key === 'value' && 'name' in entry && isSecretName(String(entry.name));
 }
 
-/** Returns a list of arguments with hidden values of flags for credentials. */
+/** Returns a list of arguments in which the values of credential flags are hidden. */
 export function withoutFlagValues(list: readonly unknown[]): readonly unknown[] {
   return list.map((entry, index) => (isValueOfFlag(list, index) ? mask : entry));
 }
@@ -50,16 +50,16 @@ function isValueOfFlag(list: readonly unknown[], index: number): boolean {
   return typeof flag === 'string' && /^-{1,2}[\w.-]+$/.test(flag) && isSecretName(flag) && !String(list[index]).startsWith('-');
 }
 
-/** `password: …`, `--auth.token=…`, `"api_key": "…"`, anywhere in a text. */
+/** The pattern of assignments such as `password: …`, `--auth.token=…` and `"api_key": "…"`, anywhere in a text. */
 const assignment =
   /([\w.-]*(?:passw|token|secret|credential|private.?key|api.?key|access.?key)[\w.-]*["']?[ \t]*[:=][ \t]*)("[^"\n]*"|'[^'\n]*'|[^\s,;&"']+)/gi;
 
-/** Hides what is assigned to names of credentials, and the user part of URLs. */
+/** Hides the values that are assigned to names of credentials, and the user part of URLs. */
 function maskText(text: string): string {
   return text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s@]+@/gi, `$1${mask}@`).replace(assignment, `$1${mask}`);
 }
 
-/** Returns a whole object with secrets hidden. A hidden value that differs says which side it is, as in `masked`. */
+/** Returns a whole object with secrets hidden. A hidden value that differs names its side, as in `masked`. */
 export function withoutSecrets(
   object: Readonly<Record<string, unknown>>,
   other: Readonly<Record<string, unknown>> | undefined,

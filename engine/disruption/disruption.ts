@@ -1,4 +1,4 @@
-// The zone-aware disruption budgets: decide whether one pod may be disrupted now, for evictions and rollouts of adopted and native groups.
+// Evaluates zone-aware disruption budgets: whether an eviction or a rollout may disrupt one pod now.
 import type { DisruptionDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { type PartitionPattern, partitionReader } from '../../policies/text/partition-pattern.ts';
@@ -10,19 +10,19 @@ import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetVie
 
 export interface DisruptionQuestion {
   readonly snapshot: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods' | 'zoneBudgets'>;
-  /** The group with the definition of ready pods and its own budget; undefined for a pod without a group. */
+  /** The group of the pod. It defines ready pods and may have a budget; undefined for a pod without a group. */
   readonly group?: GroupDefinition;
   /** The StatefulSet that controls the pod; undefined if the pod has no such owner or the owner is unreadable. */
   readonly set: StatefulSetView | undefined;
   readonly pod: PodView;
   /** Open claims; a claim on a pod makes the pod unready for two minutes. */
   readonly claims: readonly Claim[];
-  /** Number of pods that a rollout may replace if the budget allows none; 1 if the budget counts partitions. */
+  /** The limit for a rollout if the limit of the budget is 0; a budget that counts partitions then uses 1. */
   readonly override?: number;
   readonly requester: 'eviction' | 'rollout';
 }
 
-/** The reasons, as the metric `zpdb_eviction_requests_total` of grafana/rollout-operator labels them. */
+/** The reasons of verdicts, as the metric `zpdb_eviction_requests_total` of grafana/rollout-operator labels them. */
 export type DisruptionReason =
   | 'pod-not-ready'
   | 'cfg-not-found'
@@ -37,7 +37,7 @@ export type DisruptionReason =
 
 export interface DisruptionVerdict {
   readonly allowed: boolean;
-  /** The HTTP status of the answer: 200; 429, which drains retry; 400, 403 and 500, on which they give up. */
+  /** The HTTP status of the answer. 200 allows. Drains retry after 429, and give up after 400, 403 and 500. */
   readonly code: 200 | 400 | 403 | 429 | 500;
   readonly reason: DisruptionReason;
   readonly message: string;
@@ -54,8 +54,8 @@ export interface DisruptionVerdict {
 }
 
 /**
- * Returns whether the pod may be disrupted: its ZoneAwarePodDisruptionBudget as in grafana/rollout-operator, then the budget of the group.
- * The first denial counts. A StatefulSet outside of its budget still counts as a member (the original fails).
+ * Returns whether the pod may be disrupted. Evaluates its ZoneAwarePodDisruptionBudget as grafana/rollout-operator does, then the budget of
+ * the group; the first denial counts. Unlike there, the budget may select the pod but not its StatefulSet.
  */
 export function disruptionVerdict(question: DisruptionQuestion): DisruptionVerdict {
   const { pod, snapshot, set } = question;
@@ -91,7 +91,7 @@ function underBudget(question: BudgetQuestion, budget: DisruptionBudget): Disrup
   return { ...(budget.partition === undefined ? inZones(question, budget, limit) : inPartition(question, budget, limit)), ...details };
 }
 
-/** Evaluates a budget by zone: every other zone must be available, and the pod's zone may lack fewer pods than the limit. */
+/** Evaluates a budget by zone: all pods of other zones must be ready, and fewer pods of the pod's zone than the limit may be unready. */
 function inZones(question: BudgetQuestion, budget: DisruptionBudget, limit: number): DisruptionVerdict {
   const { set } = question;
   const others = budget.members.filter((member) => member.uid !== set.uid);
@@ -106,7 +106,7 @@ function inZones(question: BudgetQuestion, budget: DisruptionBudget, limit: numb
   return within(counted, limit, set.name);
 }
 
-/** Evaluates a budget by partition: the pods of the partition in all other zones together must lack fewer than the limit. */
+/** Evaluates a budget by partition: fewer pods of the partition than the limit may be unready in all other zones together. */
 function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: number): DisruptionVerdict {
   const { pod, set, snapshot } = question;
   const partitionOf = partitionReader(budget.partition ?? { pattern: '', group: 0 });
@@ -122,7 +122,7 @@ function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: 
     if (member.uid === set.uid) continue;
     const counted = countPods(snapshot, member, test);
     if (counted === undefined) return undetermined(member);
-    // A zone without any pod of the partition may have lost it.
+    // A zone without a pod of the partition may have lost that pod.
     const nothing = counted.tested === 0 && counted.notReady === 0 && counted.unknown === 0 ? 1 : 0;
     sum = {
       tested: sum.tested + counted.tested,
@@ -134,7 +134,7 @@ function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: 
   return within(sum, limit, `partition ${partition}`);
 }
 
-/** A claim on a pod stands for the eviction in progress, as the cache of the original does for two minutes. */
+/** The time for which a claim makes its pod count as unready: as long as grafana/rollout-operator caches an eviction. */
 const claimMs = 120_000;
 
 function readyTest({ group, claims, pod }: BudgetQuestion, crossZoneDelayMs: number): ReadyTest {
@@ -173,7 +173,7 @@ interface DisruptionBudget {
   readonly maxUnavailablePercent: number;
   /** The StatefulSets whose pods are counted, by name. */
   readonly members: readonly StatefulSetView[];
-  /** With fewer members the budget denies every disruption. */
+  /** The minimum number of members. With fewer members the budget denies every disruption. */
   readonly leastMembers: number;
   readonly partition?: PartitionPattern;
   readonly crossZoneDelayMs: number;
@@ -182,7 +182,7 @@ interface DisruptionBudget {
 type Objects = Pick<Snapshot, 'statefulSets'>;
 
 /**
- * Returns the budgets that select a pod with these labels, by name; in every namespace if none is given. More than one budget is an error.
+ * Returns the budgets that select a pod with these labels, by name; of every namespace if `namespace` is undefined.
  */
 export function zoneBudgetsFor(
   budgets: readonly ZoneBudgetView[],
@@ -237,7 +237,7 @@ function ownLimit({ maxUnavailable, maxUnavailablePercent }: DisruptionBudget, s
   return Math.max(1, Math.floor((maxUnavailablePercent * replicas) / 100));
 }
 
-/** Returns the limit of a budget; one pod if it has neither number. */
+/** Returns the limit of a budget; one pod if the budget sets no limit. */
 function amountOf(limits: Pick<ZoneBudgetView, 'maxUnavailable' | 'maxUnavailablePercent'>): {
   readonly maxUnavailable: number;
   readonly maxUnavailablePercent: number;
@@ -257,25 +257,25 @@ interface Counted {
   readonly notReady: number;
   /** Number of missing pods. */
   readonly unknown: number;
-  /** The earliest time at which time alone makes a pod ready. */
+  /** The earliest instant at which an unready pod becomes ready by time alone. */
   readonly earliestMs?: number | undefined;
 }
 
 /** The definition of a ready pod, and the pods to count. */
 interface ReadyTest {
-  /** Decides when a pod is ready; absent: running containers are enough. */
+  /** Defines when a pod is ready; undefined: a pod is ready if all its containers are. */
   readonly group: GroupDefinition | undefined;
   /** Time at which the claim on a pod stops counting, by pod UID. */
   readonly claimed: ReadonlyMap<string, number>;
   /** UID of the pod in question, which does not count. */
   readonly exceptUid: string;
-  /** Minimum time that a pod is ready, in milliseconds; 0 for none. */
+  /** The time for which a pod must have been ready, in milliseconds. */
   readonly crossZoneDelayMs: number;
   /** Selects the pods to count; absent: all pods. */
   readonly isMember?: (pod: PodView) => boolean;
 }
 
-/** Returns the count of one StatefulSet; undefined if its pods could not be read. */
+/** Returns the pod counts of one StatefulSet; undefined if its pods could not be read. */
 function countPods(snapshot: Pick<Snapshot, 'nowMs' | 'pods'>, set: StatefulSetView, test: ReadyTest): Counted | undefined {
   const pods = snapshot.pods.find((view) => view.namespace === set.namespace && view.statefulSet === set.name)?.pods;
   if (pods === undefined || isUnknown(pods)) return undefined;
@@ -296,7 +296,7 @@ function countPods(snapshot: Pick<Snapshot, 'nowMs' | 'pods'>, set: StatefulSetV
   return { tested, notReady, unknown, earliestMs: earliest(waking) };
 }
 
-/** Returns when the pod counts as ready if nothing changes; past means ready now. Undefined if time alone does not help. */
+/** Returns the instant from which the pod counts as ready if nothing changes; undefined if time alone does not make the pod ready. */
 function readyFromMs(pod: PodView, set: StatefulSetView, test: ReadyTest, nowMs: number): number | undefined {
   const claimEndMs = test.claimed.get(pod.uid) ?? 0;
   const { group } = test;
@@ -305,7 +305,7 @@ function readyFromMs(pod: PodView, set: StatefulSetView, test: ReadyTest, nowMs:
   if (!isUp) return undefined;
   const availableMs = readsCondition ? pod.readyChangedMs + set.minReadySeconds * 1000 : 0;
   if (test.crossZoneDelayMs === 0) return Math.max(claimEndMs, availableMs);
-  // If only the annotation counts, a pod without it becomes ready now, and its delay never ends.
+  // In adopted groups only the annotation gives the ready time. Without it, the delay of a pod never ends.
   const readyTimeMs = pod.readyTimeMs ?? (readsCondition ? pod.readyChangedMs : undefined);
   if (readyTimeMs === undefined) return undefined;
   return Math.max(claimEndMs, availableMs, readyTimeMs + test.crossZoneDelayMs + 1);

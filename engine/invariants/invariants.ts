@@ -1,4 +1,4 @@
-// Checks the properties that every decision must have: pure functions of the snapshot and the decision.
+// Checks the properties that every decision must have. The agent checks them again before each destructive action.
 
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
@@ -26,7 +26,7 @@ interface Invariant {
   readonly title: string;
   /** `all`: applies also to groups with the drop-in profile. `native`: does not, because grafana/rollout-operator breaks the invariant by design. */
   readonly scope: 'all' | 'native';
-  /** Returns each violation as one sentence part. */
+  /** Returns each violation as one clause. */
   readonly violations: (decided: Decided) => readonly string[];
 }
 
@@ -72,13 +72,15 @@ const oneZone: Invariant = {
   },
 };
 
-/** Reports whether the decision only repairs one stuck pod of the zone, and no other zone has a claim or is unknown. */
+/** Reports whether the decision only replaces one stuck pod of the zone, and no other zone has a claim or is unknown. */
 function isSingleRepair(context: GroupContext, decision: GroupDecision, zone: string): boolean {
-  const [cured, ...more] = replacements(decision).filter((action) => action.zone === zone);
+  const [repaired, ...more] = replacements(decision).filter((action) => action.zone === zone);
   const view = zoneNamed(context, zone);
-  if (cured === undefined || view === undefined || more.length > 0 || decreases(decision).length > 0) return false;
+  if (repaired === undefined || view === undefined || more.length > 0 || decreases(decision).length > 0) return false;
   const isSettled = context.view.zones.every((other) => other === view || (other.unknown === undefined && other.claims.length === 0));
-  return cured.because === 'stuck' && !isHealthy(view, cured.ordinal) && isSettled && profileOf(context.group).repairsStuckPodsAcrossZones;
+  return (
+    repaired.because === 'stuck' && !isHealthy(view, repaired.ordinal) && isSettled && profileOf(context.group).repairsStuckPodsAcrossZones
+  );
 }
 
 const zoneBudget: Invariant = {
@@ -87,8 +89,8 @@ const zoneBudget: Invariant = {
   scope: 'all',
   violations: ({ context, decision }) => {
     return context.view.zones.flatMap((view) => {
-      const going = replacements(decision).filter((action) => action.zone === view.zone.name);
-      const healthy = going.filter((action) => isHealthy(view, action.ordinal));
+      const replaced = replacements(decision).filter((action) => action.zone === view.zone.name);
+      const healthy = replaced.filter((action) => isHealthy(view, action.ordinal));
       const limit = budgetOf(context, view);
       if (healthy.length === 0 || limit === undefined) return [];
       const down = view.unavailableCount + healthy.length;
@@ -162,7 +164,7 @@ const rightPartition: Invariant = {
   },
 };
 
-const goingPods: Invariant = {
+const replacedOnce: Invariant = {
   id: 'S7',
   title: 'no pod is replaced twice',
   scope: 'all',
@@ -197,16 +199,16 @@ const unhealthyFirst: Invariant = {
   violations: ({ context, decision }) => {
     return context.view.zones.flatMap((view) => {
       const limit = budgetOf(context, view);
-      const going = replacements(decision).filter((action) => action.zone === view.zone.name);
-      if (limit === undefined || going.length === 0) return [];
-      const cured = view.pods.find((pod) => going.some(({ uid }) => uid === pod.uid));
-      const isCure = going.every(({ because }) => because === 'stuck');
-      const atOnce = going.length + (isCure && cured !== undefined ? inFlightBefore(view, cured) : view.inFlight);
+      const replaced = replacements(decision).filter((action) => action.zone === view.zone.name);
+      if (limit === undefined || replaced.length === 0) return [];
+      const repaired = view.pods.find((pod) => replaced.some(({ uid }) => uid === pod.uid));
+      const isRepair = replaced.every(({ because }) => because === 'stuck');
+      const atOnce = replaced.length + (isRepair && repaired !== undefined ? inFlightBefore(view, repaired) : view.inFlight);
       const over = atOnce > Math.max(1, limit) ? [`${atOnce} pods of zone ${view.zone.name} would be in flight`] : [];
-      const stuck = going
+      const stuck = replaced
         .filter((action) => action.because === 'stuck' && isHealthy(view, action.ordinal))
         .map((action) => `${action.pod} is available, not stuck`);
-      const early = going.flatMap((action) => {
+      const early = replaced.flatMap((action) => {
         const pod = view.pods.find((candidate) => candidate.uid === action.uid);
         const isNew =
           pod !== undefined &&
@@ -318,7 +320,7 @@ const noMixing: Invariant = {
   violations: ({ context, decision }) => {
     const both = replacements(decision).length > 0 && decision.actions.some((action) => action.kind === 'scaleStatefulSet');
     const bound = replacements(decision).filter(({ zone }) => !isExcepted(context, zone, 'replica-write-in-flight'));
-    const shrinking = context.view.zones.filter((view) => bound.some((going) => isMixed(context, view, going)));
+    const shrinking = context.view.zones.filter((view) => bound.some((replaced) => isMixed(context, view, replaced)));
     const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
     const { run } = decision;
     const rolling = decreases(decision).filter(
@@ -357,7 +359,7 @@ export const decisionInvariants: readonly Invariant[] = [
   knownOnly,
   rightTarget,
   rightPartition,
-  goingPods,
+  replacedOnce,
   settled,
   unhealthyFirst,
   delayWindow,

@@ -1,4 +1,4 @@
-// The claims of admitted requests, and the check whether the agent has announced the same disruption.
+// Makes the claims of admitted requests, and checks whether the agent announced the same disruption.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import { unappliedClaimMs, withClaims } from '../ledger/ledger.ts';
@@ -42,9 +42,9 @@ export function podNamed(
 
 /** Returns the claims that must be open before the request passes. They have no resource version, because the request may have none. */
 export function claimsFor(snapshot: Snapshot, request: AdmissionRequest): readonly Claim[] {
-  const asked = request.dryRun ? undefined : disruptionOf(snapshot, request);
-  if (asked === undefined) return [];
-  return [{ ...asked.claim, atMs: snapshot.nowMs, ...claimant(request.user) }];
+  const disruption = request.dryRun ? undefined : disruptionOf(snapshot, request);
+  if (disruption === undefined) return [];
+  return [{ ...disruption.claim, atMs: snapshot.nowMs, ...claimant(request.user) }];
 }
 
 /** The longest stored user name in characters; the audit log of the API server has the whole name. */
@@ -84,12 +84,12 @@ function memberIn(snapshot: Snapshot, namespace: string, statefulSet: string) {
   return group === undefined || zone === undefined ? undefined : { group, name: zone.name };
 }
 
-/** An allowed request may repeat for this long: the two minutes of its claim, less one minute for a request, less 30 s of clock skew. */
+/** The time in which an allowed request may be repeated: two minutes of its claim, less one minute for a request, less 30 s of clock skew. */
 export const repeatMs = 30_000;
 
 /**
- * Returns the ledger with the claims of admitted requests open; undefined above `openClaimLimit`. A repeated claim keeps its time, so
- * retries block others for two minutes only. It replaces a claim of the agent, which may end earlier.
+ * Returns the ledger with the claims of admitted requests open; undefined above `openClaimLimit`. A repeated claim keeps its time, so that
+ * retries block other requests for two minutes only. A claim of admission replaces the agent's claim, which may end earlier.
  */
 export function reserve(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
   const added = claims.filter((claim) => !ledger.claims.some((known) => isSame(known, claim) && isOfAdmission(known)));
@@ -109,24 +109,24 @@ function isOfAdmission({ epoch, resourceVersion }: Claim): boolean {
 
 /** Blocks a request that was allowed earlier and not carried out, for example because another webhook or a budget denied it. */
 export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
-  const asked = disruptionOf(snapshot, request);
-  const ledger = snapshot.ledgers.find((known) => known.namespace === asked?.group.namespace && known.group === asked.group.name);
-  if (asked === undefined || ledger === undefined) return [];
-  const claim: Claim = { ...asked.claim, atMs: snapshot.nowMs };
+  const disruption = disruptionOf(snapshot, request);
+  const ledger = snapshot.ledgers.find((known) => known.namespace === disruption?.group.namespace && known.group === disruption.group.name);
+  if (disruption === undefined || ledger === undefined) return [];
+  const claim: Claim = { ...disruption.claim, atMs: snapshot.nowMs };
   const known = ledger.claims.find((open) => isSame(open, claim) && isOfAdmission(open));
   if (known === undefined || Math.abs(snapshot.nowMs - known.atMs) <= repeatMs) return [];
   const fact = 'an earlier grant expired unused; other requests come first';
   return [result('granted-before', 'wait', fact, { earliestMs: known.atMs + unappliedClaimMs })];
 }
 
-/** The time in which an announced request of the agent may arrive, in milliseconds. Its own timeouts are shorter. */
+/** The time in which an announced request of the agent may arrive, in milliseconds. The agent's own timeouts are shorter. */
 const announcedForMs = 60_000;
 
-/** Returns whether the agent announced exactly this request. It decided by the same rules and is carrying the request out. */
+/** Returns the exemption of a request that the agent announced exactly: the agent has decided by the same rules. */
 export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest): RuleResult | undefined {
-  const asked = loweredPartition(snapshot, request) ?? disruptionOf(snapshot, request);
-  if (asked === undefined || request.kind === 'deleteStatefulSet' || changesMore(snapshot, request, asked)) return undefined;
-  const { group, claim } = asked;
+  const disruption = loweredPartition(snapshot, request) ?? disruptionOf(snapshot, request);
+  if (disruption === undefined || request.kind === 'deleteStatefulSet' || changesMore(snapshot, request, disruption)) return undefined;
+  const { group, claim } = disruption;
   const ledger = snapshot.ledgers.find((known) => known.namespace === group.namespace && known.group === group.name);
   const found = ledger?.claims.find(
     ({ epoch, verb, uid, from, to, atMs }) =>
@@ -134,7 +134,7 @@ export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest):
       verb === claim.verb &&
       uid === claim.uid &&
       to === claim.to &&
-      // From a higher number it would remove more pods than the claim announced.
+      // From a higher number, the request would remove more pods than the claim announced.
       (claim.from ?? 0) <= (from ?? claim.from ?? 0) &&
       Math.abs(snapshot.nowMs - atMs) <= announcedForMs,
   );

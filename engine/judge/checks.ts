@@ -1,4 +1,4 @@
-// The checks of each kind of API request, one list per kind, in the order in which they are evaluated.
+// Checks API requests by the rules of a group, with one function for each kind of request.
 
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -16,7 +16,7 @@ import { protectedFromOthers } from '../rules/protected.ts';
 import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scale.ts';
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
 import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { releasedClaims } from '../strategies/partition.ts';
+import { exposedClaims } from '../strategies/partition.ts';
 import { groupOf, podNamed, type RequestOf, setNamed } from './admission-claims.ts';
 import type { Verdict } from './judge.ts';
 
@@ -28,7 +28,7 @@ interface Member {
   readonly zone: ZoneView;
 }
 
-/** Checks a change of replicas. A StatefulSet without a group is protected by the label of grafana/rollout-operator alone. */
+/** Checks a change of replicas. Only the label of grafana/rollout-operator protects a StatefulSet without a group. */
 export function checkScale(snapshot: Snapshot, request: RequestOf<'scale'>): Verdict {
   const { namespace, statefulSet, from, to } = request;
   const group = groupOf(snapshot, namespace, statefulSet);
@@ -53,7 +53,7 @@ function checkShrink({ context, zone }: Member, request: Change): Verdict {
   const { results, policies } = checkReplicas(question, userOf(request));
   if (results.some(blocks)) return { results, policies };
   const prepared = prepareDownscale(question, request.to);
-  // A dry run must not call a pod, so the answer is that of prepared pods.
+  // A dry run must not call a pod. It passes as if the pods were prepared.
   if (request.dryRun && blocks(prepared.result)) return { results, policies, warnings: ['the pods would be called to prepare'] };
   const permitted = withException(context, prepared.result, { zone: zone.zone.name, to: request.to });
   return { results: [...results, permitted], policies, actions: prepared.actions };
@@ -73,7 +73,7 @@ export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict
   return { ...scale, ...change, results: [...scale.results, ...change.results] };
 }
 
-/** Checks the deletion of a StatefulSet. Without a group the label that forbids a downscale forbids the deletion too. */
+/** Checks the deletion of a StatefulSet. Without a group, the label that forbids a downscale forbids the deletion too. */
 export function checkStatefulSetDeletion(snapshot: Snapshot, request: RequestOf<'deleteStatefulSet'>): Verdict {
   const { namespace, statefulSet, pods = 0 } = request;
   if (groupOf(snapshot, namespace, statefulSet) === undefined) {
@@ -90,7 +90,7 @@ export function checkStatefulSetDeletion(snapshot: Snapshot, request: RequestOf<
   });
 }
 
-/** Checks a restart. It replaces every pod, one after another. */
+/** Checks a restart, which replaces every pod, one after another. */
 export function checkRestart(snapshot: Snapshot, request: RequestOf<'restart'>): Verdict {
   return forMember(snapshot, request, ({ context, zone }) =>
     withPolicies({ context, action: 'restart', zone, ...userOf(request) }, [], Math.max(zone.replicas, zone.pods.length)),
@@ -135,7 +135,7 @@ function forMember(
   return zone === undefined ? { results: [] } : check({ context, zone });
 }
 
-/** Returns the own results, then windows and policies, each with its exceptions. */
+/** Returns the results in `own`, then those of windows and policies. An exception may permit any of them. */
 function withPolicies(question: PolicyQuestion, own: readonly RuleResult[], podCount: number): Verdict {
   const { context, action, zone } = question;
   const policies = policyAnswer(question);
@@ -164,7 +164,7 @@ function userOf({ user }: { readonly user?: string }): { readonly user?: string 
   return user === undefined ? {} : { user };
 }
 
-/** Asks the rules of a zone that shrinks to 0, because the pods of a deleted StatefulSet leave with it. Adopted groups skip them. */
+/** Returns the results of a zone that shrinks to 0, because the pods of a deleted StatefulSet are deleted too; [] for adopted groups. */
 function podsMayLeave(context: GroupContext, zone: ZoneView, podCount: number): readonly RuleResult[] {
   if (podCount === 0 || !profileOf(context.group).checksEveryDownscale) return [];
   const question = scaleQuestionOf(context, zone, { from: podCount, to: 0 });
@@ -176,7 +176,7 @@ interface OwnedPod {
   readonly pod: PodView;
 }
 
-/** Blocks the eviction of a pod whose name is that of a member with unread pods, because a budget may protect it. */
+/** Blocks the eviction of an unread pod whose name shows that it belongs to a member, because a budget may protect the pod. */
 function checkUnreadPod(snapshot: Snapshot, { namespace, pod }: { readonly namespace: string; readonly pod: string }): Verdict {
   const statefulSet = /^(.+)-\d+$/.exec(pod)?.[1];
   const group = statefulSet === undefined ? undefined : groupOf(snapshot, namespace, statefulSet);
@@ -202,7 +202,7 @@ function checkDisruptionBudget(snapshot: Snapshot, group: GroupDefinition | unde
   };
 }
 
-/** Returns the claims, with one for each pod that an announced downscale removes or that the StatefulSet controller may replace. */
+/** Returns the open claims, and a claim for each pod that an announced downscale removes or that a partition exposes. */
 function announcedPods(snapshot: Snapshot, group: GroupDefinition): readonly Claim[] {
   const view = viewGroup(snapshot, group);
   if (!profileOf(group).checksEveryDownscale) return view.ledger.claims;
@@ -212,5 +212,5 @@ function announcedPods(snapshot: Snapshot, group: GroupDefinition): readonly Cla
       .flatMap(({ to = 0 }) => members.filter((pod) => pod.ordinal >= (set?.firstOrdinal ?? 0) + to))
       .map(({ uid, ordinal }): Claim => ({ verb: 'deletePod', zone: zone.name, uid, ordinal, atMs: snapshot.nowMs })),
   );
-  return [...view.ledger.claims, ...leaving, ...releasedClaims({ view, nowMs: snapshot.nowMs })];
+  return [...view.ledger.claims, ...leaving, ...exposedClaims({ view, nowMs: snapshot.nowMs })];
 }

@@ -1,4 +1,4 @@
-// Decides whether one API request may pass, and why not, by the same rules as `decide`. Some requests are exempt.
+// Decides for the webhooks whether one API request may pass, by the same rules as `decide`. Some requests are exempt.
 import { podNamesOf } from '../../policies/objects/agent-deployment.ts';
 import type { Action, AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
 import { blocks, denialText, isPreparation, leadingResult, result } from '../rule.ts';
@@ -14,15 +14,16 @@ export interface Verdict {
   readonly results: readonly RuleResult[];
   readonly policies?: PolicyAnswer;
   readonly warnings?: readonly string[];
-  /** Calls before the request can pass. */
+  /** The calls to pods that must succeed before the request can pass. */
   readonly actions?: readonly Action[];
   /** HTTP status of a denial. */
   readonly code?: number;
 }
 
 /**
- * Judges one API request. Pure, like `decide`. Unprotected objects pass; unknown state of a protected object denies. With outcome `prepare`
- * the caller makes the calls, adds the answers to the ledger and judges again. A denial may carry calls that cancel a preparation.
+ * Judges one API request. A request for an unprotected object passes; an unknown state of a protected object denies. With the outcome
+ * `prepare` the caller makes the calls, adds the answers to the ledger and judges again. A denial may contain calls that withdraw a
+ * preparation.
  */
 export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement {
   const verdict = verdictOn(snapshot, request);
@@ -70,14 +71,14 @@ function checkKind(snapshot: Snapshot, request: AdmissionRequest): Verdict {
   }
 }
 
-/** Returns `prepare` when the preparation of pods is the only block and its calls have not been made. */
+/** Returns `prepare` if the preparation of pods is the only block and its calls have not been made. */
 function outcomeOf(blocking: readonly RuleResult[], actions: readonly Action[]): Judgement['outcome'] {
   if (blocking.length === 0) return 'allow';
   const asksPods = actions.some((action) => action.kind === 'callPods' && action.method === 'POST');
   return asksPods && blocking.every((one) => isPreparation(one) && one.outcome === 'wait') ? 'prepare' : 'deny';
 }
 
-/** Returns the strictest effect. A rule of the engine that waits counts as `hold`, any other block of it as `deny`. */
+/** Returns the strictest effect. A rule of the engine that waits counts as `hold`, any other blocking rule of the engine as `deny`. */
 function effectOf(blocking: readonly RuleResult[], policies: PolicyAnswer | undefined): Judgement['effect'] {
   const effects = policies?.effects ?? [];
   const own = blocking.filter(({ rule }) => !rule.includes('/'));
@@ -89,23 +90,24 @@ function effectOf(blocking: readonly RuleResult[], policies: PolicyAnswer | unde
   return effects.includes('warn') ? 'warn' : 'allow';
 }
 
-/** The object of a request by its name, which is known even if no object can be read. */
+/** The name of a request's object, which is known even if the object cannot be read. */
 interface JudgedObject {
   readonly kind: 'statefulSet' | 'pod';
   readonly namespace: string;
   readonly name: string;
 }
 
-/** The responsibility of this agent. */
+/** The namespaces that this agent protects, and its own workloads. */
 export interface JudgedScope {
   /** The namespace of the agent and the names of its workloads. */
   readonly own?: { readonly namespace: string; readonly names: readonly string[] } | undefined;
-  /** The namespaces of this agent; absent: all namespaces. */
+  /** The protected namespaces; absent: all namespaces. */
   readonly namespaces?: readonly string[] | undefined;
 }
 
 /**
- * Reports whether requests for the object are not judged: another namespace, or a workload of the agent, which must always be able to roll.
+ * Reports whether requests for the object pass unjudged: in another namespace, or for a workload of the agent, which must always be able to
+ * roll.
  */
 export function isExempt({ kind, namespace, name }: JudgedObject, { own, namespaces }: JudgedScope): boolean {
   if (namespaces?.includes(namespace) === false) return true;
@@ -113,23 +115,23 @@ export function isExempt({ kind, namespace, name }: JudgedObject, { own, namespa
   return own.names.some((owner) => (kind === 'pod' ? new RegExp(podNamesOf(owner)).test(name) : owner === name));
 }
 
-/** A request that could not be judged, from its own fields. */
+/** The known properties of a request that could not be judged. */
 interface UnjudgedRequest {
   readonly verb: 'update' | 'scale' | 'delete' | 'deletePod' | 'evictPod';
-  /** It only increases the replicas. */
+  /** True if the request only increases the replicas. */
   readonly onlyGrows: boolean;
   readonly isNamespaceEnding: boolean;
 }
 
 /**
- * Reports whether an unjudged request passes: deletes of pods (a denied final removal hangs forever), growth, and everything in a namespace
- * under deletion. All others are denied (S31).
+ * Reports whether a request that could not be judged passes: the deletion of a pod (a denied final removal hangs forever), growth, and any
+ * request in a namespace under deletion. Other requests are denied (S31).
  */
 export function failsOpen({ verb, onlyGrows, isNamespaceEnding }: UnjudgedRequest): boolean {
   return verb === 'deletePod' || onlyGrows || isNamespaceEnding;
 }
 
-/** Returns the exemption of a namespace that is being deleted: its deletion covers every object in it. */
+/** Returns the exemption of a request in a namespace that is being deleted, because every object there is deleted anyway. */
 function namespaceEnds({ endingNamespaces = [] }: Snapshot, { namespace }: AdmissionRequest): RuleResult | undefined {
   return endingNamespaces.includes(namespace) ? result('namespace-ends', 'ok', `namespace ${namespace} is being deleted`) : undefined;
 }

@@ -1,4 +1,4 @@
-// Removed protection: it stays in force for a while, so that two writes cannot bypass it.
+// Keeps removed protection in force for ten minutes, so that a removal and then a disruption cannot bypass the protection.
 import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
 import { withinGoDuration } from '../../policies/adopt/settings.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -20,12 +20,12 @@ export const protectiveLabels: readonly string[] = Object.values(labelKeys);
 
 const rule = 'protection-kept';
 
-/** Returns the protections that an object lost recently, or loses by this request. */
+/** Returns the blocks by protection that the object lost recently, or that this request would remove. */
 export function protectionKept(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   return [...departed(snapshot, request), ...leaving(snapshot, request)];
 }
 
-/** Returns the blocks of recently removed protection. */
+/** Returns the blocks by recently removed protection. */
 function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   const set = subjectOf(snapshot, request);
   const { departures = [], unprotected = [] } = snapshot;
@@ -40,8 +40,8 @@ function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleR
     (departure) => departure.uid === set.uid && departure.untilMs > snapshot.nowMs && isStillLost(snapshot, set, departure),
   );
   const isPod = request.kind === 'evictPod' || request.kind === 'deletePod';
-  const holding = lost.filter(({ group }) => shrinks || (isPod && group !== undefined));
-  return holding.map((departure) => {
+  const blocking = lost.filter(({ group }) => shrinks || (isPod && group !== undefined));
+  return blocking.map((departure) => {
     const fact = `${set.name} ${whatWasLost(set, departure)} less than ten minutes ago`;
     return result(rule, 'wait', fact, { limit: 'ten minutes', earliestMs: departure.untilMs });
   });
@@ -55,20 +55,20 @@ function whatWasLost({ labels }: StatefulSetView, { group, label = '', value }: 
 
 function isStillLost(snapshot: Snapshot, set: StatefulSetView, { group, label, value }: Departure): boolean {
   if (label === labelKeys.minTimeBetweenZones && value !== undefined) return isLowered(value, set.labels[label]);
-  if (label !== undefined && preparationKeys.includes(label)) return begin(set.annotations[label] ?? '') !== value;
+  if (label !== undefined && preparationKeys.includes(label)) return storedPart(set.annotations[label] ?? '') !== value;
   if (label !== undefined) return !isProtecting(label, set.labels[label]);
   const owner = snapshot.groups.filter((known) => known.namespace === set.namespace && known.name === group);
   return !owner.some(({ zones }) => zones.some(({ statefulSet }) => statefulSet === set.name));
 }
 
-/** Two of them count with exactly this value, and are off with any other. */
+/** The labels that protect only with the value `true`. */
 const flags: readonly string[] = [labelKeys.noDownscale, labelKeys.prepareDownscale];
 
 function isProtecting(label: string, value: string | undefined): boolean {
   return flags.includes(label) ? value === 'true' : value !== undefined;
 }
 
-/** Reports whether the label shortens the waiting time of others. An unreadable old value counts as infinite, an unreadable new value as 0. */
+/** Reports whether the new label shortens the waiting time of other zones. An unreadable old value is infinite, an unreadable new value 0. */
 function isLowered(before: string | undefined, now: string | undefined): boolean {
   return waitMs(now, 0) < waitMs(before, Number.POSITIVE_INFINITY);
 }
@@ -81,9 +81,9 @@ function waitMs(text: string | undefined, unreadable: number): number {
 function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   if (request.kind !== 'update' || request.relabels === undefined || request.relabels.length === 0) return [];
   const set = setNamed(snapshot, request.namespace, request.statefulSet);
-  const asked = set === undefined ? [] : lossesOf(set, request).filter(({ label }) => preparationKeys.includes(label));
+  const annotations = set === undefined ? [] : lossesOf(set, request).filter(({ label }) => preparationKeys.includes(label));
   const changed = request.relabels.filter((label) => protectiveLabels.includes(label));
-  const [first] = [...changed.map((label) => `label ${label}`), ...asked.map(({ label }) => `annotation ${label}`)];
+  const [first] = [...changed.map((label) => `label ${label}`), ...annotations.map(({ label }) => `annotation ${label}`)];
   if (isShrink(request) && first !== undefined) {
     const fact = `one write lowers replicas and changes the ${first}; change ${first.split(' ')[0]}s in a separate write`;
     return [result(rule, 'no', fact)];
@@ -91,8 +91,8 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
   const group = groupOf(snapshot, request.namespace, request.statefulSet);
   if (group === undefined) return [];
   const delayMs = longestDelayMs(group, policiesFor(snapshot.policies, group, snapshot.agentNamespace));
-  const takenBack = set === undefined ? undefined : delayTakenBack({ snapshot, group, set, delayMs }, request);
-  if (takenBack !== undefined) return [takenBack];
+  const shortened = set === undefined ? undefined : delayKept({ snapshot, group, set, delayMs }, request);
+  if (shortened !== undefined) return [shortened];
   if (!changed.includes(labelKeys.group)) return [];
   const zone = group.zones.find(({ statefulSet }) => statefulSet === request.statefulSet)?.name;
   if (unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name) !== undefined) {
@@ -115,28 +115,28 @@ function ledgerOf({ ledgers }: Snapshot, { namespace, name }: GroupDefinition) {
   return ledgers.find((known) => known.namespace === namespace && known.group === name);
 }
 
-interface Waiting {
+interface DelayQuestion {
   readonly snapshot: Snapshot;
   readonly group: GroupDefinition;
   readonly set: StatefulSetView;
-  /** For which others wait at the most. */
+  /** The longest time for which other zones wait, in milliseconds. */
   readonly delayMs: number;
 }
 
-/** Holds a write that takes from those who wait until the StatefulSet has shrunk long enough ago: when that was, or how long is enough. */
-function delayTakenBack({ snapshot, group, set, delayMs }: Waiting, request: UpdateRequest): RuleResult | undefined {
+/** Blocks a write that removes the time of the last downscale or shortens the time between zones while other zones wait for its end. */
+function delayKept({ snapshot, group, set, delayMs }: DelayQuestion, request: UpdateRequest): RuleResult | undefined {
   const { relabels = [], betweenZones } = request;
   const { minTimeBetweenZones } = labelKeys;
-  const isForgotten = relabels.includes(annotationKeys.lastDownscale);
-  const isShortened = relabels.includes(minTimeBetweenZones) && isLowered(set.labels[minTimeBetweenZones], betweenZones);
-  if ((!isForgotten && !isShortened) || profileOf(group).downscaleTime !== 'annotation') return undefined;
+  const removesTime = relabels.includes(annotationKeys.lastDownscale);
+  const shortensGap = relabels.includes(minTimeBetweenZones) && isLowered(set.labels[minTimeBetweenZones], betweenZones);
+  if ((!removesTime && !shortensGap) || profileOf(group).downscaleTime !== 'annotation') return undefined;
   const annotatedMs = Date.parse(set.annotations[annotationKeys.lastDownscale] ?? '');
-  const recordedMs = Math.max(Number.isNaN(annotatedMs) ? 0 : annotatedMs, isShortened ? preparedMs(snapshot, group, set) : 0);
+  const recordedMs = Math.max(Number.isNaN(annotatedMs) ? 0 : annotatedMs, shortensGap ? lastDownscaleMs(snapshot, group, set) : 0);
   if (recordedMs + delayMs > snapshot.nowMs) {
-    const what = isForgotten ? 'the write removes the time of the last downscale' : `the write lowers the label ${minTimeBetweenZones}`;
+    const what = removesTime ? 'the write removes the time of the last downscale' : `the write lowers the label ${minTimeBetweenZones}`;
     return result(rule, 'wait', `${what} while other zones wait for it`, { earliestMs: recordedMs + delayMs });
   }
-  const unread = isShortened && isPrepared(set) ? unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name) : undefined;
+  const unread = shortensGap && isPrepared(set) ? unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name) : undefined;
   if (unread === undefined) return undefined;
   return result(
     'view-complete',
@@ -145,8 +145,8 @@ function delayTakenBack({ snapshot, group, set, delayMs }: Waiting, request: Upd
   );
 }
 
-/** When it last shrank by the ledger, for which others wait where it prepares: the zone tracker leaves no annotation. */
-function preparedMs(snapshot: Snapshot, group: GroupDefinition, set: StatefulSetView): number {
+/** Returns the last prepared downscale in the ledger; 0 without one. With the zone tracker, its time is in no annotation. */
+function lastDownscaleMs(snapshot: Snapshot, group: GroupDefinition, set: StatefulSetView): number {
   const zone = group.zones.find(({ statefulSet }) => statefulSet === set.name)?.name;
   const ledger = ledgerOf(snapshot, group);
   if (ledger === undefined || !isPrepared(set)) return 0;
@@ -154,8 +154,8 @@ function preparedMs(snapshot: Snapshot, group: GroupDefinition, set: StatefulSet
   return Math.max(0, ...[...announced, ...ledger.downscales].filter((record) => record.zone === zone).map(({ atMs }) => atMs));
 }
 
-/** As much of a text as is remembered of it: annotations may be long. */
-function begin(text: string): string {
+/** Returns the part of an annotation value that a departure stores, because annotations may be long. */
+function storedPart(text: string): string {
   return text.slice(0, 253);
 }
 
@@ -165,7 +165,7 @@ function isPrepared({ labels }: StatefulSetView): boolean {
 
 type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 
-/** Returns the departures to record before the write may pass: the group and each protection that it removes. */
+/** Returns the departures to record before the write may pass: the group, and each protection that the write removes. */
 export function departuresOf(snapshot: Snapshot, request: AdmissionRequest): readonly Departure[] {
   if (request.kind !== 'update' || request.dryRun || request.relabels === undefined || request.relabels.length === 0) return [];
   const set = setNamed(snapshot, request.namespace, request.statefulSet);
@@ -180,8 +180,9 @@ export function departuresOf(snapshot: Snapshot, request: AdmissionRequest): rea
 function lossesOf(set: StatefulSetView, { relabels = [], betweenZones }: UpdateRequest) {
   return relabels.flatMap((label): readonly { readonly label: string; readonly value?: string }[] => {
     const before = set.labels[label];
-    const asked = set.annotations[label];
-    if (preparationKeys.includes(label)) return asked !== undefined && isPrepared(set) ? [{ label, value: begin(asked) }] : [];
+    const annotation = set.annotations[label];
+    if (preparationKeys.includes(label))
+      return annotation !== undefined && isPrepared(set) ? [{ label, value: storedPart(annotation) }] : [];
     if (label === labelKeys.minTimeBetweenZones) {
       return before !== undefined && isLowered(before, betweenZones) ? [{ label, value: before }] : [];
     }
@@ -189,7 +190,7 @@ function lossesOf(set: StatefulSetView, { relabels = [], betweenZones }: UpdateR
   });
 }
 
-/** Joins two removals of one StatefulSet, the earlier first: the state before both, until the later one ends, with the longer zone gap. */
+/** Joins two departures of one StatefulSet: the state before both, the later end, and the longer time between zones. */
 export function joinedDepartures(earlier: Departure, later: Departure): Departure {
   const untilMs = Math.max(earlier.untilMs, later.untilMs);
   const isLonger = later.label === labelKeys.minTimeBetweenZones && isLowered(later.value, earlier.value);

@@ -1,4 +1,4 @@
-// A judged request as text: for people, for the id of its decision, and to judge it again later.
+// Writes judged requests as text: for messages, for decision ids, and to judge a denied request again later.
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
@@ -27,7 +27,7 @@ export function describe(request: AdmissionRequest): string {
   }
 }
 
-/** Returns twelve hexadecimal digits of group, leading rule, request, object UID and policies. Requester and dry run do not matter. */
+/** Returns twelve digits of a hash of group, leading rule, request, object UID and policies, for any requester and dry run. */
 export function decisionId(snapshot: Snapshot, request: AdmissionRequest, rule: string | undefined): string {
   const { dryRun: _dryRun, user: _user, ...object } = { user: '', ...request };
   const { group, uid } = subjectOf(snapshot, request);
@@ -46,10 +46,10 @@ function subjectOf(snapshot: Snapshot, request: AdmissionRequest): { readonly gr
 /** The longest encoded request in characters. */
 const longestText = 8_192;
 
-/** Returns the text; undefined if it would be too long. */
+/** Returns the request as JSON text; undefined if the text would be too long. */
 export function encodeRequest(request: AdmissionRequest): string | undefined {
-  const { user: _user, dryRun: _dryRun, ...asked } = { user: '', ...request };
-  const text = canonicalJson(asked);
+  const { user: _user, dryRun: _dryRun, ...object } = { user: '', ...request };
+  const text = canonicalJson(object);
   return text.length > longestText ? undefined : text;
 }
 

@@ -1,4 +1,4 @@
-// The ledger as text in a ConfigMap: format version, ranges of ordinals, canonical bytes, strict validation.
+// Encodes and decodes the ledger as text in a ConfigMap, with a format version and strict validation.
 
 import { z } from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
@@ -14,7 +14,7 @@ export const ledgerKey = 'ledger';
 /** The label that every ledger carries, and its value. */
 export const ledgerLabel = { key: 'rollout-group.dev/document', value: 'ledger' } as const;
 
-/** The label of ledgers with release terms, which finds them without a definition. `otherwise`: the value for a ledger whose terms ended. */
+/** The label that finds ledgers with release terms when the group has no definition. `otherwise`: the value after the terms ended. */
 export const releaseLabel = { key: 'rollout-group.dev/on-policy-deleted', value: 'release', otherwise: 'hold' } as const;
 
 /** Maximum size of one ledger in UTF-8 bytes. */
@@ -166,7 +166,7 @@ const document = z.object({
 
 type LedgerDocument = z.infer<typeof document>;
 
-/** Returns the text of a ledger, equal bytes for any list order. Unknown if it exceeds `ledgerByteLimit` or cannot be parsed again. */
+/** Returns the text of a ledger, with equal bytes in any list order. Unknown if it exceeds `ledgerByteLimit` or cannot be parsed again. */
 export function encodeLedger(ledger: Ledger): Known<string> {
   const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state, pins = [], templates = [] } = ledger;
   const { major, minor } = pins.length === 0 ? format : pinnedFormat;
@@ -210,11 +210,11 @@ export function decodeLedger(given: string | undefined, identity: LedgerIdentity
   return decoded(read.data) ?? refuse('has other numbers of ordinals than of UIDs');
 }
 
-/** Returns the value; undefined if it is absent, or if it contains a key with a meaning in JavaScript. */
+/** Returns the parsed JSON; undefined if the text is no JSON, or has the key `__proto__`, which has a meaning in JavaScript. */
 function parsed(given: string): unknown {
   let isHostile = false;
   try {
-    // Checking every key is the most expensive part. Only a text with this name, or with escapes that may spell it, needs it.
+    // A check of every key is expensive. Only a text with this name, or with escapes that may spell the name, needs the check.
     if (!/__proto__|\\u/.test(given)) return JSON.parse(given);
     const value: unknown = JSON.parse(given, (key, member: unknown) => {
       if (key === '__proto__') isHostile = true;
@@ -250,7 +250,7 @@ interface Numbered<Row> {
   readonly uid: string;
 }
 
-/** Returns rows of one ordinal as batches: rows with the same key and ascending ordinals, in any order of the rows. */
+/** Groups rows into batches with the same key and ascending ordinals. The order of the rows does not matter. */
 function batches<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row, ...Row[]])[] {
   const byKey = new Map<string, Numbered<Row>[]>();
   for (const row of rows) {
@@ -419,7 +419,7 @@ function sorted<Row extends Placed>(rows: readonly Row[]): Row[] {
   );
 }
 
-/** The most pods of one zone that a ledger can name. A document with more is rejected before any list is made. */
+/** The maximum number of pods in one row of pins. A document with a longer row is rejected before a list is built. */
 const maxOrdinals = 100_000;
 
 /** Returns the rows of pins, in any order. */
@@ -445,7 +445,7 @@ function encodePins(pins: readonly Pin[]): readonly z.infer<typeof pinRow>[] {
   return [...placed, ...[...settled.values()].map((row) => ({ ...row, ordinals: ordinalRanges(row.ordinals) }))];
 }
 
-/** Returns the pins of rows, or undefined when two rows name the same pod or ordinals do not ascend. */
+/** Returns the pins of rows; undefined if two rows name the same pod or ordinals do not ascend. */
 function pinsOf(rows: readonly z.infer<typeof pinRow>[]): readonly Pin[] | undefined {
   const seen = new Set<string>();
   const pins: Pin[] = [];

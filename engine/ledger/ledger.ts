@@ -1,4 +1,4 @@
-// The state of a group between turns: claims, dated downscales, prepared pods.
+// Updates the ledger of a group, which stores the state between turns: claims and dated downscales.
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
 import type { Action, GroupDecision } from '../decision.ts';
@@ -18,7 +18,7 @@ export function emptyLedger(namespace: string, group: string): Ledger {
   return { namespace, group, claims: [], downscales: [], preparations: [] };
 }
 
-/** Returns the ledger to store before `actions`: the run, the pins and the release. If actions are left out, the run keeps its progress. */
+/** Returns the ledger to store before `actions`: the run, the pins and the release. If `actions` omits some, the run keeps its progress. */
 export function decidedLedger(
   ledger: Ledger,
   decision: Pick<GroupDecision, 'run' | 'pinned' | 'actions'>,
@@ -97,8 +97,8 @@ export interface Revocation {
 }
 
 /**
- * Returns the unchanged pods of open claims of earlier leaderships: their DELETE may still arrive. A write to the pod voids it. An eviction
- * names no resource version, so its claim expires.
+ * Returns the unchanged pods of open claims of earlier leaderships: their DELETE may still arrive. A write to the pod makes that DELETE fail.
+ * An eviction names no resource version, so its claim can only expire.
  */
 export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: number): readonly Revocation[] {
   const zones = zonesOf(ledger, seen);
@@ -135,10 +135,11 @@ interface KeepOptions {
 }
 
 /**
- * Returns the ledger after an observation. A claim on a pod ends when its successor is available; on replicas, when they are lowered (a
- * dated downscale) and the surplus pods are gone; on a partition, when it is lowered; on an object that changed otherwise, at once, because
- * its request has an older resource version. Unchanged objects and zones that left end a claim after 120 s; unreadable objects end none.
- * Preparations outlive their pods, because databases store them on the volume.
+ * Returns the ledger after an observation. A claim on a pod ends when the successor pod is available. A claim on replicas becomes a dated
+ * downscale when the replicas are lowered, and ends when the surplus pods are gone. A claim on a partition ends when the partition is lowered.
+ * A claim on an object with another change ends at once, because its request has an older resource version. A claim on an unchanged object
+ * or on a zone that left the group ends after 120 s. A claim on an unreadable object stays. So do preparations, even without their pods,
+ * because databases store them on the volume.
  */
 export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
   const { openForMs = ({ atMs }: Claim) => Math.abs(seen.nowMs - atMs) } = options;
@@ -196,7 +197,7 @@ function isVoid(claim: Pick<Claim, 'resourceVersion'>, object: { readonly resour
 
 interface Elapsed {
   readonly nowMs: number;
-  /** The claim has been open for longer than any request lasts. */
+  /** True if the claim has been open for longer than any request lasts. */
   readonly isOverdue: boolean;
 }
 
@@ -215,7 +216,7 @@ function isSetOpen({ verb, uid, to = 0, ...claim }: Claim, { set, pods }: SeenZo
   return !isOverdue && hasUnseenPods(set, pods);
 }
 
-/** Reports whether the controller may count pods that are not seen: the watch of pods can be behind that of StatefulSets. */
+/** Reports whether there may be pods that were not observed, because the watch of pods can be behind that of StatefulSets. */
 function hasUnseenPods({ generation, status }: StatefulSetView, pods: readonly PodView[]): boolean {
   return status.observedGeneration < generation || pods.length < status.replicas;
 }
@@ -235,13 +236,13 @@ function hasSuccessor(claim: Claim, { group, set }: SeenZone, pods: readonly Pod
   return successor !== undefined && isAvailable(successor, group, set.minReadySeconds, nowMs);
 }
 
-/** Returns the dated downscale of a claim whose replicas were lowered, counted once from the time of the claim. */
+/** Returns the dated downscale of a claim whose replicas were lowered; [] if the ledger already has the downscale. */
 function datedDownscale(ledger: Ledger, claim: Claim, zone: SeenZone | undefined, seenMs: number): Ledger['downscales'] {
   if (claim.verb !== 'scaleDown' || claim.from === undefined || claim.to === undefined) return [];
   if (zone === undefined || zone.set.uid !== claim.uid || zone.set.replicas > claim.to) return [];
   const isDated = ledger.downscales.some((known) => known.zone === claim.zone && known.atMs >= claim.atMs && known.to === claim.to);
   if (isDated) return [];
-  // The arrival time of the request is unknown: at the latest now, and no later than the lifetime of a request.
+  // The arrival time of the request is unknown. The latest possible time is now, or the end of the request's lifetime.
   const atMs = Math.max(claim.atMs, Math.min(seenMs, claim.atMs + unappliedClaimMs));
   return [{ zone: claim.zone, atMs, from: claim.from, to: claim.to }];
 }

@@ -7,20 +7,20 @@ import { eventMessage, type GroupName, mainMessage, pageCount, pageMessage } fro
 type Manner = 'messages' | 'events';
 
 export type Delivery =
-  /** A new message: that of the run, a reply in its thread, a page. */
+  /** A new message: the main message of the run, a reply in its thread, or a page of its pods. */
   | {
       readonly kind: 'post';
       readonly key: string;
       readonly text: string;
       /** Absent: not in a thread. */
       readonly thread?: string;
-      /** The message is shown outside its thread too, because an edit notifies no reader. */
+      /** True if the message is shown outside its thread too, because an edit notifies no reader. */
       readonly isBroadcast: boolean;
       readonly isPage: boolean;
     }
   | { readonly kind: 'edit'; readonly key: string; readonly handle: string; readonly text: string; readonly isPage: boolean }
   | { readonly kind: 'tell'; readonly key: string; readonly event: NotedEvent }
-  /** The run has no message left. */
+  /** Records that every message of the ended run has its final text. */
   | { readonly kind: 'close'; readonly key: string };
 
 /** The current state of a run. */
@@ -29,10 +29,10 @@ export interface LiveRun {
   readonly pods: readonly PodLine[];
 }
 
-/** Key of the message of a run. */
+/** Key of the main message of a run. */
 const mainKey = 'main';
 
-export interface Telling {
+export interface DeliveryState {
   readonly name: GroupName;
   readonly run: RunNotes;
   readonly channel: string;
@@ -45,8 +45,8 @@ export interface Telling {
   readonly isShown: (key: string, text: string) => boolean;
 }
 
-/** Returns the events that have not arrived yet. The message of a run announces its start. */
-export function untold(run: RunNotes, channel: string): readonly NotedEvent[] {
+/** Returns the events that have not been delivered. The main message of a run announces its start. */
+export function undelivered(run: RunNotes, channel: string): readonly NotedEvent[] {
   const { done } = channelNotes(run, channel);
   return run.events.filter(
     ({ id, kind, to }) => to.includes(channel) && !done.includes(id) && !(kind === 'started' && done.includes(mainKey)),
@@ -55,25 +55,25 @@ export function untold(run: RunNotes, channel: string): readonly NotedEvent[] {
 
 /** Reports whether the run has no message left to send. */
 export function isSettled(run: RunNotes, channel: string): boolean {
-  if (untold(run, channel).length > 0) return false;
+  if (undelivered(run, channel).length > 0) return false;
   const { done, closedBy } = channelNotes(run, channel);
   const last = run.events.findLast(({ to }) => to.includes(channel))?.id;
   return !done.includes(mainKey) || (run.outcome !== 'running' && closedBy === last);
 }
 
 /** Returns the next delivery; undefined if there is nothing to send. */
-export function nextDelivery(telling: Telling): Delivery | undefined {
-  const { run, channel, manner } = telling;
+export function nextDelivery(state: DeliveryState): Delivery | undefined {
+  const { run, channel, manner } = state;
   const events = run.events.filter(({ to }) => to.includes(channel));
   if (events.length === 0) return undefined;
   const { done } = channelNotes(run, channel);
-  if (manner === 'messages') return nextMessage(telling, events);
+  if (manner === 'messages') return nextMessage(state, events);
   const event = events.find(({ id }) => !done.includes(id));
   return event === undefined ? undefined : { kind: 'tell', key: event.id, event };
 }
 
-function nextMessage(telling: Telling, events: readonly NotedEvent[]): Delivery | undefined {
-  const { name, run, channel, live, isPast } = telling;
+function nextMessage(state: DeliveryState, events: readonly NotedEvent[]): Delivery | undefined {
+  const { name, run, channel, live, isPast } = state;
   const { done, handles, closedBy } = channelNotes(run, channel);
   const facts = live?.facts;
   if (!done.includes(mainKey)) {
@@ -87,28 +87,28 @@ function nextMessage(telling: Telling, events: readonly NotedEvent[]): Delivery 
     return { kind: 'post', key: event.id, text: eventMessage(name, run, event), ...inThread, isBroadcast, isPage: false };
   }
   const last = events.at(-1)?.id ?? '';
-  // Before the first observation the shown message may be newer than the stored notes.
+  // Before the first observation, the message in the channel may be newer than the stored notes.
   if ((run.outcome !== 'running' && closedBy === last) || (live === undefined && !isPast)) return undefined;
-  const edit = thread === undefined ? undefined : edited(telling, mainKey, mainMessage(name, run, facts), false);
-  const page = thread === undefined || live === undefined ? undefined : nextPage(telling, live.pods, thread);
+  const edit = thread === undefined ? undefined : edited(state, mainKey, mainMessage(name, run, facts), false);
+  const page = thread === undefined || live === undefined ? undefined : nextPage(state, live.pods, thread);
   return edit ?? page ?? (run.outcome === 'running' ? undefined : { kind: 'close', key: last });
 }
 
-function nextPage(telling: Telling, pods: readonly PodLine[], thread: string): Delivery | undefined {
-  const { done } = channelNotes(telling.run, telling.channel);
+function nextPage(state: DeliveryState, pods: readonly PodLine[], thread: string): Delivery | undefined {
+  const { done } = channelNotes(state.run, state.channel);
   const known = done.filter((key) => key.startsWith('page-')).length;
   const pages = Math.max(known, pageCount(pods.length, notesLimits.pages));
   for (let page = 1; page <= pages; page += 1) {
     const key = `page-${page}`;
     const text = pageMessage(pods, page);
     if (!done.includes(key)) return { kind: 'post', key, text, thread, isBroadcast: false, isPage: true };
-    const edit = edited(telling, key, text, true);
+    const edit = edited(state, key, text, true);
     if (edit !== undefined) return edit;
   }
   return undefined;
 }
 
-function edited({ run, channel, isShown }: Telling, key: string, text: string, isPage: boolean): Delivery | undefined {
+function edited({ run, channel, isShown }: DeliveryState, key: string, text: string, isPage: boolean): Delivery | undefined {
   const handle = channelNotes(run, channel).handles[key];
   return handle === undefined || isShown(key, text) ? undefined : { kind: 'edit', key, handle, text, isPage };
 }

@@ -11,7 +11,7 @@ export interface Hold {
   readonly rule: string;
   readonly fact: string;
   readonly limit?: string;
-  /** When time alone ends it, in milliseconds since 1970. */
+  /** The earliest instant at which time alone could end the block, in milliseconds since 1970. */
   readonly untilMs?: number;
 }
 
@@ -29,7 +29,7 @@ export interface Progress {
   readonly pods: number;
   readonly updated: number;
   readonly available: number;
-  /** Name, and place from 1 on. */
+  /** The name of the wave, and its place counted from 1. */
   readonly wave?: { readonly name: string; readonly place: number; readonly count: number };
 }
 
@@ -58,7 +58,7 @@ export interface PodLine {
 }
 
 /** The turn from which the facts are derived. */
-interface ToldTurn {
+interface ObservedTurn {
   readonly group: GroupDefinition;
   /** The input of the decision. */
   readonly snapshot: Snapshot;
@@ -70,7 +70,7 @@ const longestText = 400;
 const askingRules: ReadonlySet<string> = new Set(['approval', 'paused']);
 
 /** Returns the facts of the run; undefined if the group has no run yet. */
-export function runFacts({ group, snapshot, decision }: ToldTurn): RunFacts | undefined {
+export function runFacts({ group, snapshot, decision }: ObservedTurn): RunFacts | undefined {
   const { run, wave } = decision;
   if (run === undefined) return undefined;
   const zones = decision.zones.map(({ zone, replicas, updated, available }) => ({ zone, pods: replicas, updated, available }));
@@ -78,8 +78,8 @@ export function runFacts({ group, snapshot, decision }: ToldTurn): RunFacts | un
   const [pods, updated, available] = [sum((zone) => zone.pods), sum((zone) => zone.updated), sum((zone) => zone.available)];
   const hold = holdOf(decision);
   const [commit, cause] = [
-    said(group, snapshot, changeAnnotations.commit, 253),
-    said(group, snapshot, changeAnnotations.cause, longestText),
+    annotationOf(group, snapshot, changeAnnotations.commit, 253),
+    annotationOf(group, snapshot, changeAnnotations.cause, longestText),
   ];
   return {
     namespace: group.namespace,
@@ -103,7 +103,7 @@ function percentOf(updated: number, pods: number): number {
   return pods === 0 ? 100 : Math.floor((updated * 100) / pods);
 }
 
-/** Returns the leading block; undefined while the decision acts, because budgets and readiness then block the next pod all the time. */
+/** Returns the leading block; undefined while the decision acts, because budgets and readiness then always block the next pod. */
 function holdOf({ outcome, waits: [first] }: GroupDecision): Hold | undefined {
   if (outcome === 'act' || first === undefined) return undefined;
   const { rule, fact, limit, earliestMs }: RuleResult = first;
@@ -115,7 +115,7 @@ function holdOf({ outcome, waits: [first] }: GroupDecision): Hold | undefined {
   };
 }
 
-function said({ namespace, zones }: GroupDefinition, { statefulSets }: Snapshot, key: string, most: number): string | undefined {
+function annotationOf({ namespace, zones }: GroupDefinition, { statefulSets }: Snapshot, key: string, most: number): string | undefined {
   for (const { statefulSet } of zones) {
     const value = statefulSets.find((set) => set.namespace === namespace && set.name === statefulSet)?.annotations[key];
     if (value !== undefined && value !== '') return value.slice(0, most);
@@ -123,8 +123,8 @@ function said({ namespace, zones }: GroupDefinition, { statefulSets }: Snapshot,
   return undefined;
 }
 
-/** Returns a line for every expected pod, sorted by zone and ordinal. It is as long as the group, so it is built on demand. */
-export function podLines({ group, snapshot }: Pick<ToldTurn, 'group' | 'snapshot'>): readonly PodLine[] {
+/** Returns a line for every expected pod, by zone and ordinal. The list is built on demand, because groups may have many pods. */
+export function podLines({ group, snapshot }: Pick<ObservedTurn, 'group' | 'snapshot'>): readonly PodLine[] {
   return viewGroup(snapshot, group).zones.flatMap((zone) => linesOf(zone, group, snapshot.nowMs));
 }
 

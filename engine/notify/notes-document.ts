@@ -13,7 +13,7 @@ export const notesKey = 'notifications';
 /** The label value that distinguishes these ConfigMaps from ledgers. */
 export const notesLabelValue = 'notifications';
 
-/** The most bytes of the text, in UTF-8. */
+/** The maximum size of the text in UTF-8 bytes. */
 export const notesByteLimit = 256 * 1024;
 
 /** Returns the name of the ConfigMap. No ledger and no published decision has this name. */

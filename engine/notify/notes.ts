@@ -1,4 +1,4 @@
-// The stored notifications of a group: its last runs, their events and the deliveries per channel. Bounded.
+// Records the notifications of a group: its last runs, their events and the deliveries per channel, all within limits.
 
 import type { NotifyDefinition } from '../../policies/definition.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
@@ -7,7 +7,7 @@ import { isJoinOf } from '../run/run.ts';
 import type { RunCore } from '../snapshot.ts';
 import type { Hold, Progress, RunFacts } from './facts.ts';
 
-/** `superseded`: another target replaced a running run; channels that want the end of a run receive it. */
+/** The kind of an event. `superseded`: another target replaced a running run. Channels that want the end of a run receive this event. */
 type NotedKind = NotifyDefinition['events'][number] | 'superseded';
 
 /** An event that each channel receives once. */
@@ -22,7 +22,7 @@ export interface NotedEvent {
   /** The block or the failure of the run. */
   readonly hold?: Hold;
   readonly failure?: string;
-  /** The channels that receive it. */
+  /** The channels that receive the event. */
   readonly to: readonly string[];
 }
 
@@ -36,18 +36,18 @@ export interface SendingMark {
 export interface ChannelNotes {
   /** Delivered or abandoned ids of events and keys of messages. */
   readonly done: readonly string[];
-  /** Those of `done` that were given up, with the reason. */
+  /** The reasons of abandoned deliveries, by id or key. */
   readonly refused?: Readonly<Record<string, string>>;
   /** Deliveries under way, by key. A process that finds a delivery it did not send must find out whether it arrived. */
   readonly sending?: Readonly<Record<string, SendingMark>>;
   /** Handles of messages that are edited, by key. */
   readonly handles: Readonly<Record<string, string>>;
-  /** The last event after which every message was edited for the last time. */
+  /** The event after which every message received its final edit. */
   readonly closedBy?: string;
 }
 
 export interface RunNotes extends Pick<RunCore, 'id' | 'kind' | 'target' | 'previous' | 'startedMs'> {
-  /** Id of the run when it was first seen. It takes another one when more zones join. */
+  /** The id of the run when it was first observed. The run gets another id when more zones join; the key stays. */
   readonly key: string;
   readonly outcome: 'running' | 'completed' | 'failed' | 'superseded';
   readonly endedMs?: number;
@@ -62,9 +62,9 @@ export interface RunNotes extends Pick<RunCore, 'id' | 'kind' | 'target' | 'prev
 export interface Notes {
   readonly namespace: string;
   readonly group: string;
-  /** The oldest first; the last is that of the ledger. */
+  /** The oldest run first. The last one is the run in the ledger. */
   readonly runs: readonly RunNotes[];
-  /** The problem of a channel. */
+  /** The current problem of each channel that has one. */
   readonly problems?: Readonly<Record<string, { readonly text: string; readonly sinceMs: number }>>;
 }
 
@@ -84,7 +84,7 @@ export function emptyNotes(namespace: string, group: string): Notes {
   return { namespace, group, runs: [] };
 }
 
-/** Returns the notes after an observation of a run; the same value without news. Earlier runs, and runs that ended before, are no news. */
+/** Returns the notes after an observation of a run; the same value if nothing changed. Observations of earlier runs change nothing. */
 export function noted(before: Notes, seen: Observation): Notes {
   const { run } = seen.facts;
   const notes = withoutOldProblems(before, seen.notify);
@@ -150,7 +150,7 @@ function superseded(run: RunNotes, seen: Observation): RunNotes {
   return withEvent({ ...run, outcome: 'superseded', endedMs: seen.atMs }, seen, { kind: 'superseded', about: '', progress });
 }
 
-/** `about` distinguishes events of one kind. Without `progress` the event has the observed progress. */
+/** A new event. `about` distinguishes events of one kind. Without `progress`, the event has the observed progress. */
 type NewEvent = Pick<NotedEvent, 'kind'> & { readonly about: string; readonly progress?: Progress };
 
 function withEvent(run: RunNotes, seen: Observation, { kind, about, progress = progressOf(seen.facts) }: NewEvent): RunNotes {
@@ -192,10 +192,10 @@ function replaced(notes: Notes, before: RunNotes, after: RunNotes): Notes {
   return before === after ? notes : { ...notes, runs: notes.runs.map((run) => (run === before ? after : run)) };
 }
 
-const nothingSaid: ChannelNotes = { done: [], handles: {} };
+const noDeliveries: ChannelNotes = { done: [], handles: {} };
 
 export function channelNotes(run: RunNotes, channel: string): ChannelNotes {
-  return run.channels[channel] ?? nothingSaid;
+  return run.channels[channel] ?? noDeliveries;
 }
 
 /** Changes the notes of one channel about one run. Returns the same value if the run is unknown or nothing changes. */

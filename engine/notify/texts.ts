@@ -1,4 +1,4 @@
-// The texts of notifications: sentences for people, Slack messages, the body of a callback, and the status of a commit.
+// Writes the texts of notifications: sentences for people, Slack messages, the body of a callback, and the status of a commit.
 import { formatDuration } from '../../policies/duration.ts';
 import { instantText } from '../../policies/instant.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
@@ -45,7 +45,7 @@ function holdText({ rule, fact, limit }: Hold): string {
   return `${rule}: ${fact}${limit === undefined ? '' : ` (${limit})`}`;
 }
 
-/** `34 % done: 102 of 300 pods updated, 297 available`, with the wave under way. */
+/** Returns a text such as `34 % done: 102 of 300 pods updated, 297 available`, with the current wave. */
 function progressText({ percent, pods, updated, available, wave }: Progress): string {
   const place = wave === undefined ? '' : `, wave ${wave.name} (${wave.place} of ${wave.count})`;
   return `${percent} % done: ${updated} of ${pods} pods updated, ${available} available${place}`;
@@ -93,11 +93,11 @@ export function cut(text: string, most: number): string {
 
 export const podsPerPage = 50;
 
-/** chat.update takes 4,000 characters of text; escapes make some longer. */
+/** The maximum length of a message in characters. chat.update takes 4,000, and escapes make some characters longer. */
 const longestMessage = 3900;
 const longestPart = 600;
 const maxZones = 20;
-/** In characters: 50 lines of a name and a state stay below the limit of a message. */
+/** The maximum length of a name in characters, so that 50 lines with a name and a state fit in one message. */
 const longestName = 60;
 
 const signs: Readonly<Record<string, string>> = {
@@ -109,7 +109,7 @@ const signs: Readonly<Record<string, string>> = {
   superseded: ':fast_forward:',
 };
 
-/** Escapes the three special characters of Slack, and the one that ends code, in foreign text. */
+/** Escapes the three special characters of Slack and the backtick, which ends code, in foreign text. */
 export function escaped(text: string): string {
   return text.replace(/[&<>`]/g, (character) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[character] ?? "'");
 }
@@ -178,7 +178,7 @@ export function pageMessage(pods: readonly PodLine[], page: number): string {
   return [`Pods ${first + 1} to ${first + shown.length} of ${pods.length}`, '```', ...lines, '```'].join('\n');
 }
 
-/** The version of the body. A new field keeps the version. */
+/** The version of the body. A new field does not change the version. */
 const callbackFormat = 'rollout-group.dev/notification/v1';
 
 /** Returns the body of the POST. */
@@ -191,7 +191,7 @@ export function callbackBody({ namespace, group }: GroupName, run: RunNotes, eve
     at: instantText(event.atMs),
     group: { namespace, name: group },
     run: { id: run.key, kind: run.kind, startedAt: instantText(run.startedMs), commit: run.commit, cause: run.cause },
-    // An event that ends nothing means that the run continues.
+    // After `started` and `waiting` the run continues.
     result: event.kind === 'started' || event.kind === 'waiting' ? 'running' : event.kind,
     reason: cut(reasonOf(run, event), 600),
     rule: event.hold?.rule,
@@ -218,21 +218,21 @@ export interface CommitStatus {
   readonly description: string;
 }
 
-/** Limits of a service. */
+/** The commit states of a service, and its limits in characters. */
 interface Service {
   readonly states: Readonly<Record<NotedEvent['kind'], string>>;
   readonly longestDescription: number;
   readonly longestName: number;
 }
 
-/** https://docs.github.com/en/rest/commits/statuses: error, failure, pending, success; 140 characters. */
+/** GitHub (https://docs.github.com/en/rest/commits/statuses): error, failure, pending, success; 140 characters. */
 const github: Service = {
   states: { started: 'pending', waiting: 'pending', failed: 'failure', completed: 'success', superseded: 'error' },
   longestDescription: 140,
   longestName: 255,
 };
 
-/** https://docs.gitlab.com/api/commits/#set-commit-pipeline-status: pending, running, success, failed, canceled, skipped; 255 characters. */
+/** GitLab (https://docs.gitlab.com/api/commits/#set-commit-pipeline-status): also running, canceled and skipped; 255 characters. */
 const gitlab: Service = {
   states: { started: 'running', waiting: 'running', failed: 'failed', completed: 'success', superseded: 'canceled' },
   longestDescription: 255,

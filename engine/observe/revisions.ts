@@ -1,12 +1,12 @@
-// Derives the update revision of a manifest whose StatefulSet runs already: a manifest has no status, and Kubernetes names revisions.
+// Gives manifests of running StatefulSets an update revision, for plans: a manifest has no status, and only Kubernetes names revisions.
 import { isRecord } from '../../policies/values/is-record.ts';
 import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import type { Known } from '../snapshot.ts';
 import { fieldAt, objectKey } from './raw.ts';
 
 /**
- * Returns the desired objects with the revision that the cluster would give each running StatefulSet: the current one, or that of a
- * ControllerRevision, if the template is equal after defaults; otherwise a new one.
+ * Returns the desired objects. A running StatefulSet gets the update revision that the cluster would give it: the present one or that of a
+ * ControllerRevision, if the templates are equal after defaults. With any other template it gets no status.
  */
 export function withRevisions(
   asked: readonly ObjectContent[],

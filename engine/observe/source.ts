@@ -1,4 +1,4 @@
-// The number of replicas that another object asks for: a scale subresource, an autoscaler, or a field.
+// Reads the number of replicas of a mirrored object, from its scale subresource, an autoscaler's status, or a field.
 
 import type { Known, ReplicaSourceView } from '../snapshot.ts';
 import { fieldAt, type Reader, reader } from './raw.ts';
@@ -13,10 +13,10 @@ export interface ReplicaSourceReference {
   readonly fieldPath?: readonly string[] | undefined;
 }
 
-/** Kinds whose `spec.replicas` is 1 when it is left out. */
+/** Kinds whose `spec.replicas` is 1 if it is absent. */
 const replicasDefaultToOne: ReadonlySet<string> = new Set(['ReplicaTemplate', 'StatefulSet', 'Deployment', 'ReplicaSet']);
 
-/** Returns a replica source. `raw` is the object, its Scale (`autoscaling/v1`, where a missing number means 0), or undefined. */
+/** Returns a replica source. `raw` is the object, its Scale (`autoscaling/v1`), or undefined if the object does not exist. */
 export function observeReplicaSource(reference: ReplicaSourceReference, raw: unknown): ReplicaSourceView {
   const { namespace, apiVersion, kind, name } = reference;
   const identity = { namespace, apiVersion, kind, name };
@@ -45,6 +45,7 @@ function pathOf(reference: ReplicaSourceReference): readonly string[] {
 }
 
 function replicasLeftOut(kind: string, fields: Reader): number | undefined {
+  // JSON of a Scale omits a number of 0.
   if (fields.text('kind') === 'Scale') return 0;
   return replicasDefaultToOne.has(kind) ? 1 : undefined;
 }

@@ -1,4 +1,4 @@
-// The view of one group for the rules: zones with sorted pods, outdated and unavailable pods, and claims.
+// Builds the view of one group for the rules: zones with sorted pods, outdated and unavailable pods, and claims.
 
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
@@ -10,7 +10,7 @@ export interface ZoneView {
   readonly zone: ZoneDefinition;
   /** Absent if the StatefulSet does not exist. */
   readonly set?: StatefulSetView;
-  /** Why the zone cannot be evaluated. */
+  /** The reason why the zone cannot be evaluated. */
   readonly unknown?: string;
   /** The update revision, or the revision before it after a rollback. Empty while unknown. */
   readonly desiredRevision: string;
@@ -37,7 +37,7 @@ export interface ZoneView {
   /** True if no pod is unavailable or surplus. */
   readonly isReady: boolean;
   readonly claims: readonly Claim[];
-  /** When time alone makes a ready pod available. */
+  /** The earliest instant at which a ready pod becomes available by time alone. */
   readonly availableAtMs?: number;
 }
 
@@ -58,7 +58,7 @@ const crashReasons: ReadonlySet<string> = new Set([
   'CreateContainerError',
 ]);
 
-/** Reports whether a container of the pod waits for a reason that time does not end. */
+/** Reports whether a container of the pod waits with a reason that counts as crashing. */
 export function isCrashing(pod: PodView): boolean {
   return pod.waitingReasons.some((reason) => crashReasons.has(reason));
 }
@@ -76,11 +76,11 @@ export function isServing({
 export function isAvailable(pod: PodView, group: Pick<GroupDefinition, 'profile'>, minReadySeconds: number, nowMs: number): boolean {
   if (pod.phase !== 'Running' || pod.isTerminating) return false;
   if (profileOf(group).podReadiness === 'containers') return pod.containersReady;
-  // Without minReadySeconds no clock is compared: as in Kubernetes, a pod that became ready ahead of this clock is available.
+  // Without minReadySeconds, Kubernetes compares no times. A pod is then available even if its ready time is ahead of this clock.
   return pod.isReady && pod.nodeReady && (minReadySeconds === 0 || nowMs - pod.readyChangedMs >= minReadySeconds * 1000);
 }
 
-/** Returns a sentence part on the readiness of the zone: its pods, or why they are unknown. */
+/** Returns a clause on the readiness of the zone: its available pods, or why they are unknown. */
 export function describeReadiness({ zone, unknown, replicas, unavailable, surplus, exposedByPartition, claims }: ZoneView): string {
   if (unknown !== undefined) return unknown;
   const decrease = claims.find(({ verb }) => verb === 'scaleDown');
@@ -92,7 +92,7 @@ export function describeReadiness({ zone, unknown, replicas, unavailable, surplu
   return `${available}${exposed}${leaving}`;
 }
 
-/** Returns the view of one group. A zone without a readable StatefulSet or pods stays in the view, with `unknown`. */
+/** Returns the view of one group. A zone whose StatefulSet or pods could not be read stays in the view, with `unknown`. */
 export function viewGroup(snapshot: Snapshot, group: GroupDefinition): GroupView {
   const ledger = snapshot.ledgers.find((candidate) => candidate.namespace === group.namespace && candidate.group === group.name) ?? {
     namespace: group.namespace,
@@ -159,7 +159,7 @@ function emptyView(replicas: number): Omit<ZoneView, 'zone' | 'set' | 'claims' |
 }
 
 /**
- * Returns why the zone cannot be evaluated: no ledger, a StatefulSet in two groups, no update revision, or a StatefulSet under deletion.
+ * Returns why the zone cannot be evaluated: an unread object, a StatefulSet in two groups or under deletion, or no known revision.
  */
 function blockingReasonOf(
   snapshot: Snapshot,
@@ -188,7 +188,7 @@ function unreadPodsReasonOf({ statefulSet }: ZoneDefinition, pods: Snapshot['pod
 
 const ownersByGroups: WeakMap<readonly GroupDefinition[], ReadonlyMap<string, readonly string[]>> = new WeakMap();
 
-/** Returns the sorted zones of each StatefulSet (`namespace/name`). Cached per list of groups, which never changes in place. */
+/** Returns the zones that name each StatefulSet (`namespace/name`), sorted. The cache is by list of groups, which never changes in place. */
 function ownersIn(groups: readonly GroupDefinition[]): ReadonlyMap<string, readonly string[]> {
   const known = ownersByGroups.get(groups);
   if (known !== undefined) return known;
@@ -210,7 +210,7 @@ interface CachedView {
   readonly pins: Ledger['pins'];
 }
 
-/** The last view of each list of pods. Lists never change in place, so the views of unchanged zones stay valid. */
+/** The latest view for each list of pods. Lists never change in place, so the views of unchanged zones stay valid. */
 const views: WeakMap<readonly PodView[], CachedView> = new WeakMap();
 
 function isCurrent({ group, fromMs, view, pins }: CachedView, seen: SeenZone): boolean {
@@ -219,7 +219,7 @@ function isCurrent({ group, fromMs, view, pins }: CachedView, seen: SeenZone): b
   return view.availableAtMs === undefined || seen.nowMs < view.availableAtMs;
 }
 
-/** Returns the pods by ordinal. The list is copied only if needed: a copy costs more than a look, and observers keep their lists sorted. */
+/** Returns the pods of the zone by ordinal. Most lists are sorted already, so a check first saves the copy. */
 function sortMembers(pods: readonly PodView[], group: GroupDefinition, set: StatefulSetView): readonly PodView[] {
   const nameLabel = set.podLabels['name'];
   const isByLabel = profileOf(group).matchesPodsByNameLabel;
@@ -234,7 +234,7 @@ function sortMembers(pods: readonly PodView[], group: GroupDefinition, set: Stat
   return pods;
 }
 
-/** Returns the update revision. A revision that failed and was rolled back is never desired again while it stays the update revision. */
+/** Returns the update revision, or the target of the rollback as long as the rolled-back revision is still the update revision. */
 function desiredRevisionOf(group: GroupDefinition, { run }: Ledger, { name }: ZoneDefinition, { status }: StatefulSetView): string {
   const isRolledBack = traitsOf(group).canRollBack && run?.rolledBack?.revisions[name] === status.updateRevision;
   return (isRolledBack ? run?.target[name] : undefined) ?? status.updateRevision;
@@ -250,13 +250,13 @@ interface SeenZone {
   readonly pins: Ledger['pins'];
 }
 
-/** Returns the revision of the next pod with this ordinal. */
+/** Returns the revision at which the next pod with this ordinal is created. */
 function creationRevision({ group, zone, set, desiredRevision, claims, pins = [] }: SeenZone, ordinal: number): string {
   const { currentRevision, updateRevision } = set.status;
   if (set.updateStrategy !== 'RollingUpdate') return updateRevision;
   if (traitsOf(group).pinsPods) {
     const made = pins.find((pin) => pin.zone === zone.name && pin.ordinal === ordinal)?.revision ?? currentRevision;
-    // No pod is created at a revision that was rolled back, even if Kubernetes takes it for the current revision.
+    // No pod is created at a revision that was rolled back, even if that revision is the current revision of the StatefulSet.
     return desiredRevision !== updateRevision && made === updateRevision ? desiredRevision : made;
   }
   const lowest = traitsOf(group).lowersPartition ? lowestExposedOrdinal(group, set, claims) : partitionOrdinal(set);
@@ -316,7 +316,7 @@ function sortPods({ nowMs, group, set, desiredRevision, claims }: SeenZone, pods
   };
 }
 
-/** Returns the later time at which a ready pod becomes available; empty if time alone does not make it available. */
+/** Returns the future instant at which a ready pod becomes available; [] if time alone does not make it available. */
 function availableLater(pod: PodView, { minReadySeconds }: StatefulSetView, nowMs: number): readonly number[] {
   const atMs = pod.readyChangedMs + minReadySeconds * 1000;
   return pod.isReady && !pod.isTerminating && atMs > nowMs ? [atMs] : [];
@@ -329,7 +329,7 @@ function lowestExposedOrdinal(group: GroupDefinition, set: StatefulSetView, clai
   return set.firstOrdinal + Math.min(set.partition, ...announced);
 }
 
-/** Returns the number of unavailable pods by the counters of the status, if the profile counts them: the highest of the three counts. */
+/** Returns the highest of three counts of unavailable pods, two of them from the status; 0 if the profile does not read the status. */
 function countDownByStatus(group: GroupDefinition, set: StatefulSetView, found: number, notReadyCount: number): number {
   if (!profileOf(group).countsPodsFromStatus) return 0;
   return Math.max(set.status.replicas - set.status.readyReplicas, set.status.replicas - found, notReadyCount, 0);

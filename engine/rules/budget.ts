@@ -11,10 +11,10 @@ import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger/ledger.ts';
 import { blocks, earliest, result } from '../rule.ts';
 import { type Claim, isUnknown, type PodBudgetView, type PodView, type StatefulSetView } from '../snapshot.ts';
-import { releasedClaims } from '../strategies/partition.ts';
+import { exposedClaims } from '../strategies/partition.ts';
 import { type ChosenPod, strategyOf } from '../strategies/strategy.ts';
 import { permissionText, withException } from './exception.ts';
-import { isClaimed, isShrinkHeld, isStuck, isUp, mayCureBeside, stuckInstants } from './pod-state.ts';
+import { isClaimed, isShrinkHeld, isStuck, isUp, mayRepairDespiteOthers, stuckInstants } from './pod-state.ts';
 import { isProtected, protectedResult } from './protected.ts';
 import { pausedByPerson, type RollQuestion } from './roll.ts';
 
@@ -119,7 +119,7 @@ export function choosePods(question: RollQuestion): PodChoice {
   const queue = strategy.queuePods(question);
   const free = Math.max(0, limit - view.unavailableCount);
   const pickable = strategy.choosePods(question, queue, { free, cap: Math.max(1, limit) });
-  const isCure = mayCureBeside(context, view) || context.view.zones.some((one) => isShrinkHeld(context, one));
+  const isCure = mayRepairDespiteOthers(context, view) || context.view.zones.some((one) => isShrinkHeld(context, one));
   const candidates = isCure ? pickable.filter(({ because }) => because === 'stuck').slice(0, 1) : pickable;
   // Every replacement needs a claim, so the free claims of the ledger limit the number of pods.
   const announceable = candidates.slice(0, Math.max(0, openClaimLimit - context.view.ledger.claims.length));
@@ -194,7 +194,7 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
   }
   if (zoneBudgets.length === 0 && context.group.disruption === undefined) return { chosen: picked, results: [] };
   const chosen: ChosenPod[] = [];
-  const claims: Claim[] = [...context.view.ledger.claims, ...releasedClaims(context)];
+  const claims: Claim[] = [...context.view.ledger.claims, ...exposedClaims(context)];
   let denial: RuleResult | undefined;
   let allowance: RuleResult | undefined;
   for (const candidate of picked) {

@@ -1,4 +1,4 @@
-// The states of a pod that rules and strategies ask for: available, claimed, below the partition, and stuck (unready too long or for good).
+// Classifies pods for rules and strategies: available, claimed, below the partition, or stuck (crashing, or unready for too long).
 import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
 import { isAvailable, isCrashing, partitionOrdinal, type ZoneView } from '../observe/view.ts';
@@ -8,8 +8,8 @@ import type { PodView, StatefulSetView } from '../snapshot.ts';
 type Moment = Pick<GroupContext, 'group' | 'nowMs'>;
 
 /**
- * Returns whether an outdated pod may be replaced outside the budget. Never on an unready node. With the strategy `partition`, the next pod
- * down is exposed with the partition; a pod that would come back unchanged does not count.
+ * Reports whether an outdated pod is stuck and may be replaced outside the budget. A pod on an unready node is never stuck. With the strategy
+ * `partition`, a pod that would come back unchanged is not stuck.
  */
 export function isStuck({ group, nowMs }: Moment, view: ZoneView, pod: PodView): boolean {
   const { when, afterMs } = group.rollout.replaceUnready;
@@ -24,7 +24,7 @@ function wouldComeBackAsItIs(group: Moment['group'], view: ZoneView, pod: PodVie
   return set.status.currentRevision === '' || set.status.currentRevision === pod.revision;
 }
 
-/** Reports whether the next lowering of the partition exposes this outdated pod. */
+/** Reports whether no outdated pod has a higher ordinal, so that a lower partition exposes this pod first. */
 export function isNextDown({ outdated }: ZoneView, pod: PodView): boolean {
   return outdated.every(({ ordinal }) => ordinal <= pod.ordinal);
 }
@@ -35,10 +35,10 @@ export function isBelowPartition(set: Pick<StatefulSetView, 'firstOrdinal' | 'pa
 }
 
 /**
- * Returns whether stuck pods of the zone may be repaired, one at a time, although other zones are not available. Otherwise zones with a
- * broken image would wait for each other. Claims of other zones must settle first. Drop-in groups wait.
+ * Reports whether stuck pods of the zone may be repaired, one at a time, although other zones are not available. Otherwise two zones with a
+ * broken image would wait for each other. The claims of other zones must end first. Drop-in groups always wait for other zones.
  */
-export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext, 'view'>, zone: ZoneView): boolean {
+export function mayRepairDespiteOthers({ group, nowMs, view }: Moment & Pick<GroupContext, 'view'>, zone: ZoneView): boolean {
   const others = view.zones.filter((other) => other !== zone);
   return (
     profileOf(group).repairsStuckPodsAcrossZones &&
@@ -49,8 +49,8 @@ export function mayCureBeside({ group, nowMs, view }: Moment & Pick<GroupContext
 }
 
 /**
- * Returns whether surplus pods stay until a stuck pod is repaired: OrderedReady deletes no pod before every lower ordinal is ready
- * (kubernetes.io, StatefulSet, "Deployment and Scaling Guarantees"). Drop-in groups do not wait.
+ * Reports whether surplus pods stay until a stuck pod is repaired: OrderedReady deletes no pod before every lower ordinal is ready
+ * (kubernetes.io, StatefulSet, "Deployment and Scaling Guarantees"). Drop-in groups do not make this exception.
  */
 export function isShrinkHeld({ group, nowMs }: Moment, view: ZoneView): boolean {
   const { set, surplus, claims, outdated } = view;
@@ -64,14 +64,14 @@ export function isShrinkHeld({ group, nowMs }: Moment, view: ZoneView): boolean 
   );
 }
 
-/** Reports whether a replacement would happen while the zone shrinks. */
+/** Reports whether a pod would be replaced while the StatefulSet controller deletes surplus pods of the zone. */
 export function isMixed(moment: Moment, view: ZoneView, { because }: { readonly because: 'outdated' | 'stuck' }): boolean {
   return view.surplus.length > 0 && !(because === 'stuck' && isShrinkHeld(moment, view));
 }
 
 /**
- * Returns the pods in flight that the repair of a stuck pod waits for. Exposed pods do not count, nor with OrderedReady pods missing above
- * the stuck one: the controller waits for it (kubernetes.io, StatefulSet, "Forced rollback").
+ * Returns the number of pods in flight that must finish before a stuck pod is repaired. Exposed pods do not count. With OrderedReady, missing
+ * pods above the stuck pod do not count: the controller waits for the stuck pod (kubernetes.io, StatefulSet, "Forced rollback").
  */
 export function inFlightBefore({ set, inFlight: all, unavailable, pods, exposedByPartition }: ZoneView, stuck: PodView): number {
   const inFlight = all - exposedByPartition.filter(({ isTerminating }) => !isTerminating).length;

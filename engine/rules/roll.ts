@@ -10,7 +10,7 @@ import { earliest, type Rule, result } from '../rule.ts';
 import { isVerified, objectOf, pauses, requesterText, undoRequest } from '../run/requests.ts';
 import type { ZoneProgress } from '../run/waves.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
-import { isShrinkHeld, mayCureBeside, stuckInstants } from './pod-state.ts';
+import { isShrinkHeld, mayRepairDespiteOthers, stuckInstants } from './pod-state.ts';
 
 export interface RollQuestion {
   readonly context: GroupContext;
@@ -140,7 +140,7 @@ export const otherZonesReady: Rule<RollQuestion> = {
       );
     }
     const fact = others.map(describeReadiness).join(', ');
-    if (mayCureBeside(context, zone.view)) {
+    if (mayRepairDespiteOthers(context, zone.view)) {
       return result('other-zones-ready', 'ok', `${fact}; a stuck pod of zone ${name} may still be replaced`);
     }
     const stuckMs = context.view.zones.flatMap((view) => stuckInstants(context, view, view.outdated));

@@ -1,4 +1,4 @@
-// The checks of a StatefulSet write that changes how pods are replaced: strategy, partition, first ordinal, or a template in the same write.
+// Checks StatefulSet writes that change how pods are replaced: strategy, partition, first ordinal, or a template in the same write.
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
@@ -48,7 +48,7 @@ function podsKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, r
   const beyond = isOther ? 0 : partition;
   const outdated = isTemplateChanged
     ? Math.max(0, zone.replicas - beyond)
-    : elsewhere(zone).filter((pod) => traitsOf(context.group).pinsPods || pod.ordinal >= set.firstOrdinal + beyond).length;
+    : notUpdated(zone).filter((pod) => traitsOf(context.group).pinsPods || pod.ordinal >= set.firstOrdinal + beyond).length;
   if (outdated === 0) return [];
   const what = isOther ? 'another strategy' : isLower ? `the partition ${partition}` : `a template under ${strategy}`;
   const fact = `${what} would replace ${pods(outdated)} of ${set.name} that ${outdated === 1 ? 'is' : 'are'} not at the update revision`;
@@ -56,7 +56,7 @@ function podsKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, r
   return [result('update-strategy', 'no', fact, { limit, source: sourceOf(context, 'rollout.strategy') })];
 }
 
-/** Requires pins for pods that the controller would create at another revision, which with OnDelete may be much older. */
+/** Blocks a write while a pod has no pin and would come back at another revision, which after OnDelete may be much older. */
 function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, unknown }: ZoneView): readonly RuleResult[] {
   if (unknown !== undefined) return [result('view-complete', 'unknown', unknown)];
   const isNoted = (pod: PodView): boolean =>
@@ -64,7 +64,7 @@ function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, un
     view.ledger.pins?.some((one) => one.zone === zone.name && one.ordinal === pod.ordinal && one.revision === pod.revision) === true;
   const lost = members.filter((pod) => !isNoted(pod));
   if (lost.length === 0) return [];
-  const fact = `${pods(lost.length)} of ${zone.statefulSet} would come back at ${set?.status.currentRevision || 'an unknown revision'}: the agent has not noted yet what they run`;
+  const fact = `${pods(lost.length)} of ${zone.statefulSet} would come back at ${set?.status.currentRevision || 'an unknown revision'}: the agent has not pinned them yet`;
   return [result('update-strategy', 'wait', fact, { limit: set?.updateStrategy, source: group.sources['rollout.strategy'] })];
 }
 
@@ -73,7 +73,7 @@ function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChang
   const { set } = zone;
   if (set === undefined || !traitsOf(group).holdsPartition || set.updateStrategy === 'OnDelete') return [];
   if (zone.unknown !== undefined) return [result('view-complete', 'unknown', zone.unknown)];
-  const count = isTemplateChanged ? zone.replicas : elsewhere(zone).length;
+  const count = isTemplateChanged ? zone.replicas : notUpdated(zone).length;
   if (count === 0) return [];
   const fact = `under OnDelete ${pods(count)} of ${set.name} would come back at the update revision whenever they restart`;
   return [result('update-strategy', 'no', fact, { limit: set.updateStrategy, source: group.sources['rollout.strategy'] })];
@@ -81,25 +81,25 @@ function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChang
 
 const holdingLimit = `partition ${holdingPartition}`;
 
-/** Blocks a template while the partition does not block the pods yet: between the end of a rollout and the next turn of the agent. */
+/** Blocks a template while the partition does not protect the pods yet: between the end of a rollout and the next turn of the agent. */
 function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRequest): RuleResult | undefined {
   const { set, outdated, replicas } = zone;
   if (!traitsOf(group).holdsPartition || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined) return undefined;
   const { partition = set.partition } = request;
   const isCure = outdated.length > 0 && !traitsOf(group).pinsPods;
   if (set.updateStrategy !== request.strategy || isCure || partition !== set.partition || partition >= replicas) return undefined;
-  const fact = `the partition of ${set.name} does not hold ${pods(replicas - partition)} back yet, which a new template would replace at once`;
+  const fact = `the partition of ${set.name} does not protect ${pods(replicas - partition)} yet: a new template would replace them at once`;
   return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.strategy'] });
 }
 
 /**
- * Reports whether a template waits for the agent to set the partition, within seconds of the group's definition or the end of a rollout.
+ * Reports whether a template waits until the agent sets the partition, seconds after the group is defined or a rollout ends.
  */
 export function waitsForPartition({ rule, outcome, limit }: RuleResult): boolean {
   return rule === 'update-strategy' && outcome === 'wait' && limit === holdingLimit;
 }
 
 /** Returns the pods that are not at the update revision, including rolled-back pods. The StatefulSet controller would replace them. */
-function elsewhere({ set, pods: members, surplus }: ZoneView): readonly PodView[] {
+function notUpdated({ set, pods: members, surplus }: ZoneView): readonly PodView[] {
   return members.filter((pod) => pod.revision !== set?.status.updateRevision && !surplus.includes(pod));
 }

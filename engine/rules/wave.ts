@@ -1,4 +1,4 @@
-// The checks of a wave: approval and gates before its first pod; soak, gates and approval after its last pod.
+// Checks a wave: approval and gates before its first pod; soak, gates and approval after its last pod.
 import type { ApprovalDefinition, WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -20,12 +20,12 @@ export interface WaveAnswer {
   readonly failure?: string;
 }
 
-/** Reports whether a rollback skips soaks and approvals. */
+/** Reports whether the run is a rollback that skips soaks and approvals. */
 function isFastTrack(context: GroupContext, run: RunState): boolean {
   return run.kind === 'rollback' && context.group.rollout.skipOnRollback;
 }
 
-/** Returns the checks before the first pod of a wave. */
+/** Returns the results of the checks before the first pod of a wave. */
 export function beforeWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const results: RuleResult[] = [];
   if (wave.before.approval !== undefined) {
@@ -34,7 +34,7 @@ export function beforeWave(context: GroupContext, wave: WaveDefinition, run: Run
   return withGates(context, wave, run, { names: wave.before.gates, sinceMs: Math.max(run.waveStartedMs, run.retriedMs ?? 0), results });
 }
 
-/** Returns the checks before the next pod of a started wave. Changed waves need a new approval; an expired one still counts here. */
+/** Returns the results of the checks before the next pod of a started wave. Only changed waves need a new approval, not an expired approval. */
 export function underWay(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const { approval: asked } = wave.before;
   const isAsked = asked !== undefined && run.waves !== digestOfWaves(context.group);
@@ -51,7 +51,7 @@ export function wavesDigestOf({ rollout, gates }: GroupContext['group']): Pick<R
   return isAsked ? { waves: digestOfWaves({ rollout, gates }) } : {};
 }
 
-/** Returns the checks after the last pod of a wave is available. */
+/** Returns the results of the checks after the last pod of a wave is available. */
 export function afterWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const sinceMs = run.waveAvailableMs ?? context.nowMs;
   const results: RuleResult[] = [];
@@ -69,13 +69,13 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
   const words = formatDuration(passed);
   const fact = `wave ${wave.name} has soaked ${words}`;
   const promotion = skipRequest(context, run, wave.name);
-  if (passed < wave.after.soakMs && promotion !== undefined) return passedOver('soak', fact, promotion, limit);
+  if (passed < wave.after.soakMs && promotion !== undefined) return skippedByPromotion('soak', fact, promotion, limit);
   return passed >= wave.after.soakMs
     ? result('soak', 'ok', fact, { limit, source })
     : result('soak', 'wait', fact, { limit, source, age: { words, fromMs: sinceMs }, earliestMs: sinceMs + wave.after.soakMs });
 }
 
-/** Reports whether the wave adds no pod to an earlier wave, as in small zones. The same pods do not soak twice. */
+/** Reports whether earlier waves with no shorter soak include all pods of the wave, as in small zones. The same pods do not soak twice. */
 export function addsNothing({ group, view }: GroupContext, wave: WaveDefinition): boolean {
   const earlier = group.rollout.waves.slice(0, group.rollout.waves.indexOf(wave));
   return wave.zones.every((name) => {
@@ -110,8 +110,8 @@ function approval(context: GroupContext, run: RunState, { wave, definition, when
   });
 }
 
-/** Returns the result of a rule that would wait but a person promoted the wave. */
-function passedOver(rule: string, fact: string, promotion: VerifiedRequest, limit: string | undefined): RuleResult {
+/** Returns the skipped result of a rule that would wait if a person had not promoted the wave. */
+function skippedByPromotion(rule: string, fact: string, promotion: VerifiedRequest, limit: string | undefined): RuleResult {
   return result(rule, 'skip', `${fact}; promoted by ${requesterText(promotion)}`, { limit, source: objectOf(promotion) });
 }
 
@@ -124,7 +124,7 @@ interface AskedGates {
 }
 
 function withGates(context: GroupContext, wave: WaveDefinition, run: RunState, { names, sinceMs, results }: AskedGates): WaveAnswer {
-  // The gates may measure the failure itself and would then block its repair.
+  // In the rollback of a failed run, the gates may measure the failure and would then block its repair.
   if (run.kind === 'rollback' && run.rolledBack !== undefined) return { results, observations: [], wantedReadings: [] };
   const { gates } = context.group;
   const missing = names.filter((name) => !gates.some((gate) => gate.name === name));
@@ -134,7 +134,7 @@ function withGates(context: GroupContext, wave: WaveDefinition, run: RunState, {
       const { answer, hasFailed, fromMs } = gateVerdict(context, gate, sinceMs);
       const promotion = blocks(answer) ? skipRequest(context, run, wave.name, gate.name) : undefined;
       const isObserved = gate.mode === 'observe';
-      const shown = promotion === undefined || isObserved ? answer : passedOver('gate', answer.fact, promotion, answer.limit);
+      const shown = promotion === undefined || isObserved ? answer : skippedByPromotion('gate', answer.fact, promotion, answer.limit);
       const failure = hasFailed && promotion === undefined ? `gate ${answer.fact}` : undefined;
       return { gate: gate.name, isObserved, shown, fromMs, failure };
     });

@@ -1,4 +1,4 @@
-// The requests (RolloutIntents) about a run. A request that lets a run continue needs a verified requester; a request that blocks does not.
+// Finds the requests (RolloutIntents) about a run. Requests that permit progress need a verified requester; requests that block do not.
 import type { GroupDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import { inputsRead } from '../../policies/integrations/metric-source.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
@@ -9,7 +9,7 @@ import { type IntentView, isUnknown, isWithinClockSkew, type RunState } from '..
 /** A request with the identity that the webhook wrote into it. */
 export type VerifiedRequest = IntentView & { readonly requestedBy: NonNullable<IntentView['requestedBy']> };
 
-/** Reports whether the requester is verified and the time is not in the future. Without the webhook a requester could write that time. */
+/** Reports whether the requester is verified and the time is not in the future. Without the webhook, users could write any time. */
 export function isVerified(context: Pick<GroupContext, 'nowMs'>, intent: IntentView): intent is VerifiedRequest {
   return intent.requestedBy !== undefined && isWithinClockSkew(context, intent.requestedBy.atMs);
 }
@@ -17,14 +17,14 @@ export function isVerified(context: Pick<GroupContext, 'nowMs'>, intent: IntentV
 /** Returns the digest that an approval of a wave must name: of all waves of the group and their gates. */
 export function digestOfWaves({ rollout: { waves }, gates }: Pick<GroupDefinition, 'rollout' | 'gates'>): string {
   const named = new Set(waves.flatMap(({ before, after }) => [...before.gates, ...after.gates]));
-  const asked = gates.filter(({ name }) => named.has(name)).map((gate) => [gate.name, canonicalJson(gate)] as const);
-  return digestOf([waves, asked.sort(([a], [b]) => (a < b ? -1 : 1))]);
+  const used = gates.filter(({ name }) => named.has(name)).map((gate) => [gate.name, canonicalJson(gate)] as const);
+  return digestOf([waves, used.sort(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
-/** Returns the digest of a policy rule and the metrics that it reads. The place of the rule does not matter. */
+/** Returns the digest of a policy rule and the metrics that it reads. The digest does not depend on the place of the rule in a file. */
 export function digestOfRule({ metrics }: Pick<PolicyDefinition, 'metrics'>, rule: PolicyRuleDefinition): string {
-  const { source: _source, ...asked } = rule;
-  return digestOf([asked, inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]])]);
+  const { source: _source, ...content } = rule;
+  return digestOf([content, inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]])]);
 }
 
 /** Uses SHA-256, so that no other definition can be written with the same digest. */
@@ -46,8 +46,8 @@ export function requestsFor(
 ): readonly VerifiedRequest[] {
   const { intents } = context;
   if (isUnknown(intents)) return [];
-  const vouched = intents.filter((intent) => isVerified(context, intent));
-  return vouched.filter((intent) => intent.action === action && isOfRun(intent, run));
+  const verified = intents.filter((intent) => isVerified(context, intent));
+  return verified.filter((intent) => intent.action === action && isOfRun(intent, run));
 }
 
 /** Returns the requester with the reason, such as `anna (bad release)`. */
@@ -67,7 +67,7 @@ export function abortRequest(context: GroupContext, run: RunState): VerifiedRequ
   );
 }
 
-/** Reports whether a request pauses: a pause, or an abort with an unverified requester or without a run. It pauses no other run. */
+/** Reports whether a request pauses the run: a pause, an abort that names no run, or an abort of this run by an unverified requester. */
 export function pauses(context: Pick<GroupContext, 'nowMs'>, intent: IntentView, run: Pick<RunState, 'id'> | undefined): boolean {
   const { action, runId } = intent;
   if (action === 'pause') return true;
@@ -82,7 +82,7 @@ export function skipRequest(context: GroupContext, run: RunState, wave: string, 
   );
 }
 
-/** Returns the request that undid the update revision of a zone; undefined without one. It blocks that revision until it is cancelled. */
+/** Returns the request that undid the update revision of a zone. The revision is blocked until a person cancels the request. */
 export function undoRequest(
   { intents }: Pick<GroupContext, 'intents'>,
   zone: string,
@@ -94,7 +94,7 @@ export function undoRequest(
   );
 }
 
-/** Returns the request that cancels a downscale of the zone to this number of replicas; undefined without one. */
+/** Returns the request that cancels a downscale of the zone to this number of replicas. */
 export function cancelRequest({ intents }: Pick<GroupContext, 'intents'>, zone: string, to: number): IntentView | undefined {
   if (isUnknown(intents)) return undefined;
   return intents.find(

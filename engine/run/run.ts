@@ -1,4 +1,4 @@
-// The run of a group at this instant: which transition of `states.ts` applies, and the rollback of a failed run.
+// Decides how the run of a group continues: which transition of `states.ts` applies now, and whether a failed run is rolled back.
 import { traitsOf } from '../../policies/strategies.ts';
 import { contextOf, type GroupContext, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -20,7 +20,7 @@ import {
 } from './states.ts';
 import { type AdvancedRun, advanceWaves } from './waves.ts';
 
-/** Returns the run at this instant: a new one for a new template, else the next wave. Undefined without any rollout and outdated pod. */
+/** Returns the run now: a new run for a new template, else the stored run, moved forward. Undefined without a stored run and outdated pods. */
 export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   const current = currentRun(context);
   if (current === undefined) return undefined;
@@ -37,7 +37,7 @@ function currentRun(context: GroupContext): RunState | undefined {
     return hasOutdated ? followingRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) }) : undefined;
   const known = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
   if (!isSame(known.target, target)) {
-    // An unread zone hides which pods are outdated, and so whether this is another run.
+    // While a zone is unread, its outdated pods are unknown, so no other run starts.
     if (context.view.zones.some((view) => view.unknown !== undefined)) return known;
     return hasOutdated
       ? supersede(context, known, target)
@@ -59,12 +59,12 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
   return abortRun(run, { failure: `aborted by ${requesterText(request)}`, onFailure }, context.nowMs);
 }
 
-/** Returns the run after a template change: a rollback to the previous revision, also zone by zone; a rollout if that revision failed. */
+/** Returns the run after a template change: a rollback if every changed zone returns to its revision before the run, else a rollout. */
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunState {
   const restores = known.restores ?? (known.kind === 'rollout' ? known.previous : {});
   const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
   const isBack = changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
-  // The target of a rollback is the revision that ran before; the revision that it replaces has failed.
+  // Pods run the target of a completed run or a rollback. The target of another run may have failed, so its `previous` stays.
   const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;
   const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
   const next = keepRolledBack(context, started, known);
@@ -89,7 +89,7 @@ function keepRolledBack({ view, group }: GroupContext, run: RunningRun, { rolled
 }
 
 /**
- * Reports whether a run only adds zones to the run before it, as when manifests are applied one after another. Approvals do not carry over.
+ * Reports whether a run only adds zones to the run before it, for example because manifests are applied one after another.
  */
 export function isJoinOf(run: Pick<RunCore, 'target'>, before: Pick<RunCore, 'target' | 'previous'>): boolean {
   const changed = Object.keys(run.target).filter((zone) => run.target[zone] !== before.target[zone]);
@@ -112,7 +112,7 @@ function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<st
 }
 
 /**
- * Returns the revision of most available pods per zone, or of most pods if none is available: the revision before the first recorded run.
+ * Returns the revision of most available pods per zone, or of most pods if no pod is available, as the revision before the first run.
  */
 function majorityRevisions(context: GroupContext): Readonly<Record<string, string>> {
   const revisions: Record<string, string> = {};
@@ -126,7 +126,7 @@ function majorityRevisions(context: GroupContext): Readonly<Record<string, strin
   return revisions;
 }
 
-/** Starts the run after `before`. The open zone stays open until it is finished or repaired; else the zone to repair opens. */
+/** Starts the run after `before`. An open zone of `before` stays open; without one, the zone to repair opens. */
 function followingRun(context: GroupContext, change: RunChange, before?: RunState): RunningRun {
   const { nowMs, group } = context;
   const started = zoneNamed(context, before?.openZone);
@@ -140,7 +140,7 @@ function zoneToRepair({ view }: GroupContext): ZoneView | undefined {
   return others.length === 0 && only?.outdated.some(({ ordinal }) => only.unavailable.has(ordinal)) === true ? only : undefined;
 }
 
-/** Opens the zone to repair while the run has replaced no pod. Pods that break during a run keep their wave. */
+/** Opens the zone to repair while the run has replaced no pod. Pods that break later are replaced in their wave. */
 function openZoneToRepair(context: GroupContext, run: RunState): RunState {
   if (run.outcome !== 'running' || !isUnbegun(run) || run.openZone !== undefined) return run;
   const broken = zoneToRepair(context);
@@ -153,16 +153,16 @@ function isRetried(context: GroupContext, sinceMs: number, run: RunState): boole
 }
 
 /** The time from a failure to the rollback in milliseconds: enough to publish and notify the failure. */
-export const standsFailedMs = 1_000;
+export const rollbackDelayMs = 1_000;
 
 /**
- * Returns the context with the rollback of a failed run, or with the new run after a person retries a rolled-back one; else the given
- * context. A rollback has the same waves and restores the previous revision, which only the strategy `pinned` can do without another
- * template. The failed template is ignored until it changes or a person retries. A failed rollback is not rolled back.
+ * Returns the context with the rollback of a failed run, or with the new run that a person requests by `retry` after a rollback. Otherwise
+ * returns the given context. A rollback has the same waves and restores the previous revision. Only the strategy `pinned` can do that
+ * without another template. The failed template is ignored until it changes or a person retries. A failed rollback is not rolled back.
  */
 export function withRollback(context: GroupContext): GroupContext {
   const { run } = context.view.ledger;
-  // An unread zone hides which pods to restore.
+  // While a zone is unread, the pods to restore are unknown.
   if (run === undefined || context.view.zones.some(({ unknown }) => unknown !== undefined)) return context;
   const next = startRollback(context, run) ?? restartRolledBack(context, run);
   if (next === undefined) return context;
@@ -184,10 +184,10 @@ function startRollback(context: GroupContext, run: RunState): RunState | undefin
 
 /** Returns when a failed run is rolled back; at once if a fast clock dated the failure in the future. */
 function rollbackMs(context: GroupContext, { failedMs }: FailedRun): number {
-  return isWithinClockSkew(context, failedMs) ? failedMs + standsFailedMs : 0;
+  return isWithinClockSkew(context, failedMs) ? failedMs + rollbackDelayMs : 0;
 }
 
-/** Reports whether a failed run is rolled back. The requester of an abort decides; for other failures the group's `onFailure` does. */
+/** Reports whether a failed run is rolled back. The requester of an abort decides. For other failures, the group's `onFailure` decides. */
 function rollsBack(context: GroupContext, run: RunState): run is FailedRun {
   if (!traitsOf(context.group).canRollBack || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
   // An unread request may be a retry.
@@ -208,7 +208,7 @@ function restartRolledBack(context: GroupContext, run: RunState): RunState | und
 export function rollbackWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   if (run === undefined) return [];
   if (rollsBack(context, run)) {
-    const fact = 'the run has failed, and every pod goes back to what it ran before';
+    const fact = 'the run has failed, and every pod returns to its previous revision';
     return [result('rolled-back', 'wait', fact, { earliestMs: Math.max(context.nowMs + 1, rollbackMs(context, run)) })];
   }
   const { rolledBack } = run;

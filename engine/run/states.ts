@@ -13,7 +13,7 @@
 //                  | completed | <-------------------------+
 //                  +-----------+
 //
-// A changed template, outdated pods after the end, or a rollback replace a run in any state by the result of startRun (`run.ts`, `rollback.ts`).
+// A changed template, outdated pods after the end, or a rollback replace a run in any state by the result of startRun (`run.ts`).
 //
 // Inside a wave, while the run is running:
 //
@@ -58,7 +58,7 @@ export function failRun(run: RunningRun, failure: string, nowMs: number): Failed
   return { ...run, outcome: 'failed', failure, failedMs: nowMs };
 }
 
-/** Fails the run at the request of a person, who also chose what follows. */
+/** Fails the run at the request of a person, who also chose between pause and rollback. */
 export function abortRun(
   run: RunningRun,
   request: { readonly failure: string; readonly onFailure: 'pause' | 'rollback' },
@@ -109,7 +109,7 @@ export function enterWave<Run extends UnfinishedRun>(run: Run, wave: number, now
   return { ...clearWaveAvailable(run), ...replacedBefore(run, nowMs), wave, waveStartedMs: nowMs };
 }
 
-/** Records that all pods of the wave are available, since the first call. */
+/** Records the instant since which all pods of the wave have been available. Later calls keep the first instant. */
 export function markWaveAvailable(run: UnfinishedRun, nowMs: number): UnfinishedRun {
   return { ...run, waveAvailableMs: run.waveAvailableMs ?? nowMs };
 }
@@ -120,7 +120,7 @@ export function clearWaveAvailable(run: UnfinishedRun): UnfinishedRun {
   return rest;
 }
 
-/** Records the replacement of pods of a zone. `digest` has the digest of the waves if one of them requires an approval before it. */
+/** Records the replacement of pods of a zone. `digest` is empty if no wave requires an approval before its first pod. */
 export function recordReplacement(
   run: UnfinishedRun,
   { zone, digest, nowMs }: { readonly zone: string; readonly digest: Pick<RunCore, 'waves'>; readonly nowMs: number },
@@ -128,12 +128,12 @@ export function recordReplacement(
   return { ...run, ...digest, openZone: zone, lastDisruptionMs: nowMs, inFlightSinceMs: run.inFlightSinceMs ?? nowMs };
 }
 
-/** Makes the zone the first in which pods are replaced. */
+/** Opens the zone: its pods are replaced before those of other zones. */
 export function openZone(run: UnfinishedRun, zone: string): UnfinishedRun {
   return { ...run, openZone: zone };
 }
 
-/** Records that no zone has pods in replacement. */
+/** Records that no zone is open. */
 export function closeZone(run: UnfinishedRun): UnfinishedRun {
   const { openZone: _openZone, ...rest } = run;
   return rest;
@@ -144,7 +144,7 @@ export function isUnbegun({ outcome, lastDisruptionMs, startedMs }: RunState): b
   return outcome === 'running' && (lastDisruptionMs ?? -1) < startedMs;
 }
 
-/** Records since when pods have been in flight. Pods fail for other reasons than the run too, and after its last replacement. */
+/** Records the instant since which pods have been in flight, in completed runs too: pods also fail for other reasons than the run. */
 export function trackInFlight<Run extends RunState>(run: Run, isInFlight: boolean, nowMs: number): RunState {
   const { inFlightSinceMs, ...rest }: RunState = run;
   if (!isInFlight) return inFlightSinceMs === undefined ? run : rest;
@@ -157,11 +157,11 @@ export function countMovableTime(run: UnfinishedRun, isMovable: boolean, nowMs: 
   return { ...run, movableMs: run.movableMs + passedMs, movableAsOfMs: nowMs, isMovable };
 }
 
-/** Returns the run of a decision whose replacements were all denied or not requested: as `before`, with the progress deadline running. */
+/** Returns the run of a decision whose replacements were all denied or not sent: with the progress of `before`, but with its own deadlines. */
 export function revertProgress(run: RunState, before: RunState | undefined): RunState {
   if (run.outcome === 'completed') return run;
   const { openZone: zone, lastDisruptionMs, inFlightSinceMs, ...rest } = run;
-  // Pods that are down for another reason have an earlier instant, or the next decision records them again.
+  // An earlier instant belongs to pods that are down for another reason, and stays.
   const flight = inFlightSinceMs === undefined || inFlightSinceMs === lastDisruptionMs ? {} : { inFlightSinceMs };
   const isSame = before?.id === run.id;
   const open = isSame ? before.openZone : zone;
@@ -171,7 +171,7 @@ export function revertProgress(run: RunState, before: RunState | undefined): Run
   return { ...rest, ...(open === undefined ? {} : { openZone: open }), ...last, ...flight };
 }
 
-/** Returns the last replacement as an instant before now. A wave or run that begins now has replaced no pod (`isUnbegun`). */
+/** Returns the last replacement as an instant before now, so that a wave or run that begins now has replaced no pod (`isUnbegun`). */
 function replacedBefore(run: Pick<RunCore, 'lastDisruptionMs'> | undefined, nowMs: number): Pick<RunCore, 'lastDisruptionMs'> {
   return run?.lastDisruptionMs === undefined ? {} : { lastDisruptionMs: Math.min(run.lastDisruptionMs, nowMs - 1) };
 }
@@ -187,7 +187,7 @@ const instants: ReadonlySet<string> = new Set([
   'completedMs',
 ]);
 
-/** Replaces times of the future, from a fast clock, by now. The waiting time then starts now. */
+/** Replaces instants in the future, which a fast clock recorded, by now. Waiting times then start now. */
 export function withoutFutureInstants(run: RunState, isBelievable: (instantMs: number) => boolean, nowMs: number): RunState {
   const entries = Object.entries(run).flatMap(([name, value]: readonly [string, unknown]) =>
     typeof value === 'number' && instants.has(name) ? [[name, isBelievable(value) ? value : nowMs] as const] : [],

@@ -1,4 +1,4 @@
-// The waves of a run: the progress of a wave, when it ends, and which wave follows.
+// Moves a run through its waves: measures the progress of a wave, and decides when the wave ends and which wave follows.
 import type { WaveDefinition } from '../../policies/definition.ts';
 import { waveTarget } from '../amount.ts';
 import { type GroupContext, zoneNamed } from '../context.ts';
@@ -18,7 +18,7 @@ interface WaveChecks {
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
 }
 
-/** A run after this decision. `progress` belongs to the current wave, if any. */
+/** A run after this decision. `progress` is that of the current wave; undefined after the last wave. */
 export type AdvancedRun = WaveChecks &
   ({ readonly run: UnfinishedRun; readonly progress: WaveProgress } | { readonly run: RunState; readonly progress?: undefined });
 
@@ -48,20 +48,20 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
   return { run, ...noChecks };
 }
 
-/** Returns the index of the next wave; after the last, of a wave that is unfilled again, else the number of waves: the run is complete. */
+/** Returns the index of the next wave. After the last wave: of a wave that is unfilled again, else the number of waves (a complete run). */
 function waveAfter(context: GroupContext, run: UnfinishedRun): number {
   const index = run.wave + 1;
   return index < context.group.rollout.waves.length ? index : (firstUnfilledWave(context, run) ?? index);
 }
 
-/** Returns the run in an existing wave: when waves were removed, it continues in the first unfilled wave instead of being complete. */
+/** Returns the run in an existing wave. If waves were removed, the run continues in the first unfilled wave and does not complete. */
 function moveIntoWaves(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
   if (run.wave < context.group.rollout.waves.length) return run;
   const index = firstUnfilledWave(context, run);
   return index === undefined ? run : enterWave(run, index, context.nowMs);
 }
 
-/** Returns the index of the first unfilled wave, or undefined. A controller with a stale cache may unfill a wave that was done. */
+/** Returns the index of the first unfilled wave, or undefined. A StatefulSet controller with a stale cache may unfill a completed wave. */
 function firstUnfilledWave(context: GroupContext, { previous }: RunState): number | undefined {
   const index = context.group.rollout.waves.findIndex((wave) => !waveProgress(context, wave, undefined, previous).isFilled);
   return index === -1 ? undefined : index;
@@ -78,7 +78,7 @@ function closeFinishedZone(context: GroupContext, run: UnfinishedRun): Unfinishe
 
 export interface ZoneProgress {
   readonly view: ZoneView;
-  /** Updated pods when the wave is done. */
+  /** The number of updated pods at which the wave is done. */
   readonly target: number;
   /** Pods of this zone that the wave still replaces, including stuck pods of the open zone. */
   readonly remaining: number;
@@ -87,15 +87,15 @@ export interface ZoneProgress {
 export interface WaveProgress {
   readonly wave: WaveDefinition;
   readonly zones: readonly ZoneProgress[];
-  /** Every zone has its number of updated pods. */
+  /** True if every zone has its number of updated pods. */
   readonly isFilled: boolean;
-  /** The wave is filled and every pod of the group is available. */
+  /** True if the wave is filled and every pod of the group is available. */
   readonly isAvailable: boolean;
 }
 
 /**
- * Returns the progress of a wave. Every wave includes the stuck pods of the open zone, because no other zone may start before. In native
- * groups it also includes stuck pods at neither `previous` nor the target, left by an interrupted run.
+ * Returns the progress of a wave. Every wave includes the stuck pods of the open zone, because they block all other zones. In native groups
+ * it also includes the stuck pods of an interrupted run, which are neither at `previous` nor at the target.
  */
 export function waveProgress(
   context: GroupContext,

@@ -21,8 +21,8 @@ export const onDelete: Strategy = {
 };
 
 /**
- * Returns the outdated pods of the zone in order. Adopted groups: by ordinal. Native groups: `first`, stuck pods (the lowest first with
- * OrderedReady), other unready pods, the rest by ordinal, then prepared pods, then pods on unready nodes.
+ * Returns the outdated pods that the wave replaces next, in order. Adopted groups: by ordinal. Native groups: `first`, stuck pods (lowest
+ * first with OrderedReady), pods in flight, other unready pods, ready pods, pods prepared for removal, and unready pods on unready nodes.
  */
 export function queuePods(question: RollQuestion, first: readonly PodView[] = []): readonly PodView[] {
   const { context, zone } = question;
@@ -63,7 +63,7 @@ function chooseFirst(question: RollQuestion, queue: readonly PodView[], free: nu
   });
 }
 
-/** Chooses stuck pods outside the budget, up to the cap in flight, then others while the budget lasts. Unready pods cost no budget. */
+/** Chooses stuck pods outside the budget, then other pods while the budget lasts, up to `cap` in flight. Unready pods cost no budget. */
 function chooseUnreadyFirst(question: RollQuestion, queue: readonly PodView[], { free, cap }: Allowance): readonly ChosenPod[] {
   const chosen: ChosenPod[] = [];
   const { view } = question.zone;
@@ -88,12 +88,12 @@ function reasonToReplace(question: RollQuestion, pod: PodView, left: number): Ch
   return left > 0 && pod.nodeReady ? 'outdated' : undefined;
 }
 
-/** Reports whether an interval between replacements is set, with which one pod at a time is replaced. */
+/** Reports whether an interval between replacements is set. Pods are then replaced one at a time. */
 export function hasInterval({ context }: RollQuestion): boolean {
   return Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0) > 0;
 }
 
-/** Returns one eviction or deletion for each chosen pod. `pinTo` is the revision of the successors, where the ledger decides it. */
+/** Returns one eviction or deletion for each chosen pod. `pinTo` is the revision of the successors under `pinned`. */
 export function replacePods(context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[], pinTo?: string): readonly Action[] {
   const { namespace, rollout } = context.group;
   const { name: zone, statefulSet } = view.zone;

@@ -23,7 +23,7 @@ export const partition: Strategy = {
   warnOfRestarts: (context, run) => restartWarnings(context, run, podsToChangeOnRestart),
 };
 
-/** Returns the outdated pods as the StatefulSet controller replaces them, highest ordinal first; before them the stuck pods, lowest first. */
+/** Returns the stuck pods, lowest first, then the other outdated pods as the StatefulSet controller replaces them, highest ordinal first. */
 function queueFromTop({ context, zone }: RollQuestion): readonly PodView[] {
   const { view } = zone;
   const rank = (pod: PodView): number => (isStuck(context, view, pod) ? 0 : 1);
@@ -32,7 +32,7 @@ function queueFromTop({ context, zone }: RollQuestion): readonly PodView[] {
     .slice(0, zone.remaining);
 }
 
-/** Chooses the lowest stuck pod, which OrderedReady waits for (kubernetes.io, StatefulSet, "Forced rollback"), else the next ones down. */
+/** Chooses the lowest stuck pod, for which OrderedReady waits (kubernetes.io, StatefulSet, "Forced rollback"), else the highest pods. */
 function chooseFromTop(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
   const { view } = question.zone;
   const { set } = view;
@@ -52,33 +52,33 @@ function chooseNextDown(
   { free, cap }: Allowance,
 ): readonly ChosenPod[] {
   const { view } = question.zone;
-  const released = new Set(view.exposedByPartition.map(({ uid }) => uid));
+  const exposed = new Set(view.exposedByPartition.map(({ uid }) => uid));
   const most = set.podManagementPolicy === 'OrderedReady' || hasInterval(question) ? 1 : queue.length;
   const chosen: ChosenPod[] = [];
   let left = free;
   for (const pod of queue) {
-    if (released.has(pod.uid)) continue;
-    const isTaken = view.unavailable.has(pod.ordinal);
-    // Only the next pod down can be replaced: every pod below the partition stays.
-    if (chosen.length >= most || chosen.length + view.inFlight >= cap || (!isTaken && left <= 0) || pod.isTerminating) break;
+    if (exposed.has(pod.uid)) continue;
+    const isUnavailable = view.unavailable.has(pod.ordinal);
+    // A partition exposes pods from the top without a gap, so the first pod that cannot be chosen ends the loop.
+    if (chosen.length >= most || chosen.length + view.inFlight >= cap || (!isUnavailable && left <= 0) || pod.isTerminating) break;
     chosen.push({ pod, because: 'outdated' });
-    if (isUp(question.context, view, pod) && !isTaken) left -= 1;
+    if (isUp(question.context, view, pod) && !isUnavailable) left -= 1;
   }
   return chosen;
 }
 
-/** Returns the chosen pods above the first denied one: a partition can leave no gap. */
+/** Returns the chosen pods above the first denied pod, because a partition cannot leave a gap. */
 function withoutGap(chosen: readonly ChosenPod[], allowed: readonly ChosenPod[]): readonly ChosenPod[] {
   const kept = new Set(allowed);
   const gap = chosen.findIndex((one) => !kept.has(one));
   return gap === -1 ? chosen : chosen.slice(0, gap);
 }
 
-/** Lowers the partition to the lowest chosen pod. A stuck pod that no partition can reach is deleted, and no other pod with it. */
+/** Returns the write that lowers the partition to the lowest chosen pod, or the deletion of a stuck pod that stays below the partition. */
 function lowerPartition(context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[]): readonly Action[] {
   const { set } = view;
   const lowest = chosen.at(-1)?.pod.ordinal;
-  // Below the partition and not the next pod down: it comes back at the current revision.
+  // A pod below the partition that is not the highest outdated pod comes back at the current revision.
   const isDeleted = ({ pod, because }: ChosenPod): boolean =>
     because === 'stuck' && set !== undefined && !(isBelowPartition(set, pod) && isNextDown(view, pod));
   if (lowest === undefined || chosen.some(isDeleted)) return replacePods(context, view, chosen);
@@ -87,7 +87,7 @@ function lowerPartition(context: GroupContext, view: ZoneView, chosen: readonly 
   return setPartition(context, view, { to, because, going: chosen.map(({ pod }) => pod) });
 }
 
-/** Blocks while the partition exposes more pods than the wave, as after a manual change: the controller replaces them one by one. */
+/** Blocks while the partition exposes pods outside the wave, for example after a manual change. The controller replaces these pods. */
 function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResult[] {
   const { view } = zone;
   const { set } = view;
@@ -109,8 +109,8 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
 }
 
 /**
- * Raises the partition to 1000000 when every pod runs the update revision and the status names it as current: a pod below the partition
- * comes back at the current revision. Before that it lowers the partition to the pods at the update revision.
+ * Returns the write that raises the partition to 1000000 when the update revision is also the current revision, at which pods below the
+ * partition come back. Before that, returns the write that lowers the partition to the updated pods, so that they keep their revision.
  */
 function settlePartition(context: GroupContext, view: ZoneView, set: StatefulSetView): readonly SetPartition[] {
   if (view.updated === view.replicas) {
@@ -146,8 +146,8 @@ function podsToChangeOnRestart(view: ZoneView, set: StatefulSetView): string | u
 
 export type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
 
-/** Returns the pods that the StatefulSet controllers of the group may replace as claims of this instant, for budgets that count claims alone. */
-export function releasedClaims({ view, nowMs }: Pick<GroupContext, 'view' | 'nowMs'>): readonly Claim[] {
+/** Returns a claim of this instant for each pod that a partition exposes, for budgets that count only claims. */
+export function exposedClaims({ view, nowMs }: Pick<GroupContext, 'view' | 'nowMs'>): readonly Claim[] {
   return view.zones.flatMap(({ zone, exposedByPartition }) =>
     exposedByPartition.map(({ uid, ordinal }): Claim => ({ verb: 'deletePod', zone: zone.name, uid, ordinal, atMs: nowMs })),
   );
@@ -177,12 +177,12 @@ export function setPartition(
   ];
 }
 
-/** Returns where the partition of a StatefulSet stands. */
+/** Returns the field with the partition of a StatefulSet, as the source of a result. */
 export function partitionSource({ namespace, name }: Pick<StatefulSetView, 'namespace' | 'name'>): Source {
   return { object: `StatefulSet ${namespace}/${name}`, field: 'spec.updateStrategy.rollingUpdate.partition' };
 }
 
-/** Returns a snapshot of manifests with the partitions of the agent: manifests omit them, and members at rest have 1000000. */
+/** Returns a snapshot of manifests in which members have the agent's partition of 1000000, because manifests omit the partition. */
 export function withHoldingPartitions(snapshot: Snapshot): Snapshot {
   const members = new Set(
     snapshot.groups
@@ -198,7 +198,7 @@ export function withHoldingPartitions(snapshot: Snapshot): Snapshot {
   };
 }
 
-/** Asks `settle` for each zone whose partition the agent may write now: its status is new and no other write of the StatefulSet is announced. */
+/** Calls `settle` for each zone whose partition may be written now: its status is current, and no claim announces another write to it. */
 export function settleZones(
   context: GroupContext,
   settle: (context: GroupContext, view: ZoneView, set: StatefulSetView) => readonly SetPartition[],
@@ -211,7 +211,7 @@ export function settleZones(
   });
 }
 
-/** Warns of zones that Kubernetes counts as complete because they have no pods, and of pods with a fact. Blocks nothing. */
+/** Returns warnings about zones that Kubernetes counts as complete because they have no pods, and the facts of `factOf` for other zones. */
 export function restartWarnings(
   context: GroupContext,
   run: RunState | undefined,

@@ -16,14 +16,14 @@ import { partitionSource, restartWarnings, type SetPartition, setPartition, sett
 import { templateOf } from './pinned/pins.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
-/** Most replacements of a pod to bring it to one revision. Then a person must act. */
+/** The maximum number of replacements that bring one pod to one revision. After them, a person must act. */
 const maxPlacements = 2;
 
 /** The pause between two attempts, in milliseconds: long enough for a webhook that was just installed or restarted. */
 const pauseMs = 30_000;
 
-/** The pause before a revision that could not be read is read again, in milliseconds. */
-const askedAgainMs = 5_000;
+/** The time until a revision that could not be read is read again, in milliseconds. */
+const rereadMs = 5_000;
 
 export const pinned: Strategy = {
   queuePods: (question) => queuePods(question, misplacedPods(question.context, question.zone.view)),
@@ -37,7 +37,7 @@ export const pinned: Strategy = {
   warnOfRestarts: (context, run) => restartWarnings(context, run, () => undefined),
 };
 
-/** Raises the partition to 1000000: every pod is pinned, so this write changes the revision of no pod. */
+/** Returns the write that raises the partition to 1000000. Every pod is pinned, so the write changes the revision of no pod. */
 function holdPartition(context: GroupContext, view: ZoneView, { partition }: StatefulSetView): readonly SetPartition[] {
   return partition === holdingPartition ? [] : setPartition(context, view, { to: holdingPartition, because: 'pinned' });
 }
@@ -52,7 +52,7 @@ function partitionHeld({ pods, surplus, set }: ZoneView): readonly RuleResult[] 
   return [result('partition-kept', 'wait', `partition ${set.partition} lets the StatefulSet controller replace ${names}`, details)];
 }
 
-/** Chooses pods as every strategy does, but only misplaced pods while there are any: another pod might come back at the wrong revision too. */
+/** Chooses pods as `onDelete` does, but only misplaced pods if the zone has any. Another pod could come back at the wrong revision too. */
 function chooseAgainFirst(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
   const picked = choosePods(question, queue, allowance);
   const again = misplacedPods(question.context, question.zone.view);
@@ -74,7 +74,7 @@ function misplaced({ view }: Pick<GroupContext, 'view'>, { zone, desiredRevision
   });
 }
 
-/** Returns the pods that did not come back at the revision of the run, as when the webhook could not be reached. */
+/** Returns the pods that did not come back at the revision of the run, for example because the webhook could not be reached. */
 function misplacedPods(context: Pick<GroupContext, 'view'>, zone: ZoneView): readonly PodView[] {
   return misplaced(context, zone).map(({ pod }) => pod);
 }
@@ -103,7 +103,7 @@ function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
   return result('pin-applied', 'wait', fact, { limit: `${formatDuration(pauseMs)} later`, earliestMs: againMs });
 }
 
-/** Reports whether all attempts of a pod are used up. An attempt that a fast clock dated ahead counts as earlier than every request. */
+/** Reports whether all attempts of a pod are used up. An attempt in the future, from a fast clock, counts as earlier than every request. */
 function isLasting(context: GroupContext, run: RunState, { pin }: Misplaced): boolean {
   const { placements, atMs = 0 } = pin;
   if (placements < maxPlacements) return false;
@@ -119,7 +119,7 @@ function revisionKnown({ context, zone: { view } }: RollQuestion): RuleResult {
   if (name === set.status.currentRevision) return result('revision-known', 'ok', `${name} is the current revision of ${set.name}`);
   const template = templateOf(context.view, context.snapshot, { zone: zone.name, statefulSet: set.name, name });
   const source = { object: `ControllerRevision ${context.group.namespace}/${name}` };
-  const details = { source, earliestMs: context.nowMs + askedAgainMs };
+  const details = { source, earliestMs: context.nowMs + rereadMs };
   if (template === undefined) return result('revision-known', 'unknown', `the ControllerRevision ${name} was not read yet`, details);
   if (isUnknown(template))
     return result('revision-known', 'unknown', `the ControllerRevision ${name} could not be read: ${template.unknown}`, details);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../engine/decide/decide.ts';
-import { noteAnswers, noteAsked, preparedSince, takenOver } from '../../../engine/decide/preparations.ts';
+import { noteAnswers, noteAsked, preparedSince, withPossiblePreparations } from '../../../engine/decide/preparations.ts';
 import type { Ledger, Preparation } from '../../../engine/snapshot.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, statefulSet } from '../../kit/objects.ts';
@@ -179,7 +179,7 @@ describe('a group that another operator looked after', () => {
       ledgers: [ledger],
     });
   const taken = (ledger: Ledger, zone: object = delayed) =>
-    takenOver(ledger, group({ zones: [{ name: 'a', ...zone }] }), { statefulSets: [statefulSet()], nowMs: kitNowMs });
+    withPossiblePreparations(ledger, group({ zones: [{ name: 'a', ...zone }] }), { statefulSets: [statefulSet()], nowMs: kitNowMs });
 
   it('may have asked every pod of a zone that shrinks with a delay, and none of another', () => {
     expect(taken(empty).preparations.map(({ ordinal, call, state }) => `${call} ${ordinal} ${state}`)).toEqual([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide/decide.ts';
-import { type Delivery, isSettled, nextDelivery, type Telling, untold } from '../../../engine/notify/deliveries.ts';
+import { type Delivery, type DeliveryState, isSettled, nextDelivery, undelivered } from '../../../engine/notify/deliveries.ts';
 import { podLines, runFacts } from '../../../engine/notify/facts.ts';
 import type { ChannelNotes, NotedEvent, RunNotes } from '../../../engine/notify/notes.ts';
 import {
@@ -170,7 +170,7 @@ describe('the next message', () => {
   const pods = Array.from({ length: 60 }, (_, index) => ({ pod: `p-${index}`, state: 'old' as const }));
   const facts = { ...name, ...progress, run: {} as never, goal: 'g', zones: [], isPatient: false };
 
-  function telling(of: RunNotes, more: Partial<Telling> = {}): Telling {
+  function telling(of: RunNotes, more: Partial<DeliveryState> = {}): DeliveryState {
     return { name, run: of, channel: 'sre', manner: 'messages', live: { facts, pods }, isPast: false, isShown: () => false, ...more };
   }
 
@@ -186,7 +186,7 @@ describe('the next message', () => {
   const told = { done: ['main', 'id-waiting', 'page-1', 'page-2'], handles: { main: '1.1', 'page-1': '1.2', 'page-2': '1.3' } };
   const shown = (keys: readonly string[]) => ({ isShown: (key: string) => keys.includes(key) });
 
-  it.each<[string, RunNotes, Partial<Telling>, string]>([
+  it.each<[string, RunNotes, Partial<DeliveryState>, string]>([
     ['the message of the run first', saying({}), {}, 'post main'],
     ['then what happened', saying(main), {}, 'post id-waiting'],
     ['then how the run stands', saying({ ...main, done: ['main', 'id-waiting'] }), {}, 'edit main'],
@@ -218,9 +218,9 @@ describe('the next message', () => {
     expect(alone).not.toHaveProperty('thread');
   });
 
-  it('knows what is untold, and when nothing can follow', () => {
-    expect(untold(saying({}), 'sre').map(({ kind }) => kind)).toEqual(['started', 'waiting']);
-    expect(untold(saying(main), 'sre').map(({ kind }) => kind)).toEqual(['waiting']);
+  it('knows what is undelivered, and when nothing can follow', () => {
+    expect(undelivered(saying({}), 'sre').map(({ kind }) => kind)).toEqual(['started', 'waiting']);
+    expect(undelivered(saying(main), 'sre').map(({ kind }) => kind)).toEqual(['waiting']);
     expect(isSettled(saying(told), 'sre')).toBe(false);
     expect(isSettled(saying({ done: ['id-started', 'id-waiting'] }), 'sre')).toBe(true);
     expect(isSettled(saying({ ...told, closedBy: 'id-waiting' }, { outcome: 'completed' }), 'sre')).toBe(true);

@@ -3,7 +3,7 @@ import { decideGroup } from '../../../engine/decide/decide.ts';
 import type { AdmissionRequest, GroupDecision } from '../../../engine/decision.ts';
 import { judge } from '../../../engine/judge/judge.ts';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
-import { standsFailedMs } from '../../../engine/run/run.ts';
+import { rollbackDelayMs } from '../../../engine/run/run.ts';
 import { type IntentView, isUnknown, type Ledger, type RunState, type Snapshot } from '../../../engine/snapshot.ts';
 import { newPod, placementOf } from '../../../engine/strategies/pinned/placement.ts';
 import { createWorld } from '../../../engine/world/world.ts';
@@ -81,7 +81,7 @@ function said(action: IntentView['action'], atMs: number, more: Partial<IntentVi
 describe('a run that fails', () => {
   it('stands as failed until it has been told, then every pod goes back', () => {
     const fresh = decided({ run: withFields(failed, { failedMs: kitNowMs }), pods: { a: { 2: { revision: newRevision } } } });
-    expect([fresh.run?.outcome, fresh.wakeAtMs]).toEqual(['failed', kitNowMs + standsFailedMs]);
+    expect([fresh.run?.outcome, fresh.wakeAtMs]).toEqual(['failed', kitNowMs + rollbackDelayMs]);
     const back = decided({ run: failed, pods: { a: { 2: { revision: newRevision } } } });
     expect(going(back)).toEqual([`a-2 ${oldRevision}`]);
     expect(back.run).toMatchObject({
