@@ -1,4 +1,4 @@
-// Disruption budgets out of Kubernetes JSON: the zone-aware kind with its validation, and the one of Kubernetes itself.
+// Reads disruption budgets from Kubernetes JSON: ZoneAwarePodDisruptionBudgets with their validation, and PodDisruptionBudgets.
 import { goDurationMs } from '../../policies/duration.ts';
 import type { LabelSelector } from '../../policies/schema/scalars.ts';
 import { inspectPattern } from '../../policies/text/partition-pattern.ts';
@@ -6,7 +6,7 @@ import type { Known, PodBudgetView, ZoneBudgetView } from '../snapshot.ts';
 import { identity } from './objects.ts';
 import { fieldAt, reader } from './raw.ts';
 
-/** Returns the budget, or its first error in the order and the words of grafana/rollout-operator. */
+/** Returns the budget, or its first error. The checks have the order of grafana/rollout-operator. */
 export function observeZoneBudget(raw: unknown): Known<ZoneBudgetView> {
   const { namespace, name } = identity(reader(raw));
   const spec = fieldAt(raw, ['spec']);
@@ -30,14 +30,14 @@ export function observeZoneBudget(raw: unknown): Known<ZoneBudgetView> {
 export interface ZoneBudgetVersion {
   readonly namespace: string;
   readonly name: string;
-  /** 0 if absent. */
+  /** `metadata.generation`; 0 if absent. */
   readonly generation: number;
   readonly view: Known<ZoneBudgetView>;
-  /** Selected pods, also if the rest of the budget is invalid; absent if unreadable. */
+  /** The labels of the selector, also if other fields are invalid; absent if unreadable. */
   readonly matchLabels?: Readonly<Record<string, string>>;
 }
 
-/** Returns the relevant fields of an object. Never throws: an invalid object stays marked as invalid. */
+/** Returns one version of a budget. Never throws: the `view` of an invalid budget is unknown. */
 export function observeZoneBudgetVersion(raw: unknown): ZoneBudgetVersion {
   const fields = reader(raw);
   const { namespace, name } = identity(fields);
@@ -71,7 +71,7 @@ export function observePodBudget(raw: unknown): Known<PodBudgetView> {
   };
 }
 
-/** A budget without a selector selects no pod; one with an empty selector selects all. */
+/** The selector of a budget without `spec.selector`, which selects no pod. An empty selector selects all pods. */
 const matchesNothing: LabelSelector = { matchExpressions: [{ key: 'nothing', operator: 'In', values: [] }] };
 
 function zoneBudgetProblem(raw: unknown, spec: unknown): string | undefined {
@@ -105,7 +105,7 @@ function patternProblem(spec: unknown): string | undefined {
   if (groupCount > 1 && group === undefined) {
     return `podNamePartitionRegex ${pattern} has ${groupCount} capture groups; podNameRegexGroup must name one`;
   }
-  // The schema of the custom resource asks for 1 or more; a negative number would read outside the match.
+  // The schema of the CRD requires 1 or more. A negative number would read outside the match.
   if (isWhole(group) && (group > groupCount || group < 0))
     return `podNameRegexGroup is ${group}; the pattern has ${groupCount} capture groups`;
   return undefined;
@@ -156,7 +156,7 @@ function labelSelector(value: unknown): LabelSelector | undefined {
   return { matchLabels, matchExpressions };
 }
 
-/** Returns the operator of an expression. An unknown operator selects nothing; the API server would not accept it. */
+/** Returns the operator of an expression. The API server accepts no unknown operator; here it counts as `In`. */
 function operatorOf(text: string | undefined): 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' {
   return text === 'NotIn' || text === 'Exists' || text === 'DoesNotExist' ? text : 'In';
 }

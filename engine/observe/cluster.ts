@@ -1,21 +1,21 @@
-// Makes a snapshot from the caches of a running cluster: pods with their owners, nodes with their pods.
+// Makes a snapshot from the caches of a running cluster. Joins each pod with its StatefulSet and its node.
 import { isUnknown, type Known, type PodsView, type PodView, type Snapshot, type StatefulSetView, type UnreadObject } from '../snapshot.ts';
 import type { ObservedPod } from './objects.ts';
 
-/** The observed cluster as plain views that caches keep. An unchanged object keeps its value, so that derived values are reused. */
+/** The cached views of a cluster. The view of an unchanged object stays the same value, so that derived values are reused. */
 export type Observed = Omit<Snapshot, 'statefulSets' | 'pods' | 'unread'> & {
   readonly statefulSets: Known<readonly StatefulSetView[]>;
   /** Pods of every watched namespace, owned or not, in any order. */
   readonly pods: Known<readonly ObservedPod[]>;
   /** Readiness of nodes by name; a missing node is not ready. Unknown without permission to read nodes: then every node counts as ready. */
   readonly nodes: Known<ReadonlyMap<string, boolean>>;
-  /** Objects that are there and could not be understood, and ledgers that could not be read. */
+  /** Objects that exist but could not be parsed, and ledgers that could not be read. */
   readonly unread?: readonly UnreadObject[];
 };
 
 /**
- * Returns the snapshot of a cluster. A pod belongs to the StatefulSet that its controller reference names by UID; pods that only carry the
- * labels never count. The drop-in profile also needs the label `name`. grafana/rollout-operator ignores owners.
+ * Returns the snapshot of a cluster. A pod belongs to the StatefulSet that its controller reference names by UID. A pod that only has the
+ * labels does not count, unlike in grafana/rollout-operator, which ignores owners. The drop-in profile also requires the label `name`.
  */
 export function snapshotOf(observed: Observed): Snapshot {
   const { statefulSets, pods, nodes, unread = [], ...rest } = observed;
@@ -32,7 +32,7 @@ export function snapshotOf(observed: Observed): Snapshot {
   };
 }
 
-/** A pod that looks like one of a StatefulSet and is not owned by it. */
+/** A pod with the labels or the name of a StatefulSet's pods that no StatefulSet owns. */
 interface ForeignPod {
   readonly namespace: string;
   readonly name: string;
@@ -42,7 +42,7 @@ interface ForeignPod {
   readonly owner?: string;
 }
 
-/** Returns the pods with the label `name` of a StatefulSet, or with a name of its pods, that another object owns. */
+/** Returns the pods with the label `name` of a StatefulSet, or with a name of its pods, that no observed StatefulSet owns. */
 export function foreignPods({ statefulSets, pods }: Pick<Observed, 'statefulSets' | 'pods'>): readonly ForeignPod[] {
   if (isUnknown(statefulSets) || isUnknown(pods)) return [];
   const uids = new Set(statefulSets.map((set) => set.uid));
@@ -58,11 +58,11 @@ export function foreignPods({ statefulSets, pods }: Pick<Observed, 'statefulSets
 
 function looksLikePodOf(set: StatefulSetView, pod: ObservedPod): boolean {
   const label = set.podLabels['name'];
-  return (label !== undefined && pod.labels['name'] === label) || isInPlaceOf(set, pod.name);
+  return (label !== undefined && pod.labels['name'] === label) || hasPodNameOf(set, pod.name);
 }
 
-/** Reports whether the name is that of a pod of the StatefulSet. */
-function isInPlaceOf(set: StatefulSetView, podName: string): boolean {
+/** Reports whether a pod of the StatefulSet can have this name. */
+function hasPodNameOf(set: StatefulSetView, podName: string): boolean {
   return podName.startsWith(`${set.name}-`) && /^\d{1,10}$/.test(podName.slice(set.name.length + 1));
 }
 
@@ -85,7 +85,7 @@ function podsByOwner(pods: readonly ObservedPod[]): ReadonlyMap<string, Observed
 function podsOf(set: StatefulSetView, owned: readonly ObservedPod[], unread: readonly UnreadObject[], nodes: Observed['nodes']): PodsView {
   const identity = { namespace: set.namespace, statefulSet: set.name };
   const problem = unread.find(
-    ({ namespace = set.namespace, name }) => namespace === set.namespace && (name === undefined || isInPlaceOf(set, name)),
+    ({ namespace = set.namespace, name }) => namespace === set.namespace && (name === undefined || hasPodNameOf(set, name)),
   );
   if (problem !== undefined) return { ...identity, pods: { unknown: problem.unknown } };
   const inNamespace = owned.filter((pod) => pod.namespace === set.namespace);

@@ -1,4 +1,4 @@
-// Reads manifests as a running cluster: every pod exists, is ready and updated, unless its manifest states otherwise.
+// Makes a snapshot from manifests, as if they ran in a cluster: every pod exists, is ready and updated, unless a Pod manifest differs.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
@@ -13,25 +13,25 @@ const settledMs = 365 * 24 * 3_600_000;
 
 interface ManifestOptions {
   readonly nowMs: number;
-  /** Namespace of objects that name none; `default` unless given. */
+  /** Namespace of objects without a namespace; absent: `default`. */
   readonly namespace?: string;
-  /** Tells who follows whom and which objects are replica sources. */
+  /** Groups, which define the leader of each zone and the mirrored objects. */
   readonly groups?: readonly GroupDefinition[];
-  /** Replicas that stand in for those of single StatefulSets, by `namespace/name`; who follows them keeps its own. */
+  /** Replicas that override those of single StatefulSets, by `namespace/name`. Their followers keep their own replicas. */
   readonly replicas?: ReadonlyMap<string, number>;
-  /** `none` for requested manifests that do not run yet: their pods are not read. */
+  /** `none`: the manifests do not run yet, so the snapshot has no pods. */
   readonly pods?: 'running' | 'none';
 }
 
 interface ManifestSnapshot {
   readonly snapshot: Snapshot;
-  /** Objects that could not be read, each as one sentence part; they are not in the snapshot. */
+  /** One clause for each object that could not be read. These objects are not in the snapshot. */
   readonly problems: readonly string[];
 }
 
 /**
- * Returns a snapshot of manifests: StatefulSets with all their pods, budgets and replica sources. Missing replicas follow the group. Opens
- * lists (`kind: List`) and skips other kinds.
+ * Returns a snapshot of manifests: StatefulSets with all their pods, budgets and replica sources. The group determines replicas that a
+ * manifest omits. Opens lists (`kind: List`) and skips other kinds.
  */
 export function snapshotFromManifests(objects: readonly unknown[], options: ManifestOptions): ManifestSnapshot {
   const namespaced = objects.flatMap(openList).map((object) => inNamespace(object, options.namespace ?? 'default'));
@@ -58,12 +58,12 @@ export function snapshotFromManifests(objects: readonly unknown[], options: Mani
     settled(set, options.replicas?.get(`${set.namespace}/${set.name}`) ?? set.replicas);
   const replicated: Snapshot = { ...snapshot, statefulSets: snapshot.statefulSets.map(withReplicas) };
   return {
-    snapshot: toldSources(options.pods === 'none' ? replicated : withPods(replicated, ofKind('Pod'))),
+    snapshot: withReportedReplicas(options.pods === 'none' ? replicated : withPods(replicated, ofKind('Pod'))),
     problems: [...sets, ...zoneBudgets, ...podBudgets].flatMap((view) => (isUnknown(view) ? [view.unknown] : [])),
   };
 }
 
-/** Returns ten hexadecimal digits of the template's hash as its revision. Null is absent. Comparable only within one source. */
+/** Returns ten hexadecimal digits of the template's hash as its revision. A `null` counts as absent. No cluster uses this revision. */
 export function templateRevision(template: unknown): string {
   if (typeof template !== 'object' || template === null) return hashTemplate(template);
   const known = templateRevisions.get(template);
@@ -73,7 +73,7 @@ export function templateRevision(template: unknown): string {
   return revision;
 }
 
-/** A plan asks for the revision of one template several times. */
+/** The revisions by template, because a plan needs the revision of one template several times. */
 const templateRevisions: WeakMap<object, string> = new WeakMap();
 
 function hashTemplate(template: unknown): string {
@@ -87,7 +87,7 @@ export function manifestRevision(raw: unknown): string {
   return reader(raw).text('status.updateRevision') ?? templateRevision(fieldAt(raw, ['spec', 'template']));
 }
 
-/** Fills in replicas that manifests omit: a follower gets the count of its leader. Others keep the API server's default of 1. */
+/** Fills in replicas that manifests omit: those of the leader, of the group or of the mirrored object; else the API server's default of 1. */
 function fillUnnamedReplicas(snapshot: Snapshot, unnamed: ReadonlySet<string>): Snapshot {
   const replicas = new Map(snapshot.statefulSets.map((set) => [`${set.namespace}/${set.name}`, set.replicas]));
   for (const group of snapshot.groups) {
@@ -111,13 +111,13 @@ function replicasOf(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefini
       return snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === leader.statefulSet)?.replicas ?? 1;
     }
     const next = group.zones.find((candidate) => candidate.name === leader.follows);
-    if (next === undefined) return askedFor(snapshot, group, leader) ?? 1;
+    if (next === undefined) return ownReplicas(snapshot, group, leader) ?? 1;
     leader = next;
   }
   return 1;
 }
 
-function askedFor(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefinition): number | undefined {
+function ownReplicas(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefinition): number | undefined {
   const wanted = zone.replicas;
   if (wanted.kind === 'count') return wanted.count;
   if (wanted.kind === 'leader') return undefined;
@@ -226,10 +226,8 @@ function replicaSources(objects: readonly unknown[], groups: readonly GroupDefin
   });
 }
 
-/**
- * Returns the snapshot with the replicas written back to mirrored objects without a number, as in a cluster at rest; the last zone wins.
- */
-export function toldSources(snapshot: Snapshot): Snapshot {
+/** Returns the snapshot in which mirrored objects report the replicas of their last zone, as in a cluster at rest. */
+export function withReportedReplicas(snapshot: Snapshot): Snapshot {
   const inForce = new Map<string, number>();
   for (const group of snapshot.groups) {
     for (const { replicas, statefulSet } of group.zones) {
@@ -239,8 +237,8 @@ export function toldSources(snapshot: Snapshot): Snapshot {
     }
   }
   const replicaSources = snapshot.replicaSources.map((source) => {
-    const told = inForce.get(`${source.namespace}/${source.kind}/${source.name}`);
-    return told === undefined || (source.statusReplicas ?? 0) > 0 ? source : { ...source, statusReplicas: told };
+    const replicas = inForce.get(`${source.namespace}/${source.kind}/${source.name}`);
+    return replicas === undefined || (source.statusReplicas ?? 0) > 0 ? source : { ...source, statusReplicas: replicas };
   });
   return { ...snapshot, replicaSources };
 }

@@ -1,4 +1,4 @@
-// Kubernetes JSON to the views that the engine reads. Shapes that do not fit become unknown values with the reason, never exceptions.
+// Converts Kubernetes JSON to the views that the engine reads. Invalid JSON becomes an unknown value with the reason, never an exception.
 
 import { instantMs } from '../../policies/instant.ts';
 import { rolloutIntentSpec } from '../../policies/schema/rollout-intent.ts';
@@ -16,7 +16,7 @@ interface OwnerView {
 export type ObservedPod = PodView & {
   readonly namespace: string;
   readonly owner?: OwnerView;
-  /** The annotation grafana.com/ready-time is there and no instant. */
+  /** True if the annotation grafana.com/ready-time is not an instant. */
   readonly isReadyTimeUnreadable?: boolean;
 };
 
@@ -64,7 +64,7 @@ function problemOf(view: StatefulSetView, strategy: string, management: string):
   return undefined;
 }
 
-/** Reads a pod. A node that is missing in `nodes` is not ready; without `nodes` all are. The ordinal is -1 for names without a number. */
+/** Reads a pod. A node that `nodes` lacks is not ready; without `nodes`, every node is. The ordinal is -1 for names without a number. */
 export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): Known<ObservedPod> {
   const fields = reader(raw);
   const { namespace, name, uid, resourceVersion } = identity(fields);
@@ -110,7 +110,7 @@ function selectorOf(fields: Reader): { readonly selector?: string } {
   return terms.length === 0 || terms.includes('') ? {} : { selector: terms.join(',') };
 }
 
-/** As kubectl writes it; empty for an operator that does not exist. */
+/** Returns a selector expression in the notation of kubectl; empty for an unknown operator. */
 function expressionText(fields: Reader): string {
   const key = fields.text('key') ?? '';
   const values = `(${fields

@@ -1,7 +1,7 @@
-// Typed reads out of JSON of unknown shape: what is absent or null is undefined, and what has the wrong type is noted, never thrown.
+// Reads typed fields from JSON of unknown shape. An absent or null field is undefined. A field of the wrong type is recorded as a problem.
 import { instantMs } from '../../policies/instant.ts';
 
-/** Reads of one JSON value. Paths are keys joined by dots. */
+/** The typed fields of one JSON value. Paths are keys joined by dots. */
 export interface Reader {
   text(path: string): string | undefined;
   /** A whole number that JavaScript represents exactly. */
@@ -9,12 +9,12 @@ export interface Reader {
   flag(path: string): boolean | undefined;
   /** Milliseconds of an RFC 3339 instant. */
   instant(path: string): number | undefined;
-  /** A map of strings; empty when absent. */
+  /** A map of strings; empty if absent. */
   texts(path: string): Readonly<Record<string, string>>;
-  /** The members of a list; empty when absent. */
+  /** The members of a list; empty if absent. */
   list(path: string): readonly unknown[];
   has(path: string): boolean;
-  /** The first field that was read and had the wrong type, as a sentence part such as `spec.replicas is not a whole number`. */
+  /** The first field that was read and had the wrong type, as a clause such as `spec.replicas is not a whole number`. */
   problem(): string | undefined;
 }
 
@@ -64,7 +64,7 @@ function asTexts(found: unknown): Readonly<Record<string, string>> | undefined {
   return entries.length === Object.keys(found).length ? Object.fromEntries(entries) : undefined;
 }
 
-/** Returns `namespace/name` of an object; without a namespace it is in `default`, as kubectl would put it. */
+/** Returns `namespace/name` of an object. The namespace is `default` if the object names no namespace. */
 export function objectKey(object: unknown): string {
   return `${String(fieldAt(object, ['metadata', 'namespace']) ?? 'default')}/${String(fieldAt(object, ['metadata', 'name']) ?? '')}`;
 }

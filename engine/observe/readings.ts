@@ -1,4 +1,4 @@
-// Readings of gates and metric inputs, from answers of Prometheus and Consul and from the pods of a group.
+// Derives the readings of gates and metrics from answers of Prometheus and Consul, and from the pods of a group.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
@@ -6,31 +6,30 @@ import type { GateReading, MetricView, PodView, RunState } from '../snapshot.ts'
 import { fieldAt } from './raw.ts';
 import { type GroupView, isAvailable, type ZoneView } from './view.ts';
 
-/** An answer of `/api/v1/query` as it came. */
+/** The HTTP answer of `/api/v1/query`. */
 interface PrometheusAnswer {
   readonly status: number;
   readonly body: string;
 }
 
 interface ReadOptions {
-  /** When the question was asked, in milliseconds since 1970; the reading's own instant. */
+  /** The time of the query in milliseconds since 1970, which is also the time of the reading. */
   readonly atMs: number;
   /** Maximum distance between `atMs` and the evaluation time of the provider, in milliseconds. */
   readonly toleranceMs: number;
-  /** `evaluatedMs` of the reading before. */
+  /** `evaluatedMs` of the previous reading. */
   readonly beforeMs?: number | undefined;
 }
 
 interface PrometheusReading {
   readonly reading: GateReading;
-  /** The instant for which the provider evaluated the query; absent when the answer has no sample. */
+  /** The instant for which the provider evaluated the query; absent if the answer has no sample. */
   readonly evaluatedMs?: number;
 }
 
 /**
- * Reads an answer. One number (scalar, or a vector of one series) is the value, an empty vector is no data, and all else is an error: other
- * types, several series, warnings, and samples that are too old, in the future or repeated. No error quotes the body. `infos` do not
- * matter.
+ * Returns the reading of an answer. One number (scalar, or a vector of one series) is the value, and an empty vector is no data. Any other
+ * answer is an error: other types, several series, warnings, and samples that are too old, in the future or repeated. No error quotes the body.
  */
 export function readPrometheus(answer: PrometheusAnswer, options: ReadOptions): PrometheusReading {
   const { atMs } = options;
@@ -57,7 +56,7 @@ function refusal({ status, body }: PrometheusAnswer): string {
   return `the provider answered HTTP ${status}${kindOfError(tryParseJson(body))}`;
 }
 
-/** https://prometheus.io/docs/prometheus/latest/querying/api/ and web/api/v1/api.go. Every other value is free text. */
+/** The values of `errorType` (https://prometheus.io/docs/prometheus/latest/querying/api/). Any other value could be free text. */
 const kindsOfError: ReadonlySet<unknown> = new Set([
   'timeout',
   'canceled',
@@ -97,10 +96,10 @@ function sampleOf(data: unknown): Sample | string | undefined {
   return pairOf(fieldAt(series, ['value']));
 }
 
-/** As Go writes finite numbers (strconv.FormatFloat). */
+/** The notation of finite numbers in Go (strconv.FormatFloat). */
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-/** `[1768478400.123, "0.5"]`: seconds since 1970, and the value as text. */
+/** Returns the sample of a pair such as `[1768478400.123, "0.5"]`: seconds since 1970, and the value as text. */
 function pairOf(pair: unknown): Sample | string {
   if (!Array.isArray(pair) || pair.length !== 2) return 'the answer has no sample';
   const [seconds, text]: readonly unknown[] = pair;
@@ -119,16 +118,16 @@ function numberOf(text: string): Sample['value'] | undefined {
 
 function instantProblem(evaluatedMs: number, { atMs, toleranceMs, beforeMs }: ReadOptions): string | undefined {
   if (evaluatedMs < atMs - toleranceMs) return `the sample is ${lengthOf(atMs - evaluatedMs)} old`;
-  if (evaluatedMs > atMs + toleranceMs) return `the sample is ${lengthOf(evaluatedMs - atMs)} ahead of the clock here`;
-  return evaluatedMs === beforeMs ? 'the answer is the one before it again' : undefined;
+  if (evaluatedMs > atMs + toleranceMs) return `the sample is ${lengthOf(evaluatedMs - atMs)} ahead of the clock of the agent`;
+  return evaluatedMs === beforeMs ? 'the answer repeats the previous sample' : undefined;
 }
 
-/** Returns a duration in whole seconds: with milliseconds a fact would change at every evaluation. */
+/** Returns a duration in whole seconds. With milliseconds, the fact would change at every evaluation. */
 function lengthOf(durationMs: number): string {
   return formatDuration(Math.round(durationMs / 1000) * 1000);
 }
 
-/** An answer of `/v1/health/service/NAME` as it came. */
+/** The HTTP answer of `/v1/health/service/NAME`. */
 export interface ConsulAnswer {
   readonly status: number;
   readonly body: string;
@@ -137,17 +136,17 @@ export interface ConsulAnswer {
 }
 
 interface ReadConsulOptions {
-  /** When the question was asked, in milliseconds since 1970; the reading's own instant. */
+  /** The time of the query in milliseconds since 1970, which is also the time of the reading. */
   readonly atMs: number;
   /** Counted instances: passing or failing. */
   readonly counts: 'passing' | 'notPassing';
-  /** For how long the agent that answers may not have heard of the leader of its datacenter, in milliseconds. */
+  /** The maximum time since the Consul agent last heard from the leader of its datacenter, in milliseconds. */
   readonly toleranceMs: number;
 }
 
 /**
- * Reads an answer. An instance passes if all its checks do. A service without instances is no data. An answer that may be stale or partial
- * is an error: no leader, no recent contact to it, or instances hidden from the token.
+ * Returns the reading of an answer. An instance passes if all its checks pass. A service without instances is no data. An answer that may be
+ * stale or partial is an error: no leader, no recent contact to the leader, or instances hidden from the token.
  */
 export function readConsul(answer: ConsulAnswer, { atMs, counts, toleranceMs }: ReadConsulOptions): GateReading {
   const failed = (message: string): GateReading => ({ atMs, result: 'error', message });
@@ -182,10 +181,10 @@ function instancesOf(body: string): readonly (readonly string[])[] | string {
   return instances;
 }
 
-/** `noData: zero` of an input asks for exactly this. */
+/** The reason of an unknown input without data. The setting `noData: zero` compares it. */
 export const noData = 'no data';
 
-/** Returns the readings of an input that count: the last one, and the last one with an answer. Oldest first. */
+/** Returns the readings that determine an input, oldest first: the last reading, and if it failed, also the last one that did not fail. */
 export function countedInputs(readings: readonly GateReading[]): readonly GateReading[] {
   const last = readings.at(-1);
   if (last === undefined || last.result !== 'error') return readings.slice(-1);
@@ -193,7 +192,7 @@ export function countedInputs(readings: readonly GateReading[]): readonly GateRe
   return answered === undefined ? [last] : [answered, last];
 }
 
-/** Returns the value of an input from its readings, oldest first. After a failed reading the previous value counts, with its age. */
+/** Returns the value of an input from its readings, oldest first. After a failed reading, the previous value counts with its own time. */
 export function metricView(
   name: Pick<MetricView, 'namespace' | 'policy' | 'input'>,
   readings: readonly GateReading[],
@@ -224,7 +223,7 @@ function knownOf(reading: GateReading): MetricView['value'] {
   }
 }
 
-/** A pod with what its address is made of. */
+/** A pod and the other part of its address. */
 export interface GatedPod {
   readonly pod: PodView;
   /** `spec.serviceName` of its StatefulSet. */
@@ -245,8 +244,8 @@ export function updatedPods(
 }
 
 /**
- * Returns how many pods of the wave's zones have not been available for the required time; only updated pods once the wave has started, so
- * that a broken outdated pod does not block its repair. An error if the pods are unknown or no wave is current.
+ * Returns how many pods of the wave's zones have not been available for the required time. After the wave, only updated pods count, so that
+ * a broken outdated pod does not block its own repair. An error if the pods are unknown or no wave is current.
  */
 export function podsAvailable(
   view: GroupView,
@@ -276,7 +275,7 @@ function unavailableIn(group: GroupDefinition, zone: ZoneView, { atMs, minReadyS
   const { set, replicas, pods } = zone;
   const first = set?.firstOrdinal ?? 0;
   const seconds = Math.max(minReadySeconds, set?.minReadySeconds ?? 0);
-  const standing = pods.filter(({ ordinal }) => ordinal >= first && ordinal < first + replicas);
-  const down = standing.filter((pod) => counts(zone, pod) && !isAvailable(pod, group, seconds, atMs));
-  return replicas - standing.length + down.length;
+  const expected = pods.filter(({ ordinal }) => ordinal >= first && ordinal < first + replicas);
+  const down = expected.filter((pod) => counts(zone, pod) && !isAvailable(pod, group, seconds, atMs));
+  return replicas - expected.length + down.length;
 }

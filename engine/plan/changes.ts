@@ -1,4 +1,4 @@
-// The changes of a plan: differences of the zones, one line for zones that change alike, and changed disruption budgets.
+// Finds the changes of a plan: differences of zones, joined for zones that change in the same way, and changed disruption budgets.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
@@ -9,7 +9,7 @@ import { fieldAt } from '../observe/raw.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import type { PlannedChange, Refusal } from './document.ts';
 
-/** The running and the requested manifests, as read. */
+/** The running and the requested manifests, and their snapshots. */
 interface Compared {
   readonly current: readonly unknown[];
   readonly desired: readonly unknown[];
@@ -68,7 +68,7 @@ const leftToOthers: readonly (readonly [map: readonly string[], field: string])[
   [['spec', 'updateStrategy', 'rollingUpdate'], 'partition'],
 ];
 
-/** Returns the running member as far as the manifest asks for it: without the fields that the manifest leaves to other writers. */
+/** Returns the running member without the fields that the manifest leaves to other writers. */
 export function comparedMember(running: ObjectContent, manifest: ObjectContent): ObjectContent {
   return leftToOthers
     .filter(([map, field]) => fieldAt(manifest, [...map, field]) === undefined)

@@ -21,7 +21,7 @@ export interface PlannedStep {
   readonly zone?: string;
   /** The replaced pods, in order. */
   readonly pods: readonly string[];
-  /** Most pods of the zone that are unavailable at the same time. */
+  /** Maximum number of pods of the zone that are unavailable at the same time. */
   readonly atOnce?: number;
   /** Replicas before the step. */
   readonly from?: number;

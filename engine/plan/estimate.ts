@@ -1,4 +1,4 @@
-// When a rollout that is under way is likely to end: the model behind every plan, run forward from what is there now.
+// Estimates when a running rollout ends, for `status`. Runs the model of plans forward from the present state.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isUnknown, type Known, type PodView, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
@@ -6,7 +6,7 @@ import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } f
 import { type ForwardRun, runForward, type Turn } from './forward.ts';
 import { groupPart } from './world.ts';
 
-/** Instants in milliseconds since 1970: met in half of all cases, and in nine of ten. The later one is absent where the slow case does not end. */
+/** The likely end in milliseconds since 1970: the median, and the 90th percentile. `p90Ms` is absent if the slow run does not end. */
 export interface LikelyEnd {
   readonly p50Ms: number;
   readonly p90Ms?: number;
@@ -14,43 +14,43 @@ export interface LikelyEnd {
 
 export interface Estimate {
   readonly end: LikelyEnd;
-  /** By zone, of zones that are not done yet. */
+  /** The end by zone, only for zones that are not done. */
   readonly zones: Readonly<Record<string, LikelyEnd>>;
-  /** Approvals that are still to be given. How long people take is in none of the instants. */
+  /** Number of missing approvals. The instants contain no time for people. */
   readonly approvals: number;
-  /** From the creation of a pod until it is ready, as it was reckoned with. */
+  /** The time from the creation of a pod until it is ready, as this estimate uses it. */
   readonly start: Quantiles;
-  /** On how many pods of this run `start` was measured; 0 when it is what plans assume. */
+  /** Number of pods of this run from which `start` was measured; 0 if `start` is the assumption of plans. */
   readonly measuredPods: number;
-  /** From the request to delete a pod until it is gone. */
+  /** The time from the request to delete a pod until the pod is gone. */
   readonly stop: Quantiles;
-  /** On how many pods `stop` was measured; 0 when it is what plans assume. */
+  /** Number of pods of this run from which `stop` was measured; 0 if `stop` is the assumption of plans. */
   readonly measuredStops: number;
 }
 
-/** A pod that a run has brought back. Milliseconds since 1970. */
-export interface BroughtBack {
+/** A successor pod of this run. Times are in milliseconds since 1970. */
+export interface SuccessorPod {
   readonly zone: string;
   readonly createdMs: number;
-  /** Absent while it is not ready. */
+  /** Absent while the pod is not ready. */
   readonly readyMs?: number;
 }
 
 export interface EstimateInput {
   readonly snapshot: Snapshot;
   readonly group: GroupDefinition;
-  /** The pods that this run has brought back so far, in any order. */
-  readonly pods: readonly BroughtBack[];
+  /** The successor pods of this run so far, in any order. */
+  readonly pods: readonly SuccessorPod[];
   readonly assumptions?: Assumptions;
 }
 
-/** Estimates beyond this limit are not shown: they would not be credible. */
+/** The limit in milliseconds beyond which an estimate would not be credible. */
 const furthestMs = 60 * 24 * 3_600_000;
 
-/** Readings of metrics are taken to stay what they are. */
-const everMs = 400 * 24 * 3_600_000;
+/** The time in milliseconds for which readings of metrics are assumed to stay the same: longer than any estimate. */
+const constantMs = 400 * 24 * 3_600_000;
 
-/** From this many pods on their own 90th percentile is worth something. */
+/** The minimum number of pods whose 90th percentile is used. */
 const manyPods = 10;
 
 /**
@@ -90,11 +90,11 @@ function likelyEnd(p50Ms: number, p90Ms: number | undefined): LikelyEnd {
   return p90Ms === undefined ? { p50Ms } : { p50Ms, p90Ms: Math.max(p50Ms, p90Ms) };
 }
 
-/** Fewer gaps between pods may as well be something else that was waited for. */
+/** The minimum number of gaps between pods. Fewer gaps may contain other waits. */
 const fewStops = 3;
 
 /** Returns how long pods took to stop, in seconds: the gap between pods that were replaced one by one. Kubernetes does not store it. */
-function stopsOf(pods: readonly BroughtBack[]): readonly number[] {
+function stopsOf(pods: readonly SuccessorPod[]): readonly number[] {
   const inTurn = [...pods].sort((a, b) => a.createdMs - b.createdMs);
   return inTurn.flatMap((pod, index) => {
     const before = inTurn.slice(0, index);
@@ -105,7 +105,7 @@ function stopsOf(pods: readonly BroughtBack[]): readonly number[] {
   });
 }
 
-/** With few samples the slowest pod is a poor estimate, so twice the median applies if it is longer. */
+/** Returns the quantiles of samples. With few samples, the 90th percentile is the slowest pod, or twice the median if that is longer. */
 function quantilesOf(seconds: readonly number[]): Quantiles | undefined {
   const sorted = [...seconds].sort((a, b) => a - b);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
@@ -116,9 +116,9 @@ function quantilesOf(seconds: readonly number[]): Quantiles | undefined {
 
 interface Forward {
   readonly run: ForwardRun;
-  /** Nothing was left to do at the first look. */
+  /** True if nothing was left to do at the first decision. */
   readonly isIdle: boolean;
-  /** Since when each zone is whole that was not at the first look. */
+  /** The instant from which each zone is updated and available, if it was not at the first decision. */
   readonly zones: ReadonlyMap<string, number>;
   readonly approvals: number;
 }
@@ -126,9 +126,9 @@ interface Forward {
 function forward({ snapshot, group, assumptions = defaultAssumptions }: EstimateInput, times: PodTimes, quantile: Quantile): Forward {
   const { nowMs } = snapshot;
   const part = groupPart(snapshot, group);
-  const metrics = part.metrics.map((metric) => ({ ...metric, atMs: nowMs + everMs }));
+  const metrics = part.metrics.map((metric) => ({ ...metric, atMs: nowMs + constantMs }));
   const pods = part.pods.map((view) =>
-    isUnknown(view.pods) ? view : { ...view, pods: view.pods.map((pod) => patient(pod, times, quantile, nowMs)) },
+    isUnknown(view.pods) ? view : { ...view, pods: view.pods.map((pod) => withLaterStart(pod, times, quantile, nowMs)) },
   );
   const settings: Assumptions = { ...assumptions, pods: times, groups: {}, gates: 'pass', approvals: 'given' };
   const zones = new Map<string, number>();
@@ -152,19 +152,19 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
   };
 }
 
-/** Returns the assumptions of the model that no person has confirmed yet, each wave and rule once. */
+/** Returns the number of approvals that the model assumed. Each wave and rule counts once. */
 function approvalsGiven({ intents }: Snapshot, { world }: ForwardRun): number {
   const after = world.snapshot.intents;
   if (isUnknown(intents) || isUnknown(after)) return 0;
-  const said = new Set(intents);
-  return new Set(after.filter((intent) => !said.has(intent)).map(({ wave, rule }) => `${wave}/${rule}`)).size;
+  const given = new Set(intents);
+  return new Set(after.filter((intent) => !given.has(intent)).map(({ wave, rule }) => `${wave}/${rule}`)).size;
 }
 
-/** As many times its usual time may a pod take before it is taken for one that does not come back. */
+/** The multiple of the slow start time after which a late pod counts as broken. */
 const patience = 3;
 
-/** Returns a late pod with a later start, up to three times the slow start time; the model would otherwise treat it as broken. */
-function patient(pod: PodView, { start }: PodTimes, quantile: Quantile, nowMs: number): PodView {
+/** Returns a late pod with a later start, up to three times the slow start time. Otherwise the model would treat the pod as broken. */
+function withLaterStart(pod: PodView, { start }: PodTimes, quantile: Quantile, nowMs: number): PodView {
   const usualMs = 1000 * (quantile === 'p50' ? start.p50Seconds : start.p90Seconds);
   const takenMs = nowMs - pod.readyChangedMs;
   const isLate = !pod.isReady && !pod.isTerminating && pod.waitingReasons.length === 0 && takenMs >= usualMs;

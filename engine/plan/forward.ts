@@ -1,4 +1,4 @@
-// The engine run forward: decide, act on the model, let time pass, decide again, until nothing is left to do. Plan and simulation are this.
+// Runs the engine forward on the model, for plans, estimates and `simulate`: decides, acts and lets time pass until nothing is left to do.
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
@@ -23,35 +23,35 @@ export interface ForwardRun {
   readonly turns: number;
   readonly last: Turn;
   readonly world: World;
-  /** Why it ended: nothing left, nothing can happen any more, or a limit was met. */
+  /** `done`: nothing is left to do. `held`: no event can end the wait. `limit`: the run exceeded a limit of time or turns. */
   readonly end: 'done' | 'held' | 'limit';
 }
 
-/** A run that takes longer than this, or more turns, is stopped and reported. */
+/** The limits of time and turns, after which a run stops with the end `limit`. */
 const horizonMs = 400 * 24 * 3_600_000;
 const usualMaxTurns = 50_000;
 
-/** The most turns at one instant. More turns mean that an action has no effect and is decided again without end. */
+/** The maximum number of turns at one instant. More turns mean that an action has no effect and is decided again without end. */
 const maxTurnsAtOnce = 500;
 
-/** Something that happens to the world by itself. */
+/** An event in the world that is not an action of the engine. */
 interface ScheduledEvent {
   readonly atMs: number;
   readonly input: Exclude<WorldInput, { kind: 'action' | 'deletePods' | 'elapse' }>;
 }
 
 export interface ForwardOptions {
-  /** Sees every decision with the world it was made on. */
+  /** Receives every decision with the world for which it was made. */
   readonly onTurn?: (turn: Turn, world: World) => void;
   /** Events during the run, in any order. */
   readonly events?: readonly ScheduledEvent[];
-  /** The run is broken off at this instant; 400 days after its start unless given. */
+  /** The instant at which the run stops; absent: 400 days after its start. */
   readonly untilMs?: number;
-  /** The run is broken off after this many turns; default 50,000. */
+  /** The maximum number of turns; absent: 50,000. */
   readonly maxTurns?: number;
 }
 
-/** Runs one group forward until it is done, held for good, or out of time. */
+/** Runs one group forward until it is done, blocked without end, or at a limit. */
 export function runForward(
   start: World,
   group: GroupDefinition,
@@ -67,7 +67,7 @@ export function runForward(
     const turn: Turn = { nowMs: world.snapshot.nowMs, decision };
     const run = { turns: count + 1, last: turn };
     onTurn?.(turn, world);
-    const recorded = remembered(world, group, decision);
+    const recorded = withDecidedLedger(world, group, decision);
     const isDone = decision.outcome === 'done' && pending.length === 0 && nextEventMs(world) === undefined;
     if (isDone) return { ...run, world: recorded, end: 'done' };
     const acted = act(recorded, decision);
@@ -126,7 +126,7 @@ function ledgerOf(snapshot: Snapshot, group: GroupDefinition): Ledger {
 }
 
 /** Returns the world with the decided ledger: the run, and the pins. */
-function remembered(world: World, group: GroupDefinition, decision: GroupDecision): World {
+function withDecidedLedger(world: World, group: GroupDefinition, decision: GroupDecision): World {
   const ledger = ledgerOf(world.snapshot, group);
   const next = decidedLedger(ledger, decision, { snapshot: world.snapshot, group });
   if (next === ledger) return world;
@@ -134,7 +134,7 @@ function remembered(world: World, group: GroupDefinition, decision: GroupDecisio
   return { ...world, snapshot: { ...world.snapshot, ledgers: [...others, next] } };
 }
 
-/** Returns the approvals for which this decision waits. The plan assumes that people approve at once. */
+/** Returns the world with the approvals for which this decision waits. The plan assumes that people approve at once. */
 function withApproval(world: World, group: GroupDefinition, decision: GroupDecision): World {
   if (decision.actions.length > 0 || world.assumptions.approvals !== 'given' || isUnknown(world.snapshot.intents)) return world;
   const { intents, nowMs, webhookProblems } = world.snapshot;
@@ -187,7 +187,7 @@ function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: Gr
   return asked;
 }
 
-/** Gives every gate that the last decision asked for its readings up to now. */
+/** Returns the world with the readings up to now for every gate of the current wave. */
 function withReadings(world: World, group: GroupDefinition): World {
   const wanted = wantedReadings(world, group);
   if (wanted.length === 0) return world;
@@ -214,7 +214,7 @@ function wantedReadings(world: World, group: GroupDefinition) {
 
 function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDecision): number | undefined {
   const { nowMs } = world.snapshot;
-  // No reading brings a failed run back; only a person does.
+  // No reading continues a failed run. Only a person does.
   if (decision.run?.outcome === 'failed') return undefined;
   return earliest(
     decision.wantedReadings.map(({ gate: name, fromMs }) => {
@@ -224,10 +224,10 @@ function nextReadingMs(world: World, group: GroupDefinition, decision: GroupDeci
   );
 }
 
-/** Values at which a policy's rules are quiet; tried in this order. */
+/** The values of a metric that are tried, in this order, until no rule of its policy applies. */
 const quietValues: readonly number[] = [0, 1, 100, 1_000_000, -1];
 
-/** Returns the assumed metrics by `policy/input`: the assumption, else a value at which no rule applies, if there is one. */
+/** Returns the assumed metrics by `policy/input`: the given value, or the first quiet value at which no rule applies, if any. */
 export function assumedMetrics(
   policies: readonly PolicyDefinition[],
   given: Assumptions['metrics'],

@@ -6,8 +6,8 @@ import { result } from '../rule.ts';
 import type { AbsentMembers } from './plan.ts';
 
 /**
- * Returns the desired groups, with members that no group has any more: they leave under their former rules. A group that loses all members
- * is planned as before.
+ * Returns the desired groups. A member that no desired group has stays in its former group, whose rules apply to its removal. A group that
+ * loses all members is planned as it was before.
  */
 export function groupsToPlan(groups: readonly GroupDefinition[], before: readonly GroupDefinition[]): readonly GroupDefinition[] {
   const key = (namespace: string, name: string): string => `${namespace}/${name}`;
@@ -28,15 +28,16 @@ function withZones(group: GroupDefinition, before: GroupDefinition, zones: Group
   return { ...group, zones: [...group.zones, ...zones], sources: { ...before.sources, ...group.sources } };
 }
 
-/** RolloutGroups of all namespaces, as stored. */
-interface Elsewhere {
+/** The objects of all namespaces, as stored. */
+interface ClusterObjects {
+  /** StatefulSets. */
   readonly sets: readonly unknown[];
   /** RolloutGroups. */
   readonly groups: readonly unknown[];
 }
 
-/** Returns the groups without StatefulSets whose names all exist in another namespace without such a group. They are blocked. */
-export function absentElsewhere(groups: readonly GroupDefinition[], { sets, groups: others }: Elsewhere): readonly AbsentMembers[] {
+/** Returns blocks for groups without StatefulSets, if another namespace has StatefulSets of these names that no group there names. */
+export function absentElsewhere(groups: readonly GroupDefinition[], { sets, groups: others }: ClusterObjects): readonly AbsentMembers[] {
   return groups.flatMap((group): readonly AbsentMembers[] => {
     const { namespace, name, zones, sources } = group;
     const namespaces = namespacesWith(group, sets).filter((one) => !others.some((other) => isNamed(other, one, group)));

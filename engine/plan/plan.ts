@@ -1,4 +1,4 @@
-// The plan: what is asked for, judged; what follows, by running the engine forward; grouped into waves and steps.
+// Makes a plan: judges the requested changes, runs the engine forward on a model, and groups the decisions into waves and steps.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -17,7 +17,7 @@ import { groupRisks } from './risks.ts';
 import { requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
 import { type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
-/** Why a group cannot be rolled out: its members are nowhere among what is compared. The answers hold, and say what to change. */
+/** The block of a group whose members are missing in the compared objects. The results say what to change. */
 export interface AbsentMembers {
   readonly namespace: string;
   readonly group: string;
@@ -25,22 +25,22 @@ export interface AbsentMembers {
 }
 
 export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'exceptions' | 'policyDigest'> {
-  /** The groups as they were before the change, where they come from labels and annotations; a request is judged under both. */
+  /** The groups before the change, if labels and annotations define groups. Requests must pass under these groups, too. */
   readonly groupsBefore?: readonly GroupDefinition[];
-  /** The namespace of the agent, whose policies may name other namespaces. Default: that of `running`; without either, no policy may. */
+  /** The namespace of the agent, whose policies may name other namespaces. Absent: that of `running`, or no such namespace. */
   readonly agentNamespace?: string;
   /** Kubernetes objects that run now. */
   readonly current: readonly unknown[];
-  /** Kubernetes objects as they are asked for. */
+  /** The requested Kubernetes objects. */
   readonly desired: readonly unknown[];
   readonly assumptions: Assumptions;
   /** The state of the cluster that `current` comes from: unready, missing and unknown pods, ledgers, requests, gate readings. */
   readonly running?: Snapshot;
-  /** Groups whose members no time brings; such a group is blocked. */
+  /** Groups that are blocked because their members do not exist. */
   readonly absent?: readonly AbsentMembers[];
   /** Changes of policies, which bind groups of the plan and others. */
   readonly policyChanges?: readonly PolicyChange[];
-  /** When the plan begins; without meaning for a plan that does not depend on the calendar. */
+  /** The start of the plan; ignored if the plan does not depend on the calendar. */
   readonly nowMs: number;
 }
 
@@ -112,7 +112,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   };
 }
 
-/** Replaces the fact that an object does not exist by the reason why no manifest has it. */
+/** Replaces the results about missing objects by the results in `absent`, which say why the objects are missing. */
 function withAbsence({ absent = [] }: PlanInput, group: GroupDefinition, waits: GroupPlan['waits']): GroupPlan['waits'] {
   const results = absent.filter((one) => one.namespace === group.namespace && one.group === group.name).flatMap((one) => one.results);
   if (results.length === 0) return waits;
@@ -149,7 +149,7 @@ function seconds(ms: number): number {
   return Math.round(ms) / 1000;
 }
 
-/** Joins consecutive steps of one wave. Steps of the same name get their p90 durations from the slow run. */
+/** Joins consecutive steps of one wave. The p90 duration of a step comes from the step with the same key in the slow run. */
 function groupIntoWaves(likely: readonly TracedStep[], slow: readonly TracedStep[], startMs: number): readonly PlannedWave[] {
   const waves: { name: string; steps: PlannedStep[] }[] = [];
   const pending = new Map<string, TracedStep[]>();
@@ -177,7 +177,7 @@ function plannedStep(step: TracedStep, twin: TracedStep | undefined, startMs: nu
     ...defined({ source }),
     startSeconds: seconds(step.startMs - startMs),
     ...(isTimed ? { p50Seconds: seconds(step.endMs - step.startMs) } : {}),
-    // A later start can shorten a wait, for example for a window: the slow run still takes no less time than the likely one.
+    // A later start can shorten a wait, for example for a window. The p90 duration is at least the p50 duration anyway.
     ...(isTimed && twin !== undefined ? { p90Seconds: seconds(Math.max(step.endMs - step.startMs, twin.endMs - twin.startMs)) } : {}),
     rules: step.rules,
   };
@@ -188,7 +188,7 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Fo
     snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name)?.replicas ?? 0;
   return viewGroup(world.snapshot, group).zones.map(({ zone, outdated }) => {
     const rolled = new Set(steps.flatMap((step) => (step.kind === 'roll' && step.zone === zone.name ? step.pods : [])));
-    // The last pods of a zone go first, as in a step.
+    // The highest ordinals are replaced first, as in a step.
     const afterWait = end === 'done' ? [] : outdated.map(({ name }) => name).reverse();
     for (const name of afterWait) rolled.add(name);
     return {

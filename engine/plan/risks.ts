@@ -39,7 +39,7 @@ function named(members: readonly unknown[]): string {
   return members.map(nameOf).sort().join(', ');
 }
 
-/** A pod at a time although more may be down, because of a budget and not of an interval or of what the zone has. */
+/** Finds a zone that replaces one pod at a time only because of a PodDisruptionBudget, although more pods may be unavailable. */
 const serialBudget: RiskCheck = ({ context, steps }) => {
   if (context.group.rollout.rotateBy !== 'evict') return [];
   for (const step of steps) {
@@ -120,7 +120,7 @@ const differentTemplates: RiskCheck = (_question, members) => {
   return [{ code: 'RG5007', severity: 'notice', message: `the zones have different images: ${named(members)}` }];
 };
 
-/** A limit of zero blocks until a person changes it. */
+/** Finds limits of 0, which block until a person changes them. */
 const endlessRollout: RiskCheck = ({ waits }) =>
   waits.filter(isLimitOfZero).map(({ fact, source }) => ({
     code: 'RG5008',
@@ -129,7 +129,7 @@ const endlessRollout: RiskCheck = ({ waits }) =>
     ...(source === undefined ? {} : { source }),
   }));
 
-/** A canary without pods proves nothing. Without a rollout there is no canary to check. */
+/** Finds a first wave without pods, which tests nothing. Without a rollout there is no such risk. */
 const emptyFirstWave: RiskCheck = ({ context, steps, zones }) => {
   const empty = zones.filter(({ replicasAfter }) => replicasAfter === 0).map(({ zone }) => zone);
   const idle = emptyFirstWaves(context.group.rollout.waves, empty);

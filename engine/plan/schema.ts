@@ -1,4 +1,4 @@
-// The JSON Schema of the plan document, for programs that read `plan -o json`. Additions keep it valid, changes raise apiVersion.
+// Defines the JSON Schema of the plan document, for programs that read `plan -o json`. Changes other than new fields need a new apiVersion.
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -52,8 +52,8 @@ const definitions: Readonly<Record<string, Schema>> = {
       age: ref('age'),
     },
   ),
-  age: record('A length of time in a fact that grows with the clock.', {
-    words: { type: 'string', description: 'The words of the fact that state it.' },
+  age: record('A duration in a fact that grows with time.', {
+    words: { type: 'string', description: 'The text of the duration in the fact.' },
     fromMs: instant,
   }),
   change: record(
@@ -65,8 +65,8 @@ const definitions: Readonly<Record<string, Schema>> = {
       consequence: oneOf('restart', 'scaleUp', 'scaleDown', 'none', 'refused'),
     },
     {
-      before: { description: 'The removed entries of a list that is compared as a set.' },
-      after: { description: 'The added entries of a list that is compared as a set.' },
+      before: { description: 'The old value. For a list that is compared as a set: the removed entries.' },
+      after: { description: 'The new value. For a list that is compared as a set: the added entries.' },
     },
   ),
   step: record(

@@ -1,4 +1,4 @@
-// Turns the trace of a simulated run into the steps of a plan: a zone rolls, a wave soaks, a person approves.
+// Turns the decisions of a run on the model into the steps of a plan: a zone rolls, a wave soaks, a person approves.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
 import { blocks } from '../rule.ts';
@@ -6,20 +6,20 @@ import type { Snapshot, StatefulSetView } from '../snapshot.ts';
 import type { PlannedStep } from './document.ts';
 import type { Turn } from './forward.ts';
 
-/** One step with its place in the run; `key` names the same step in runs with other times. */
+/** One step with its wave and times. The same step has the same `key` in runs with other durations. */
 export interface TracedStep extends Omit<PlannedStep, 'gates' | 'source' | 'startSeconds' | 'p50Seconds' | 'p90Seconds'> {
   readonly key: string;
   readonly wave: string;
-  /** Gates whose readings were asked for meanwhile, by name. */
+  /** The names of gates that were read during the step. */
   readonly gates: readonly string[];
   readonly startMs: number;
   readonly endMs: number;
 }
 
-/** The wave under which changes of replicas stand; no wave of a group can be called so, since names hold no spaces. */
+/** The name under which a plan lists changes of replicas. */
 const scalingWave = 'replicas';
 
-/** Rules whose wait is the work itself: pods are on their way, and the step goes on. */
+/** Rules that wait for the work of a step, such as pods in flight. Their waits belong to that step and are no step of the plan. */
 const workRules: ReadonlySet<string> = new Set([
   'zone-budget',
   'other-zones-ready',
@@ -34,7 +34,7 @@ const workRules: ReadonlySet<string> = new Set([
   'rollout-in-progress',
 ]);
 
-/** Replicas that were asked for and are written before the first decision: the steps that begin at once, all together. */
+/** Returns the steps of requested replicas. They are written before the first decision, so all these steps start at once. */
 export function requestedScales(group: GroupDefinition, before: Snapshot, requested: Snapshot): readonly TracedStep[] {
   return group.zones.flatMap((zone): TracedStep[] => {
     const from = memberOf(before, group, zone.statefulSet)?.replicas ?? 0;
@@ -85,7 +85,7 @@ export function memberOf(snapshot: Snapshot, group: GroupDefinition, name: strin
   return snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name);
 }
 
-/** Adds a decision to the steps: a new step, or more of the last one. Call it with the turns in order. */
+/** Adds a decision to the steps, as a new step or as a continuation of the last step. Turns must come in order. */
 export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn): void {
   const last = steps.at(-1);
   const traced = beginning(decision, nowMs);
@@ -168,7 +168,7 @@ function preparing(decision: GroupDecision, nowMs: number): BegunStep | undefine
   };
 }
 
-/** Returns the calendar, clock, measurement or person that the group waits for while it does not act. */
+/** Returns the step of a group that waits for the calendar, a measurement or a person. */
 function waiting(decision: GroupDecision, nowMs: number): BegunStep | undefined {
   if (decision.outcome === 'done' || decision.actions.length > 0) return undefined;
   for (const step of decision.steps) {

@@ -1,4 +1,4 @@
-// The state in which a plan begins: the running objects, with every requested change judged and, if it is allowed, applied.
+// Builds the state in which a plan starts: the running objects, with every requested change judged and, if allowed, applied.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import type { AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
@@ -16,9 +16,9 @@ import { withAssumedMetrics } from './forward.ts';
 import type { PlanInput } from './plan.ts';
 import { memberOf } from './steps.ts';
 
-/** The manifests of a plan, read. */
+/** The snapshots before and after the requested change. */
 export interface PlanSnapshots {
-  /** True if the input names an instant. Without one the plan has no place in the calendar. */
+  /** True if the plan depends on the calendar, for example on a window. Otherwise it starts at 0. */
   readonly usesCalendar: boolean;
   readonly nowMs: number;
   readonly before: Snapshot;
@@ -49,7 +49,7 @@ function seenSnapshots(input: PlanInput, running: Snapshot, nowMs: number, after
   return { usesCalendar: true, nowMs, before: { ...running, nowMs, groups: input.groups }, after, changedSources };
 }
 
-/** Reports whether the input names an instant of the calendar: windows, exceptions, conditions on the time, recorded downscales. */
+/** Reports whether the input depends on the calendar: windows, exceptions, conditions on the time, recorded downscales. */
 function dependsOnCalendar(input: PlanInput): boolean {
   const { policies, exceptions, current, desired } = input;
   if (exceptions.length > 0 || policies.some((policy) => policy.windows.length > 0)) return true;
@@ -82,7 +82,7 @@ export function snapshotAsked(input: PlanInput, snapshots: PlanSnapshots, group:
 }
 
 interface WorldOptions {
-  /** The quantile of the assumed durations: `p50` unless given. */
+  /** The quantile of the assumed durations; absent: `p50`. */
   readonly quantile?: Quantile;
   /** False if the changes are judged without the assumed metrics. */
   readonly hasMetrics?: boolean;
@@ -124,9 +124,9 @@ interface ChangeRequest {
   readonly group: GroupDefinition;
   readonly groupsBefore: readonly GroupDefinition[];
   readonly world: World;
-  /** The desired objects, read. */
+  /** The snapshot of the desired objects. */
   readonly after: Snapshot;
-  /** The desired objects, as they are. */
+  /** The manifests of the desired objects. */
   readonly desired: readonly unknown[];
 }
 
@@ -137,7 +137,7 @@ interface RequestedChanges {
   readonly permitted: readonly RuleResult[];
 }
 
-/** Judges and applies what is asked of each member, in the order of the zones. */
+/** Judges the requested change of each member, in the order of the zones, and applies the allowed changes. */
 export function requestChanges(request: ChangeRequest): RequestedChanges {
   let { world } = request;
   const refused: Refusal[] = [];
@@ -207,7 +207,7 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
 
 const manifestIndexes: WeakMap<readonly unknown[], ReadonlyMap<string, unknown>> = new WeakMap();
 
-/** Returns the StatefulSets by `namespace/name`, without namespace if the manifest names none. Computed once for each list. */
+/** Returns the StatefulSets by `namespace/name`; the namespace is empty if the manifest omits it. Computed once for each list. */
 function manifestsByName(objects: readonly unknown[]): ReadonlyMap<string, unknown> {
   const known = manifestIndexes.get(objects);
   if (known !== undefined) return known;
@@ -222,7 +222,7 @@ function refusal(what: string, zone: string, judgement: Judgement): Refusal {
   return { what, zone, message: judgement.message, results: judgement.results };
 }
 
-/** Judges a request that removes a protecting label under the group before the change, too. */
+/** Judges a request under the groups after and before the change, so that a write cannot remove the labels that would deny it. */
 function judgeBoth(request: ChangeRequest, world: World, asked: AdmissionRequest): Judgement {
   const now = judge(world.snapshot, asked);
   if (now.outcome === 'deny' || request.groupsBefore.length === 0) return now;
@@ -230,7 +230,7 @@ function judgeBoth(request: ChangeRequest, world: World, asked: AdmissionRequest
   return before.outcome === 'deny' ? before : now;
 }
 
-/** Makes the calls that a judgement asks for, in the model, and asks again. */
+/** Judges a request. If pods must be called first, makes the calls in the model and judges again. */
 function judgeWithCalls(
   request: ChangeRequest,
   world: World,

@@ -1,4 +1,4 @@
-// Answers the request of a test case: as admission on every write path, or as a decision of the agent in the middle of its rollout.
+// Answers the request of a policy test case, as admission would or as the agent would during a rollout.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
@@ -29,17 +29,18 @@ export interface Answer {
   readonly waves?: { readonly from: number; readonly to: number };
 }
 
-export interface Asked {
+/** The state of a test case. */
+export interface CaseState {
   readonly snapshot: Snapshot;
   readonly group: GroupDefinition;
   readonly given: GivenState;
 }
 
-/** The most calls of pods before the result is final: the delay, the preparation and the withdrawal. */
+/** The maximum number of rounds of pod calls: for the delay, the preparation and the withdrawal. */
 const maxCalls = 3;
 
 /** Returns the verdict on one API request. Pods that must prepare first answer at once. */
-export function judged(asked: Asked, request: AdmissionRequest, to?: { readonly zone: string; readonly replicas: number }): Answer {
+export function judged(asked: CaseState, request: AdmissionRequest, to?: { readonly zone: string; readonly replicas: number }): Answer {
   let snapshot = withPreparations(asked, to);
   let judgement = judge(snapshot, request);
   for (let call = 0; call < maxCalls && judgement.outcome === 'prepare'; call += 1) {
@@ -56,12 +57,12 @@ function verdict({ outcome, effect }: Judgement): string {
 }
 
 /** Returns the decision of the agent. Pods that it calls answer at once. */
-export function decided(asked: Asked): Answer {
+export function decided(asked: CaseState): Answer {
   const run = runGiven(asked.snapshot, asked.group, asked.given);
   let snapshot = withRun({ ...asked, snapshot: withPreparations(asked) }, run);
   let decision = decideGroup(snapshot, asked.group);
   if (run !== undefined && decision.run !== undefined && decision.run.wave > run.wave) {
-    snapshot = withRun({ ...asked, snapshot }, movedOnInTime(asked, run, decision.run.wave));
+    snapshot = withRun({ ...asked, snapshot }, inNextWave(asked, run, decision.run.wave));
     decision = decideGroup(snapshot, asked.group);
   }
   for (let call = 0; call < maxCalls && isCallingPods(decision); call += 1) {
@@ -78,15 +79,15 @@ export function decided(asked: Asked): Answer {
   };
 }
 
-/** Returns the run as it was when its soak ended: the next wave has been open since then. */
-function movedOnInTime({ group, given, snapshot }: Asked, run: RunState, to: number): RunState {
+/** Returns the run in the wave `to`, which started when the soak of the previous wave ended. */
+function inNextWave({ group, given, snapshot }: CaseState, run: RunState, to: number): RunState {
   const { waveAvailableMs: _waveAvailableMs, ...rest } = run;
   const availableMs = given.waveAvailableFor === undefined ? 0 : durationMs(given.waveAvailableFor);
   const openMs = Math.max(0, availableMs - (group.rollout.waves[run.wave]?.after.soakMs ?? 0));
   return { ...rest, wave: to, waveStartedMs: snapshot.nowMs - openMs };
 }
 
-function withRun(asked: Asked, run: RunState | undefined): Snapshot {
+function withRun(asked: CaseState, run: RunState | undefined): Snapshot {
   return run === undefined ? asked.snapshot : withLedger(asked, (ledger) => ({ ...ledger, run }));
 }
 
@@ -111,13 +112,13 @@ function decisionMessage(decision: GroupDecision): string {
   return [...acts, ...waits].join('; ') || decision.goal;
 }
 
-function withLedger({ snapshot, group }: Pick<Asked, 'snapshot' | 'group'>, change: (ledger: Ledger) => Ledger): Snapshot {
+function withLedger({ snapshot, group }: Pick<CaseState, 'snapshot' | 'group'>, change: (ledger: Ledger) => Ledger): Snapshot {
   const isOwn = (ledger: Ledger): boolean => ledger.namespace === group.namespace && ledger.group === group.name;
   return { ...snapshot, ledgers: snapshot.ledgers.map((ledger) => (isOwn(ledger) ? change(ledger) : ledger)) };
 }
 
 /** Adds the preparations in the case for the pods that are removed. The request or the desired replicas determine these pods. */
-function withPreparations(asked: Asked, to?: { readonly zone: string; readonly replicas: number }): Snapshot {
+function withPreparations(asked: CaseState, to?: { readonly zone: string; readonly replicas: number }): Snapshot {
   const { snapshot, group, given } = asked;
   const context = contextOf(snapshot, group);
   const preparations = context.view.zones.flatMap((view): readonly Preparation[] => {
@@ -134,7 +135,7 @@ function withPreparations(asked: Asked, to?: { readonly zone: string; readonly r
 }
 
 /** Returns the state after the pods answered in the model: prepared, or with the failure that the case defines. */
-function answered({ snapshot, given }: Asked, actions: readonly Action[]): Snapshot {
+function answered({ snapshot, given }: CaseState, actions: readonly Action[]): Snapshot {
   let { ledgers } = snapshot;
   for (const action of actions) {
     if (action.kind !== 'callPods') continue;
@@ -146,8 +147,8 @@ function answered({ snapshot, given }: Asked, actions: readonly Action[]): Snaps
 }
 
 /**
- * Returns the run as the ledger would have it; undefined before the first replacement. The current wave is the first started one with
- * outdated pods; before it starts, the previous wave soaks since `waveAvailableFor`, or since now.
+ * Returns the run that the ledger would contain; undefined before the first replacement. The current wave is the first unfilled wave, if it
+ * has started. Otherwise the wave before it is current and has soaked for `waveAvailableFor`.
  */
 function runGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState): RunState | undefined {
   const context = contextOf(snapshot, group);
@@ -183,7 +184,7 @@ function runGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState)
   };
 }
 
-/** Returns the time of the last replacement of a pod: no later than the pod became ready or unready at the new revision. */
+/** Returns the latest change of readiness of an updated pod, as the time of the last replacement. */
 function lastReplacementMs({ view }: GroupContext, given: GivenState): number | undefined {
   const instants = view.zones
     .filter(({ zone }) => given.zones?.[zone.name]?.updated !== undefined)
@@ -191,10 +192,7 @@ function lastReplacementMs({ view }: GroupContext, given: GivenState): number | 
   return instants.length === 0 ? undefined : instants.reduce((a, b) => Math.max(a, b));
 }
 
-/**
- * Returns the first zone of the wave with more updated pods than the earlier waves request. An unfinished zone comes before a finished
- * one.
- */
+/** Returns the first zone of the wave with more updated pods than earlier waves request. Unfinished zones come first. */
 function begunZone(given: GivenState, wave: WaveProgress | undefined, before: readonly WaveProgress[]): string | undefined {
   const begun = (wave?.zones ?? []).filter(({ view }) => {
     const earlier = before.filter((one) => one.wave.zones.includes(view.zone.name));

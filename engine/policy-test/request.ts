@@ -4,7 +4,7 @@ import type { PolicyTestCase } from '../../policies/schema/policy-test.ts';
 import type { AdmissionRequest } from '../decision.ts';
 import { blocks } from '../rule.ts';
 import type { Snapshot, StatefulSetView } from '../snapshot.ts';
-import { type Answer, type Asked, decided, judged } from './answer.ts';
+import { type Answer, type CaseState, decided, judged } from './answer.ts';
 
 type Request = PolicyTestCase['request'];
 
@@ -12,7 +12,7 @@ type Request = PolicyTestCase['request'];
 type Asking = { readonly answer: Answer } | { readonly problem: string };
 
 /** Asks the engine what the case asks. On several write paths the same answer is expected; another one is a problem. */
-export function ask(asked: Asked, request: Request): Asking {
+export function ask(asked: CaseState, request: Request): Asking {
   switch (request.action) {
     case 'rollout':
     case 'none': {
@@ -36,7 +36,7 @@ interface Member {
   readonly set: StatefulSetView;
 }
 
-function memberOf({ snapshot, group }: Asked, request: Request): Member | string {
+function memberOf({ snapshot, group }: CaseState, request: Request): Member | string {
   const zone = zoneOf(group, request.zone);
   if (typeof zone === 'string') return zone;
   const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === zone.statefulSet);
@@ -52,7 +52,7 @@ function zoneOf(group: GroupDefinition, name: string | undefined): ZoneDefinitio
 
 const writePaths = ['update', 'patch', 'apply', 'scale'] as const;
 
-function askScale(asked: Asked, request: Request): Asking {
+function askScale(asked: CaseState, request: Request): Asking {
   const member = memberOf(asked, request);
   if (typeof member === 'string') return { problem: member };
   const { zone, set } = member;
@@ -85,7 +85,7 @@ function alike(answers: readonly { readonly via: string; readonly answer: Answer
   return { problem: `the write path ${first.via} returns ${holdingRules(first)}, but ${other.via} returns ${holdingRules(other)}` };
 }
 
-function askMember(asked: Asked, request: Request): Asking {
+function askMember(asked: CaseState, request: Request): Asking {
   if (request.via !== undefined) return { problem: `via is for scaleUp and scaleDown, not for ${request.action}` };
   const member = memberOf(asked, request);
   if (typeof member === 'string') return { problem: member };

@@ -4,7 +4,7 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { controllerLabels, snapshotFromManifests, toldSources } from '../observe/manifests.ts';
+import { controllerLabels, snapshotFromManifests, withReportedReplicas } from '../observe/manifests.ts';
 import { profileOf } from '../profiles.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import {
@@ -201,7 +201,16 @@ function inputsGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenSta
   const gateReadings = gatesGiven(snapshot, group, given, problems);
   const intents = [...approvalsGiven(snapshot, group, given, problems), ...pausesGiven(snapshot, group, given)];
   const replicaSources = sourcesGiven(snapshot, group, given, problems);
-  return { snapshot: toldSources({ ...snapshot, metrics, gateReadings, intents, replicaSources: replicaSources.map(untold) }), problems };
+  return {
+    snapshot: withReportedReplicas({
+      ...snapshot,
+      metrics,
+      gateReadings,
+      intents,
+      replicaSources: replicaSources.map(withoutReportedReplicas),
+    }),
+    problems,
+  };
 }
 
 /** Returns the readings of the case. A metric has the name of its input, or `policy/input` if several policies declare that input. */
@@ -290,7 +299,7 @@ function pausesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenSta
 }
 
 /** Returns the mirrored object with the current replicas as its status, regardless of the status in the manifest. */
-function untold(source: ReplicaSourceView): ReplicaSourceView {
+function withoutReportedReplicas(source: ReplicaSourceView): ReplicaSourceView {
   return { ...source, statusReplicas: 0 };
 }
 

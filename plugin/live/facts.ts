@@ -1,6 +1,6 @@
 // Facts on the screen of one group besides its decision: estimated end, roles of zones and image changes.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
-import { type BroughtBack, type Estimate, estimateEnd } from '../../engine/plan/estimate.ts';
+import { type Estimate, estimateEnd, type SuccessorPod } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -84,7 +84,7 @@ function broughtBack(
   pods: readonly KubernetesObject[],
   { run }: PublishedDecision,
   { namespace, zones }: GroupDefinition,
-): readonly BroughtBack[] {
+): readonly SuccessorPod[] {
   if (run === undefined) return [];
   const wanted = new Map(zones.map(({ name, statefulSet }) => [statefulSet, { zone: name, revision: run.target[name] }]));
   return pods.flatMap((pod) => {

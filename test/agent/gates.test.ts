@@ -122,7 +122,7 @@ describe('a gate that enforces', () => {
     await rollFirstZone(given);
     await env.advance(25_000);
     expect(metrics.asked.length).toBeGreaterThanOrEqual(3);
-    expect(process.reports.at(-1)?.decision?.waits.find(({ rule }) => rule === 'gate')?.fact).toContain('the one before it again');
+    expect(process.reports.at(-1)?.decision?.waits.find(({ rule }) => rule === 'gate')?.fact).toContain('repeats the previous sample');
     await env.advance(120_000);
     expect(cluster.deletedPods()).toHaveLength(3);
   });

@@ -89,7 +89,7 @@ describe('a gate on a Prometheus', () => {
     const { port } = portTo({ sources: { prod: { prometheus: { url: `http://${at}` } } }, exchanges: exchanges() });
     const asker = prometheusAsker(port, { source: 'prod', query: 'up' }, of);
     expect(await told(asker.ask(ask()))).toEqual({ result: 'value', value: 0 });
-    expect(await told(asker.ask(ask()))).toEqual(error('the answer is the one before it again'));
+    expect(await told(asker.ask(ask()))).toEqual(error('the answer repeats the previous sample'));
   });
 });
 

@@ -121,14 +121,14 @@ describe('an answer of Prometheus', () => {
     expect(read(vector([seconds + 30, '0']))).toEqual(isValue(0, atMs + 30_000));
     expect(read(vector([seconds - 600, '0']))).toEqual({ ...isError('the sample is 10m old'), evaluatedMs: atMs - 600_000 });
     expect(read(vector([seconds + 31, '0']))).toEqual({
-      ...isError('the sample is 31s ahead of the clock here'),
+      ...isError('the sample is 31s ahead of the clock of the agent'),
       evaluatedMs: atMs + 31_000,
     });
   });
 
   it('a sample of the same instant as the one before is no other reading', () => {
     expect(read(vector([seconds, '0']), { beforeMs: atMs })).toEqual({
-      ...isError('the answer is the one before it again'),
+      ...isError('the answer repeats the previous sample'),
       evaluatedMs: atMs,
     });
     expect(read(vector([seconds, '0']), { beforeMs: atMs - 1 })).toEqual(isValue(0));

@@ -1,7 +1,7 @@
 // The likely end of a rollout under way: the model run forward with the times that the run itself has shown.
 import { describe, expect, it } from 'vitest';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
-import { type BroughtBack, type Estimate, type EstimateInput, estimateEnd } from '../../../engine/plan/estimate.ts';
+import { type Estimate, type EstimateInput, estimateEnd, type SuccessorPod } from '../../../engine/plan/estimate.ts';
 import { isUnknown } from '../../../engine/snapshot.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
@@ -12,7 +12,7 @@ const definition = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'])] } })
 const sets = definition.zones.map(({ statefulSet: name }) => outdatedStatefulSet({ name, replicas: 4 }));
 
 /** Pods that were all on their way at once and took this long to start. */
-const took = (...seconds: readonly number[]): readonly BroughtBack[] =>
+const took = (...seconds: readonly number[]): readonly SuccessorPod[] =>
   seconds.map((each) => ({ zone: 'a', createdMs: kitNowMs - 1_000_000, readyMs: kitNowMs - 1_000_000 + each * 1000 }));
 
 /** Drains take no time, so that only starts count. */
@@ -54,14 +54,14 @@ describe('the estimate', () => {
   });
 
   it('takes the gap between one pod and the next for the time to stop, where pods go one by one in one zone', () => {
-    const oneByOne = (gap: number, zones = 'aaaaa'): readonly BroughtBack[] =>
+    const oneByOne = (gap: number, zones = 'aaaaa'): readonly SuccessorPod[] =>
       [...zones].map((zone, index) => {
         const createdMs = kitNowMs - 1_000_000 + index * (20 + gap) * 1000;
         return { zone, createdMs, readyMs: createdMs + 20_000 };
       });
     const estimate = known(estimated({}, { pods: oneByOne(50) }));
     expect([estimate.stop.p50Seconds, estimate.measuredStops, secondsOf(estimate)[0]]).toEqual([50, 4, 12 * 70]);
-    const stopsMeasured = (pods: readonly BroughtBack[], more: Partial<EstimateInput> = {}) =>
+    const stopsMeasured = (pods: readonly SuccessorPod[], more: Partial<EstimateInput> = {}) =>
       known(estimated({}, { pods, ...more })).measuredStops;
     // Between zones a wave may soak; side by side nobody knows whose gap it is; what is to be waited for anyhow is no time of a pod.
     expect(stopsMeasured(oneByOne(50, 'aabbc'))).toBe(0);
