@@ -152,7 +152,7 @@ export function renderFrame(moment: Moment, look: TableLook): readonly string[] 
   return [
     `${look.paint('bold', name)}   ${look.paint(style, phase)}${shorten(rest, room, look.glyphs.ellipsis)}`,
     ...zones.map((zone) => zoneLine(zone, Math.min(width, 24), moment, look)),
-    `  ${look.paint('yellow', nowText(moment, (look.columns ?? 100) - 2, look))}`,
+    ...paragraph('  ', nowText(moment), look.columns).map((line) => `  ${look.paint('yellow', line.slice(2))}`),
     ...(change === '' || hasRoom ? [] : paragraph('  change: ', change, look.columns)),
     ...more.flatMap(([label, text]) => paragraph(`  ${label}: `, text, look.columns)),
   ];
@@ -184,17 +184,17 @@ function zoneText({ done, inFlight, toDo }: ZoneProgress): string {
   return done === 0 ? 'waits for its turn' : `${toDo} to go`;
 }
 
-function nowText(moment: Moment, width: number, look: TableLook): string {
+function nowText(moment: Moment): string {
   const { decision, zones, nowMs, unattended } = moment;
-  if (unattended !== undefined) return shorten(`${unattended}; nothing is carried out`, width, look.glyphs.ellipsis);
+  if (unattended !== undefined) return `${unattended}; nothing is carried out`;
   if (decision.outcome === 'done') return 'done';
   const inFlight = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
-  if (inFlight.length > 0) return shorten(`now: ${inFlight.join(', ')} in flight`, width, look.glyphs.ellipsis);
+  if (inFlight.length > 0) return `now: ${inFlight.join(', ')} in flight`;
   const [wait] = decision.waits;
   if (decision.outcome === 'act' || wait === undefined) return `now: ${workingZones(moment).join(', ')}`;
   const at =
     wait.earliestMs === undefined || wait.earliestMs <= nowMs ? '' : `, at the earliest in ${spanText((wait.earliestMs - nowMs) / 1000)}`;
-  return shorten(`blocked by ${wait.rule}: ${factText(wait, nowMs)}${at}`, width, look.glyphs.ellipsis);
+  return `blocked by ${wait.rule}: ${factText(wait, nowMs)}${at}`;
 }
 
 /** Returns one log line: elapsed time, group, phase and progress. */

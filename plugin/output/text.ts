@@ -10,6 +10,8 @@ export interface Column {
 
 export interface Row {
   readonly cells: readonly string[];
+  /** The first of these columns has the room of all of them, and its text is wrapped. The other cells are not printed. */
+  readonly span?: { readonly first: number; readonly last: number };
   readonly style?: Style;
 }
 
@@ -23,19 +25,27 @@ interface Fit {
 const gap = '  ';
 const leastFlexible = 12;
 
-/** Returns the rows as lines with aligned columns and without trailing spaces. */
+/** Returns the rows with aligned columns and without trailing spaces. A row is one text; it has line breaks if a span is wrapped. */
 export function alignRows(columns: readonly Column[], rows: readonly Row[], fit: Fit): readonly string[] {
   const widths = fittedWidths(columns, rows, fit.width);
-  return rows.map(({ cells }) =>
-    columns
-      .map(({ align }, index) => {
-        const width = widths[index] ?? 0;
-        const cell = shorten(cells[index] ?? '', width, fit.ellipsis);
-        return align === 'left' ? cell.padEnd(width) : cell.padStart(width);
-      })
-      .join(gap)
-      .trimEnd(),
-  );
+  return rows.map((row) => alignRow(row, columns, widths, fit));
+}
+
+function alignRow({ cells, span }: Row, columns: readonly Column[], widths: readonly number[], fit: Fit): string {
+  const shown = columns.map(({ align }, index) => {
+    const width = widths[index] ?? 0;
+    const cell = shorten(cells[index] ?? '', width, fit.ellipsis);
+    return align === 'left' ? cell.padEnd(width) : cell.padStart(width);
+  });
+  if (span === undefined) return shown.join(gap).trimEnd();
+  const { first, last } = span;
+  const startOf = (column: number): number => widths.slice(0, column).reduce((sum, width) => sum + width + gap.length, 0);
+  // The last column ends where the terminal ends.
+  const end = last < columns.length - 1 ? startOf(last + 1) - gap.length : (fit.width ?? Number.POSITIVE_INFINITY);
+  const width = end - startOf(first);
+  const [text = '', ...more] = wrapWords(cells[first] ?? '', width).map((part) => shorten(part, width, fit.ellipsis));
+  const line = [...shown.slice(0, first), Number.isFinite(width) ? text.padEnd(width) : text, ...shown.slice(last + 1)].join(gap).trimEnd();
+  return [line, ...more.map((rest) => ' '.repeat(startOf(first)) + rest)].join('\n');
 }
 
 /** Returns the titles as a line, and the rows as lines below it. */
@@ -49,14 +59,26 @@ export function alignTable(
 }
 
 function fittedWidths(columns: readonly Column[], rows: readonly Row[], width: number | undefined): readonly number[] {
-  const widths = columns.map((_, index) => Math.max(0, ...rows.map(({ cells }) => (cells[index] ?? '').length)));
-  const total = () => widths.reduce((sum, one) => sum + one, 0) + gap.length * (columns.length - 1);
+  const widths = columns.map((_, index) =>
+    Math.max(0, ...rows.map((row) => (isSpanned(row, index) ? 0 : (row.cells[index] ?? '').length))),
+  );
+  const sumOf = (some: readonly number[]): number => some.reduce((sum, one) => sum + one + gap.length, 0) - gap.length;
+  for (const { cells, span } of rows) {
+    if (span === undefined || span.last === columns.length - 1) continue;
+    const missing = (cells[span.first] ?? '').length - sumOf(widths.slice(span.first, span.last + 1));
+    widths[span.first] = (widths[span.first] ?? 0) + Math.max(0, missing);
+  }
+  const total = () => sumOf(widths);
   while (width !== undefined && total() > width) {
     const widest = widestFlexible(columns, widths);
     if (widest === undefined) break;
     widths[widest] = (widths[widest] ?? 0) - 1;
   }
   return widths;
+}
+
+function isSpanned({ span }: Row, index: number): boolean {
+  return span !== undefined && index >= span.first && index <= span.last;
 }
 
 function widestFlexible(columns: readonly Column[], widths: readonly number[]): number | undefined {

@@ -45,9 +45,9 @@ describe('the plan as a comment', () => {
     expect(renderPlanMarkdown(planOf([], { policyDigest: 'x --> <b>' })).split('\n')[0]).toMatch(/policy=xb -->$/);
   });
 
-  it('puts denials before blocked groups, and both before the others', () => {
+  it('puts denials, waits, risks and safety first, and the details of groups last', () => {
     const text = renderPlanMarkdown(planOf([ingester(), blocked(), refusedDownscale()]));
-    const places = ['**Denied**', '**Waits**', '####'].map((part) => text.indexOf(part));
+    const places = ['**Denied**', '**Waits**', '**Risks**', '**Safety**', '| group |', '####'].map((part) => text.indexOf(part));
     expect(places.every((place) => place > 0)).toBe(true);
     expect(places.toSorted((a, b) => a - b)).toEqual(places);
   });

@@ -62,6 +62,22 @@ describe('the table of a plan', () => {
     expect(renderPlanTable(plan, look({}))).toContain(`${zone} 19`);
   });
 
+  it('names every approver at 80 columns and below', () => {
+    const limit = '2 from team-of-the-storage-engineers or oncall-of-the-metrics-platform or consul-owners';
+    const rules = [{ rule: 'approval', outcome: 'wait', fact: '', limit }] as const;
+    const plan = planOf([ingester({ waves: [{ name: 'rest', steps: [step('approval', 0, { waitsFor: 'rest', rules })] }] })]);
+    for (const columns of [60, 80, 120, undefined])
+      expect(renderPlanTable(plan, look(columns === undefined ? {} : { columns })).replace(/\s+/g, ' ')).toContain(`approve ${limit}`);
+  });
+
+  it('names assumptions that differ from those of every plan, and the start without a comment', () => {
+    const plan = planOf([ingester()], { startsAt: '2026-11-18T17:20:00Z' });
+    expect(renderPlanTable(plan, look())).toMatch(/approvals\.\n\nSTARTS {3}2026-11-18 17:20 UTC\n$/);
+    const slow = { ...plan, assumptions: { ...plan.assumptions, gates: 'fail' as const, metrics: { 'safety/lag': 0 } } };
+    expect(renderPlanTable(slow, look())).toContain('ASSUMES  gates fail, safety/lag 0\n');
+    expect(renderPlanTable(slow, look({ wide: true }))).toContain('ASSUMES  pods stop in 30s (p90 2m)');
+  });
+
   it('claims safety only where the timeline shows it', () => {
     const group = ingester();
     expect(isOneZoneAtATime(group)).toBe(true);
@@ -138,6 +154,16 @@ describe('the layout of a table', () => {
     ] as const;
     const rows = [{ cells: ['A', 'B'] }, { cells: ['long', '1'] }, { cells: ['x', '100'] }];
     expect(alignRows(columns, rows, { width: undefined, ellipsis: '.' })).toEqual(['A       B', 'long    1', 'x     100']);
+  });
+
+  it('lets one cell take the room of several, and wraps it behind its column', () => {
+    const columns = ['A', 'B', 'C', 'D'].map((title) => ({ title, align: 'left', isFlexible: true }) as const);
+    const row = { cells: ['a', 'long words', '', 'd'] };
+    const lines = (width: number | undefined, last: number) =>
+      alignRows(columns, [{ cells: ['1', '2', '3', '4'] }, { ...row, span: { first: 1, last } }], { width, ellipsis: '.' });
+    expect(lines(undefined, 2)).toEqual(['1  2        3  4', 'a  long words  d']);
+    expect(lines(10, 3)).toEqual(['1  2  3  4', 'a  long\n   words']);
+    expect(lines(undefined, 3)).toEqual(['1  2  3  4', 'a  long words']);
   });
 
   it('shortens in the middle', () => {

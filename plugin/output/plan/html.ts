@@ -119,7 +119,7 @@ interface GroupPlace {
 export function groupHtml(group: GroupPlan, place: GroupPlace): Html {
   return html`<details class="group" id="${place.id}"${place.isOpen ? html` open` : nothing}><summary><h2>${group.namespace}/${group.group}</h2><span class="badge ${group.outcome}">${words.outcomeWords[group.outcome]}</span><span class="soft">${timesText(group)}</span></summary>
 <div class="body">
-<p class="soft">${words.totalsText(group.totals)}</p>
+${words.totalsText(group.totals) === '' ? nothing : html`<p class="soft">${words.totalsText(group.totals)}</p>`}
 ${refusals(group, place.startMs)}${exceptions(group)}${waits(group, place.startMs)}${changes(group)}
 ${group.waves.length === 0 ? nothing : html`<h3>Timeline</h3>${timelineSvg(group, place.id)}`}
 ${steps(group)}${risks(group)}${zones(group)}${rules(group)}

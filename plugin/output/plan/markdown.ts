@@ -15,11 +15,13 @@ export const commentBudget = 65_536 - 1_000;
 export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): string {
   const { changed, same } = words.splitByChange(plan);
   const sections = [
+    denials(changed, plan),
+    waits(changed, plan),
+    exceptions(changed),
+    risks(changed),
+    safety(changed),
     overview(changed),
     policies(plan),
-    denials(changed, plan),
-    exceptions(changed),
-    waits(changed, plan),
     details(changed),
     unchanged(same),
   ];
@@ -36,11 +38,17 @@ function headline({ groups, policyChanges = [] }: Plan): string {
   const sum = (count: (group: GroupPlan) => number) => groups.reduce((total, group) => total + count(group), 0);
   const deniedCount = sum((group) => group.refused.length);
   const waitingCount = groups.filter((group) => group.waits.length > 0).length;
-  const restarts = sum((group) => group.totals.restarts);
-  const scaleChanges = sum((group) => group.totals.scaleChanges);
-  if (deniedCount + waitingCount + restarts + scaleChanges === 0 && groups.every((group) => group.changes.length === 0))
-    return policyChanges.length === 0 ? 'no changes' : plural(policyChanges.length, 'policy change');
-  return [plural(restarts, 'restart'), plural(scaleChanges, 'scale change'), `${deniedCount} denied`, `${waitingCount} waiting`].join(', ');
+  const parts = [
+    ...(deniedCount === 0 ? [] : [`${deniedCount} denied`]),
+    ...(waitingCount === 0 ? [] : [`${waitingCount} waiting`]),
+    words.countsText([
+      [sum((group) => group.totals.restarts), 'restart'],
+      [sum((group) => group.totals.scaleChanges), 'scale change'],
+      [policyChanges.length, 'policy change'],
+    ]),
+  ].filter((part) => part !== '');
+  if (parts.length > 0) return parts.join(', ');
+  return groups.every((group) => group.changes.length === 0) ? 'no changes' : 'no restarts';
 }
 
 const outcomeMarks: Readonly<Record<GroupPlan['outcome'], string>> = {
@@ -120,6 +128,32 @@ function waits(changed: readonly GroupPlan[], plan: Plan): Section {
   return { title: '**Waits**', items, separator: '\n', more: (count) => `${plural(count, 'more wait')}.` };
 }
 
+/** Returns each risk once, with the groups that have it. */
+function risks(changed: readonly GroupPlan[]): Section {
+  const groupsOf = new Map<string, string[]>();
+  for (const group of changed) {
+    for (const risk of group.risks) {
+      const text = `${risk.code} ${risk.severity}: ${markdownText(clip(risk.message, longestText))}${sourceSuffix(risk.source)}`;
+      groupsOf.set(text, [...(groupsOf.get(text) ?? []), groupName(group)]);
+    }
+  }
+  const items = [...groupsOf].map(([text, names]) => {
+    const more = names.length > 3 ? ` and ${plural(names.length - 3, 'more group')}` : '';
+    return [`- ${names.slice(0, 3).join(', ')}${more}: ${text}`];
+  });
+  return { title: '**Risks**', items, separator: '\n', more: (count) => `${plural(count, 'more risk')}.` };
+}
+
+function safety(changed: readonly GroupPlan[]): Section {
+  const safe = changed.filter(words.isOneZoneAtATime);
+  return {
+    title: '**Safety**: at most one zone at a time is disrupted in',
+    items: safe.map((group) => [groupName(group)]),
+    separator: ', ',
+    more: (count) => `and ${plural(count, 'more group')}.`,
+  };
+}
+
 function ruleText(result: RuleResult, fact: string | undefined = words.factText(result)): string {
   const source = words.sourceText(result.source);
   const shown = fact === undefined ? '' : `: ${markdownText(clip(fact, 500))}`;
@@ -147,11 +181,13 @@ function unchanged(same: readonly GroupPlan[]): Section {
 
 function foot(plan: Plan): string {
   const start = words.startMs(plan);
-  const assumptions = markdownDetails('Assumptions behind the durations', `Assumed: ${words.assumptionsText(plan.assumptions)}.`);
+  const assumptions = words.hasDurations(plan)
+    ? markdownDetails('Assumptions behind the durations', `Assumed: ${words.assumptionsText(plan.assumptions)}.`)
+    : '';
   const policy = plan.metadata.policyDigest === '' ? '' : `policy ${markdownText(words.shortDigest(plan.metadata.policyDigest))}`;
   const starts = start === undefined ? '' : `starts ${words.instantText(start)}`;
   const line = [policy, starts].filter((part) => part !== '').join(', ');
-  return line === '' ? assumptions : `${assumptions}\n\n<sub>${line}</sub>`;
+  return [assumptions, line === '' ? '' : `<sub>${line}</sub>`].filter((part) => part !== '').join(between);
 }
 
 function groupName(group: GroupPlan): string {
@@ -163,7 +199,7 @@ const longestText = 300;
 /** Returns the group from its longest form to its shortest: complete, without the folded parts, and as one line. */
 export function groupForms(group: GroupPlan): readonly string[] {
   const title = `#### ${markdownText(`${group.namespace}/${group.group}`)}: ${words.outcomeWords[group.outcome]}`;
-  const line = `${title}\n\n${words.totalsText(group.totals)}`;
+  const line = [title, words.totalsText(group.totals)].filter((part) => part !== '').join('\n\n');
   const steps = stepTable(group);
   const brief = [title, changeList(group), steps, words.totalsText(group.totals)].filter((part) => part !== '').join('\n\n');
   return [[brief, ...folded(group)].join('\n\n'), brief, line];
@@ -199,12 +235,8 @@ function folded(group: GroupPlan): readonly string[] {
     words.replicasText(zone),
     String(zone.restarts),
   ]);
-  const risks = group.risks.map(
-    (risk) => `- ${risk.code} ${risk.severity}: ${markdownText(clip(risk.message, longestText))}${sourceSuffix(risk.source)}`,
-  );
   const rules = ruleRows(group);
   return [
-    ...(risks.length === 0 ? [] : [markdownDetails(plural(risks.length, 'risk'), risks.join('\n'))]),
     ...(rules.length === 0
       ? []
       : [markdownDetails(`Evaluated rules (${rules.length})`, markdownTable(['rule', 'result', 'fact', 'limit', 'defined at'], rules))]),

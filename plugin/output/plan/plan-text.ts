@@ -1,6 +1,15 @@
 // The texts about a plan that every format shares: durations, pods, steps, changes and sources.
 import type { RuleResult, Stop } from '../../../engine/decision.ts';
-import type { Assumptions, GroupPlan, Plan, PlannedStep, PolicyChange, Quantiles, Refusal } from '../../../engine/plan/document.ts';
+import {
+  type Assumptions,
+  defaultAssumptions,
+  type GroupPlan,
+  type Plan,
+  type PlannedStep,
+  type PolicyChange,
+  type Quantiles,
+  type Refusal,
+} from '../../../engine/plan/document.ts';
 import { isMisplacedUntilRetry } from '../../../engine/publish/status.ts';
 import { blockingResults, factAt, isLimitOfZero } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
@@ -81,7 +90,7 @@ export function stepRows(group: GroupPlan): readonly StepRow[] {
       kind: step.kind,
       wave: index === 0 ? (titles[number] ?? '') : '',
       verb: stepVerbs[step.kind],
-      object: stepObject(step),
+      object: step.kind === 'soak' ? '' : stepObject(step),
       podCount: stepPodCount(step),
       atOnce: step.atOnce,
       gate: stepGate(step),
@@ -133,7 +142,7 @@ function stepGate(step: PlannedStep): string {
     case 'soak':
       return ['time', ...(step.gates ?? [])].join(', ');
     case 'check':
-      return step.gates?.join(', ') ?? 'readings';
+      return step.gates?.filter((gate) => gate !== step.waitsFor).join(', ') || 'readings';
   }
 }
 
@@ -221,16 +230,22 @@ export function shortDigest(digest: string): string {
   return digest.replace(/^[a-z0-9]+:/, '').slice(0, 7);
 }
 
-/** Returns `58 restarts, 0 scale changes, 3 waves, 2 gates`, with the approvals if there are any. */
-export function totalsText(totals: GroupPlan['totals']): string {
-  const counts = [
-    plural(totals.restarts, 'restart'),
-    plural(totals.scaleChanges, 'scale change'),
-    plural(totals.waves, 'wave'),
-    plural(totals.gates, 'gate'),
-  ];
-  if (totals.approvals === 0) return `${counts.join(', ')}.`;
-  return `${[...counts, plural(totals.approvals, 'approval')].join(', ')}; durations exclude the time for approvals.`;
+/** Returns `58 restarts, 3 waves, 2 gates.` without the counts that are zero; empty if all of them are. */
+export function totalsText({ restarts, scaleChanges, waves, gates, approvals }: GroupPlan['totals']): string {
+  const counts = countsText([
+    [restarts, 'restart'],
+    [scaleChanges, 'scale change'],
+    [waves, 'wave'],
+    [gates, 'gate'],
+    [approvals, 'approval'],
+  ]);
+  if (counts === '') return '';
+  return approvals === 0 ? `${counts}.` : `${counts}; durations exclude the time for approvals.`;
+}
+
+/** Returns `2 restarts, 1 wave` without the counts that are zero. */
+export function countsText(counts: readonly (readonly [count: number, noun: string])[]): string {
+  return counts.flatMap(([count, noun]) => (count === 0 ? [] : [plural(count, noun)])).join(', ');
 }
 
 /** Returns the replacements after the wait: `roll zone-a 2..0, zone-b 2..0 (6 pods)`; undefined without any. */
@@ -294,7 +309,20 @@ export function groupsText(groups: readonly GroupPlan[]): string {
   return [plural(groups.length, 'group'), ...(shown.length === 0 ? [] : [shown.join(', ')])].join(': ');
 }
 
-export function assumptionsText(assumptions: Assumptions): string {
+/** Reports whether the plan shows durations, which rest on assumptions. */
+export function hasDurations({ groups }: Plan): boolean {
+  return groups.some(({ waves }) => waves.length > 0);
+}
+
+/** Returns the assumptions, or only those that differ from the default. */
+export function assumptionsText(assumptions: Assumptions, { isComplete = true } = {}): string {
+  const usual = isComplete ? [] : assumptionTexts(defaultAssumptions);
+  return assumptionTexts(assumptions)
+    .filter((text) => !usual.includes(text))
+    .join(', ');
+}
+
+function assumptionTexts(assumptions: Assumptions): readonly string[] {
   const own = Object.keys(assumptions.groups).length;
   const metrics = Object.entries(assumptions.metrics).map(([name, value]) => `${name} ${value}`);
   return [
@@ -304,7 +332,7 @@ export function assumptionsText(assumptions: Assumptions): string {
     `approvals ${assumptions.approvals}`,
     `preparations ${assumptions.preparations}`,
     ...metrics,
-  ].join(', ');
+  ];
 }
 
 function quantilesText(quantiles: Quantiles): string {

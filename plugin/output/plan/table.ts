@@ -26,9 +26,7 @@ export function renderPlanTable(plan: Plan, look: TableLook): string {
     ...policyLines(plan, look),
     ...changed.flatMap((group) => ['', ...(isSingle ? [] : [groupTitle(group, look)]), ...groupLines(plan, group, look)]),
     ...(isSingle ? [] : unchangedLines(same, look)),
-    '',
-    ...labelled('ASSUMES', words.assumptionsText(plan.assumptions), look),
-    ...startLines(plan, look),
+    ...basisLines(plan, look),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -55,11 +53,15 @@ function unchangedLines(groups: readonly GroupPlan[], look: TableLook): readonly
   return ['', ...labelled('SAME', `${names} ${groups.length === 1 ? 'has' : 'have'} no changes`, look)];
 }
 
-function startLines(plan: Plan, look: TableLook): readonly string[] {
+/** Returns the basis of the durations: the assumptions that this plan does not share with every plan, and the start. */
+function basisLines(plan: Plan, look: TableLook): readonly string[] {
+  const assumed = words.hasDurations(plan) ? words.assumptionsText(plan.assumptions, { isComplete: look.isWide === true }) : '';
   const start = words.startMs(plan);
-  return start === undefined
-    ? []
-    : labelled('STARTS', `${words.instantText(start)} (windows and delays are evaluated from this time)`, look);
+  const lines = [
+    ...(assumed === '' ? [] : labelled('ASSUMES', assumed, look)),
+    ...(start === undefined ? [] : labelled('STARTS', words.instantText(start), look)),
+  ];
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly string[] {
@@ -71,9 +73,14 @@ function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly str
     permittedBlock(group, look),
     waitBlock(group, nowMs, look),
     riskBlock(group, look),
-    paragraph('', words.totalsText(group.totals), look.columns),
+    totalsLines(group, look),
   ];
   return blocks.filter((block) => block.length > 0).flatMap((block, index) => (index === 0 ? block : ['', ...block]));
+}
+
+function totalsLines({ totals }: GroupPlan, look: TableLook): readonly string[] {
+  const text = words.totalsText(totals);
+  return text === '' ? [] : paragraph('', text, look.columns);
 }
 
 const changeColumns: readonly Column[] = [
@@ -103,6 +110,9 @@ const stepColumns: readonly Column[] = [
   { title: 'p90', align: 'right' },
 ];
 
+/** A step without pods has room for its object. An approval has no duration either, and shows all approvers. */
+const spans = { noPods: { first: 2, last: 4 }, approval: { first: 2, last: stepColumns.length - 1 } } as const;
+
 const wideColumns: readonly Column[] = [
   ...stepColumns,
   { title: 'START', align: 'right' },
@@ -111,8 +121,9 @@ const wideColumns: readonly Column[] = [
 
 function stepBlock(group: GroupPlan, look: TableLook): readonly string[] {
   const rows = words.stepRows(group).map(
-    ({ kind, wave, verb, object, podCount = '-', atOnce = '-', gate, p50, p90, start, source }): Row => ({
+    ({ kind, wave, verb, object, podCount, atOnce = '-', gate, p50, p90, start, source }): Row => ({
       cells: [wave, verb, object, `${podCount}`, `${atOnce}`, gate, p50, p90, start, source],
+      ...(podCount === undefined ? { span: spans[kind === 'approval' ? 'approval' : 'noPods'] } : {}),
       ...(kind === 'approval' || kind === 'wait' ? { style: 'yellow' } : {}),
     }),
   );
@@ -121,7 +132,7 @@ function stepBlock(group: GroupPlan, look: TableLook): readonly string[] {
   const all: Row[] = [{ cells: columns.map(({ title }) => title), style: 'dim' }, ...rows, totalRow(group)];
   const width = look.columns === undefined ? undefined : look.columns - 1;
   const lines = alignRows(columns, all, { width, ellipsis: look.glyphs.ellipsis });
-  return lines.map((line, index) => ` ${paintRow(line, all[index], look)}`);
+  return lines.flatMap((row, index) => row.split('\n').map((line) => ` ${paintRow(line, all[index], look)}`));
 }
 
 function totalRow(group: GroupPlan): Row {
