@@ -80,11 +80,14 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
       const startedMs = Date.now();
       await controlPlane().client.patch(`${arena.group.setsPath}/${a}`, 'merge', { spec: { replicas: 2 } });
       await untilReplicas(arena, [2, 2, 2]);
-      const seen = await scalings(arena);
-      expect(seen.map(({ set, to }) => [set, to])).toEqual([
-        [b, 2],
-        [c, 2],
-      ]);
+      const seen = await vi.waitFor(async () => {
+        const logged = await scalings(arena);
+        expect(logged.map(({ set, to }) => [set, to])).toEqual([
+          [b, 2],
+          [c, 2],
+        ]);
+        return logged;
+      }, 10_000);
       const [first = 0, second = 0] = seen.map(({ atMs }) => atMs);
       // Annotations have no fractions of a second.
       expect(first - startedMs).toBeGreaterThanOrEqual(zoneGapMs - 1000);

@@ -47,7 +47,7 @@ const others: readonly Policy[] = [
     metadata: { name: 'stop' },
     spec: { group: 'ingester', action: 'pause', zone: 'a', reason: 'look at the logs', expires: '2027-01-01T00:00:00Z' },
   },
-  { kind: 'RolloutIntent', metadata: { name: 'grow' }, spec: { group: 'ingester', action: 'scale', replicas: 5, zone: 'a' } },
+  { kind: 'RolloutIntent', metadata: { name: 'again' }, spec: { group: 'ingester', action: 'retry' } },
   {
     kind: 'RolloutRun',
     metadata: { name: 'ingester-1' },

@@ -70,8 +70,9 @@ export async function recordHistory({ client, auditLog }: ControlPlane): Promise
 
   return {
     read: async () => {
-      const requests = await auditLog();
       await catchUp();
+      // The server logs a request after it has answered, so an event can arrive before its request is in the log.
+      const requests = await auditLog();
       return { requests, events: events.slice() };
     },
     stop: () => ending.abort(),
