@@ -58,7 +58,7 @@ const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[]
   rule('coordination.k8s.io', ['leases'], ['get', 'update'], [agentName]),
   rule('', ['secrets'], ['create']),
   rule('', ['secrets'], ['get', 'list', 'watch', 'update'], [certificateSecret]),
-  rule('events.k8s.io', ['events'], ['create']),
+  rule('events.k8s.io', ['events'], ['create', 'patch']),
   rule(apiGroup, ['rolloutgroups', 'rolloutpolicies', 'rolloutexceptions', 'rolloutintents'], ['list', 'watch']),
   rule(apiGroup, ['metricsources', 'notificationchannels'], ['get']),
   ...(secrets.length === 0 ? [] : [rule('', ['secrets'], ['get'], secrets)]),
@@ -76,7 +76,7 @@ function groupRules({ hasCompat }: InstallOptions): readonly PolicyRule[] {
     rule(original, ['zoneawarepoddisruptionbudgets'], ['list', 'watch']),
     // Ledgers, and published results where our kinds are not installed. `list` finds the ConfigMaps of deleted groups (`onPolicyDeleted`).
     rule('', ['configmaps'], ['get', 'list', 'create', 'update']),
-    rule('events.k8s.io', ['events'], ['create']),
+    rule('events.k8s.io', ['events'], ['create', 'patch']),
     rule(apiGroup, ['rolloutgroups'], ['get', 'list', 'watch']),
     rule(apiGroup, ['rolloutgroups/status'], ['patch']),
     rule(apiGroup, ['rolloutpolicies', 'rolloutexceptions', 'rolloutintents'], ['list', 'watch']),

@@ -1,5 +1,6 @@
 // Derives the Kubernetes Events of turns, of releases and of deleted groups.
 
+import { ordinalRanges } from '../../engine/amount.ts';
 import { type Action, type GroupDecision, isMoving, type RuleResult } from '../../engine/decision.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import type { ReleaseDecision } from '../../engine/release/release.ts';
@@ -18,6 +19,8 @@ export interface EventFact {
   readonly action: string;
   readonly note: string;
   readonly zone?: string;
+  /** The replaced pods of a StatefulSet. */
+  readonly pods?: readonly string[];
   /** The key by which a repeated fact is found; the note if absent. Needed if the note contains changing details. */
   readonly identity?: string;
   /** The key of a wait in `GroupPast`. A wait becomes an Event only if it lasts. */
@@ -123,7 +126,7 @@ function endFacts(run: RunState, subject: string): readonly EventFact[] {
 }
 
 /** Returns one fact for each action that failed or scaled, and one for all pods of a zone that were replaced. */
-function actionFacts(performed: readonly PerformedAction[]): readonly EventFact[] {
+export function actionFacts(performed: readonly PerformedAction[]): readonly EventFact[] {
   const replaced = new Map<string, string[]>();
   for (const { action, result } of performed) {
     if (result !== 'done') continue;
@@ -137,9 +140,21 @@ function replacedPods(action: Action): readonly { readonly zone: string; readonl
   return action.kind === 'setPartition' ? action.pods.map(({ pod }) => ({ zone: action.zone, pod })) : [];
 }
 
-function replacedFact(zone: string, pods: readonly string[]): EventFact {
-  const more = pods.length > 10 ? ` and ${pods.length - 10} more` : '';
-  return normal('PodReplaced', 'Roll', `replaced ${pods.slice(0, 10).join(', ')}${more}`, { zone });
+/** Longer lists of pods are written as ranges of ordinals. */
+const maxNamed = 10;
+
+function replacedFact(zone: string | undefined, pods: readonly string[]): EventFact {
+  const names = [...new Set(pods)];
+  const set = names[0]?.replace(/-\d+$/, '');
+  const ordinals = ordinalRanges(names.map((name) => Number(name.slice(name.lastIndexOf('-') + 1))));
+  const text = names.length > maxNamed ? `${names.length} pods of ${set}: ${ordinals}` : names.join(', ');
+  return { ...normal('PodReplaced', 'Roll', `replaced ${text}`, zone === undefined ? {} : { zone }), pods: names };
+}
+
+/** Returns one fact for two of the same reason and zone. Replaced pods are all named; else the later note stands for both. */
+export function combinedFact(earlier: EventFact, later: EventFact): EventFact {
+  if (earlier.pods !== undefined && later.pods !== undefined) return replacedFact(later.zone, [...earlier.pods, ...later.pods]);
+  return { ...later, note: `(combined from similar events): ${later.note}` };
 }
 
 /** Returns the fact of a scaling, or of an action that did not succeed. */
@@ -151,7 +166,12 @@ function actionFact({ action, result, message }: PerformedAction): EventFact | u
   }
   if (result === 'failed' || result === 'refused' || (result === 'unknown' && action.kind === 'callPods'))
     return failureFact(action, failure);
-  return undefined;
+  const [first, ...more] = result === 'unknown' ? replacedPods(action) : [];
+  if (first === undefined) return undefined;
+  const names = [first, ...more].map(({ pod }) => pod).join(', ');
+  return warning('PodReplaced', 'Roll', `the replacement of ${names} was requested, and no answer arrived: ${failure}`, {
+    zone: first.zone,
+  });
 }
 
 function failureFact(action: Action, failure: string): EventFact | undefined {

@@ -47,6 +47,7 @@ export const agentRights: readonly AgentRight[] = [
     scope: 'agent',
   }),
   ...rights('events.k8s.io/events', ['create'], 'decisions leave no Events'),
+  ...rights('events.k8s.io/events', ['patch'], 'repeated facts get an Event each'),
   ...rights(`${ours}/rolloutgroups`, lookAndRead, 'groups that are objects are not seen'),
   ...rights(`${ours}/rolloutgroups/status`, ['patch'], 'decisions are not published in objects'),
   ...rights(`${ours}/rolloutpolicies`, look, 'policies that are objects are not applied'),

@@ -82,7 +82,7 @@ describe('Kubernetes Events', () => {
     ]);
   });
 
-  it('name a wait once, with the reason of its rule, and again only when it came back ten minutes later', async () => {
+  it('name a wait once, with the reason of its rule, count it within ten minutes, and name it again later', async () => {
     const { turn, all, env } = setup(
       [],
       group({
@@ -97,7 +97,7 @@ describe('Kubernetes Events', () => {
     expect(waits()).toEqual([expect.objectContaining({ action: 'Wait', note: expect.stringMatching(/^paused: /) })]);
     await turn({ updated: [3, 3] });
     await turn({ updated: [0, 0], target: 'newer' });
-    expect(waits()).toHaveLength(1);
+    expect(waits()).toEqual([expect.objectContaining({ series: { count: 2, lastObservedTime: expect.stringMatching(/\.\d{6}Z$/) } })]);
     await turn({ updated: [3, 3], target: 'newer' });
     await env.advance(600_000);
     await turn({ updated: [0, 0], target: 'newest' });
@@ -180,31 +180,66 @@ describe('Kubernetes Events', () => {
     ]);
   });
 
-  it('are the leader’s alone, and a hand-over is no loss', async () => {
-    const { events, env, turn, replaced, server } = setup();
+  it('are the leader’s alone except about own requests, and a hand-over is no loss', async () => {
+    const { events, env, turn, replaced, all } = setup();
     events.beginHandOver();
     events.listener.leadershipChanged?.({ isLeader: false });
     await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
     await env.finish(events.close());
-    expect(server.writes()).toEqual([]);
+    expect(all().map((event) => event['note'])).toEqual(['replaced ingester-zone-a-0']);
   });
 
-  it('are lost when they cannot be written, said once, and disturb nothing', async () => {
-    const { turn, replaced, server, results, warnings } = setup();
-    server.fault = () => status(403, 'Forbidden');
+  it('are written as soon as they can be, with one warning until then', async () => {
+    const { turn, replaced, server, results, warnings, all, env } = setup();
+    server.fault = () => status(503, 'ServiceUnavailable');
     await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
     await turn({ updated: [1, 0], performed: [replaced('a', 1)] });
     expect(warnings).toEqual(['event could not be written']);
     expect(new Set(results)).toEqual(new Set(['failed']));
+    server.fault = () => undefined;
+    await env.advance(60_000);
+    expect(all().map((event) => event['note'])).toEqual(
+      expect.arrayContaining(['replaced ingester-zone-a-0', 'replaced ingester-zone-a-1']),
+    );
   });
 
-  it('wait in a queue that is bounded', async () => {
-    const { events, env, report, replaced, results } = setup();
+  it('expire while they cannot be written', async () => {
+    const { turn, replaced, server, results, all, env } = setup();
+    server.fault = () => status(403, 'Forbidden');
+    await turn({ updated: [3, 3], target: 'old', performed: [replaced('a', 0)] });
+    await env.advance(2 * 3_600_000);
+    expect([results.at(-1), results.filter((result) => result === 'dropped').length]).toEqual(['dropped', 1]);
+    server.fault = () => undefined;
+    await env.advance(600_000);
+    expect(all()).toEqual([]);
+  });
+
+  it('count the replacements of one pod in one Event, and need no right to patch it', async () => {
+    const { turn, replaced, server, all } = setup();
+    const again = () => turn({ updated: [3, 3], target: 'old', performed: [replaced('a', 0)] }, 20_000);
+    for (let count = 0; count < 3; count += 1) await again();
+    expect(all()).toEqual([expect.objectContaining({ note: 'replaced ingester-zone-a-0', series: expect.objectContaining({ count: 3 }) })]);
+    server.fault = ({ method }) => (method === 'PATCH' ? status(403, 'Forbidden') : undefined);
+    await again();
+    expect(all().map((event) => event['series'])).toEqual([expect.objectContaining({ count: 3 }), undefined]);
+  });
+
+  it('name every pod while the API server is slower than the rollout', async () => {
+    const { events, env, report, replaced, results, all } = setup();
     for (let ordinal = 0; ordinal < 300; ordinal += 1)
       events.listener.turnEnded(report({ updated: [3, 3], target: 'old', performed: [replaced('a', ordinal)] }));
     await env.advance(60_000);
-    expect(results.filter((result) => result === 'done')).toHaveLength(201);
-    expect(results.filter((result) => result === 'dropped')).toHaveLength(99);
+    expect(results.every((result) => result === 'done')).toBe(true);
+    expect(all().at(-1)?.['note']).toBe('replaced 100 pods of ingester-zone-a: 200-299');
+    expect(all()).toHaveLength(201);
+  });
+
+  it('tell of a replacement without an answer', async () => {
+    const { turn, replaced, all } = setup();
+    await turn({ updated: [3, 3], target: 'old', performed: [{ ...replaced('a', 1), result: 'unknown', message: 'timed out' }] });
+    expect(all().map((event) => [event['type'], event['reason'], event['note']])).toEqual([
+      ['Warning', 'PodReplaced', 'the replacement of ingester-zone-a-1 was requested, and no answer arrived: timed out'],
+    ]);
   });
 
   it('do not delay the shutdown', async () => {

@@ -36,6 +36,17 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     return ours.map((event) => `${event['reason']} ${(event['regarding'] as { kind: string }).kind}`);
   };
 
+  /** How many replacements of each pod the Events tell. */
+  const replacements = async (namespace: string): Promise<Readonly<Record<string, number>>> => {
+    const counts: Record<string, number> = {};
+    for (const event of await controlPlane().client.list<Seen>(eventsPath(namespace))) {
+      if (event['reason'] !== 'PodReplaced') continue;
+      const { count = 1 } = (event['series'] ?? {}) as { readonly count?: number };
+      for (const [, pod = ''] of String(event['note']).matchAll(/ingester-zone-(\w-\d)/g)) counts[pod] = (counts[pod] ?? 0) + count;
+    }
+    return counts;
+  };
+
   const rolled = async (): Promise<AgentProcess> => {
     const agent = await arena.start();
     await agent.untilReady();
@@ -63,6 +74,9 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
         'RolloutFinished StatefulSet',
       ]),
     );
+    const everyPod = (times: number) =>
+      Object.fromEntries(['a', 'b', 'c'].flatMap((zone) => [0, 1].map((ordinal) => [`${zone}-${ordinal}`, times])));
+    await expect.poll(() => replacements('no-kinds'), { timeout: 10_000 }).toEqual(everyPod(1));
     const { body } = await agent.ask('/metrics');
     expect(body).toMatch(/^rollout_operator_group_reconciles_total\{rollout_group="ingester"\} \d+$/m);
     expect(body).toMatch(
@@ -75,6 +89,9 @@ describeOnControlPlane('the executable of the agent', (controlPlane) => {
     expect(agent.log()).toMatch(/level=info msg="terminating pod" namespace=no-kinds group=ingester/);
     expect(await agent.ask('/healthz')).toMatchObject({ status: 200 });
     expect(await agent.ask('/nowhere')).toMatchObject({ status: 404 });
+    await arena.group.setImage('example.com/server:3');
+    await arena.group.untilRolled();
+    await expect.poll(() => replacements('no-kinds'), { timeout: 15_000 }).toEqual(everyPod(2));
     expect(await agent.stop()).toBe(0);
   });
 

@@ -1,0 +1,239 @@
+// Writes Kubernetes Events without losing a fact: repetitions count in the series of one Event, and facts that wait for a slow API server
+// are combined.
+import { isStatus } from '../../cluster/request/failure.ts';
+import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { createObject, patchObject, type Target } from '../../cluster/request/write.ts';
+import { messageOf } from '../../policies/error-message.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { hashText } from '../../policies/values/hash.ts';
+import type { AgentEnv } from '../env.ts';
+import { combinedFact, type EventFact } from './event-facts.ts';
+import { WriteQueue } from './write-queue.ts';
+
+/** The object of an Event. */
+export interface Regarding {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid?: string;
+}
+
+/** A fact at an instant. */
+export interface Observed {
+  /** The group as `namespace/name`; empty for the agent. */
+  readonly subject: string;
+  readonly fact: EventFact;
+  readonly atMs: number;
+  readonly regarding: () => Regarding | Promise<Regarding>;
+}
+
+/** A fact and its repetitions: one Event. */
+interface Series {
+  /** Group, reason and zone: facts of one kind can be combined. */
+  readonly kind: string;
+  readonly isCombined: boolean;
+  readonly regarding: Observed['regarding'];
+  fact: EventFact;
+  firstMs: number;
+  lastMs: number;
+  /** Monotonic. */
+  seenMs: number;
+  count: number;
+  /** The part of `count` that an Event shows. */
+  writtenCount: number;
+  /** The Event as last written; undefined if its state is unknown. */
+  stored: Target | undefined;
+  isWriting: boolean;
+}
+
+interface SeriesOptions {
+  readonly env: AgentEnv;
+  readonly identity: string;
+  readonly timeoutMs: number;
+  readonly onWrite?: ((result: 'done' | 'failed' | 'dropped') => void) | undefined;
+}
+
+/** A fact that is repeated within this time counts in the same Event. */
+const repeatMs = 600_000;
+/** Minimum time between two writes of one Event. */
+const everyMs = 5_000;
+/** Limits the Events that wait to be written; beyond it facts of one kind are combined into one Event. */
+const maxWaiting = 200;
+/** Limits the remembered Events; beyond it the oldest written ones are forgotten. */
+const maxRemembered = 2000;
+/** The API server keeps Events for an hour by default. Older facts are not written. */
+const expiryMs = 3_600_000;
+/** Limit of the API server, in characters. */
+const longestNote = 1024;
+const controller = 'rollout-group.dev/agent';
+
+/** Writes one Event per fact. A failed write is repeated until the Event would have expired. */
+export class EventSeries {
+  readonly #options: SeriesOptions;
+  /** The oldest first. */
+  readonly #series = new Map<string, Series>();
+  /** Keys of series with an unwritten repetition. */
+  readonly #waiting = new Set<string>();
+  readonly #writes: WriteQueue;
+  #combinedCount = 0;
+  #hasWarned = false;
+
+  constructor(options: SeriesOptions) {
+    this.#options = options;
+    this.#writes = new WriteQueue({
+      env: options.env,
+      everyMs,
+      write: (key) => this.#write(key),
+      onWritten: () => options.onWrite?.('done'),
+      onFailure: (key, error) => this.#failed(key, error),
+    });
+  }
+
+  observe(one: Observed): void {
+    const { subject, fact, atMs } = one;
+    const seenMs = this.#options.env.clock.monotonicMs();
+    const kind = `${subject} ${fact.reason} ${fact.zone ?? ''}`;
+    const key = `${kind} ${fact.identity ?? fact.note}`;
+    const known = this.#series.get(key);
+    if (known !== undefined && (this.#waiting.has(key) || seenMs - known.seenMs < repeatMs)) {
+      Object.assign(known, { count: known.count + 1, lastMs: atMs, seenMs });
+      this.#queue(key, known);
+    } else if (this.#waiting.size < maxWaiting) {
+      this.#queue(key, begin(one, { kind, seenMs, isCombined: false }));
+    } else {
+      this.#combine(one, kind, seenMs);
+    }
+  }
+
+  /** Writes every waiting Event once, until `giveUp` is called. */
+  close(): Promise<void> {
+    return this.#writes.close();
+  }
+
+  giveUp(): void {
+    this.#series.clear();
+  }
+
+  #combine(one: Observed, kind: string, seenMs: number): void {
+    for (const key of this.#waiting) {
+      const open = this.#series.get(key);
+      if (open?.kind !== kind || !open.isCombined || open.isWriting || open.writtenCount > 0) continue;
+      // Combined pods are named; other combined facts are counted.
+      const count = open.count + (one.fact.pods === undefined ? 1 : 0);
+      Object.assign(open, { fact: combinedFact(open.fact, one.fact), count, lastMs: one.atMs, seenMs });
+      return;
+    }
+    this.#combinedCount += 1;
+    this.#queue(`${kind} combined ${this.#combinedCount}`, begin(one, { kind, seenMs, isCombined: true }));
+  }
+
+  #queue(key: string, series: Series): void {
+    this.#series.delete(key);
+    this.#series.set(key, series);
+    this.#waiting.add(key);
+    for (const oldest of this.#series.keys()) {
+      if (this.#series.size <= maxRemembered) break;
+      if (!this.#waiting.has(oldest)) this.#series.delete(oldest);
+    }
+    this.#writes.queueWrite(key);
+  }
+
+  async #write(key: string): Promise<'written' | 'unchanged'> {
+    const series = this.#series.get(key);
+    if (series === undefined || series.count === series.writtenCount) return 'unchanged';
+    series.isWriting = true;
+    try {
+      series.writtenCount = (await this.#repeat(series)) ?? (await this.#create(series));
+      if (series.count === series.writtenCount) this.#waiting.delete(key);
+      return 'written';
+    } finally {
+      series.isWriting = false;
+    }
+  }
+
+  /** Writes the repetitions into the Event and returns their number; undefined if another Event must show them. */
+  async #repeat(series: Series): Promise<number | undefined> {
+    const { env, timeoutMs } = this.#options;
+    const { count, stored } = series;
+    if (series.writtenCount === 0) return undefined;
+    if (stored !== undefined) {
+      try {
+        const options = { patch: { series: repetitions(series) }, site: 'events.repeat', timeoutMs };
+        series.stored = targetOf(await patchObject(env, resources.events, stored, options));
+        return count;
+      } catch (error) {
+        // The Event expired or changed, or a Role without `patch` is in force.
+        if (!isStatus(error, 403, 404, 409)) throw error;
+      }
+    }
+    Object.assign(series, { count: series.count - series.writtenCount, writtenCount: 0, firstMs: series.lastMs, stored: undefined });
+    return undefined;
+  }
+
+  async #create(series: Series): Promise<number> {
+    const { env, identity, timeoutMs } = this.#options;
+    const regarding = await series.regarding();
+    const { fact, firstMs, count } = series;
+    const { type, reason, action, note } = fact;
+    // The name depends on the content, so a repeated request after a lost response creates no second Event.
+    const hash = hashText(canonicalJson({ regarding, firstMs, fact, by: identity })).slice(0, 16);
+    const event: KubernetesObject = {
+      apiVersion: 'events.k8s.io/v1',
+      kind: 'Event',
+      metadata: { namespace: regarding.namespace, name: `${regarding.name.slice(0, 200)}.${hash}` },
+      eventTime: microTime(firstMs),
+      regarding,
+      type,
+      reason,
+      action,
+      note: cutOff(note),
+      reportingController: controller,
+      reportingInstance: identity.slice(0, 128),
+      ...(count > 1 ? { series: repetitions(series) } : {}),
+    };
+    try {
+      series.stored = targetOf(await createObject(env, resources.events, event, { site: 'events.create', timeoutMs }));
+    } catch (error) {
+      if (!isStatus(error, 409)) throw error;
+    }
+    return count;
+  }
+
+  #failed(key: string, error: unknown): void {
+    const { env, onWrite } = this.#options;
+    const series = this.#series.get(key);
+    const isExpired = series === undefined || env.clock.nowMs() - series.firstMs > expiryMs;
+    const isRefused = isStatus(error, 400, 413, 422);
+    onWrite?.(isExpired || isRefused ? 'dropped' : 'failed');
+    if (isExpired || isRefused) {
+      this.#series.delete(key);
+      this.#waiting.delete(key);
+      this.#writes.forget(key);
+    }
+    if (!this.#hasWarned) env.log.warn('event could not be written', { error: messageOf(error) });
+    this.#hasWarned = true;
+  }
+}
+
+function begin({ fact, atMs, regarding }: Observed, { kind, seenMs, isCombined }: Pick<Series, 'kind' | 'seenMs' | 'isCombined'>): Series {
+  const times = { firstMs: atMs, lastMs: atMs, seenMs };
+  return { kind, isCombined, regarding, fact, ...times, count: 1, writtenCount: 0, stored: undefined, isWriting: false };
+}
+
+function repetitions({ count, lastMs }: Series) {
+  return { count, lastObservedTime: microTime(lastMs) };
+}
+
+/** The API server requires exactly six digits. */
+function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}
+
+function targetOf({ metadata: { namespace, name, uid = '', resourceVersion = '' } }: KubernetesObject): Target {
+  return { namespace, name, uid, resourceVersion };
+}
+
+function cutOff(note: string): string {
+  return note.length <= longestNote ? note : `${note.slice(0, longestNote - 3)}...`;
+}
