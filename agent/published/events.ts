@@ -20,7 +20,7 @@ const maxFindings = 20;
 const closeMs = 5000;
 const longestTimeoutMs = 10_000;
 
-/** Writes Events while this process leads, and about every request of its own turns. */
+/** Writes Events while this process leads. Requests that it sent are reported also after it lost the Lease. */
 export class EventWriter {
   readonly #options: EventsOptions;
   readonly #pasts = new Map<string, GroupPast>();
