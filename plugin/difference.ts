@@ -1,4 +1,4 @@
-// Differences of two sets of manifests, and of the zones of a group.
+// Computes the differences between two sets of manifests, and between the zones of a group, for diff and plan.
 import { comparedVersions, type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
 import { fieldAt, objectKey } from '../engine/observe/raw.ts';
 import { comparedMember } from '../engine/plan/changes.ts';
@@ -17,7 +17,7 @@ export interface ZonePart {
 export interface GroupDifference {
   readonly namespace: string;
   readonly group: string;
-  /** Parts of all zones first. */
+  /** The parts with the most zones come first. */
   readonly parts: readonly ZonePart[];
   readonly refused: readonly Refusal[];
   readonly permitted?: GroupPlan['permitted'];
@@ -28,7 +28,7 @@ export interface ObjectDifference {
   /** `kind namespace/name`. */
   readonly object: string;
   readonly operation: 'created' | 'deleted' | 'changed';
-  /** Empty unless it is changed. */
+  /** The changed fields; empty for a created or deleted object. */
   readonly changes: readonly FieldChange[];
 }
 
@@ -47,7 +47,7 @@ export function isDifferent({ groups, objects }: Difference): boolean {
 export function groupDifferences(plan: Plan): readonly GroupDifference[] {
   return plan.groups.map(({ namespace, group, changes, refused, permitted, zones }) => {
     const parts = new Map<string, { zones: readonly string[]; changes: PlannedChange[] }>();
-    // Replica sources and budgets are among the other objects.
+    // Replica sources and budgets are compared as objects outside of groups.
     for (const change of changes.filter(({ kind }) => kind !== 'source' && kind !== 'budget')) {
       const key = change.zones.join('\n');
       const part = parts.get(key) ?? { zones: change.zones, changes: [] };
@@ -65,7 +65,7 @@ export function groupDifferences(plan: Plan): readonly GroupDifference[] {
   });
 }
 
-/** Compares objects that are not members one by one; with a namespace, only its objects. */
+/** Compares the objects that are not members of groups. With a namespace, compares only the objects in it. */
 export function objectDifferences(
   current: readonly ObjectContent[],
   desired: readonly ObjectContent[],
@@ -130,7 +130,7 @@ export function memberNames(groups: readonly GroupDefinition[]): ReadonlySet<str
   return new Set(groups.flatMap((group) => group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`)));
 }
 
-/** `kind namespace/name`; objects that name no namespace are in `default`, as kubectl would put them. */
+/** Returns `kind namespace/name`. As in kubectl, an object without a namespace is in `default`. */
 export function nameOf(object: ObjectContent): string {
   return `${String(object['kind'] ?? '')} ${objectKey(object)}`;
 }
@@ -149,7 +149,7 @@ export interface SiblingDifference {
 export interface GroupSiblings {
   readonly namespace: string;
   readonly group: string;
-  /** Zones that differ; the other zones are alike. */
+  /** The zones that differ from the first zone. */
   readonly siblings: readonly SiblingDifference[];
   /** Fields that differ in every zone, such as a rack: settings of the zones, not drift. */
   readonly perZone: readonly string[];
@@ -199,7 +199,7 @@ function fieldsPerZone(compared: readonly (readonly FieldChange[])[]): readonly 
   return [...values].filter(([, seen]) => seen.size === compared.length).map(([path]) => path);
 }
 
-/** Reports expected differences: the place in the chain of leaders, omitted replicas, and scheduling to the zone. */
+/** Reports whether a difference between zones is expected: rollout labels and annotations, omitted replicas, or scheduling. */
 function isExpected(change: FieldChange): boolean {
   if (change.path === 'spec.replicas') return change.operation !== 'change';
   return /^metadata\.(?:labels|annotations)[.[](?:grafana\.com\/)?rollout-|^spec\.template\.spec\.(?:affinity|nodeSelector|topologySpreadConstraints)\b/.test(
@@ -207,10 +207,10 @@ function isExpected(change: FieldChange): boolean {
   );
 }
 
-/** Stand for the names of a zone. No manifest contains these characters: they are for private use. */
+/** The placeholders for the names of a zone: private-use characters, which no manifest contains. */
 const marks = { statefulSet: '\ue000', zone: '\ue001' };
 
-/** Returns the replacement of a zone's names by marks, where they are whole words and not a part of the name of another zone. */
+/** Returns a function that replaces the names of a zone by placeholders, but only whole words that are no part of another zone's name. */
 function marking({ name, statefulSet }: ZoneDefinition, zones: readonly ZoneDefinition[]): (text: string) => string {
   const names = zones.flatMap((zone) => [zone.statefulSet, `zone-${zone.name}`]).sort((a, b) => b.length - a.length);
   const words = new RegExp(`(?<![A-Za-z0-9])(?:${names.map(escaped).join('|')})(?![A-Za-z0-9])`, 'g');
@@ -218,7 +218,7 @@ function marking({ name, statefulSet }: ZoneDefinition, zones: readonly ZoneDefi
   return (text) => (text === name ? marks.zone : text.replace(words, mark));
 }
 
-/** Marks the names of a zone in every text that is not the same in all zones. */
+/** Replaces the names of a zone by placeholders in every text that differs between zones. */
 function withMarks<Value>(value: Value, others: readonly unknown[], mark: (text: string) => string): Value;
 function withMarks(value: unknown, others: readonly unknown[], mark: (text: string) => string): unknown {
   if (typeof value === 'string') return others.every((other) => other === value) ? value : mark(value);
@@ -243,7 +243,7 @@ function withMarks(value: unknown, others: readonly unknown[], mark: (text: stri
   return Object.fromEntries(entries);
 }
 
-/** Puts the names of the zone where the marks are: on both sides of a difference, so that the first zone is quoted as if it were this zone. */
+/** Replaces the placeholders by the names of this zone. Values of the first zone are then shown with the names of this zone. */
 function withNames<Value>(value: Value, { name, statefulSet }: ZoneDefinition): Value {
   return mapTexts(value, (text) => text.replaceAll(marks.statefulSet, statefulSet).replaceAll(marks.zone, name));
 }

@@ -1,10 +1,10 @@
-// Failures that the user can fix, with their exit codes: what happened, why, and what to do.
+// Defines the failures that the user can fix, with exit codes: what happened, why, and what to do.
 
 export interface FailureDetails {
   readonly exitCode: ExitCode;
   /** One sentence, subject first. */
   readonly what: string;
-  /** One sentence with the fact behind it. */
+  /** One sentence with the cause. */
   readonly why?: string;
   /** The next step: a command, or a sentence. */
   readonly todo?: string;
@@ -12,7 +12,7 @@ export interface FailureDetails {
   readonly code?: string;
 }
 
-/** Thrown by the parts with effects and printed by the entry point. Any other error is a defect. */
+/** A failure that the user can fix. The entry point prints it. Any other error is a defect of this program. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
   readonly details: FailureDetails;
@@ -44,7 +44,7 @@ export function failureLines({ what, why, todo, code }: FailureDetails): readonl
   return lines;
 }
 
-/** The numbers are part of the public contract and never change their meaning. */
+/** The exit codes. They are part of the public interface and never change their meaning. */
 export const exitCodes = {
   /** Done, healthy, no changes, or the condition was met. */
   done: 0,
@@ -80,7 +80,7 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** From the most to the least serious. */
+/** The exit codes, from the most to the least severe. */
 const bySeverity: readonly ExitCode[] = [130, 70, 3, 12, 11, 10, 6, 5, 9, 7, 4, 8, 2, 1, 0];
 
 /** Returns the most severe code; 0 for none. */

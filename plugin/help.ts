@@ -1,4 +1,4 @@
-// The help of the program and of each verb, built from the descriptions that the parser uses.
+// Builds the help of the program and of each verb from the descriptions that the parser uses.
 import type { OutputStream } from './context.ts';
 import { paragraph } from './output/text.ts';
 import { globalOptions, verbGroups, verbs } from './verbs/all.ts';
@@ -78,7 +78,7 @@ function argumentEntry(argument: ArgumentSpec): Entry {
   return { label: argument.name.toUpperCase(), text: argumentText(argument) };
 }
 
-/** Long flags are aligned, with or without a short flag. */
+/** Returns the entry of a flag. Indents a flag without a short form, so that all long flags are aligned. */
 function optionEntry(option: OptionSpec): Entry {
   return { label: option.flags.startsWith('--') ? `    ${option.flags}` : option.flags, text: optionText(option) };
 }

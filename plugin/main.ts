@@ -1,9 +1,9 @@
-// The executable kubectl-rollout_group. Answers without the parser where possible, loads the rest on demand, and sets the exit code.
+// Runs the executable kubectl-rollout_group: answers --version, completion and help without the parser, and sets the exit code.
 import { version } from './version.ts';
 
 const words = process.argv.slice(2);
 
-// Equal to `exitCodes.notAllowed`, which is not loaded for this.
+// The value of `exitCodes.notAllowed`, whose module is not loaded here to save time.
 const unwritable = 11;
 let isCutOff = false;
 process.stdout.on('error', stopOutput);
@@ -51,7 +51,7 @@ async function answer(): Promise<number> {
   });
 }
 
-/** Asks on standard error, which keeps standard output free for the result. Returns the typed line; empty at the end of input. */
+/** Asks on standard error, because standard output is for the result. Returns the typed line; empty at the end of input. */
 async function ask(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: true });
@@ -73,8 +73,8 @@ async function hasShownHelp(): Promise<boolean> {
 }
 
 /**
- * A reader such as `| head` closes the pipe early: that is no failure, and the exit code stays. A full disk cuts the result off: that is a
- * failure.
+ * Handles an error of standard output. If a reader such as `| head` closes the pipe early, the exit code stays. A full disk is a failure,
+ * because the result is cut off.
  */
 function stopOutput({ code }: NodeJS.ErrnoException): void {
   if (code === 'EPIPE' || isCutOff) return;

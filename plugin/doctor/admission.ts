@@ -6,7 +6,7 @@ import { enforceLabel } from '../../install/object.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { type Check, type CheckResult, orOk, type RegistrationFact, result, skipped } from './check.ts';
 
-/** Problems that are listed one by one: more of them have the same cause. */
+/** The number of problems that are listed one by one. More problems usually have the same cause. */
 const maxNamed = 5;
 
 /** Reports edited configurations and labels: they remove protection silently for all groups. */
@@ -15,8 +15,8 @@ export const webhookRegistration: Check = ({ registration, groups, policies = []
   if (isUnknown(registration)) return skipped('webhooks', registration.unknown);
   const { areThere, problems, namespaces, unanswered = [] } = registration;
   const needs = [...(areThere ? [] : uncountedApprovals(groups, policies)), ...groups.flatMap((group) => openGroup(group, registration))];
-  const open = namespaces.filter(({ isOptedIn }) => !isOptedIn).map(({ name }) => name);
-  if (!areThere && open.length === namespaces.length && problems.length + needs.length === 0) {
+  const notEnforced = namespaces.filter(({ isOptedIn }) => !isOptedIn).map(({ name }) => name);
+  if (!areThere && notEnforced.length === namespaces.length && problems.length + needs.length === 0) {
     return [result('ok', 'webhooks', 'no webhook is registered, and no namespace of a group has the enforce label')];
   }
   const results: CheckResult[] = [
@@ -27,7 +27,7 @@ export const webhookRegistration: Check = ({ registration, groups, policies = []
     results.push(result('FAIL', 'webhooks', `${problems.length - maxNamed} more differences from the installed configuration`));
   }
   for (const { message, isNeeded } of unanswered) results.push(result(isNeeded ? 'FAIL' : 'warn', 'webhooks', message, 'RG6025'));
-  for (const name of areThere ? open : []) {
+  for (const name of areThere ? notEnforced : []) {
     const message = `namespace ${name} is not enforced. Run: ${enforceCommand(name)}`;
     results.push(result('warn', 'webhooks', message));
   }

@@ -1,4 +1,4 @@
-// Checks of the agent: it runs, it publishes, it is the only one, and it has its rights.
+// Checks for doctor that the agent runs, publishes decisions, is the only agent, and has its rights.
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
@@ -27,14 +27,14 @@ export const agentPresent: Check = (facts) => {
   });
 };
 
-/** An agent that does not run is a failure only if something in the checked namespaces depends on it. */
+/** Returns the result for an agent that does not run: a failure only if the checked namespaces have a group, a decision or a ledger. */
 function absence({ groups, published, ledgers }: Facts, message: string, namespace: string, code: FindingCode): CheckResult {
   const isNeeded = groups.length + itemsOf(published).length + itemsOf(ledgers).length > 0;
   const next = isNeeded ? `. Run: kubectl get pods -n ${namespace}` : '; no group here needs it';
   return result(isNeeded ? 'FAIL' : 'warn', 'agent', `${message}${next}`, code);
 }
 
-/** Returns the clock of the API server: objects carry its instants. */
+/** Returns the time of the API server; the time of this machine if unknown. */
 function serverNow({ serverMs, nowMs }: Facts): number {
   return isUnknown(serverMs) ? nowMs : serverMs;
 }
@@ -44,7 +44,7 @@ export function keptLeases(facts: Facts): readonly AgentLease[] {
   return itemsOf(facts.leases).filter((lease) => leaseState(lease, serverNow(facts)).kind === 'held');
 }
 
-/** Tells the age of the holder's last decision: other agents may publish here too. */
+/** Returns the age of the last decision of this holder, because other agents may publish here too. */
 function lastDecision(facts: Facts, { holder }: AgentLease): string {
   const own = itemsOf(facts.published).filter(({ leader }) => leader === undefined || leader === holder);
   if (own.length === 0) return '';
@@ -68,7 +68,7 @@ export const publishedDecisions: Check = ({ groups, leases, published, accounts 
   );
 };
 
-/** Reports groups that wait for a person: replacing pods again is useless until the webhook is repaired. */
+/** Reports groups whose pinned pods came back at another revision. Replacing them again is useless until the webhook is repaired. */
 export const placedPins: Check = ({ published }) =>
   itemsOf(published).flatMap(({ namespace, group, misplaced }): readonly CheckResult[] => {
     if (misplaced === undefined) return [];
@@ -76,7 +76,7 @@ export const placedPins: Check = ({ published }) =>
     return [result('FAIL', 'pin', message, 'RG6026')];
   });
 
-/** Reports several agents that do not know of one another: two renewed Leases, or two leaders in the decisions of one namespace. */
+/** Reports agents without a common Lease: two renewed Leases, or decisions of an agent that does not hold a Lease. */
 export const singleAgent: Check = (facts) => {
   const { leases } = facts;
   if (isUnknown(leases)) return skipped('one agent', leases.unknown);
@@ -105,7 +105,7 @@ export const singleAgent: Check = (facts) => {
   return orOk('one agent', results, 'no other agent decides');
 };
 
-/** Decisions and Leases are dated by the machines that write them. */
+/** The tolerated difference of clocks: each machine writes its own time into decisions and Leases. */
 const clockSlackMs = 5_000;
 
 /** Returns when a Lease last changed: acquired, released or expired. A Lease without acquireTime may have changed just now. */
@@ -136,7 +136,7 @@ export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
     }),
   );
 
-/** Lines per account and namespace: more of them have the same cause, such as a Role that was never bound. */
+/** The number of lines per account and namespace. More missing rights usually have one cause, such as a Role without a binding. */
 const maxNamed = 3;
 
 function permissionsOf({ rights, name: agentUser }: AccountFact): readonly CheckResult[] {

@@ -1,4 +1,4 @@
-// All checks of doctor, in the order of the output.
+// Runs all checks of doctor, in the order of the output.
 
 import { admissionPolicies, webhookRegistration } from './admission.ts';
 import { agentPermissions, agentPresent, placedPins, publishedDecisions, singleAgent, unwatchedNamespaces } from './agent.ts';

@@ -1,4 +1,4 @@
-// The facts that doctor gathers and the results of its checks. Checks are pure; a fact that could not be read is unknown.
+// Defines the facts that doctor gathers and the results of its checks. Checks are pure; a fact that could not be read is unknown.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import type { Known, PodBudgetView, StatefulSetView } from '../../engine/snapshot.ts';
@@ -19,7 +19,7 @@ export interface CheckResult {
   /** One sentence without a full stop: the finding, or why the check was skipped. */
   readonly message: string;
   readonly code?: FindingCode;
-  /** The single problems that the message sums up, one sentence each. */
+  /** The problems that the message summarizes, one sentence each. */
   readonly details?: readonly string[];
 }
 
@@ -28,19 +28,19 @@ export type Check = (facts: Facts) => readonly CheckResult[];
 export interface KindFact {
   readonly kind: Kind;
   readonly isServed: boolean;
-  /** The installed definition equals ours. Unknown if it may not be read. */
+  /** True if the installed definition has every field of ours. Unknown if the user may not read it. */
   readonly isOurs: Known<boolean>;
 }
 
 export interface RightFact {
   readonly right: AgentRight;
-  /** Absent: the cluster. */
+  /** Absent for a right in the whole cluster. */
   readonly namespace?: string;
   readonly isAllowed: boolean;
 }
 
 export interface AccountFact {
-  /** `namespace/name`, or the namespaces when the account is unknown. */
+  /** `namespace/name`, or only namespaces if the account is unknown. */
   readonly name: string;
   readonly rights: Known<readonly RightFact[]>;
   /** Namespaces that doctor checks and the agent does not watch. */
@@ -55,7 +55,7 @@ export interface OperatorFact {
   readonly namespace: string;
   readonly name: string;
   readonly image: string;
-  /** Pods that run. */
+  /** The number of running pods. */
   readonly replicas: number;
 }
 
@@ -79,15 +79,15 @@ export interface LedgerFact {
   readonly namespace: string;
   /** Name of the ConfigMap. */
   readonly name: string;
-  /** The agent releases its StatefulSets when no policy defines the group. */
+  /** True if the agent releases the StatefulSets of a group that no policy defines. */
   readonly isReleased?: boolean;
-  /** When the agent saw that no policy defines the group. */
+  /** The time at which the agent saw that no policy defines the group. */
   readonly goneMs?: number;
 }
 
 export interface UnansweredFact {
   readonly message: string;
-  /** The problem blocks a group or leaves it unprotected. */
+  /** True if the problem blocks a group or leaves it unprotected. */
   readonly isNeeded: boolean;
 }
 
@@ -99,19 +99,19 @@ interface EnforcedNamespace {
 }
 
 export interface RegistrationFact {
-  /** One of our configurations exists. */
+  /** True if one of our configurations exists. */
   readonly areThere: boolean;
   /** The Services of the webhooks, as `namespace/name`. */
   readonly services: readonly string[];
   /** Differences from the installed configuration, one sentence each. */
   readonly problems: readonly string[];
-  /** Why no webhook can answer; absent when it was not checked. */
+  /** The reasons why webhooks cannot answer; absent if there are none. */
   readonly unanswered?: readonly UnansweredFact[];
   /** The namespaces of groups. */
   readonly namespaces: readonly EnforcedNamespace[];
 }
 
-/** The admission policies, with which the API server denies requests without a webhook. */
+/** The admission policies. With them, the API server denies requests even if no webhook answers. */
 export interface AdmissionPolicyFact {
   /** False before Kubernetes 1.30. */
   readonly isServed: boolean;
@@ -120,11 +120,11 @@ export interface AdmissionPolicyFact {
 }
 
 export interface SecretsFact {
-  /** Number of keys. */
+  /** The number of keys that sources and channels name. */
   readonly named: number;
   /** Missing Secrets and keys, with the object that names them. */
   readonly problems: readonly string[];
-  /** Names of Secrets that may not be read. */
+  /** The names of the Secrets that the user may not read. */
   readonly forbidden: readonly string[];
 }
 
@@ -135,14 +135,14 @@ export interface Facts {
   readonly serverMs: Known<number>;
   /** The largest difference of the two clocks that the measurement itself can cause. */
   readonly clockDoubtMs: number;
-  /** `v1.35.2`. */
+  /** For example `v1.35.2`. */
   readonly serverVersion: Known<string>;
   readonly agentNamespace: string;
-  /** Leases of agents, in every namespace that may be read. */
+  /** The Leases of agents in every namespace that the user may read. */
   readonly leases: Known<readonly AgentLease[]>;
   readonly published: Known<readonly LatestDecision[]>;
   readonly kinds: Known<readonly KindFact[]>;
-  /** The account of each agent that decides in the checked namespaces, with the rights that it needs there. */
+  /** The account of each agent that decides in the checked namespaces, with the rights that the agent needs there. */
   readonly accounts: readonly AccountFact[];
   readonly operators: Known<readonly OperatorFact[]>;
   readonly autoscalers: Known<readonly AutoscalerFact[]>;
@@ -176,7 +176,7 @@ export function result(verdict: Verdict, check: string, message: string, code?: 
   return { check, verdict, message, ...(code === undefined ? {} : { code }) };
 }
 
-/** Returns a skipped check with the reason; it never counts as passed. */
+/** Returns a skipped check with the reason. A skipped check never counts as passed. */
 export function skipped(check: string, why: string): readonly CheckResult[] {
   return [result('SKIP', check, why)];
 }

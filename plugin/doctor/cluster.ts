@@ -1,4 +1,4 @@
-// Checks of the cluster: installed kinds, clocks and the version of Kubernetes.
+// Checks the cluster for doctor: installed kinds, clocks and the version of Kubernetes.
 
 import { isUnknown } from '../../engine/snapshot.ts';
 import { traitsOf } from '../../policies/strategies.ts';
@@ -18,17 +18,17 @@ export const installedKinds: Check = ({ kinds }) => {
   return orOk('CRDs', results, `${plural(kinds.length, 'kind')} installed in this version`);
 };
 
-/** A larger skew makes the shown ages and ends misleading. */
+/** The tolerated clock skew. With a larger skew, the shown ages and end times mislead. */
 const skewMs = 5_000;
-/** The agent ignores instants that are further in the future. */
-const unbelievedMs = 30_000;
+/** The agent ignores times that are further in the future. */
+const maxFutureMs = 30_000;
 
 /** Compares the clock of this machine with that of the API server. */
 export const clocks: Check = ({ nowMs, serverMs, clockDoubtMs }) => {
   if (isUnknown(serverMs)) return skipped('clock', serverMs.unknown);
   const apartMs = Math.max(0, Math.abs(nowMs - serverMs) - clockDoubtMs);
   const message = `this machine is ${spanText(apartMs / 1000)} ${nowMs > serverMs ? 'ahead of' : 'behind'} the API server`;
-  if (apartMs > unbelievedMs) return [result('FAIL', 'clock', message, 'RG6018')];
+  if (apartMs > maxFutureMs) return [result('FAIL', 'clock', message, 'RG6018')];
   if (apartMs > skewMs) return [result('warn', 'clock', message, 'RG6018')];
   return [result('ok', 'clock', 'this machine and the API server agree')];
 };
@@ -45,7 +45,7 @@ export const kubernetesVersion: Check = ({ serverVersion, sets, groups }) => {
   if (Number.isNaN(minor)) return skipped('Kubernetes', `the version ${serverVersion} is not valid`);
   const membersOf = (wanted: typeof groups) => sets.filter((set) => wanted.some((group) => isMember(group, set)));
   const names = (list: typeof sets): string => list.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
-  // With OnDelete the controller replaces no pod. The check of strategies reports another updateStrategy there.
+  // With OnDelete the controller replaces no pod, so only groups that need RollingUpdate are checked.
   const rolled = membersOf(groups.filter((group) => traitsOf(group).updateStrategy === 'RollingUpdate'));
   const rolling = rolled.filter(({ updateStrategy }) => updateStrategy === 'RollingUpdate');
   const ordinals = membersOf(groups).filter(({ firstOrdinal }) => firstOrdinal > 0);

@@ -1,4 +1,4 @@
-// Checks of the groups: missing members, wrong strategies and labels, overlapping budgets, ledgers without a group, blocking partitions.
+// Checks the groups for doctor: missing members, wrong strategies and labels, overlapping budgets, ledgers without a group, partitions.
 import { ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { foreignPods } from '../../engine/observe/cluster.ts';
 import { profileOf } from '../../engine/profiles.ts';
@@ -39,7 +39,7 @@ export const settings: Check = ({ findings }) => {
   );
 };
 
-/** Findings of lint that another check reports with more knowledge of the cluster. */
+/** The findings of lint that another check reports with more facts from the cluster. */
 const ownChecks: ReadonlySet<string> = new Set(['RG4012', 'RG4013', 'RG2117', 'RG2118', 'RG2110']);
 
 export const strategies: Check = (facts) => {
@@ -129,7 +129,7 @@ function leftText({ namespace, name, isReleased, goneMs }: LedgerFact): string {
   return `${what} and releases its StatefulSets (onPolicyDeleted: release) ${when}. The agent deletes it then; deleting it earlier stops the release`;
 }
 
-/** Reports blocked StatefulSets: Kubernetes itself shows them as rolled out. */
+/** Reports StatefulSets without a group whose partition blocks every update. Kubernetes itself shows them as rolled out. */
 export const heldPartitions: Check = (facts) => {
   const { sets, groups, ledgers } = facts;
   return sets
@@ -143,7 +143,7 @@ export const heldPartitions: Check = (facts) => {
     });
 };
 
-/** Groups in the policy directory of an agent are known only from published decisions. Decisions of an agent that stopped prove nothing. */
+/** Reports whether a running agent decides about the StatefulSet, for groups that exist only in the policy directory of an agent. */
 function isDecided(facts: Facts, set: StatefulSetView): boolean {
   const holders = keptLeases(facts).map(({ holder }) => holder);
   return itemsOf(facts.published).some(

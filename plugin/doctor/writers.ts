@@ -1,4 +1,4 @@
-// Checks for other writers of the agent's fields: operators, autoscalers and GitOps tools.
+// Checks for doctor whether other writers change the agent's fields: operators, autoscalers and GitOps tools.
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
@@ -42,7 +42,7 @@ export const autoscaledMembers: Check = ({ autoscalers, groups }) => {
   return orOk('HPA', results, 'no autoscaler scales a StatefulSet whose replicas the agent writes');
 };
 
-/** Returns the autoscalers of a zone. A HorizontalPodAutoscaler made by KEDA replaces its ScaledObject. */
+/** Returns the autoscalers of a zone. If KEDA created a HorizontalPodAutoscaler, its ScaledObject is left out. */
 function scalersOf(
   all: readonly AutoscalerFact[],
   { namespace }: GroupDefinition,

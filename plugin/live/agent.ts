@@ -11,7 +11,7 @@ import { clusterState } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { ageText } from '../output/plan/plan-text.ts';
 
-/** The default of the agent's flag. */
+/** The default name of the agent's Lease. */
 const agentLeaseName = 'rollout-group-agent';
 
 /** The Lease of an agent. */
@@ -21,7 +21,7 @@ export interface AgentLease {
   /** Empty without a holder. */
   readonly holder: string;
   readonly renewedMs: number | undefined;
-  /** When the holder acquired it. */
+  /** The time at which the holder acquired the Lease. */
   readonly acquiredMs: number | undefined;
   readonly durationMs: number;
 }
@@ -32,36 +32,39 @@ interface LeaseState {
   readonly sinceMs: number | undefined;
 }
 
-/** Returns the state of the Lease at an instant of the clock that stamps Leases, or of the closest known one. */
+/** Returns the state of the Lease at `nowMs`, a time of the clock that stamps Leases or of the closest known clock. */
 export function leaseState({ holder, renewedMs, acquiredMs, durationMs }: AgentLease, nowMs: number): LeaseState {
   if (holder === '') return { kind: 'released', sinceMs: renewedMs };
   if (renewedMs === undefined) return { kind: 'expired', sinceMs: undefined };
   return nowMs - renewedMs > durationMs ? { kind: 'expired', sinceMs: renewedMs + durationMs } : { kind: 'held', sinceMs: acquiredMs };
 }
 
-/** `why` is a clause. `unknown`: Leases may not be read, or none of them is known to be that of the agent. */
+/** `unknown`: the user may not read Leases, or no Lease is known to be the agent's. `why` is a clause. */
 type AgentState = { readonly kind: 'running' } | { readonly kind: 'stopped'; readonly why: string } | { readonly kind: 'unknown' };
 
 /** The Leases of agents, as read at one instant. */
 export interface AgentLeases {
   readonly leases: Known<readonly AgentLease[]>;
-  /** Every namespace that could have the Lease was read. */
+  /** True if every namespace that can contain the Lease was read. */
   readonly isComplete: boolean;
   /**
-   * The time of the API server at the read; the time of this machine without one. Leases carry times of the agent's clock, which only the
-   * agent knows. The clock of the API server is the closest known one: a machine of a user may be minutes off.
+   * The time of the API server at the read; if unknown, the time of this machine. Leases contain times of the agent's clock. The clock of
+   * the API server is usually closer to that clock than the clock of a user's machine.
    */
   readonly nowMs: number;
 }
 
-/** The part of a published decision that tells its agent. */
-interface Decided extends Pick<PublishedDecision, 'namespace'>, Partial<Pick<PublishedDecision, 'leader' | 'lease'>> {}
+/** The part of a published decision that identifies its agent. */
+interface AgentReference extends Pick<PublishedDecision, 'namespace'>, Partial<Pick<PublishedDecision, 'leader' | 'lease'>> {}
 
 /**
- * Returns the state of the agent of a group by its Lease alone: an agent that stops leaves a young decision. The Lease is the one that the
- * decision names, else the one in the namespace of the group, else the only one.
+ * Returns the state of a group's agent from its Lease alone, because the last decision of a stopped agent may be recent. The Lease is the
+ * one that the decision names, else the Lease in the namespace of the group, else the only Lease.
  */
-export function agentState({ leases: known, isComplete, nowMs }: AgentLeases, { namespace, leader, lease: named }: Decided): AgentState {
+export function agentState(
+  { leases: known, isComplete, nowMs }: AgentLeases,
+  { namespace, leader, lease: named }: AgentReference,
+): AgentState {
   const leases = itemsOf(known);
   const lease =
     leases.find(({ holder }) => holder === leader) ??
@@ -69,7 +72,7 @@ export function agentState({ leases: known, isComplete, nowMs }: AgentLeases, { 
       named === undefined ? one.namespace === namespace : one.namespace === named.namespace && one.name === named.name,
     ) ??
     (leases.length === 1 && named === undefined ? leases[0] : undefined);
-  // An agent may act without a Lease; then its decisions name none.
+  // An agent without leader election has no Lease, and its decisions name none.
   const isGone = isComplete && (named !== undefined || (leader === undefined && leases.length === 0));
   if (lease === undefined) return isGone ? { kind: 'stopped', why: 'no Lease' } : { kind: 'unknown' };
   const why = lapsedText(lease, nowMs);
@@ -88,8 +91,8 @@ export function notRunningText(why: string): string {
   return `agent not running: ${why}`;
 }
 
-/** Reads the Leases and returns a sentence for each reason for which an agent of these groups does not run. */
-export async function stoppedAgents(cluster: Cluster, groups: readonly Decided[]): Promise<readonly string[]> {
+/** Reads the Leases. Returns one sentence for each reason why an agent of these groups does not run. */
+export async function stoppedAgents(cluster: Cluster, groups: readonly AgentReference[]): Promise<readonly string[]> {
   if (groups.length === 0) return [];
   const agents = await readLeasesOf(cluster, groups);
   const texts = groups.map((group) => agentState(agents, group)).flatMap((state) => (state.kind === 'stopped' ? [state.why] : []));
@@ -97,7 +100,7 @@ export async function stoppedAgents(cluster: Cluster, groups: readonly Decided[]
 }
 
 /** Reads the Leases of the agents of these groups. */
-export function readLeasesOf(cluster: Cluster, groups: readonly Decided[]): Promise<AgentLeases> {
+export function readLeasesOf(cluster: Cluster, groups: readonly AgentReference[]): Promise<AgentLeases> {
   const namespaces = [...new Set(groups.map(({ namespace }) => namespace))];
   return readAgentLeases(
     cluster,
@@ -112,8 +115,8 @@ export function renewedAgo({ renewedMs }: AgentLease, nowMs: number): string {
 }
 
 /**
- * Reads the Leases of agents, with the usual name and with these names: from all namespaces, or from these if not all may be listed.
- * Unknown if none of them may be read.
+ * Reads the Leases of agents, with the default name and with the names in `named`. Lists all namespaces; if the user may not, reads the
+ * given namespaces. Unknown if the user may read none of them.
  */
 export async function readAgentLeases(
   cluster: Cluster,
@@ -148,12 +151,12 @@ async function leasesNamed(
   return isUnknown(everywhere) ? Promise.all(places.map((namespace) => leasesIn(cluster, name, namespace))) : [everywhere];
 }
 
-/** Filters by name: every node has a Lease too. */
+/** Lists the Leases with this name, because every node has a Lease too. */
 async function listLeases(cluster: Cluster, name: string, namespaces: Namespaces): Promise<Known<readonly KubernetesObject[]>> {
   return listKnown(cluster, resources.leases, namespaces, { fieldSelector: `metadata.name=${name}`, site: 'live.leases' });
 }
 
-/** Lists or gets the Lease: a role can have one right without the other. */
+/** Lists the Lease, or gets it, because a role can grant one right without the other. */
 async function leasesIn(cluster: Cluster, name: string, namespace: string): Promise<Known<readonly KubernetesObject[]>> {
   const listed = await listLeases(cluster, name, [namespace]);
   if (!isUnknown(listed)) return listed;
@@ -182,13 +185,13 @@ export interface LatestDecision {
   readonly group: string;
   readonly decidedMs: number;
   readonly leader?: string;
-  /** StatefulSets of its zones. */
+  /** The StatefulSets of its zones. */
   readonly members?: readonly string[];
   /** Why the group is blocked until a person acts: pinned pods came back at another revision. */
   readonly misplaced?: string;
 }
 
-/** Reads the decisions published in these namespaces; undefined for all. Unknown when ConfigMaps may not be read. */
+/** Reads the decisions published in these namespaces; undefined for all. Unknown if the user may not read ConfigMaps. */
 export async function readDecisions(
   cluster: Cluster,
   namespaces: readonly string[] | undefined,

@@ -1,4 +1,4 @@
-// The conditions of `status --for`, and whether a group fulfils them.
+// Parses the conditions of `status --for`, and checks whether a group meets them.
 
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
@@ -9,7 +9,7 @@ export type Condition =
   | { readonly kind: 'zone'; readonly zone: string }
   | { readonly kind: 'wave'; readonly wave: string };
 
-/** Parses a condition. Throws Failure when the text is not a condition. */
+/** Parses a condition. Throws Failure if the text is not a condition. */
 export function parseCondition(text: string): Condition {
   if (text === 'complete' || text === 'paused') return { kind: text };
   const [key, value = '', ...rest] = text.split('=');
@@ -18,29 +18,29 @@ export function parseCondition(text: string): Condition {
   throw usageFailure(`--for ${text} is not a condition`, 'write complete, paused, zone=NAME or wave=NAME');
 }
 
-/** `complete`, or `wave rest`, for messages. */
+/** Returns the condition for messages: `complete` or `wave rest`. */
 export function conditionText(condition: Condition): string {
   if (condition.kind === 'zone') return `zone ${condition.zone}`;
   return condition.kind === 'wave' ? `wave ${condition.wave}` : condition.kind;
 }
 
-/** A group with everything that its condition is evaluated from. */
+/** The facts of a group from which its condition is evaluated. */
 export interface Judged {
   readonly decision: PublishedDecision;
-  /** Names of the waves in their order; empty when the definition cannot be read. */
+  /** The names of the waves in their order; empty if the definition cannot be read. */
   readonly waves: readonly string[];
-  /** Members changed since the decision was made, so that the decision is not about their current spec. */
+  /** True if a member changed since the decision. */
   readonly isOutdated: boolean;
-  /** A pause, a protection or an undo began or ended since the decision was made. */
+  /** True if a pause, a protection or an undo began or ended since the decision. */
   readonly areStopsOutdated: boolean;
 }
 
-/** Reports whether the group fulfils the condition. Throws Failure when it has no such zone or wave. */
+/** Reports whether the group meets the condition. Throws Failure if the group has no such zone or wave. */
 function isMet(condition: Condition, judged: Judged): boolean {
   const { decision, isOutdated, areStopsOutdated } = judged;
   switch (condition.kind) {
     case 'complete':
-      return !isOutdated && isOver(decision) && isWhole(decision);
+      return !isOutdated && isOver(decision) && isUpdated(decision);
     case 'paused':
       return !areStopsOutdated && isPaused(decision);
     case 'zone':
@@ -58,23 +58,23 @@ function isPaused({ phase, waits, stops = [] }: PublishedDecision): boolean {
   );
 }
 
-/** Reports whether only cleanup is left, such as touching pods to revoke old deletes: the rollout does not wait for cleanup. */
+/** Reports whether the rollout is over. Cleanup, such as the revocation of old deletes, may still be left. */
 function isOver({ outcome, phase }: PublishedDecision): boolean {
   return outcome === 'done' || phase === 'Done';
 }
 
-/** Reports whether every pod is available at the newest revision. The phase alone does not count. */
-function isWhole({ zones }: PublishedDecision): boolean {
-  return zones.every(isZoneWhole);
+/** Reports whether every pod is available at the update revision. The phase alone does not show this. */
+function isUpdated({ zones }: PublishedDecision): boolean {
+  return zones.every(isZoneUpdated);
 }
 
-function isZoneWhole({ replicas, updated, available }: PublishedDecision['zones'][number]): boolean {
+function isZoneUpdated({ replicas, updated, available }: PublishedDecision['zones'][number]): boolean {
   return updated === replicas && available >= replicas;
 }
 
 function isZoneDone(name: string, { zones, namespace, group }: PublishedDecision): boolean {
   const zone = zones.find((candidate) => candidate.zone === name || candidate.statefulSet === name);
-  if (zone !== undefined) return isZoneWhole(zone);
+  if (zone !== undefined) return isZoneUpdated(zone);
   throw usageFailure(`${namespace}/${group} has no zone ${name}`, `its zones: ${zones.map((one) => one.zone).join(', ')}`);
 }
 
@@ -89,7 +89,7 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
       waves.length === 0 ? 'count from 1' : `its waves: ${waves.join(', ')}`,
     );
   }
-  if (isOver(decision) && isWhole(decision)) return true;
+  if (isOver(decision) && isUpdated(decision)) return true;
   if (index < 0 && wave?.name !== wanted) {
     throw usageFailure(
       `the waves of ${namespace}/${group} are not readable here, so wave ${wanted} cannot be found`,
@@ -101,11 +101,11 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
 
 export interface VerdictOptions {
   readonly condition: Condition;
-  /** Stops waiting when a person is needed. */
+  /** True if waiting ends when a person must act. */
   readonly failOnPause: boolean;
 }
 
-/** Returns the exit code when waiting ends: condition fulfilled, run failed or, if requested, a person is needed. */
+/** Returns the exit code if waiting ends: the condition is met, the run failed or, with `failOnPause`, a person must act. */
 export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOptions): ExitCode | undefined {
   const { decision, isOutdated, areStopsOutdated } = judged;
   if (isMet(condition, judged)) return exitCodes.done;

@@ -7,16 +7,16 @@ import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/sna
 import type { Cluster } from '../connection.ts';
 import { readSnapshot } from './groups.ts';
 
-/** Limits the requests that are judged to find one id: more would take too long. */
+/** The number of requests that are judged to find one id. More requests would take too long. */
 const maxJudged = 5_000;
 
-/** Judges the encoded request against the current state. Undefined if the text is not a request. Rejects if the cluster cannot be read. */
+/** Judges the encoded request against the current state. Undefined if the text is not a request. Rejects if the cluster is unreadable. */
 export async function judgeAgain(cluster: Cluster, text: string): Promise<Judgement | undefined> {
   const request = decodeRequest(text);
   return request === undefined ? undefined : judge(await snapshotOf(cluster, request.namespace), request);
 }
 
-/** Finds the denied downscale, deletion or eviction with this decision id. Undefined if the state has changed since the denial. */
+/** Finds the downscale, deletion or eviction that is denied with this decision id now. Returns undefined if no request is. */
 export async function findDenied(cluster: Cluster, namespace: string, id: string): Promise<Judgement | undefined> {
   const snapshot = await snapshotOf(cluster, namespace);
   let tried = 0;

@@ -1,4 +1,4 @@
-// Events about groups that the agent and this plugin wrote. The API server keeps them for about an hour.
+// Reads the events about groups that this project writes. By default the API server keeps them for one hour.
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { startReflector } from '../../cluster/watch/reflector.ts';
@@ -18,7 +18,7 @@ export interface GroupEvent {
   /** In PascalCase. */
   readonly reason: string;
   readonly action: string;
-  /** `statefulset/ingester-zone-a`. */
+  /** For example `statefulset/ingester-zone-a`. */
   readonly object: string;
   readonly note: string;
   readonly by: string;
@@ -28,7 +28,7 @@ export interface GroupEvent {
 /** The annotation in which the webhook stores the request. */
 const requestAnnotation = 'rollout-group.dev/request';
 
-/** A group with the names that its events carry. */
+/** A group, and the StatefulSets that its events can name. */
 export type EventSubject = Pick<PublishedDecision, 'namespace' | 'group'> & { readonly zones: readonly { readonly statefulSet: string }[] };
 
 /** Returns a predicate for events about the group: its object, its StatefulSets or their pods. */
@@ -53,12 +53,12 @@ export async function listEvents(
   return items.flatMap(eventView).sort(byTime);
 }
 
-/** Orders by time. Events of one turn have the same instant and are in the order of their writes. */
+/** Orders events by time. Events of one turn have the same time and are ordered by their writes. */
 function byTime(a: GroupEvent, b: GroupEvent): number {
   return a.atMs - b.atMs || a.resourceVersion.localeCompare(b.resourceVersion, 'en', { numeric: true });
 }
 
-/** Calls back with each existing, new or repeated event. Returns a function that stops the watch. */
+/** Calls `onEvent` with each existing, new or repeated event. Returns a function that stops the watch. */
 export function watchEvents({ env }: Cluster, namespace: string | undefined, onEvent: (event: GroupEvent) => void): () => void {
   const reflector = startReflector<readonly GroupEvent[]>({
     env,
@@ -73,7 +73,7 @@ export function watchEvents({ env }: Cluster, namespace: string | undefined, onE
   return () => reflector.stop();
 }
 
-/** Returns no event for events of other writers. */
+/** Parses an event. Returns nothing for an event of another writer. */
 function eventView(object: KubernetesObject): readonly GroupEvent[] {
   const fields = reader(object);
   const by = fields.text('reportingController') ?? fields.text('deprecatedSource.component') ?? '';

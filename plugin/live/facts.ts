@@ -1,4 +1,4 @@
-// Facts on the screen of one group besides its decision: estimated end, roles of zones and image changes.
+// Computes the facts that the screen of one group shows besides its decision: estimated end, roles of zones and image changes.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { type Estimate, estimateEnd, type SuccessorPod } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
@@ -38,16 +38,16 @@ export function rolesIn({ zones }: Pick<GroupDefinition, 'zones'>): ReadonlyMap<
   );
 }
 
-/** Undefined without a running rollout or before everything was read; unknown with the reason. */
+/** The estimate of a running rollout, or the reason why it is unknown. Undefined without a rollout or before all lists were read. */
 export type Estimation = Known<Estimate> | undefined;
 
 export type Estimator = (read: ReadGroups, live: LiveGroup, nowMs: number) => Estimation;
 
-/** The shortest life of an estimate, and the limit of its cost: at most 1/20 of the time. */
-const standsMs = 5000;
+/** The minimum time between two estimates, and the limit of their cost: at most 1/20 of the time. */
+const minIntervalMs = 5000;
 const costShare = 20;
 
-/** Caches the estimates of one display. An estimate is made again after a change, and from time to time. */
+/** Returns an estimator that caches the estimates of one display. It estimates again after a change, and at intervals. */
 export function createEstimator(clock: () => number): Estimator {
   const latest = new Map<string, { readonly estimation: Estimation; readonly about: string; readonly untilMs: number }>();
   return (read, live, nowMs) => {
@@ -58,7 +58,7 @@ export function createEstimator(clock: () => number): Estimator {
     if (known?.estimation !== undefined && known.about === about && nowMs < known.untilMs) return known.estimation;
     const beganMs = clock();
     const estimation = estimationOf(read, live, nowMs);
-    latest.set(key, { estimation, about, untilMs: nowMs + Math.max(standsMs, costShare * (clock() - beganMs)) });
+    latest.set(key, { estimation, about, untilMs: nowMs + Math.max(minIntervalMs, costShare * (clock() - beganMs)) });
     return estimation;
   };
 }
@@ -112,7 +112,7 @@ export interface ImageChange {
   readonly to: string;
 }
 
-/** Returns each image change once; none when no rollout is running, no image differs or pods were not read. */
+/** Returns each image change once; none if no rollout is running, no image differs or pods were not read. */
 export function imageChanges(decision: PublishedDecision, listing: Listing): readonly ImageChange[] {
   if (!isUnderWay(decision)) return [];
   const sets = itemsOf(listing.statefulSets).filter(({ metadata }) => metadata.namespace === decision.namespace);
@@ -120,7 +120,7 @@ export function imageChanges(decision: PublishedDecision, listing: Listing): rea
   const changes = decision.zones.flatMap(({ zone, statefulSet }) => {
     const set = sets.find(({ metadata }) => metadata.name === statefulSet);
     if (set === undefined) return [];
-    // The target of a finished run is not that of the next one.
+    // A finished run has the target of the previous rollout.
     const running = decision.run?.outcome === 'running' ? decision.run.target[zone] : undefined;
     const target = running ?? valueAt(set, ['status', 'updateRevision']);
     return changesOf(set, podsOf(pods, statefulSet), target);
@@ -147,7 +147,7 @@ function changesOf(set: KubernetesObject, pods: readonly KubernetesObject[], tar
   });
 }
 
-/** Reports whether the template belongs to this revision, in the controller's latest status. */
+/** Reports whether the template has this revision according to the latest status of the controller. */
 function isTemplateOf(set: KubernetesObject, target: unknown): boolean {
   const observed = valueAt(set, ['status', 'observedGeneration']);
   return valueAt(set, ['status', 'updateRevision']) === target && observed === valueAt(set, ['metadata', 'generation']);
@@ -174,7 +174,7 @@ function imagesIn(containers: unknown): ReadonlyMap<string, string> {
 }
 
 interface ImageParts {
-  /** `grafana/mimir`. */
+  /** For example `grafana/mimir`. */
   readonly repository: string;
   readonly tag?: string;
   /** Without its algorithm. */

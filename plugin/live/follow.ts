@@ -14,18 +14,18 @@ interface FollowOptions {
   readonly scope: Scope;
   /** As for `readGroups`. */
   readonly forEstimate?: boolean;
-  /** As read before. */
+  /** The notes from the first read. */
   readonly notes: Notes;
-  /** Interval of lines that report no change; 0 for none. */
+  /** The interval of lines while nothing changes; 0 for none. */
   readonly heartbeatMs: number;
   /** Absent for no timeout. */
   readonly timeoutMs?: number;
-  /** The screen of a terminal; undefined for lines. */
+  /** The screen for a terminal; undefined to write lines. */
   readonly screen: Screen | undefined;
   /** Writes the changes since the previous call. */
   readonly write: (read: ReadGroups, nowMs: number) => void;
   readonly heartbeat: (read: ReadGroups, nowMs: number) => void;
-  /** Returns the exit code when following ends. */
+  /** Returns the exit code if following ends; undefined if it continues. */
   readonly verdict: (read: ReadGroups) => ExitCode | undefined;
 }
 
@@ -43,13 +43,13 @@ export type Ending =
   | { readonly kind: 'verdict'; readonly exitCode: ExitCode; readonly read: ReadGroups }
   | { readonly kind: 'timeout'; readonly read: ReadGroups }
   | { readonly kind: 'interrupted'; readonly read: ReadGroups }
-  /** The key `q`. */
+  /** The user pressed `q`. */
   | { readonly kind: 'quit'; readonly read: ReadGroups };
 
-/** An agent can stop while a watch tells nothing. */
+/** The interval at which Leases are read, because no watch shows that an agent stopped. */
 const agentEveryMs = 5_000;
 
-/** Redraw interval of the shown times. */
+/** The interval at which the shown ages are redrawn. */
 const tickMs = 1000;
 
 export async function follow(context: CommandContext, cluster: Cluster, options: FollowOptions): Promise<Ending> {
@@ -79,7 +79,7 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
   };
   let stop: (() => void) | undefined;
   let isOver = false;
-  // An end that was due before the first read.
+  // The first reason to end that occurred before the first read.
   let due: 'timeout' | 'interrupted' | 'quit' | undefined;
   try {
     return await new Promise<Ending>((resolve, reject) => {
@@ -103,7 +103,7 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
       leave = (kind) => (latest === undefined ? process.exit(exitCodes.interrupted) : end(kind)());
       cancels.add(onLeaving(context.stdout.raw, end('interrupted')));
       if (options.timeoutMs !== undefined) cancels.add(env.timers.after(options.timeoutMs, end('timeout')));
-      // A failed read leaves the former answer.
+      // After a failed read, the previous notes stay.
       repeat(agentEveryMs, () => void readNotes().catch(() => undefined));
       if (display !== undefined) repeat(tickMs, show);
       else if (options.heartbeatMs > 0)
@@ -123,7 +123,7 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
   }
 }
 
-/** Returns a function that calls back at an interval. The cancel function of the next call is in `cancels`. */
+/** Returns a function that repeats a call at an interval. `cancels` contains the function that cancels the next call. */
 function repeater(timers: Cluster['env']['timers'], cancels: Set<() => void>): (everyMs: number, call: () => void) => void {
   const repeat = (everyMs: number, call: () => void): void => {
     const cancel = timers.after(everyMs, () => {
@@ -143,7 +143,7 @@ interface Display {
   readonly done: () => void;
 }
 
-/** Opens a display. Undefined in pipes, in CI and on terminals that cannot move the cursor: redrawn frames would fill a log. */
+/** Opens a display. Returns undefined in pipes, in CI and on terminals that cannot move the cursor: redrawn frames would fill a log. */
 async function openDisplay({ stdout, env }: CommandContext): Promise<Display | undefined> {
   const canRedraw = stdout.isTerminal && (env['CI'] ?? '') === '' && env['TERM'] !== 'dumb';
   if (!canRedraw || !isTerminalStream(stdout.raw)) return undefined;

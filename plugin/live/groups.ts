@@ -1,4 +1,4 @@
-// Reads the groups of a verb once or again with each change, gives each group one decision, and finds the subject of a name.
+// Reads the groups of a verb, once or after each change, with one decision per group. Also finds the object that a name means.
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
@@ -28,7 +28,7 @@ export interface Scope {
   readonly namespace: string | undefined;
   /** Empty for every group. */
   readonly names: readonly GroupName[];
-  /** Limits every group to these, as NAMESPACE/GROUP. */
+  /** Limits the groups to these (`namespace/group`). */
   readonly only?: ReadonlySet<string>;
 }
 
@@ -40,9 +40,9 @@ export function scopeOf(names: readonly GroupName[]): Scope {
 }
 
 export interface ReadGroups {
-  /** By namespace and name. */
+  /** Sorted by namespace and name. */
   readonly groups: readonly LiveGroup[];
-  /** Objects that could not be used, one sentence part each. */
+  /** The objects that could not be used, each as a part of a sentence. */
   readonly problems: readonly string[];
   readonly world: ClusterState;
   readonly listing: Listing;
@@ -51,11 +51,11 @@ export interface ReadGroups {
 }
 
 interface ReadOptions {
-  /** Also reads what an estimate of a running rollout needs, with or without a published decision. */
+  /** True to read also the objects that an estimate of a running rollout needs. */
   readonly forEstimate?: boolean;
 }
 
-/** Reads the groups of the scope. Throws Failure when no definition may be read, or a named group does not exist. */
+/** Reads the groups of the scope. Throws Failure if the user may not read definitions, or if a named group does not exist. */
 export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOptions = {}): Promise<ReadGroups> {
   const isWanted = wanted(scope);
   const nowMs = cluster.env.clock.nowMs();
@@ -100,7 +100,7 @@ function evidenceFor(
   return [...undecided, ...moving];
 }
 
-/** Reads everything that a decision or judgement in the scope needs. */
+/** Reads all objects that a decision or judgement in the scope needs. */
 export async function readEvidence(cluster: Cluster, scope: Scope): Promise<ReadGroups> {
   const listing = await listCluster(cluster, snapshotNames, inScope(scope));
   const world = clusterState(listing, cluster.agentNamespace);
@@ -108,7 +108,7 @@ export async function readEvidence(cluster: Cluster, scope: Scope): Promise<Read
   return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted: wanted(scope) }), replicaSources: [] });
 }
 
-/** Reads a snapshot of the scope, with everything from which it was made. `isMirrorRead` limits which groups' replica sources are read. */
+/** Reads a snapshot of the scope, and the objects behind it. Reads replica sources only of groups that `isMirrorRead` accepts. */
 export async function readSnapshot(
   cluster: Cluster,
   scope: Scope,
@@ -130,10 +130,10 @@ export function isUnderWay({ outcome, phase }: Pick<PublishedDecision, 'outcome'
   return outcome !== 'done' && phase !== 'Done' && phase !== 'Failed';
 }
 
-/** Long enough for a burst of changes, too short to be seen. */
+/** The delay that combines a burst of changes. It is too short to be noticed. */
 const gatherMs = 50;
 
-/** Calls back with the groups now and after each change, at most every 50 ms. Throws the error of the first read. Skips deleted groups. */
+/** Calls `onGroups` now and after each change, at most every 50 ms, without deleted groups. Rejects if the first read fails. */
 export async function watchGroups(
   cluster: Cluster,
   scope: Scope,
@@ -152,7 +152,7 @@ export async function watchGroups(
     ...(await readReplicaSources(cluster, estimated).catch(() => [])),
   ];
   let cancel: (() => void) | undefined;
-  const tell = (): void => {
+  const report = (): void => {
     cancel = undefined;
     const listing = watched.current();
     if (shownNames.some((name) => listing[name] === undefined)) return;
@@ -163,7 +163,7 @@ export async function watchGroups(
     onGroups({ groups, world, listing, problems: world.problems, replicaSources });
   };
   const watched = watchListing(cluster, scope.namespace, () => {
-    cancel ??= env.timers.after(gatherMs, tell);
+    cancel ??= env.timers.after(gatherMs, report);
   });
   onGroups(first);
   watched.add(shownNames);
@@ -207,11 +207,11 @@ function found({ names }: Scope, { groups, world, listing, replicaSources }: Omi
 
 export interface LiveGroup {
   readonly decision: PublishedDecision;
-  /** `agent`: the agent published the decision. `here`: no agent published, so that it was decided here. */
+  /** `agent`: the agent published the decision. `here`: no agent published one, so this command decided. */
   readonly from: 'agent' | 'here';
-  /** That the agent which published it stopped, and since when; absent while it runs or while that is unknown. */
+  /** The text that the agent of the decision does not run, and since when. Absent if the agent runs or its state is unknown. */
   readonly unattended?: string;
-  /** Lists that could not be read for a decision made here. */
+  /** The lists that could not be read for a decision of this command. */
   readonly unread: readonly string[];
 }
 
@@ -269,7 +269,7 @@ interface FoundSubject {
   readonly subject: Subject;
 }
 
-/** Finds a group, else a StatefulSet, else a pod of that name. Throws Failure when there is no match. */
+/** Finds a group, else a StatefulSet, else a pod of that name. Throws Failure if nothing matches. */
 export function findSubject({ groups, listing }: Pick<ReadGroups, 'groups' | 'listing'>, wanted: GroupName): FoundSubject {
   const inNamespace = groups.filter(({ decision }) => decision.namespace === wanted.namespace);
   const group = inNamespace.find(({ decision }) => decision.group === wanted.group);

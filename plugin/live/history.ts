@@ -21,7 +21,7 @@ export interface Revision {
   readonly template: JsonObject;
 }
 
-/** Reads the revisions of each member, the newest first. Throws Failure when they may not be read. */
+/** Reads the revisions of each member, the newest first. Throws Failure if the user may not read them. */
 export async function readRevisions(
   { env, timeoutMs }: Cluster,
   namespace: string,
@@ -54,7 +54,7 @@ function isOwnedBy({ metadata }: KubernetesObject, uid: string): boolean {
   return Array.isArray(owners) && owners.some((owner) => isJsonObject(owner) && owner['uid'] === uid);
 }
 
-/** Reads a ControllerRevision. Its template is stored as a patch that replaces the whole template. */
+/** Parses a ControllerRevision, which stores the template as a patch that replaces the whole template. */
 function revisionOf(object: KubernetesObject): readonly Revision[] {
   const { revision: number, data } = object;
   const spec = isJsonObject(data) ? data['spec'] : undefined;
@@ -75,7 +75,7 @@ export interface UndoTarget {
 interface UndoHistory {
   readonly run: PublishedRun | undefined;
   readonly runs: readonly RunRecord[];
-  /** Undos in force. */
+  /** The undo requests in force. */
   readonly undos: readonly Pick<IntentView, 'undone'>[];
 }
 
@@ -112,7 +112,7 @@ function isNamed({ name, number }: Revision, statefulSet: string, wanted: string
   return wanted === name || wanted === `${number}` || name === `${statefulSet}-${wanted}`;
 }
 
-/** Returns the revision that the newest run of the commit rolled out in the zone. Throws Failure when no run has the commit. */
+/** Returns the revision that the newest run of the commit rolled out in the zone. Throws Failure if no run has the commit. */
 function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: string): string | undefined {
   if (commit.length < 4) throw usageFailure(`--to-commit ${commit} is too short`, 'give at least four characters');
   const record = runs.find((run) => run.kind !== 'scale' && run.commit?.startsWith(commit) === true);
@@ -135,7 +135,7 @@ interface RunRecords {
   readonly unreadable: readonly string[];
 }
 
-/** Reads the run records of a group. Throws Failure when the kind is not installed. */
+/** Reads the run records of a group. Throws Failure if the kind is not installed. */
 export async function readRuns({ env, timeoutMs }: Cluster, name: GroupName): Promise<RunRecords> {
   const { items } = await listObjects(env, rolloutRuns, { namespace: name.namespace, site: 'live.runs', timeoutMs }).catch(
     ifNotInstalled(rolloutRuns, `${nameOf(name)} has no history`),

@@ -25,7 +25,7 @@ export function pauseIntent({ namespace, group, zone, reason, expiresMs }: Pause
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutIntent',
-    // The zone comes last because it cannot contain a dot: so every pair has its own name.
+    // The zone comes last and contains no dot, so every pair of group and zone has a distinct name.
     metadata: { name: `pause.${zone === undefined ? group : `${group}.${zone}`}`, namespace },
     spec: {
       group,

@@ -1,4 +1,4 @@
-// Reads single keys and signals of the terminal. The terminal mode is always restored.
+// Reads single keys and signals of the terminal for live screens, and always restores the terminal mode.
 import type { Writable } from 'node:stream';
 import { exitCodes } from '../failure.ts';
 
@@ -18,7 +18,7 @@ export interface Keyboard {
   /** Restores the terminal mode: keys are echoed, and Ctrl-C and Ctrl-Z are signals. */
   readonly release: () => void;
   /** Captures keys again. */
-  readonly take: () => void;
+  readonly capture: () => void;
 }
 
 const named: Readonly<Record<string, Key>> = {
@@ -30,55 +30,55 @@ const named: Readonly<Record<string, Key>> = {
   '\u001b': 'escape',
 };
 
-/** Signals that end the program but not the terminal. For SIGTERM and a second SIGINT, Node restores the terminal itself. */
-const unaided = ['SIGHUP', 'SIGQUIT'] as const;
+/** The signals after which Node.js does not restore the terminal mode. After SIGTERM and a second SIGINT it does. */
+const signalsWithoutRestore = ['SIGHUP', 'SIGQUIT'] as const;
 
-/** Calls back with each key. In pasted text and special keys only Ctrl-C counts. Restores the terminal mode at exit. */
+/** Captures keys and calls `onKey` with each. Of pasted text and special keys only Ctrl-C counts. Restores the terminal mode at exit. */
 export function openKeyboard(input: KeyInput, onKey: (key: Key) => void): Keyboard {
-  let isTaken = false;
+  let isCapturing = false;
   const onData = (chunk: Buffer | string): void => {
     const text = chunk.toString();
     if (text.includes('\u0003')) onKey('interrupt');
     else if ([...text].length === 1) onKey(named[text] ?? text);
   };
   const release = (): void => {
-    if (!isTaken) return;
-    isTaken = false;
+    if (!isCapturing) return;
+    isCapturing = false;
     input.off('data', onData);
     process.off('exit', release);
-    for (const signal of unaided) process.off(signal, giveBack);
+    for (const signal of signalsWithoutRestore) process.off(signal, releaseAndResend);
     input.setRawMode(false);
     input.pause();
   };
-  // The signal was meant to end the program.
-  const giveBack = (signal: NodeJS.Signals): void => {
+  // The signal must still end the program.
+  const releaseAndResend = (signal: NodeJS.Signals): void => {
     release();
     process.kill(process.pid, signal);
   };
-  const take = (): void => {
-    if (isTaken) return;
-    isTaken = true;
+  const capture = (): void => {
+    if (isCapturing) return;
+    isCapturing = true;
     input.setRawMode(true);
     process.on('exit', release);
-    for (const signal of unaided) process.on(signal, giveBack);
+    for (const signal of signalsWithoutRestore) process.on(signal, releaseAndResend);
     input.on('data', onData);
     input.resume();
   };
-  take();
-  return { release, take };
+  capture();
+  return { release, capture };
 }
 
-/** Suspends the program as Ctrl-Z does, and captures keys again when it continues. Does nothing without that signal. */
-export function suspend({ release, take }: Keyboard): void {
+/** Suspends the program as Ctrl-Z does, and captures keys again when the program continues. Does nothing on Windows. */
+export function suspend({ release, capture }: Keyboard): void {
   if (process.platform === 'win32') return;
   release();
-  process.once('SIGCONT', take);
+  process.once('SIGCONT', capture);
   process.kill(process.pid, 'SIGTSTP');
   // Without a shell that controls jobs, the program is not stopped and gets no signal to continue.
-  setTimeout(take, 100);
+  setTimeout(capture, 100);
 }
 
-/** Calls back once, at the first Ctrl-C or when `output` is closed (`| head`). Returns a function that removes the handler. */
+/** Calls `callback` at the first Ctrl-C, or when `output` is closed (`| head`). Returns a function that removes the handlers. */
 export function onLeaving(output: Writable, callback: () => void): () => void {
   const first = (): void => {
     process.once('SIGINT', second);

@@ -1,4 +1,4 @@
-// The keys of a live screen: a state machine that sends no request, and the lines that show it.
+// Handles the keys of a live screen as a state machine that sends no request, and renders the key bar.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { TableLook } from '../output/plan/table.ts';
 import { paragraph, shorten } from '../output/text.ts';
@@ -34,7 +34,7 @@ interface Pressed {
   readonly effect?: KeyEffect;
 }
 
-/** Returns the state after a key. Only `y` directly after a command was shown runs it. A screen of several groups can only be left. */
+/** Returns the state after a key. A shown command runs only if the next key is `y`. A screen of several groups can only be left. */
 export function press(state: KeyState, key: Key, decision: PublishedDecision | undefined): Pressed {
   const { asked, told: _told, ...rest } = state;
   if (key === 'interrupt' || key === 'suspend') return { state, effect: key };
@@ -80,7 +80,7 @@ function toggled(state: KeyState, view: KeyState['view']): KeyState {
   return { ...state, view: state.view === view ? 'first' : view };
 }
 
-/** Returns the state with the approval to confirm, or with the reason why no approval can be confirmed. */
+/** Returns the state with the command to confirm, or with the reason why no command can be confirmed. */
 function askFor(state: KeyState, verb: KeyVerb, decision: PublishedDecision): KeyState {
   const group = `${decision.namespace}/${decision.group}`;
   if (verb !== 'approve') return { ...state, asked: { verb, group, ...(state.zone === undefined ? {} : { zone: state.zone }) } };

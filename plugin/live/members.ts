@@ -21,14 +21,14 @@ export interface Member {
 
 export interface Members {
   readonly live: LiveGroup;
-  /** Absent when the group is defined in files of the agent. */
+  /** Absent if the group is defined in files of the agent. */
   readonly definition?: GroupDefinition;
   readonly members: readonly Member[];
   readonly snapshot: Snapshot;
   readonly listing: Listing;
 }
 
-/** Reads a group and its members. Throws Failure when the group or one of its StatefulSets does not exist. */
+/** Reads a group and its members. Throws Failure if the group or one of its StatefulSets does not exist. */
 export async function readMembers(cluster: Cluster, name: GroupName): Promise<Members> {
   const isGroup = (group: GroupDefinition) => group.namespace === name.namespace && group.name === name.group;
   const { groups, world, listing, snapshot } = await readSnapshot(cluster, scopeOf([name]), isGroup);
@@ -51,7 +51,7 @@ function memberOf({ statefulSets }: Listing, namespace: string, zone: string, st
   });
 }
 
-/** Throws Failure with exit code 5 when the judgement denies the request. */
+/** Throws Failure with exit code 5 if the judgement denies the request. */
 export function refuseWhenDenied({ outcome, message, results }: Judgement, name: string): void {
   if (outcome !== 'deny') return;
   const leading = leadingResult(results);
@@ -82,13 +82,13 @@ export interface ScaleTarget {
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
-  /** The leading zone; for the group or a replica source, the first zone that takes its number from it. */
+  /** The leading zone. If the target is the group or a replica source, the first zone that gets its replicas from the target. */
   readonly zone: ZoneDefinition;
   /** The name in messages. */
   readonly shown: string;
 }
 
-/** Finds the object to scale. Throws Failure without such an object, with the replacement to change. */
+/** Finds the object to scale. If there is none, throws a Failure that says what to change instead. */
 export async function scaleTarget(
   cluster: Cluster,
   { live, definition, listing }: Members,
@@ -141,7 +141,7 @@ function leaderOf({ zones, namespace, name }: GroupDefinition, wanted: string | 
   }
   const [first, ...others] = leaders;
   if (first === undefined) throw usageFailure(`${namespace}/${name} has no leading zone`, 'lint its policy');
-  // Zones that share one number have one target.
+  // Zones with the same source of replicas have one target.
   const key = ({ replicas }: ZoneDefinition): string => JSON.stringify(replicas.kind === 'count' ? 'count' : replicas);
   if (others.length > 0 && (first.replicas.kind === 'leader' || others.some((other) => key(other) !== key(first)))) {
     throw usageFailure(`${namespace}/${name} has ${leaders.length} leading zones`, `name one with --zone: ${namesOf(leaders)}`);

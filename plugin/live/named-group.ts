@@ -7,7 +7,7 @@ import { usageFailure } from '../failure.ts';
 import { findSubject, readGroups, type Scope, scopeOf } from './groups.ts';
 import { type GroupName, groupNamed, isMemberName, nameOf } from './target.ts';
 
-/** Returns the group of `GROUP`, `NAMESPACE/GROUP`, `rolloutgroup/GROUP`, `sts/NAME` or `pod/NAME`. Throws Failure if a member does not exist */
+/** Returns the group of `GROUP`, `NAMESPACE/GROUP`, `rolloutgroup/GROUP`, `sts/NAME` or `pod/NAME`. Throws for an unknown member. */
 export async function findGroup(cluster: Cluster, text: string): Promise<GroupName> {
   const name = groupNamed(text, cluster);
   if (!isMemberName(text)) return name;
@@ -29,7 +29,7 @@ export async function chosenScope(cluster: Cluster, { groups = [], selector, all
   return { namespace, names: [], ...(selector === undefined ? {} : { only: await labelled(cluster, namespace, selector) }) };
 }
 
-/** Returns the groups of the names or of the flags -l and -A. Throws Failure without a name and without these flags */
+/** Returns the groups of the names or of the flags -l and -A. Throws Failure without a name and without these flags. */
 export async function chosenGroups(cluster: Cluster, choice: GroupChoice): Promise<readonly GroupName[]> {
   const { groups = [], selector, allNamespaces } = choice;
   if (groups.length === 0 && selector === undefined && allNamespaces !== true)
@@ -39,13 +39,13 @@ export async function chosenGroups(cluster: Cluster, choice: GroupChoice): Promi
   return (await readGroups(cluster, scope)).groups.map(({ decision: { namespace, group } }) => ({ namespace, group }));
 }
 
-/** Throws Failure if the output is one document and the groups are several. */
+/** Throws Failure if several groups would have to be in one output document. */
 export function refuseSeveral(groups: readonly unknown[], output: string | undefined): void {
   if (groups.length > 1 && (output === 'json' || output === 'yaml'))
     throw usageFailure(`-o ${output} prints one document, about one group`, 'name one group');
 }
 
-/** Only RolloutGroups have labels: a group in files of the agent is never selected. The API server parses the selector. */
+/** Returns the groups whose RolloutGroup matches the selector. A group in files of the agent has no labels and never matches. */
 async function labelled({ env, timeoutMs }: Cluster, namespace: string | undefined, labelSelector: string): Promise<ReadonlySet<string>> {
   try {
     const { items } = await listObjects(env, rolloutGroups, { namespace, labelSelector, site: 'live.selector', timeoutMs });

@@ -21,15 +21,15 @@ import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
 
 export interface Notes {
-  /** One sentence each. */
+  /** The notes, one sentence each. */
   readonly lines: readonly string[];
-  /** An agent published one of the groups and stopped. */
+  /** True if an agent published one of the groups and stopped. */
   readonly isAgentStopped: boolean;
   /** The groups of stopped agents, as `namespace/group`, each with the sentence about its agent. */
   readonly unattended: ReadonlyMap<string, string>;
 }
 
-/** Adds to the group that its agent stopped. */
+/** Returns the group with the sentence that its agent stopped, if it stopped. */
 export function markUnattended(live: LiveGroup, { unattended }: Pick<Notes, 'unattended'>): LiveGroup {
   const stopped = unattended.get(nameOf(live.decision));
   const { unattended: _before, ...rest } = live;
@@ -65,12 +65,12 @@ function hereLines(here: readonly LiveGroup[], agents: AgentLeases | undefined):
   return [`no agent has published ${names}${why}; evaluated here${unread}`];
 }
 
-/** Writes that the agent of the group does not run: the request was stored, and nothing happens yet. */
+/** Writes a note if the agent of the group does not run: the stored request then has no effect yet. */
 export async function writeAgentNote(context: CommandContext, cluster: Cluster, live: LiveGroup | undefined): Promise<void> {
   if (live !== undefined) writeNotes(context, (await notesOn(cluster, { groups: [live], problems: [] })).lines);
 }
 
-/** A decision that is older says nothing about an agent whose Lease may not be read. */
+/** A decision that is older does not show that its agent still runs. */
 const freshMs = 60_000;
 
 function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Pick<Notes, 'lines' | 'unattended'> {
@@ -101,7 +101,7 @@ export function outdatedLines({ decision, from }: LiveGroup, listing: Listing, n
   return [...releaseLines(listing, decision), ...changes];
 }
 
-/** Reports whether a member changed since the decision. False when StatefulSets may not be read. */
+/** Reports whether a member changed since the decision. Returns false if the user may not read StatefulSets. */
 export function haveMembersChanged(decision: PublishedDecision, { statefulSets }: Listing): boolean {
   const objects = itemsOf(statefulSets).filter(({ metadata }) => metadata.namespace === decision.namespace);
   return decision.zones.some((zone) => {
@@ -111,12 +111,12 @@ export function haveMembersChanged(decision: PublishedDecision, { statefulSets }
     const { observedGeneration, updateRevision } = set.status;
     if (observedGeneration < set.generation || set.replicas !== zone.replicas) return true;
     // Only a zone that is reported as fully updated can be mistaken for finished.
-    const isSaidWhole = zone.updated === zone.replicas && zone.replicas > 0;
-    return isSaidWhole && !zone.revisions.some(({ revision }) => revision === updateRevision);
+    const isReportedUpdated = zone.updated === zone.replicas && zone.replicas > 0;
+    return isReportedUpdated && !zone.revisions.some(({ revision }) => revision === updateRevision);
   });
 }
 
-/** Reports whether a pause, a protection or an undo began or ended since the decision. False when intents may not be read. */
+/** Reports whether a pause, a protection or an undo began or ended since the decision. Returns false if the user may not read intents. */
 export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecision, { intents }: Listing, nowMs: number): boolean {
   if (intents === undefined || isUnknown(intents)) return false;
   if (stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
@@ -130,7 +130,7 @@ function isOf(decision: Pick<PublishedDecision, 'namespace' | 'group'>, intent: 
   return intent.namespace === decision.namespace && intent.group === decision.group;
 }
 
-/** Reads the failing channels of a ConfigMap; none when it has no notes. */
+/** Reads the failing channels from a ConfigMap with notes; none from any other ConfigMap. */
 export function failingChannels(object: KubernetesObject): readonly ChannelFact[] {
   const { namespace = '', name, labels } = object.metadata;
   const text = fieldAt(object, ['data', notesKey]);
@@ -151,7 +151,7 @@ export function listedChannelLines({ groups, listing }: Pick<ReadGroups, 'groups
     .map(({ group, channel, problem }) => `the channel ${channel} of ${group} fails: ${problem}`);
 }
 
-/** Returns a sentence for each failing channel of a group; none when the notes may not be read. */
+/** Returns a sentence for each failing channel of a group; none if the user may not read the notes. */
 export async function channelLines(
   { env, timeoutMs }: Cluster,
   { namespace, group }: { readonly namespace: string; readonly group: string },

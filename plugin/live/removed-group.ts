@@ -1,4 +1,4 @@
-// Messages about a group whose definition was removed, and about the release of its StatefulSets.
+// Builds the messages about a group whose definition was removed, and about the release of its StatefulSets.
 import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type ReleaseTerms } from '../../engine/snapshot.ts';
@@ -10,9 +10,9 @@ import { type GroupName, nameOf } from './target.ts';
 
 type Defined = Pick<Listing, 'groups' | 'documents'>;
 
-/** Returns the release terms in the ledger; undefined when its StatefulSets are not released or the ledger cannot be read. */
+/** Returns the release terms in the ledger; undefined if the StatefulSets are not being released or the ledger cannot be read. */
 function releaseTerms({ groups, documents }: Defined, { namespace, group }: GroupName): ReleaseTerms | undefined {
-  // The group was defined again, and the ledger is not updated yet.
+  // A group that was defined again is not released, even if its ledger still says so.
   if (itemsOf(groups).some(({ metadata }) => metadata.namespace === namespace && metadata.name === group)) return undefined;
   const object = itemsOf(documents).find(({ metadata }) => metadata.namespace === namespace && metadata.name === ledgerName(group));
   const ledger = object === undefined ? undefined : decodeLedger(textIn(object, ledgerKey), { namespace, group });
@@ -33,7 +33,7 @@ export function releaseFailure(listing: Defined, name: GroupName): Failure | und
   });
 }
 
-/** Reports whether all watched groups were removed. False when a definition cannot be read. */
+/** Reports whether all watched groups were removed. Returns false if a definition cannot be read. */
 export function areAllRemoved({ groups, listing }: { readonly groups: readonly LiveGroup[]; readonly listing: Listing }): boolean {
   return groups.length === 0 && !definitionNames.some((name) => isUnknown(listing[name] ?? []));
 }

@@ -30,14 +30,14 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
   let keyboard: Keyboard | undefined;
   let isOver = false;
 
-  const tell = (told: string): void => {
+  const showResult = (told: string): void => {
     state = answered(state, told);
-    takeBack();
+    captureAgain();
     if (!isOver) host.show();
   };
-  /** True after the end: a late result must not capture the terminal again. */
-  const takeBack = (): void => {
-    if (!isOver) keyboard?.take();
+  /** Captures keys again, but not after the screen has ended. */
+  const captureAgain = (): void => {
+    if (!isOver) keyboard?.capture();
   };
 
   const onKey = (key: Key): void => {
@@ -46,13 +46,13 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
     if (effect === 'interrupt') host.leave('interrupted');
     else if (effect === 'quit') host.leave('quit');
     else if (effect === 'suspend') {
-      if (keyboard !== undefined) suspend({ ...keyboard, take: takeBack });
+      if (keyboard !== undefined) suspend({ ...keyboard, capture: captureAgain });
     } else {
       host.show();
       if (effect === undefined) return;
       // A credential helper may ask on the terminal.
       keyboard?.release();
-      carryOut(context, screen.flags, effect).then(tell, (error: unknown) => tell(`error: ${String(error)}`));
+      carryOut(context, screen.flags, effect).then(showResult, (error: unknown) => showResult(`error: ${String(error)}`));
     }
   };
 
@@ -100,19 +100,19 @@ function onlyZone(live: LiveGroup, zone: string): LiveGroup {
   return { ...live, decision: { ...live.decision, zones: live.decision.zones.filter(isOf), pods: live.decision.pods.filter(isOf) } };
 }
 
-/** Runs a command; a failure becomes the returned text. The verb connects again, since the connection of a screen is read-only. */
+/** Runs a command and returns its output or failure as one line. The verb connects again: the connection of a screen is read-only. */
 async function carryOut(context: CommandContext, flags: ConnectionFlags, command: KeyCommand): Promise<string> {
-  const said: string[] = [];
+  const written: string[] = [];
   const quiet = {
     ...context,
-    stdout: collected(context.stdout, said),
-    stderr: collected(context.stderr, said),
+    stdout: collected(context.stdout, written),
+    stderr: collected(context.stderr, written),
     ask: undefined,
     quiet: true,
   };
   try {
     const exitCode = await runVerb(quiet, sameCluster(flags), command);
-    const text = oneLine(said.join(''));
+    const text = oneLine(written.join(''));
     return text === '' && exitCode !== exitCodes.done ? `it ended with ${exitCode}` : text;
   } catch (error) {
     if (!(error instanceof Failure)) return oneLine(`error: ${messageOf(error)}`);
@@ -140,8 +140,8 @@ async function runVerb(context: CommandContext, flags: ConnectionFlags, { verb, 
   }
 }
 
-function collected(stream: OutputStream, said: string[]): OutputStream {
-  return { ...stream, write: (text) => void said.push(text), paint: (_style, text) => text, isTerminal: false };
+function collected(stream: OutputStream, written: string[]): OutputStream {
+  return { ...stream, write: (text) => void written.push(text), paint: (_style, text) => text, isTerminal: false };
 }
 
 function oneLine(text: string): string {

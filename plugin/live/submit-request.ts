@@ -29,29 +29,29 @@ export interface RequestedGroup {
   /** The name in messages and commands. */
   readonly name: string;
   readonly live: LiveGroup;
-  /** Absent when the group is defined in files of the agent. */
+  /** Absent if the group is defined in files of the agent. */
   readonly definition?: GroupDefinition;
   readonly read: ReadGroups;
 }
 
 type IntentSpec = RolloutIntent['spec'];
 
-/** A request; without `spec` only its `text` is printed. */
+/** A request. Without `spec`, only `text` is printed. */
 export interface Request {
   readonly spec?: Omit<IntentSpec, 'group'>;
   /** Distinguishes requests of one action and group. The same key makes the same object. */
   readonly key?: string;
-  /** The request counts only from a verified requester: it is refused unless a webhook verifies them. */
+  /** True if the request counts only with a verified requester. It is rejected if no webhook verifies the requester. */
   readonly needsRequester?: boolean;
   /** Asks the user to confirm before the request is sent. Not called in a dry run. */
   readonly confirm?: () => Promise<boolean>;
-  /** Checks the verified requester. Throws Failure when the requester does not qualify. */
+  /** Checks the verified requester. Throws Failure if the requester does not qualify. */
   readonly check?: (stamped: IntentView) => void;
-  /** Returns the output, with what happens next. `by` is the requester as the API server knows them. */
+  /** Returns the output, including what happens next. `by` is the user name of the requester, from the API server. */
   readonly text: (by: string | undefined) => string;
 }
 
-/** Reads the group and submits the request. Throws Failure when the kind is not installed or the requester cannot be verified. */
+/** Reads the group and submits the request. Throws Failure if the kind is not installed or the requester cannot be verified. */
 export function readAndSubmit(
   context: CommandContext,
   flags: RequestFlags,
@@ -64,7 +64,7 @@ export function readAndSubmit(
   });
 }
 
-/** Reads the group of a request. Throws Failure when there is no such group. */
+/** Reads the group of a request. Throws Failure if the group does not exist. */
 export async function readRequestedGroup(cluster: Cluster, group: string): Promise<RequestedGroup> {
   const target = await findGroup(cluster, group);
   const read = await readEvidence(cluster, scopeOf([target]));
@@ -121,7 +121,7 @@ function userIn(object: KubernetesObject | undefined): string | undefined {
   return isUnknown(view) ? undefined : view.requestedBy?.user;
 }
 
-/** Returns the intent with its verified requester. Throws Failure when no webhook wrote the requester into it. */
+/** Returns the intent with its verified requester. Throws Failure if no webhook wrote the requester into the intent. */
 function verifiedIntent(object: KubernetesObject | undefined, action: string, group: string): IntentView {
   const view = object === undefined ? { unknown: 'nothing' } : observeIntent(object);
   if (!isUnknown(view) && view.requestedBy !== undefined) return view;
@@ -136,7 +136,7 @@ function verifiedIntent(object: KubernetesObject | undefined, action: string, gr
   });
 }
 
-/** Returns the published run, whose id requests name; undefined without a run. Throws Failure when no agent published the group. */
+/** Returns the published run, whose id requests name; undefined without a run. Throws Failure if no agent published the group. */
 export function publishedRun({ live, name }: Pick<RequestedGroup, 'live' | 'name'>): PublishedRun | undefined {
   if (live.from === 'agent') return live.decision.run;
   throw new Failure({

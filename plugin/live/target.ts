@@ -9,7 +9,7 @@ export interface GroupName {
   readonly group: string;
 }
 
-/** Kinds before the name, as in `kubectl get KIND/NAME`. A namespace of such a name needs -n. */
+/** The kinds before a name, as in `kubectl get KIND/NAME`. The namespace of such a name comes from -n. */
 const groupKinds = /^(?:rg|rolloutgroups?(?:\.rollout-group\.dev)?)\//i;
 const memberKinds = /^(?:(?:sts|statefulsets?)(?:\.apps)?|po|pods?)\//i;
 
@@ -18,7 +18,7 @@ export function isMemberName(text: string): boolean {
   return memberKinds.test(text);
 }
 
-/** Parses the name of a group, or of a StatefulSet or pod with its kind. Throws Failure when the text has no such form. */
+/** Parses the name of a group, or of a StatefulSet or pod with its kind. Throws Failure if the text has another form. */
 export function groupNamed(text: string, { namespace }: Pick<Cluster, 'namespace'>): GroupName {
   const parts = text.replace(groupKinds, '').replace(memberKinds, '').split('/');
   const [first = '', second] = parts;
@@ -32,7 +32,7 @@ export function nameOf({ namespace, group }: GroupName): string {
   return `${namespace}/${group}`;
 }
 
-/** Parses the duration of a flag, in milliseconds. Throws Failure when it is not a duration. */
+/** Parses the duration of a flag, in milliseconds. Throws Failure if the text is not a duration. */
 export function durationFlag(flag: string, text: string): number {
   try {
     return durationMs(text);

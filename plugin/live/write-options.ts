@@ -11,7 +11,7 @@ import type { LiveGroup } from './groups.ts';
 
 export type DryRun = 'client' | 'server' | undefined;
 
-/** Returns the access of a connection: a dry run cannot write. */
+/** Returns the access of the connection. With a dry run, the connection rejects writes. */
 export function accessFor(dryRun: DryRun): Access {
   return dryRun === undefined ? 'write' : 'read';
 }
@@ -22,7 +22,7 @@ export function printObjects({ stdout }: CommandContext, objects: readonly Kuber
   return exitCodes.done;
 }
 
-/** Finds a zone by its name or StatefulSet; undefined for all zones. Throws Failure when the group has no such zone. */
+/** Finds a zone by its name or StatefulSet; undefined for all zones. Throws Failure if the group has no such zone. */
 export function findZone({ decision }: LiveGroup, zone: string | undefined): string | undefined {
   if (zone === undefined) return undefined;
   const found = decision.zones.find((candidate) => candidate.zone === zone || candidate.statefulSet === zone);
@@ -40,7 +40,7 @@ interface Recorded {
   readonly about: KubernetesObject;
 }
 
-/** Writes the reason of a request without an intent as an Event. A failure is only noted, because the request succeeded before. */
+/** Writes the reason of a request that has no intent as an Event. A failure only prints a note, because the request has succeeded. */
 export async function recordReason(
   { stderr }: CommandContext,
   { env, timeoutMs }: Cluster,
@@ -77,7 +77,7 @@ export interface PromptFlags {
   readonly confirm?: string;
 }
 
-/** Asks for a yes after showing `preview`. True at once with --yes and without a terminal, as in kubectl. */
+/** Shows `preview` and asks for confirmation. Returns true at once with --yes or without a terminal, as in kubectl. */
 export async function confirmByPrompt({ ask, stderr }: CommandContext, { yes, input }: PromptFlags, preview: string): Promise<boolean> {
   if (yes === true || input === false || ask === undefined) return true;
   stderr.write(preview);
@@ -86,14 +86,14 @@ export async function confirmByPrompt({ ask, stderr }: CommandContext, { yes, in
   return isYes;
 }
 
-/** Asks as `confirmByPrompt`. Throws Failure without a terminal and without --yes. */
+/** Asks like `confirmByPrompt`. Throws Failure without a terminal and without --yes. */
 export async function confirmAlways(context: CommandContext, flags: PromptFlags, preview: string): Promise<boolean> {
   if (flags.yes !== true && (flags.input === false || context.ask === undefined))
     throw usageFailure(`${preview.trim()}; it must be confirmed`, 'add --yes');
   return confirmByPrompt(context, flags, preview);
 }
 
-/** Asks the user to type the name, or takes --confirm. Throws Failure without a terminal, or when another name was given. */
+/** Asks the user to type the name, or uses --confirm. Throws Failure without both, or if --confirm has another name. */
 export async function confirmByName({ ask, stderr }: CommandContext, flags: PromptFlags, preview: string, name: string): Promise<boolean> {
   if (flags.confirm === name) return true;
   if (flags.confirm !== undefined) throw usageFailure(`--confirm ${flags.confirm} is not ${name}`, `give --confirm ${name}`);

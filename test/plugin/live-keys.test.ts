@@ -96,7 +96,7 @@ describe('the keyboard', () => {
     const input = new FakeInput();
     const listeners = () => ['exit', 'SIGHUP', 'SIGQUIT'].map((event) => process.listenerCount(event));
     const before = listeners();
-    const { release, take } = openKeyboard(input, () => undefined);
+    const { release, capture } = openKeyboard(input, () => undefined);
     const [atExit] = process.listeners('exit').slice(-1);
     expect([input.modes, input.isFlowing, listeners()]).toEqual([[true], true, before.map((count) => count + 1)]);
     atExit?.(1);

@@ -1,4 +1,4 @@
-// Finds the account of each agent that decides in the namespaces of the groups, and reads its rights by access reviews.
+// Finds the account of each agent that decides in the namespaces of the groups, and reads the rights of the account by access reviews.
 
 import { ApiFailure, isStatus, onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
@@ -29,14 +29,14 @@ interface AccountsQuestion {
   readonly usualNamespace: string;
 }
 
-/** In deploy/rbac.yaml. */
+/** The name of the agent's ServiceAccount in deploy/rbac.yaml. */
 const agentAccount = 'rollout-group-agent';
-const tellUs = 'name it with --agent-service-account NAMESPACE/NAME';
+const nameTheAccount = 'name it with --agent-service-account NAMESPACE/NAME';
 
 const serviceAccounts: Resource = { group: '', version: 'v1', plural: 'serviceaccounts', kind: 'ServiceAccount', isNamespaced: true };
 
 /** An agent and the namespaces that it decides about. */
-interface Deciding {
+interface DecidingAgent {
   readonly agentNamespace: string;
   /** Absent if no agent holds a Lease. */
   readonly lease?: AgentLease;
@@ -45,7 +45,7 @@ interface Deciding {
 
 /** Returns one entry for each agent, and one for all namespaces whose agent is unknown. */
 export async function readAccounts(cluster: Cluster, question: AccountsQuestion): Promise<readonly AccountFact[]> {
-  const { deciding, undecided } = share(question);
+  const { deciding, undecided } = assignNamespaces(question);
   const facts: AccountFact[] = [];
   for (const agent of deciding) {
     const pod = await podOf(cluster, agent);
@@ -63,22 +63,26 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
     });
   }
   if (undecided.length > 0) {
-    const unknown = `several agents run, and the agent that decides in ${undecided.join(', ')} is unknown; ${tellUs}`;
+    const unknown = `several agents run, and the agent that decides in ${undecided.join(', ')} is unknown; ${nameTheAccount}`;
     facts.push({ name: undecided.join(', '), rights: { unknown } });
   }
   return facts;
 }
 
-function share({ watched, leases, published, serviceAccount, agentNamespace, usualNamespace }: AccountsQuestion) {
+function assignNamespaces({ watched, leases, published, serviceAccount, agentNamespace, usualNamespace }: AccountsQuestion) {
   const all = itemsOf(leases).filter(({ holder }) => holder !== '');
   const held = agentNamespace === undefined ? all : all.filter(({ namespace }) => namespace === agentNamespace);
   const [first] = held;
   if (serviceAccount !== undefined || held.length < 2) {
-    const only: Deciding = { agentNamespace: first?.namespace ?? usualNamespace, namespaces: [...watched], ...(first && { lease: first }) };
-    // An account from the flag is that of the deciding agent.
+    const only: DecidingAgent = {
+      agentNamespace: first?.namespace ?? usualNamespace,
+      namespaces: [...watched],
+      ...(first && { lease: first }),
+    };
+    // If the user names an account, it is the account of the agent that decides.
     return { deciding: [serviceAccount === undefined ? only : { ...only, agentNamespace: usualNamespace }], undecided: [] };
   }
-  const deciding = new Map<AgentLease, Deciding>();
+  const deciding = new Map<AgentLease, DecidingAgent>();
   const undecided: string[] = [];
   for (const namespace of watched) {
     const lease = leaseOfNamespace(held, published, namespace);
@@ -93,10 +97,10 @@ function share({ watched, leases, published, serviceAccount, agentNamespace, usu
   return { deciding: [...deciding.values()], undecided };
 }
 
-/** Returns the account of the agent's pod, else the default account if it exists. An agent with another name outside the cluster has neither. */
+/** Returns the account of the agent's pod, else the default account if it exists. An agent outside the cluster may have neither. */
 async function accountOf(
   cluster: Cluster,
-  { agentNamespace: namespace, lease }: Deciding,
+  { agentNamespace: namespace, lease }: DecidingAgent,
   pod: KubernetesObject | undefined,
 ): Promise<Known<string>> {
   const { env, timeoutMs } = cluster;
@@ -108,15 +112,18 @@ async function accountOf(
   const read = getObject(env, serviceAccounts, target, { site: 'doctor.agentAccount', timeoutMs });
   const account = await read.catch(onStatus('denied', 403));
   if (account === 'denied') {
-    return { unknown: `no permission to get serviceaccounts in ${namespace}, so the account of the agent is unknown; ${tellUs}` };
+    return { unknown: `no permission to get serviceaccounts in ${namespace}, so the account of the agent is unknown; ${nameTheAccount}` };
   }
   if (account !== undefined) return usual;
   const who = lease === undefined ? 'no agent runs' : `no Pod tells the account of ${lease.holder}`;
-  return { unknown: `${who}, and there is no ServiceAccount ${usual}; ${tellUs}` };
+  return { unknown: `${who}, and there is no ServiceAccount ${usual}; ${nameTheAccount}` };
 }
 
-/** The identity of an agent begins with the name of its pod. Returns undefined without such a pod, or if pods may not be read. */
-async function podOf({ env, timeoutMs }: Cluster, { agentNamespace: namespace, lease }: Deciding): Promise<KubernetesObject | undefined> {
+/** Returns the pod of the agent, whose identity begins with the pod name. Undefined without such a pod or without permission to read it. */
+async function podOf(
+  { env, timeoutMs }: Cluster,
+  { agentNamespace: namespace, lease }: DecidingAgent,
+): Promise<KubernetesObject | undefined> {
   const name = lease?.holder.replace(/_[^_]*$/, '') ?? '';
   if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name)) return undefined;
   return getObject(env, resources.pods, { namespace, name }, { site: 'doctor.agentPod', timeoutMs }).catch(onStatus(undefined, 403));
@@ -138,10 +145,10 @@ interface RightsQuestion {
 
 type RightInNamespace = Omit<RightFact, 'isAllowed'>;
 
-/** Concurrent reviews; an authorizer that calls a webhook is slow. */
+/** The number of concurrent reviews, because an authorizer that calls a webhook is slow. */
 const atOnce = 16;
 
-/** Returns every right in every namespace. Unknown if the rights of the account may not be reviewed. */
+/** Returns every right in every namespace. Unknown if the user may not review the rights of the account. */
 export async function readRights(cluster: Cluster, question: RightsQuestion): Promise<Known<readonly RightFact[]>> {
   const { account, agentNamespace, namespaces, pinned, mirroring = [], rights = agentRights } = question;
   const needing = { pinned, mirroring };
@@ -178,7 +185,7 @@ async function review(cluster: Cluster, asked: RightInNamespace, user: string, h
   return { ...asked, isAllowed: fieldAt(answer, ['status', 'allowed']) === true };
 }
 
-/** Returns the user name of the connection; undefined if the API server does not tell it. */
+/** Returns the user name of the connection; undefined if the API server does not return it. */
 async function whoAmI(cluster: Cluster): Promise<string | undefined> {
   try {
     const answer = await post(cluster, 'authentication.k8s.io/v1', 'SelfSubjectReview');

@@ -44,11 +44,11 @@ interface RegistrationQuestion extends AdmissionScope {
 }
 
 interface StoredConfiguration extends Registered {
-  /** Another writer than the agent sets `caBundle`. */
+  /** True if another writer than the agent sets `caBundle`. */
   readonly isInjected: boolean;
 }
 
-/** Reads our webhook configurations and the enforcement of the groups' namespaces. Unknown, with the missing permission, if they may not be read. */
+/** Reads our webhook configurations and the enforcement of the groups' namespaces. Unknown, with the missing permission, if forbidden. */
 export async function readRegistration(
   cluster: Cluster,
   { agentNamespace, groups, policies }: RegistrationQuestion,
@@ -113,7 +113,7 @@ async function readDownscaleWebhook(
   });
 }
 
-/** Returns why the needed webhooks do not work. Unknown, with the missing permission, if they may not be read. */
+/** Returns why the needed webhooks do not work. Unknown, with the missing permission, if the user may not read them. */
 export async function readWebhookProblems(
   cluster: Cluster,
   {
@@ -213,7 +213,7 @@ function isInjectedByOthers({ metadata: { annotations = {} } }: KubernetesObject
 }
 
 /**
- * Returns why webhooks cannot be answered: a missing caBundle, a missing Service or no ready endpoint. Services that may not be read are left out.
+ * Returns why webhooks cannot answer: no caBundle, no Service or no ready endpoint. Leaves out Services that the user may not read.
  */
 async function readUnanswered(
   cluster: Cluster,
@@ -250,7 +250,7 @@ const endpointSlices: Resource = {
   isNamespaced: true,
 };
 
-/** Returns undefined if the Service has a ready endpoint, or if it may not be read. */
+/** Returns a sentence about a Service without a ready endpoint; undefined if it has one, or if the user may not read it. */
 async function serviceProblem({ env, timeoutMs }: Cluster, service: string): Promise<string | undefined> {
   const [namespace = '', name = ''] = service.split('/');
   try {
@@ -266,14 +266,14 @@ async function serviceProblem({ env, timeoutMs }: Cluster, service: string): Pro
   }
 }
 
-/** A missing condition counts as true, as in Kubernetes. */
+/** Reports whether the slice has a ready endpoint. As in Kubernetes, a missing condition counts as ready. */
 function isReady({ endpoints }: KubernetesObject): boolean {
   return Array.isArray(endpoints) && endpoints.some((one) => fieldAt(one, ['conditions', 'ready']) !== false);
 }
 
 /**
- * Reads our admission policies and bindings; undefined if nothing is installed. Missing only if another part exists or a namespace is
- * enforced. Unknown, with the permission, if unreadable.
+ * Reads our admission policies and bindings. Undefined if none is installed and none is expected, because no webhook is registered and no
+ * namespace is enforced. Unknown, with the missing permission, if the user may not read them.
  */
 export async function readAdmissionPolicies(
   cluster: Cluster,

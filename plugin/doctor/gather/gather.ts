@@ -1,4 +1,4 @@
-// Gathers the facts of doctor's checks from the cluster. A fact that may not be read is unknown.
+// Gathers the facts for the checks of doctor from the cluster. A fact that the user may not read is unknown.
 import { onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
@@ -30,11 +30,11 @@ import { readAccounts } from './accounts.ts';
 import { readAdmissionPolicies, readRegistration, readWebhookAccounts } from './admission.ts';
 
 interface DoctorScope {
-  /** undefined: every namespace. */
+  /** The namespaces to check; undefined for all. */
   readonly namespaces: readonly string[] | undefined;
-  /** Replaces the namespace in which a Lease with the default name is found. */
+  /** The namespace of the agent; if absent, the namespace of the Lease with the default name. */
   readonly agentNamespace?: string;
-  /** `namespace/name`; replaces the default account in the agent's namespace. */
+  /** `namespace/name` of the agent's account; if absent, the default account in the agent's namespace. */
   readonly serviceAccount?: string;
 }
 
@@ -47,7 +47,7 @@ const scaledObjects: Resource = {
   isNamespaced: true,
 };
 
-/** Throws ApiFailure if StatefulSets may not be read: then there is nothing to check. */
+/** Gathers all facts. Throws a Failure if the user may not read StatefulSets, because no group can then be checked. */
 export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: () => number): Promise<Facts> {
   const { namespaces } = scope;
   const list = (resource: Resource) => listKnown(cluster, resource, namespaces);
@@ -111,7 +111,7 @@ function leaseInCharge(leases: Known<readonly AgentLease[]>, published: Known<re
   return held.find(({ holder }) => deciders.has(holder)) ?? held[0];
 }
 
-/** The header Date has whole seconds, and the answer may have been made at any time between question and answer. */
+/** The resolution of the header Date. The server can write the header at any time between request and answer. */
 const dateResolutionMs = 1_000;
 
 async function readVersion({ env, timeoutMs }: Cluster, nowMs: () => number) {
@@ -161,7 +161,7 @@ function ledgerOf(object: KubernetesObject): readonly LedgerFact[] {
   return [{ namespace, name, ...(isReleased ? { isReleased } : {}), ...(goneMs === undefined ? {} : { goneMs }) }];
 }
 
-/** Returns the instant in a ledger's text, in milliseconds; undefined without one. */
+/** Returns the time at which the agent missed the definition, in milliseconds; undefined if the ledger has none. */
 function goneSince(text: unknown): number | undefined {
   const goneMs = fieldAt(tryParseJson(text), ['release', 'goneMs']);
   return typeof goneMs === 'number' ? goneMs : undefined;
@@ -198,7 +198,7 @@ function includesFieldsOf(ours: unknown, live: unknown): boolean {
   return Object.entries(ours).every(([key, value]) => value === undefined || includesFieldsOf(value, fieldAt(live, [key])));
 }
 
-/** Finds missing Secrets of metric sources and channels in the agent's namespace, without their content. Unknown if unreadable. */
+/** Finds missing Secrets of metric sources and channels in the agent's namespace. Unknown if the user may not list sources or channels. */
 export async function readNamedSecrets(cluster: Cluster, agentNamespace: string): Promise<Known<SecretsFact>> {
   const lists = await Promise.all([metricSources, notificationChannels].map((resource) => listKnown(cluster, resource, [agentNamespace])));
   const unread = lists.find(isUnknown);
