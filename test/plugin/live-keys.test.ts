@@ -102,7 +102,7 @@ describe('the keyboard', () => {
     atExit?.(1);
     release();
     expect([input.modes, input.isFlowing, input.listenerCount('data'), listeners()]).toEqual([[true, false], false, 0, before]);
-    take();
+    capture();
     release();
     expect(input.modes).toEqual([true, false, true, false]);
   });
