@@ -105,7 +105,7 @@ export interface RegistrationFact {
   readonly services: readonly string[];
   /** Differences from the installed configuration, one sentence each. */
   readonly problems: readonly string[];
-  /** The reasons why webhooks cannot answer; absent if there are none. */
+  /** The reasons why webhooks cannot answer; absent without such a reason. */
   readonly unanswered?: readonly UnansweredFact[];
   /** The namespaces of groups. */
   readonly namespaces: readonly EnforcedNamespace[];

@@ -88,7 +88,7 @@ export interface ScaleTarget {
   readonly shown: string;
 }
 
-/** Finds the object to scale. If there is none, throws a Failure that says what to change instead. */
+/** Finds the object to scale. If there is no such object, throws a Failure that says what to change. */
 export async function scaleTarget(
   cluster: Cluster,
   { live, definition, listing }: Members,
