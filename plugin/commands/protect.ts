@@ -55,9 +55,10 @@ interface Protected {
 function podsOf({ live, name }: RequestedGroup, { pod = [] }: ProtectOptions, zone: string | undefined): Protected {
   if (pod.length === 0) return zone === undefined ? {} : { zone };
   const found = pod.map((wanted) => {
-    const owner = live.decision.zones.find(({ statefulSet }) => wanted.replace(/-\d+$/, '') === statefulSet && /-\d+$/.test(wanted));
-    if (owner === undefined) throw usageFailure(`${wanted} is not a pod of ${name}`, 'give the full name, as in kubectl get pods');
-    return { zone: owner.zone, ordinal: Number(/\d+$/.exec(wanted)?.[0]) };
+    const [, owner, ordinal] = /^(.+)-(\d{1,10})$/.exec(wanted) ?? [];
+    const of = live.decision.zones.find((one) => one.statefulSet === owner) ?? live.decision.zones.find((one) => one.zone === owner);
+    if (of === undefined) throw usageFailure(`${wanted} is not a pod of ${name}`, 'give its name, as kubectl get pods or get prints it');
+    return { zone: of.zone, ordinal: Number(ordinal) };
   });
   const zones = new Set([...found.map((one) => one.zone), ...(zone === undefined ? [] : [zone])]);
   const [first, ...others] = zones;

@@ -12,8 +12,8 @@ import type { CommandContext } from '../context.ts';
 import type { Difference, GroupDifference, GroupSiblings, ObjectDifference, ObjectPair, ZonePart } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { valueText } from './plan/changes.ts';
-import { podsText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
+import { zonePodsText } from './pod-text.ts';
 import { plural } from './text.ts';
 import { toYaml } from './yaml.ts';
 
@@ -120,7 +120,7 @@ function replicaPods({ before, after, zones }: PlannedChange): string {
   const count = Math.abs(to - from);
   if (!Number.isInteger(count)) return 'pods';
   const pods = Array.from({ length: count }, (_, index) => `pod-${to > from ? from + index : from - 1 - index}`);
-  return zones.map((zone) => `${zone} ${podsText(pods)}`).join(', ');
+  return zones.map((zone) => zonePodsText(zone, pods)).join(', ');
 }
 
 function objectLines({ object, operation, changes }: ObjectDifference, look: TableLook): readonly string[] {

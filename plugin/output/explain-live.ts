@@ -8,6 +8,7 @@ import { type Explanation, renderExplanation } from './explain.ts';
 import { metricText, podTrouble, readingText, shortRevision, troubledPods, unreadZones } from './group-text.ts';
 import { ageText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
+import { podText, shortPods } from './pod-text.ts';
 
 interface LiveExplanation {
   readonly live: LiveGroup;
@@ -76,7 +77,7 @@ function podFacts({ zones, pods, omitted }: PublishedDecision, { pod: name, zone
   const unnamed = omitted.some((part) => part.startsWith('pods:')) ? 'omitted from the published status' : 'not in flight';
   const state = moving === undefined ? unnamed : `${moving.state}${moving.reason === undefined ? '' : ` (${moving.reason})`}`;
   const since = moving?.sinceMs === undefined ? '' : ` for ${ageText(moving.sinceMs, nowMs)}`;
-  return [['pod', `${name}: ${state}${since}${revision === undefined ? '' : `; revision ${revision}`}`]];
+  return [['pod', `${podText(zone.zone, name)}: ${state}${since}${revision === undefined ? '' : `; revision ${revision}`}`]];
 }
 
 /** Returns the revision of the pod, marked as outdated if a newer one runs in its zone. */
@@ -116,12 +117,15 @@ function metricFacts({ metrics = [] }: PublishedDecision, nowMs: number): readon
 }
 
 /** Returns the disruptions that admission allowed and that can happen at any moment. They use the budget. */
-function reservedFacts({ reservations = [] }: PublishedDecision, nowMs: number): readonly Fact[] {
-  return reservations.map(({ what, user, atMs }) => ['allowed', `${what}, for ${user}, ${ageText(atMs, nowMs)} ago`]);
+function reservedFacts({ reservations = [], zones }: PublishedDecision, nowMs: number): readonly Fact[] {
+  return reservations.map(({ what, user, atMs }) => ['allowed', `${shortPods(what, zones)}, for ${user}, ${ageText(atMs, nowMs)} ago`]);
 }
 
-function lastFacts({ actions }: PublishedDecision): readonly Fact[] {
-  return actions.map(({ what, result, message }) => ['last', `${what}: ${result}${message === undefined ? '' : ` (${message})`}`]);
+function lastFacts({ actions, zones }: PublishedDecision): readonly Fact[] {
+  return actions.map(({ what, result, message }) => [
+    'last',
+    `${shortPods(what, zones)}: ${result}${message === undefined ? '' : ` (${message})`}`,
+  ]);
 }
 
 function decidedText({ decision, from }: LiveGroup, nowMs: number): string {

@@ -6,8 +6,9 @@ import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { goalText, marks, missingText, podsMissing, unreadZones } from './group-text.ts';
-import { factText, passesText, podsText, sourceText, spanText, stopText } from './plan/plan-text.ts';
+import { factText, passesText, sourceText, spanText, stopText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
+import { zonePodsText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { paragraph, plural } from './text.ts';
 
@@ -151,7 +152,7 @@ function hiddenLines({ decision, refused, showsAllRules }: Explanation, look: Ta
 
 function stepText(step: ExplainedStep): string {
   if (step.kind === 'roll' && step.podCount !== undefined) return `roll ${step.zone}, ${plural(step.podCount, 'pod')}`;
-  if (step.kind === 'roll') return `roll ${step.zone} ${podsText(step.pods)}`.trim();
+  if (step.kind === 'roll') return `roll ${zonePodsText(step.zone, step.pods)}`;
   return `scale ${step.kind === 'scaleUp' ? 'up' : 'down'} ${step.zone} ${step.from ?? '?'} -> ${step.to ?? '?'}`;
 }
 

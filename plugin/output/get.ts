@@ -24,6 +24,7 @@ import {
 } from './group-text.ts';
 import { ageText, factText, passesText, shortDigest, stopText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
+import { podText, shortPods } from './pod-text.ts';
 import { alignTable, type Column, paragraph, plural, type Row, shorten } from './text.ts';
 
 interface GroupsTable {
@@ -243,12 +244,12 @@ function metricLines({ metrics = [] }: PublishedDecision, nowMs: number): readon
 }
 
 /** Returns the newest action of the last turn with actions, and the number of its other actions. */
-function lastLines({ actions }: PublishedDecision, nowMs: number, look: TableLook): readonly string[] {
+function lastLines({ actions, zones }: PublishedDecision, nowMs: number, look: TableLook): readonly string[] {
   const last = actions.at(-1);
   if (last === undefined) return [];
   const more = actions.length > 1 ? `, and ${actions.length - 1} more` : '';
   const why = last.message === undefined ? '' : ` (${last.message})`;
-  return paragraph('  ', `${last.what}: ${last.result}${why}, ${ageText(last.atMs, nowMs)} ago${more}`, look.columns);
+  return paragraph('  ', `${shortPods(last.what, zones)}: ${last.result}${why}, ${ageText(last.atMs, nowMs)} ago${more}`, look.columns);
 }
 
 function section(title: string, lines: readonly string[], { paint }: TableLook): readonly string[] {
@@ -278,7 +279,8 @@ function allRows(zone: PublishedZone, moving: readonly PublishedPod[], nowMs: nu
     if (ordinals === undefined) return undefined;
     const state = updated > 0 && index === revisions.length - 1 ? 'updated' : 'outdated';
     const short = shortRevision(revision, statefulSet);
-    for (const ordinal of ordinals) rows.set(ordinal, { cells: [`  ${statefulSet}-${ordinal}`, state, short, '', '', ''] });
+    for (const ordinal of ordinals)
+      rows.set(ordinal, { cells: [`  ${podText(zone.zone, `${statefulSet}-${ordinal}`)}`, state, short, '', '', ''] });
   }
   for (const pod of moving) {
     const ordinal = Number(pod.pod.slice(statefulSet.length + 1));
@@ -287,9 +289,9 @@ function allRows(zone: PublishedZone, moving: readonly PublishedPod[], nowMs: nu
   return [...rows].sort(([a], [b]) => a - b).map(([, row]) => row);
 }
 
-function movingRow({ pod, state, reason, node, sinceMs }: PublishedPod, nowMs: number, revision = ''): Row {
+function movingRow({ zone, pod, state, reason, node, sinceMs }: PublishedPod, nowMs: number, revision = ''): Row {
   const info = [reason, node === undefined || node === '' ? undefined : node].filter((part) => part !== undefined).join(', ');
-  return { cells: [`  ${pod}`, state, revision, '0/1', sinceMs === undefined ? '' : ageText(sinceMs, nowMs), info] };
+  return { cells: [`  ${podText(zone, pod)}`, state, revision, '0/1', sinceMs === undefined ? '' : ageText(sinceMs, nowMs), info] };
 }
 
 /** Returns one row per revision, so that 200 pods fit on a screen. */

@@ -9,6 +9,7 @@ import { instantText } from '../../policies/instant.ts';
 import { type ImageChange, partsOf } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText, factText, spanText } from './plan/plan-text.ts';
+import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { plural } from './text.ts';
 
@@ -171,10 +172,10 @@ export function troubledPods({ pods }: Pick<PublishedDecision, 'pods'>, zone?: s
   return pods.filter((pod) => (pod.state === 'crashing' || pod.state === 'nodeDown') && (zone === undefined || pod.zone === zone));
 }
 
-/** Returns `ingester-zone-a-3 crashes (CrashLoopBackOff)`. */
-export function podTrouble({ pod, state, reason, node }: PublishedPod): string {
-  if (state === 'crashing') return `${pod} crashes${reason === undefined ? '' : ` (${reason})`}`;
-  return `${pod} is on ${node === undefined ? 'a node' : `node ${node}`}, which is not ready`;
+/** Returns `a-3 crashes (CrashLoopBackOff)`. */
+export function podTrouble({ zone, pod, state, reason, node }: PublishedPod): string {
+  if (state === 'crashing') return `${podText(zone, pod)} crashes${reason === undefined ? '' : ` (${reason})`}`;
+  return `${podText(zone, pod)} is on ${node === undefined ? 'a node' : `node ${node}`}, which is not ready`;
 }
 
 function troubleText(decision: PublishedDecision, isShort: boolean): string {
@@ -231,10 +232,12 @@ function spanOf(atMs: number, nowMs: number): string {
   return seconds < 60 ? '1m' : spanText(Math.ceil(seconds / 60) * 60);
 }
 
-/** Returns `ingester-zone-b-12 has been starting for 2m2s (usually 3m10s)` for the oldest starting pod, or undefined if no pod starts. */
+/** Returns `b-12 has been starting for 2m2s (usually 3m10s)` for the oldest starting pod, or undefined if no pod starts. */
 export function startingText({ pods }: PublishedDecision, estimate: Known<Estimate> | undefined, nowMs: number): string | undefined {
   if (estimate === undefined || isUnknown(estimate)) return undefined;
-  const starting = pods.flatMap(({ pod, state, sinceMs }) => (state === 'starting' && sinceMs !== undefined ? [{ pod, sinceMs }] : []));
+  const starting = pods.flatMap(({ zone, pod, state, sinceMs }) =>
+    state === 'starting' && sinceMs !== undefined ? [{ pod: podText(zone, pod), sinceMs }] : [],
+  );
   const [oldest] = starting.sort((a, b) => a.sinceMs - b.sinceMs);
   if (oldest === undefined) return undefined;
   const { p50Seconds, p90Seconds } = estimate.start;

@@ -3,6 +3,7 @@ import type { ShownRun } from '../../engine/publish/run-record.ts';
 import { shortRevision } from './group-text.ts';
 import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
+import { shortPods } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { alignTable, type Column, paragraph, plural, reasonSuffix } from './text.ts';
 
@@ -116,7 +117,7 @@ const stepColumns: readonly Column[] = [
   { title: 'WHAT', align: 'left', isFlexible: true },
 ];
 
-function stepLines({ steps, stepsOmitted }: ShownRun, look: TableLook): readonly string[] {
+function stepLines({ steps, stepsOmitted, zones }: ShownRun, look: TableLook): readonly string[] {
   const rows = steps.map(({ startedAt, endedAt, wave, zone, action, pods, count, failures, what, message }) => ({
     cells: [
       startedAt.slice(11, 19),
@@ -126,7 +127,7 @@ function stepLines({ steps, stepsOmitted }: ShownRun, look: TableLook): readonly
       pods ?? '-',
       failures === undefined ? '-' : `${failures}`,
       spanText((Date.parse(endedAt) - Date.parse(startedAt)) / 1000),
-      message === undefined ? what : `${what} (${message})`,
+      shortPods(message === undefined ? what : `${what} (${message})`, zones),
     ],
   }));
   const fit = { width: look.columns, ellipsis: look.glyphs.ellipsis };

@@ -14,6 +14,7 @@ import { highestRate, isDrawn } from '../../simulation/search/draw/draw.ts';
 import { drawnAccidents } from '../../simulation/search/draw/events.ts';
 import type { Json } from '../../simulation/server/request.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import { podText } from '../output/pod-text.ts';
 import { faultNames, usualFaults } from '../verbs/preview.ts';
 
 /** The values shared by all runs of a group. */
@@ -196,7 +197,12 @@ function eventsOfOne(
   return zones.flatMap(({ name: zoneName, statefulSet }, index): readonly ScenarioEvent[] => {
     const zone = String.fromCharCode('a'.charCodeAt(0) + index);
     const members = pods.get(statefulSet) ?? [];
-    if (kind === 'pod') return podEvents(request, zone, members.includes(name) ? [name] : []);
+    if (kind === 'pod')
+      return podEvents(
+        request,
+        zone,
+        members.filter((pod) => [pod, podText(zoneName, pod)].includes(name)),
+      );
     if (zoneName !== name) return [];
     if (kind === 'node') return [{ atMs, kind: 'nodeLost', zone, forMs: forMs ?? nodeAwayMs }];
     return kind === 'drain' ? [{ atMs, kind: 'nodeDrained', zone }] : podEvents(request, zone, members);
@@ -224,7 +230,7 @@ export function refuseUnknownFault(
     exitCode: exitCodes.notFound,
     what: `--fail ${unknown.text} names no ${isPod ? 'pod' : unknown.kind === 'agent' ? 'agent' : 'zone'} of the groups`,
     why: isPod
-      ? `pods are named after ${zones.map(({ statefulSet }) => statefulSet).join(', ')}, with their number`
+      ? `pods are named after ${zones.map(({ statefulSet }) => statefulSet).join(', ')} or their zone, with their number`
       : `known are ${unknown.kind === 'agent' ? agentNames.join(', ') : zones.map(({ name }) => name).join(', ')}`,
   });
 }

@@ -222,16 +222,13 @@ const protect: Verb = {
   arguments: [eachGroupArgument],
   options: [
     zone,
-    { flags: '--pod <name>', description: 'Only this pod.', isRepeatable: true },
+    { flags: '--pod <name>', description: 'Only this pod: its name, or zone and ordinal such as a-3.', isRepeatable: true },
     { flags: '--duration <duration>', description: 'Duration, for example 2h.' },
     { flags: '--until <instant>', description: 'End, for example 2026-12-18T18:00:00Z.' },
     ...actOptions,
     agentNamespaceOption,
   ],
-  examples: [
-    'protect ingester --zone zone-c --duration 2h --reason "restore runs"',
-    'protect ingester --pod ingester-zone-a-3 --duration 1h',
-  ],
+  examples: ['protect ingester --zone zone-c --duration 2h --reason "restore runs"', 'protect ingester --pod a-3 --duration 1h'],
   exits,
   usesCluster: true,
   load: async () => (await import('../commands/protect.ts')).run,

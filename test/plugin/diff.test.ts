@@ -74,7 +74,7 @@ describe('the differences of a group', () => {
         c only
           spec.replicas
             - 3
-            + 4                                       adds c 3
+            + 4                                       adds c-3
       "
     `);
   });

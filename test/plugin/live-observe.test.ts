@@ -284,7 +284,7 @@ describe('explain', () => {
 
   it('takes a pod with its kind', async () => {
     const { status, stdout } = await ask([publishedObject(now(rolling))], 'explain pod/ingester-zone-b-12');
-    expect([status, stdout]).toEqual([0, expect.stringContaining('ingester-zone-b-12')]);
+    expect([status, stdout]).toEqual([0, expect.stringContaining('  pod      b-12: starting')]);
   });
 
   it('lists every rule of what was published', async () => {
@@ -297,7 +297,7 @@ describe('explain', () => {
 
   it('finds the group of a pod and of a StatefulSet', async () => {
     const pod = await ask([publishedObject(now(rolling))], 'explain ingester-zone-b-12');
-    expect(pod.stdout).toMatch(/ {2}pod {6}ingester-zone-b-12: starting for .*; revision rev-2/);
+    expect(pod.stdout).toMatch(/ {2}pod {6}b-12: starting for .*; revision rev-2/);
     expect((await ask([publishedObject(now(rolling))], 'explain ingester-zone-b')).status).toBe(0);
     expect((await ask([publishedObject(now(rolling))], 'explain ingester-zone-x')).status).toBe(10);
   });

@@ -95,11 +95,9 @@ describe('the estimated end', () => {
   });
 
   it('names the oldest starting pod, and whether it is slow', () => {
-    expect(startingText(rolling, estimate, nowMs)).toBe('ingester-zone-b-12 has been starting for 2m44s (usually 3m10s)');
+    expect(startingText(rolling, estimate, nowMs)).toBe('b-12 has been starting for 2m44s (usually 3m10s)');
     const later = nowMs + 180_000;
-    expect(startingText(rolling, estimate, later)).toBe(
-      'ingester-zone-b-12 has been starting for 5m44s (slower than usual; 90% start within 4m)',
-    );
+    expect(startingText(rolling, estimate, later)).toBe('b-12 has been starting for 5m44s (slower than usual; 90% start within 4m)');
     expect(startingText(waiting, estimate, nowMs)).toBeUndefined();
   });
 
@@ -154,7 +152,7 @@ describe('lines of a log', () => {
   it('name a crashing pod, which is a transition', () => {
     const pod = { zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' } as const;
     const crashing = { ...rolling, pods: [pod, ...rolling.pods.slice(1)] };
-    expect(statusLine(fromAgent(crashing), nowMs)).toContain('"ingester-zone-b-12 crashes (CrashLoopBackOff); 1 pod of b in flight"');
+    expect(statusLine(fromAgent(crashing), nowMs)).toContain('"b-12 crashes (CrashLoopBackOff); 1 pod of b in flight"');
     expect(statusKey(fromAgent(crashing))).not.toBe(statusKey(fromAgent(rolling)));
   });
 
@@ -189,7 +187,7 @@ describe('the explanation of a group', () => {
   it('names pods that do not recover by waiting, with a command', () => {
     const text = explained({ ...rolling, pods: [{ zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' }] });
     expect(text).toContain('Some pods do not recover by themselves and need a repair.');
-    expect(text).toContain('  trouble  ingester-zone-b-12 crashes (CrashLoopBackOff)\n');
+    expect(text).toContain('  trouble  b-12 crashes (CrashLoopBackOff)\n');
     expect(text).toContain('  do       kubectl logs ingester-zone-b-12 -n mimir --all-containers --previous\n');
     expect(explained(rolling)).toContain('Nothing is wrong; the group continues by itself.');
   });

@@ -180,9 +180,7 @@ describe('override', () => {
 
 describe('protect and cancel', () => {
   it('protects pods of one zone until a given time', async () => {
-    const acted = await act(
-      'protect ingester --pod ingester-zone-b-1 --pod ingester-zone-b-0 --until 2099-01-01T00:00:00Z --reason restore',
-    );
+    const acted = await act('protect ingester --pod ingester-zone-b-1 --pod b-0 --until 2099-01-01T00:00:00Z --reason restore');
     expect(asked(acted)).toEqual([
       { group: 'ingester', action: 'protect', zone: 'b', ordinals: [0, 1], expires: '2099-01-01T00:00:00.000Z', reason: 'restore' },
     ]);
@@ -195,6 +193,7 @@ describe('protect and cancel', () => {
     'protect ingester --until 2020-01-01T00:00:00Z',
     'protect ingester --until tomorrow',
     'protect ingester --duration 1h --pod other-0',
+    'protect ingester --duration 1h --pod a',
     'protect ingester --duration 1h --pod ingester-zone-a-0 --pod ingester-zone-b-0',
     'protect ingester --duration 1h --zone nonsense',
   ])('%s is not a valid protection', async (line) => {

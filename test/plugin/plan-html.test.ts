@@ -104,7 +104,7 @@ describe('the timeline of a group', () => {
       'wave 3 rest',
       'soak, from +1m30s, p50 30m, p90 30m',
       'soak, from +38m, p50 1h, p90 1h',
-      'roll zone-a 19, 1 pod, at most 5 at once, from +0s, p50 1m30s, p90 3m',
+      'roll zone-a-19, 1 pod, at most 5 at once, from +0s, p50 1m30s, p90 3m',
       'check ingest-errors, from +1m30s, p50 7m, p90 7m',
       'roll zone-a 18..0, 19 pods, at most 5 at once, from +32m, p50 6m, p90 12m',
       'approve 1 of oncall, from +1h38m, until approved',

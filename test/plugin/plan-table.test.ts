@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { PlannedChange } from '../../engine/plan/document.ts';
 import { changeText } from '../../plugin/output/plan/changes.ts';
-import { byAttention, isOneZoneAtATime, podsText, spanText, stepObject } from '../../plugin/output/plan/plan-text.ts';
+import { byAttention, isOneZoneAtATime, spanText, stepObject } from '../../plugin/output/plan/plan-text.ts';
 import { renderPlanTable } from '../../plugin/output/plan/table.ts';
+import { podsText, shortPods, zonePodsText } from '../../plugin/output/pod-text.ts';
 import { alignRows, paragraph, shorten } from '../../plugin/output/text.ts';
 import { blocked, ingester, look, mirrorDownscale, planOf, refusedDownscale, step, unchanged } from './plan-kit.ts';
 
@@ -59,7 +60,7 @@ describe('the table of a plan', () => {
     const steps = first?.steps.map((step) => (step.kind === 'roll' ? { ...step, zone } : step)) ?? [];
     const plan = planOf([ingester({ waves: [{ name: 'canary', steps }, ...rest] })]);
     expect(renderPlanTable(plan, look({ columns: 80 }))).toContain('…');
-    expect(renderPlanTable(plan, look({}))).toContain(`${zone} 19`);
+    expect(renderPlanTable(plan, look({}))).toContain(`${zone}-19`);
   });
 
   it('names every approver at 80 columns and below', () => {
@@ -111,6 +112,25 @@ describe('the words of a plan', () => {
     [[], ''],
   ])('writes pods %j as %s', (pods, text) => {
     expect(podsText(pods)).toBe(text);
+  });
+
+  it.each([
+    [['ingester-zone-a-2'], 'a-2'],
+    [['ingester-zone-a-2', 'ingester-zone-a-1'], 'a 2..1'],
+    [['job'], 'job'],
+    [[], 'a'],
+  ])('writes pods %j of zone a as %s', (pods, text) => {
+    expect(zonePodsText('a', pods)).toBe(text);
+  });
+
+  it('shortens the names of pods of the group in a text, and nothing else', () => {
+    const zones = [{ zone: 'a', statefulSet: 'ingester-zone-a' }, { zone: 'b' }];
+    expect(shortPods('delete pod ingester-zone-a-12, ingester-zone-b-1 (ingester-zone-a)', zones)).toBe(
+      'delete pod a-12, ingester-zone-b-1 (ingester-zone-a)',
+    );
+    expect(shortPods('scale ingester-zone-a from 5 to 4; data-ingester-zone-a-1; ingester-zone-a-1.svc', zones)).toBe(
+      'scale ingester-zone-a from 5 to 4; data-ingester-zone-a-1; ingester-zone-a-1.svc',
+    );
   });
 
   it.each([

@@ -110,7 +110,7 @@ describe('simulate', () => {
   it('plays a pod that is lost, and takes longer for it', () => {
     const ms = (...more: readonly string[]): number =>
       JSON.parse(run([...rollout, '--runs', '1', '-o', 'json', ...more]).stdout).groups[0].durationMs.max;
-    expect(ms('--fail', 'pod=store-b-0@10s+10m')).toBeGreaterThan(ms('--faults', 'none'));
+    expect(ms('--fail', 'pod=b-0@10s+10m')).toBeGreaterThan(ms('--faults', 'none'));
   });
 
   it('says what blocks a run, on the calendar of the policies', () => {

@@ -1,5 +1,6 @@
 // Draws the timeline of a group as SVG: zones as rows, waves as bands, p50 as bars and p90 as shades.
 import type { GroupPlan, PlannedStep } from '../../../engine/plan/document.ts';
+import { podsText } from '../pod-text.ts';
 import { plural, shorten } from '../text.ts';
 import { type Html, html, nothing } from './html-text.ts';
 import * as words from './plan-text.ts';
@@ -119,7 +120,7 @@ function stepMark(step: PlannedStep, scale: Scale): Html {
 function shapeOf(step: PlannedStep, x: number, y: number, width: number): Html {
   switch (step.kind) {
     case 'roll':
-      return html`<rect class="roll" x="${x}" y="${y}" width="${width}" height="${barHeight}" rx="2"/>${inside(words.podsText(step.pods), x, y, width)}`;
+      return html`<rect class="roll" x="${x}" y="${y}" width="${width}" height="${barHeight}" rx="2"/>${inside(podsText(step.pods), x, y, width)}`;
     case 'scaleUp':
     case 'scaleDown':
       return html`<rect class="scale" x="${x}" y="${y}" width="${width}" height="${barHeight}" rx="2"/>${labelNextTo(`${step.from ?? ''}→${step.to ?? ''}`, x, y, width)}`;

@@ -15,6 +15,7 @@ import { blockingResults, factAt, isLimitOfZero } from '../../../engine/rule.ts'
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
+import { zonePodsText } from '../pod-text.ts';
 import { plural } from '../text.ts';
 
 /** Returns a duration in at most two units: `45s`, `3m10s`, `22m`, `1h15m`, `2d3h`; `?` if it is unknown. */
@@ -36,26 +37,6 @@ function twoUnits(large: number, largeUnit: string, small: number, smallUnit: st
 /** Returns an age such as `12s` or `3h10m`; `0s` for an instant in the future. */
 export function ageText(atMs: number, nowMs: number): string {
   return spanText(Math.max(0, nowMs - atMs) / 1000);
-}
-
-/** Returns the ordinals of pods as ranges, in the given order: `19..0`, `19..12, 10`. Names without an ordinal are unchanged. */
-export function podsText(pods: readonly string[]): string {
-  const runs: { first: number; last: number }[] = [];
-  const others: string[] = [];
-  for (const pod of pods) {
-    const ordinal = Number(/-(\d{1,10})$/.exec(pod)?.[1] ?? Number.NaN);
-    const run = runs.at(-1);
-    if (Number.isNaN(ordinal)) others.push(pod);
-    else if (run !== undefined && continues(run, ordinal)) run.last = ordinal;
-    else runs.push({ first: ordinal, last: ordinal });
-  }
-  return [...runs.map(({ first, last }) => (first === last ? `${first}` : `${first}..${last}`)), ...others].join(', ');
-}
-
-/** Reports whether the ordinal continues the range in its direction. */
-function continues(run: { readonly first: number; readonly last: number }, ordinal: number): boolean {
-  if (run.first === run.last) return Math.abs(ordinal - run.last) === 1;
-  return ordinal - run.last === Math.sign(run.last - run.first);
 }
 
 const stepVerbs: Readonly<Record<PlannedStep['kind'], string>> = {
@@ -110,7 +91,8 @@ export function stepText(step: PlannedStep): string {
 /** Returns the object of a step: `zone-a 19..0`, `zone-c 20 -> 18`, the gate, or the wait. */
 export function stepObject(step: PlannedStep): string {
   const replicas = step.from === undefined || step.to === undefined ? undefined : `${step.from} -> ${step.to}`;
-  const parts = [step.zone, replicas ?? podsText(step.pods)].filter((part) => part !== undefined && part !== '');
+  const { zone = '' } = step;
+  const parts = [replicas === undefined ? zonePodsText(zone, step.pods) : `${zone} ${replicas}`.trim()].filter((part) => part !== '');
   if (parts.length > 0 && (step.kind === 'roll' || step.kind === 'scaleUp' || step.kind === 'scaleDown' || step.kind === 'prepare')) {
     return parts.join(' ');
   }
@@ -253,7 +235,7 @@ export function afterWaitText({ zones }: GroupPlan): string | undefined {
   const waiting = zones.flatMap(({ zone, afterWait }) => (afterWait === undefined ? [] : [{ zone, pods: afterWait }]));
   if (waiting.length === 0) return undefined;
   const count = waiting.reduce((sum, { pods }) => sum + pods.length, 0);
-  return `${stepVerbs.roll} ${waiting.map(({ zone, pods }) => `${zone} ${podsText(pods)}`).join(', ')} (${plural(count, 'pod')})`;
+  return `${stepVerbs.roll} ${waiting.map(({ zone, pods }) => zonePodsText(zone, pods)).join(', ')} (${plural(count, 'pod')})`;
 }
 
 /** The outcome of a group in one or two words. */

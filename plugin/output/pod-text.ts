@@ -1,0 +1,41 @@
+// The names of pods for a reader who knows the group: zone and ordinal, such as `a-2` for ingester-zone-a-2.
+
+/** Returns `a-2` for a pod of zone a. A name without an ordinal is unchanged. */
+export function podText(zone: string, pod: string): string {
+  const ordinal = /-(\d{1,10})$/.exec(pod)?.[1];
+  return ordinal === undefined ? pod : `${zone}-${ordinal}`;
+}
+
+/** Returns pods of one zone: `a-2`, `a 19..0` or `a 19..12, 10`. */
+export function zonePodsText(zone: string, pods: readonly string[]): string {
+  const [first, ...more] = pods;
+  return first !== undefined && more.length === 0 ? podText(zone, first) : `${zone} ${podsText(pods)}`.trim();
+}
+
+/** Returns the text with the short names of the pods of these zones. */
+export function shortPods(text: string, zones: readonly { readonly zone: string; readonly statefulSet?: string | undefined }[]): string {
+  return text.replace(/(?<![\w./-])([a-z0-9][a-z0-9.-]*)-\d{1,10}(?![\w./-])/g, (pod, owner: string) => {
+    const zone = zones.find(({ statefulSet }) => statefulSet === owner);
+    return zone === undefined ? pod : podText(zone.zone, pod);
+  });
+}
+
+/** Returns the ordinals of pods as ranges, in the given order: `19..0`, `19..12, 10`. Names without an ordinal are unchanged. */
+export function podsText(pods: readonly string[]): string {
+  const runs: { first: number; last: number }[] = [];
+  const others: string[] = [];
+  for (const pod of pods) {
+    const ordinal = Number(/-(\d{1,10})$/.exec(pod)?.[1] ?? Number.NaN);
+    const run = runs.at(-1);
+    if (Number.isNaN(ordinal)) others.push(pod);
+    else if (run !== undefined && continues(run, ordinal)) run.last = ordinal;
+    else runs.push({ first: ordinal, last: ordinal });
+  }
+  return [...runs.map(({ first, last }) => (first === last ? `${first}` : `${first}..${last}`)), ...others].join(', ');
+}
+
+/** Reports whether the ordinal continues the range in its direction. */
+function continues(run: { readonly first: number; readonly last: number }, ordinal: number): boolean {
+  if (run.first === run.last) return Math.abs(ordinal - run.last) === 1;
+  return ordinal - run.last === Math.sign(run.last - run.first);
+}
