@@ -1,4 +1,4 @@
-// Policies in the form that the engine reads: with all defaults and overrides resolved, durations in milliseconds.
+// Defines policies in the form that the engine reads: defaults and overrides are resolved, durations are in milliseconds.
 import type { ApprovalSpec, EndpointSpec, GateSpec, ProfileName } from './schema/rollout-group.ts';
 import type { PolicyAction } from './schema/rollout-policy.ts';
 import type { CountOrPercent, LabelSelector } from './schema/scalars.ts';
@@ -54,16 +54,16 @@ export interface DelayedDefinition {
 export interface ZoneDefinition {
   readonly name: string;
   readonly statefulSet: string;
-  /** Name of the zone it follows. */
+  /** Name of the zone that this zone follows. */
   readonly follows?: string;
   readonly replicas: ReplicasDefinition;
   readonly bounds: BoundsDefinition;
   readonly maxUnavailable: CountOrPercent | 'fromBudget';
   readonly paused: boolean;
   readonly forceReplicas?: number;
-  /** Why the zone is not scaled at all. */
+  /** The reason why the agent must not scale the zone. */
   readonly scalingHold?: string;
-  /** Why the zone does not shrink. */
+  /** The reason why the agent must not shrink the zone. */
   readonly scaleDownHold?: string;
   readonly duringRollout: 'wait' | 'allow';
   readonly followersWaitFor: 'leaderReady' | 'nothing';
@@ -75,17 +75,17 @@ export interface ZoneDefinition {
   readonly noEviction: boolean;
 }
 
-/** Pods per zone, or a percentage of them, rounded up; below 100 percent at least one pod stays old. */
+/** Pods per zone, or a percentage of them, rounded up; below 100 percent at least one pod stays outdated. */
 export type WaveAmount =
   | { readonly pods: number }
   | { readonly percent: number }
-  /** The wave of this index, from 0, of a schedule: how many pods that is depends on the replicas of the zone. */
+  /** The wave with this index, from 0, of a schedule. Its number of pods depends on the replicas of the zone. */
   | { readonly stage: number; readonly schedule: ScheduleDefinition };
 
 /** Growth of the waves of a zone, cumulative. */
 export type ScheduleDefinition =
   | { readonly kind: 'linear'; readonly step: CountOrPercent; readonly start: CountOrPercent }
-  /** `factor` in tenths. */
+  /** `tenths` is the factor in tenths. */
   | { readonly kind: 'geometric' | 'exponential'; readonly start: CountOrPercent; readonly tenths: number };
 
 export interface ApprovalDefinition {
@@ -109,7 +109,7 @@ export interface GateDefinition {
   readonly initialDelayMs: number;
   readonly everyMs: number;
   readonly consecutive: number;
-  /** 0 means that no number of failures fails the run. */
+  /** 0 means that failures never fail the run. */
   readonly failureLimit: number;
   readonly noData: 'fail' | 'hold' | 'pass';
   readonly onError: 'hold' | 'fail';
@@ -141,7 +141,7 @@ export interface RolloutDefinition {
   readonly onPolicyDeleted?: 'release';
 }
 
-/** Receiver of the events of a group. */
+/** A receiver of the events of a group. */
 export interface NotifyDefinition {
   /** Name of a NotificationChannel. */
   readonly channel: string;
@@ -158,7 +158,7 @@ export interface GroupDefinition {
   readonly disruption?: DisruptionDefinition;
   /** Absent without notifications. */
   readonly notify?: readonly NotifyDefinition[];
-  /** Name of the rows in `engine/profiles.ts`. */
+  /** Name of the profile in `engine/profiles.ts`. */
   readonly profile: ProfileName;
   /** Sources by path: `''` (the group), `rollout.maxUnavailable`, `zones.b.maxUnavailable`, `gates.errors`. Absent for defaults. */
   readonly sources: Readonly<Record<string, Source>>;
@@ -225,7 +225,7 @@ export interface ExceptionDefinition {
   readonly source: Source;
 }
 
-/** Everything that policies say, ready for the engine. */
+/** All resolved policies, which the engine reads. */
 export interface PolicyBundle {
   readonly groups: readonly GroupDefinition[];
   readonly policies: readonly PolicyDefinition[];

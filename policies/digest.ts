@@ -1,9 +1,9 @@
-// The digest of policies: what they say, wherever they say it.
+// Computes the digest of policies, which does not change if a policy moves to another place or file.
 import type { PolicyBundle } from './definition.ts';
 import { canonicalJson } from './values/canonical-json.ts';
 import { sha256 } from './values/hash.ts';
 
-/** Fields with positions in files: moving a rule does not change the digest. A text in a field of this name is not a position. */
+/** The fields with positions, which the digest omits. A text in a field of this name is not a position. */
 const positions: ReadonlySet<string> = new Set(['source', 'sources', 'limitSources']);
 
 /** Returns the SHA-256 of the bundle in hexadecimal digits, without positions in files and objects. */

@@ -1,4 +1,4 @@
-// Durations in the three notations that people meet: ours, Go's and Prometheus'.
+// Parses durations in the notations of policy files, Go and Prometheus, and formats them.
 
 const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
@@ -13,7 +13,7 @@ const unitMs: Readonly<Record<string, number>> = {
   y: 31_536_000_000,
 };
 
-/** Milliseconds of a duration that the schema accepted (`12h`, `1h30m`, `7d`, `0`). Throws a RangeError on anything else. */
+/** Returns the milliseconds of a duration that the schema accepts (`12h`, `1h30m`, `7d`, `0`). Throws RangeError for other text. */
 export function durationMs(text: string): number {
   const value = sumOfUnits(text, ['ms', 's', 'm', 'h', 'd', 'w']);
   if (value === undefined) throw new RangeError(`not a duration: ${text}`);
@@ -27,7 +27,9 @@ export function goDurationMs(text: string): number | undefined {
   return value === undefined ? undefined : sign === '-' ? -value : value;
 }
 
-/** Milliseconds of a Prometheus duration (`1d`, `1h30m`, `0`): whole numbers, units from large to small, each at most once; or undefined. */
+/**
+ * Returns the milliseconds of a Prometheus duration (`1d`, `1h30m`, `0`), or undefined. Units go from large to small, each at most once.
+ */
 export function prometheusDurationMs(text: string): number | undefined {
   if (text === '0') return 0;
   const match = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/.exec(text);

@@ -1,4 +1,4 @@
-// Reads the message of a thrown value. The one file that every part may import.
+// Reads the message of a thrown value. Every part may import this file.
 
 /** Returns the message of an Error, and the text of any other thrown value. */
 export function messageOf(error: unknown): string {

@@ -1,4 +1,4 @@
-// The canonical form of a policy file: fields in the order of the schema, two spaces, one blank line at most, and every comment kept.
+// Writes policy files in canonical form: fields in the order of the schema, two spaces, at most one blank line, and every comment kept.
 import { CST, type Document, isMap, isNode, isScalar, isSeq, Lexer, type Pair, parseDocument, visit, type YAMLMap } from 'yaml';
 import type { z } from 'zod';
 import { apiVersion, type Kind, schemas } from './schema/kinds.ts';
@@ -7,7 +7,7 @@ import { scanYaml, yamlLimits } from './yaml/scan.ts';
 import { documentStyle, longestFlowLine, yamlText } from './yaml/style.ts';
 import { textLines } from './yaml/text-lines.ts';
 
-/** Each round settles one level of nesting, and nothing deeper is read at all. */
+/** The maximum number of rounds. Each round formats one level of nesting, and the parser refuses deeper nesting. */
 const maxRounds = yamlLimits.depth;
 
 /** Returns the canonical form of policy text, with all values and comments. Ambiguous text and other kinds are not changed. Idempotent. */
@@ -19,7 +19,7 @@ export function formatText(text: string): string {
   return formatted.some((part) => part === undefined) ? text : formatted.join('---\n');
 }
 
-/** Returns the texts between document markers, without empty ones; undefined if markers or directives contain more than a separator. */
+/** Returns the texts between document markers, without empty ones; undefined if the text has directives or other content at a marker. */
 function documentTexts(text: string): readonly string[] | undefined {
   if (/^(?:---[^\S\n]*[^\s]|\.\.\.(?:\s|$)|%)/m.test(text)) return undefined;
   return text
@@ -45,7 +45,10 @@ function settled(text: string): string | undefined {
   return text;
 }
 
-/** Anchors, aliases and tags are no part of policies, and to move a field could put an alias before its anchor. */
+/**
+ * Returns whether the text has anchors, aliases or tags. Policies do not allow them, and a moved field could put an alias before its
+ * anchor.
+ */
 function usesReferences(text: string): boolean {
   return scanYaml(textLines('', text)).properties.length > 0;
 }
@@ -56,7 +59,7 @@ function schemaOf(document: Document.Parsed): z.ZodType | undefined {
   return typeof kind === 'string' && Object.hasOwn(schemas, kind) ? schemas[kind as Kind] : undefined;
 }
 
-/** Sorts the fields of every map by the schema, without quotes; unknown fields come last and unchanged. */
+/** Sorts the fields of every map in the order of the schema and removes their quotes. Unknown fields come last, unchanged. */
 function reorder(node: unknown, schema: unknown, isRoot = false): void {
   if (isSeq(node)) for (const [index, item] of node.items.entries()) reorder(item, schemaBelow(schema, index));
   if (!isMap(node)) return;
@@ -94,7 +97,7 @@ function textOf(key: unknown): string {
   return isScalar(key) ? String(key.value) : '';
 }
 
-/** Writes the collections in braces and brackets that make a line too long as blocks, from the outside in. */
+/** Returns the text with collections in braces or brackets written as blocks where a line is too long, from the outside in. */
 function withoutLongLines(text: string): string {
   let current = text;
   for (let round = 0; round < maxRounds; round += 1) {
@@ -122,13 +125,13 @@ function lineLength(text: string, offset: number): number {
   return (end < 0 ? text.length : end) - (text.lastIndexOf('\n', offset - 1) + 1);
 }
 
-/** Returns whether two texts of one document have the same values and the same comments. A last check: to lose either would be worse than no form. */
+/** Returns whether two texts of a document have the same values and comments, because formatting must not lose any. */
 function isSame(before: string, after: string): boolean {
   const values = (text: string) => JSON.stringify(meaning(parseDocument(text, documentStyle).contents));
   return values(before) === values(after) && comments(before) === comments(after);
 }
 
-/** Values with sorted keys. Numbers that JSON would not write, such as 0777 and those too long to hold, are compared as they stand. */
+/** Returns the values with sorted keys. Numbers that JSON would write differently, such as 0777 or very long ones, stay text. */
 function meaning(node: unknown): unknown {
   if (isSeq(node)) return node.items.map(meaning);
   if (isMap(node)) {

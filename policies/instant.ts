@@ -1,13 +1,16 @@
-// Instants as people write them: RFC 3339 with an explicit offset.
+// Parses and formats instants: RFC 3339 with an explicit offset.
 
 const pattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
 
-/** Milliseconds since 1970-01-01T00:00:00Z, or undefined for text that is no instant, has no offset, or names a day that does not exist. */
+/**
+ * Returns milliseconds since 1970-01-01T00:00:00Z; undefined if the text is not an instant, has no offset, or names a day that does not
+ * exist.
+ */
 export function instantMs(text: string): number | undefined {
   if (!pattern.test(text)) return undefined;
   const ms = Date.parse(text);
   if (Number.isNaN(ms)) return undefined;
-  // Date.parse takes 30 February for 2 March; the day that was written must come back.
+  // Date.parse reads 30 February as 2 March, so the day must be the same after formatting.
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   return day.toISOString().startsWith(text.slice(0, 10)) ? ms : undefined;
 }
@@ -18,7 +21,7 @@ export function instantText(ms: number): string | undefined {
   return new Date(ms).toISOString().replace('.000Z', 'Z');
 }
 
-/** Returns an instant such as `2026-08-22T12:31:04Z`. */
+/** Returns the time in whole seconds, such as `2026-08-22T12:31:04Z`. */
 export function secondText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

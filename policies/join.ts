@@ -1,4 +1,4 @@
-// Policies combine restrictively: the strictest effect and the strictest limit win, in any order of policies.
+// Joins several policies: the strictest effect and the strictest limit win, in any order of policies.
 import type { ExceptionDefinition, LimitsDefinition, PolicyDefinition } from './definition.ts';
 import { matchesSelector } from './label-selector.ts';
 import type { CountOrPercent } from './schema/scalars.ts';
@@ -16,8 +16,8 @@ export function strictest(given: readonly Effect[]): Effect {
 }
 
 /**
- * Returns the limits that satisfy all given limits: the highest minimum, the lowest maximum, the longest time. Counts and percentages compare only
- * in a zone of known size, so callers must pass its `replicas` before they disrupt a pod. Without them a count wins over any percentage.
+ * Returns the limits that satisfy all given limits: the highest minimum, the lowest maximum, the longest time. A count and a percentage can
+ * be compared only in a zone of known size, so callers must pass `replicas` before they disrupt a pod. Without `replicas`, a count wins.
  */
 export function joinLimits(limits: readonly LimitsDefinition[], replicas: number = Number.POSITIVE_INFINITY): LimitsDefinition {
   return defined({

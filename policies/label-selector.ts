@@ -1,4 +1,4 @@
-// Evaluates label selectors as in every Kubernetes object: `matchLabels` and `matchExpressions` must all match.
+// Evaluates label selectors as Kubernetes does: `matchLabels` and `matchExpressions` must all match.
 import type { LabelSelector } from './schema/scalars.ts';
 
 export type Labels = Readonly<Record<string, string>>;
@@ -49,12 +49,12 @@ export function contradictionOf(selector: LabelSelector): string | undefined {
     if (!needsValues && values.length > 0) return `${operator} on ${key} takes no values`;
   }
   for (const key of new Set(requirements.map((one) => one.key))) {
-    if (!canHold(requirements.filter((one) => one.key === key))) return `the requirements on ${key} exclude each other`;
+    if (!canSatisfy(requirements.filter((one) => one.key === key))) return `the requirements on ${key} exclude each other`;
   }
   return undefined;
 }
 
-/** Reports whether the second selector surely matches every object that the first one matches. */
+/** Returns whether `outer` surely matches every object that `inner` matches. */
 export function isWithin(inner: LabelSelector, outer: LabelSelector): boolean {
   const given = requirementsOf(inner);
   return requirementsOf(outer).every((needed) => given.some((one) => one.key === needed.key && implies(one, needed)));
@@ -70,7 +70,7 @@ function implies(given: Requirement, needed: Requirement): boolean {
 }
 
 /** Reports whether one label value can satisfy all requirements of its key. */
-function canHold(requirements: readonly Requirement[]): boolean {
+function canSatisfy(requirements: readonly Requirement[]): boolean {
   const [first, ...others] = requirements.filter((one) => one.operator === 'In').map((one) => one.values);
   const mustExist = first !== undefined || requirements.some((one) => one.operator === 'Exists');
   if (mustExist && requirements.some((one) => one.operator === 'DoesNotExist')) return false;

@@ -9,7 +9,7 @@ import { listed, suggestion } from './wording.ts';
 import { type Path, type Places, parseDocuments, type YamlDocument } from './yaml/document.ts';
 
 export interface PolicyFile {
-  /** As findings show it. */
+  /** The name of the file in findings. */
   readonly name: string;
   readonly text: string;
 }
@@ -22,7 +22,7 @@ export interface ObjectName {
 
 /** A document of one of our kinds that has errors. */
 export interface UnusableDocument extends ObjectName {
-  /** As it is written. */
+  /** The document without defaults. */
   readonly value: unknown;
 }
 
@@ -51,13 +51,15 @@ export interface LoadResult {
 }
 
 export interface LoadOptions {
-  /** Namespace of objects that name none; `default` when left out. */
+  /** Namespace of objects without one; default `default`. */
   readonly namespace?: string;
-  /** Returns the object that a valid document becomes when it is applied; undefined if it stays as written. Places are those of the file. */
+  /**
+   * Returns the form in which the API server stores a valid document; undefined if it is the written form. Places are those of the file.
+   */
   readonly storedForm?: (name: ObjectName) => Readonly<Record<string, unknown>> | undefined;
 }
 
-/** Reads policy files and the Kubernetes objects in them. Never throws. Documents and manifests are in the order of file names, then of lines. */
+/** Reads policy files and the Kubernetes objects in them. Never throws. Sorts documents and manifests by file name, then by line. */
 export function loadPolicies(files: readonly PolicyFile[], options: LoadOptions = {}): LoadResult {
   const sorted = [...files].sort((a, b) => compareText(a.name, b.name));
   const parsed = sorted.map((file) => parseDocuments(file.name, file.text));
@@ -84,7 +86,7 @@ interface ReadResult {
 function withoutLists(document: YamlDocument): readonly YamlDocument[] {
   const items = listItems(document.value);
   if (document.errors.length > 0 || items === undefined) return [document];
-  // Reports text that policies do not allow once, with the first item that may contain it.
+  // Report text that policies do not allow only once, with the first item that may contain it.
   const first = items.findIndex((item) => isOurs(item) || listItems(item) !== undefined);
   return items.flatMap((value, index) =>
     withoutLists({
@@ -149,7 +151,10 @@ function readOurs(document: YamlDocument, name: ObjectName & { readonly kind: Ki
   return { findings, document: loaded };
 }
 
-/** Reports whether a value is one of our kinds by its API group or by its kind alone: a wrong apiVersion must not hide a policy. */
+/**
+ * Returns whether a value has our API group or one of our kinds. The kind alone suffices, because a wrong apiVersion must not hide a
+ * policy.
+ */
 function isOurs(value: unknown): boolean {
   const version = valueAt(value, ['apiVersion']);
   const kind = valueAt(value, ['kind']);

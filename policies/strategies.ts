@@ -1,12 +1,14 @@
-// The rollout strategies: what each one needs of a cluster and what it can do, as data. `engine/strategies/` adds the behaviour.
+// Defines the properties of the rollout strategies as data. `engine/strategies/` contains their behavior.
 
-/** Properties of a rollout strategy. Code asks for a property, never for the name of a strategy. */
+/** The properties of a rollout strategy. Code reads a property and never compares the name of a strategy. */
 export interface StrategyTraits {
   /** `spec.updateStrategy.type` that every StatefulSet of the group must have. */
   readonly updateStrategy: 'OnDelete' | 'RollingUpdate';
   /** True if the agent keeps the partition of the StatefulSets at 1000000 between rollouts, so that a new template reaches no pod. */
   readonly holdsPartition: boolean;
-  /** True if the agent lowers the partition and the StatefulSet controller replaces the pods. Otherwise the agent evicts or deletes them. */
+  /**
+   * True if the agent lowers the partition and the StatefulSet controller replaces the pods. Otherwise the agent evicts or deletes them.
+   */
   readonly lowersPartition: boolean;
   /** True if the ledger pins every pod to a revision. Such a strategy needs the webhook on pod creation and reads ControllerRevisions. */
   readonly pinsPods: boolean;

@@ -1,7 +1,7 @@
-// Small parts of the sentences that findings are made of.
+// Builds parts of sentences in findings and messages.
 import { didYouMean } from './text/did-you-mean.ts';
 
-/** `a, b or c`. */
+/** Returns a list such as `a, b or c`. */
 export function listed(words: readonly string[], joiner: 'or' | 'and' = 'or'): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${joiner} ${words.at(-1)}`;
 }
@@ -10,7 +10,7 @@ export function withArticle(noun: string): string {
   return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 }
 
-/** `3 pods`, `1 pod`. */
+/** Returns a number with a noun: `3 pods`, `1 pod`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -52,7 +52,7 @@ function withoutDefaults(schema: unknown, value: unknown): unknown {
   return Object.fromEntries(written);
 }
 
-/** Reports whether the value is the default of the field. The value itself must be without defaults. */
+/** Returns whether the value is the default of the field. The value itself must be without defaults. */
 function isDefault(schema: unknown, written: unknown): boolean {
   if (schema instanceof z.ZodOptional) return isDefault(schema.unwrap(), written);
   if (!(schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)) return false;
@@ -80,7 +80,7 @@ function isShortMap(node: Node): boolean {
   return node.items.every((item) => item.value instanceof Scalar || (isCollection(item.value) && item.value.items.length === 0));
 }
 
-/** Reports whether the only key is a JsonLogic operator: `{ ">": [...] }`, `{ and: [...] }`. */
+/** Returns whether the only key is a JsonLogic operator: `{ ">": [...] }`, `{ and: [...] }`. */
 function isCondition(node: Node): boolean {
   if (!isMap(node) || node.items.length !== 1) return false;
   const [pair] = node.items;

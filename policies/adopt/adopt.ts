@@ -24,11 +24,11 @@ export interface Adoption {
 }
 
 /**
- * Returns one group per namespace and value of the label `rollout-group` of raw `apps/v1` StatefulSets; an empty value is a group too. Other
- * objects are ignored, and the order of the list does not matter.
+ * Returns one group for each namespace and value of the label `rollout-group` on raw `apps/v1` StatefulSets. An empty value is a group too.
+ * Ignores other objects and the order of the list.
  *
  * Each document has the behaviour of grafana/rollout-operator: zones in byte-wise order of their names, pods by ascending ordinal, deletion
- * instead of eviction, and the drop-in profile. An invalid value becomes a finding with the effect that it has there.
+ * instead of eviction, and the drop-in profile. An invalid value becomes a finding, which names its effect in grafana/rollout-operator.
  *
  * @param options.namespace is the namespace of objects without one; `default` if absent.
  */
@@ -72,7 +72,7 @@ function membersByGroup(sets: readonly AdoptedStatefulSet[]): readonly (readonly
   return [...groups.values()].map((members) => [...members.values()]);
 }
 
-/** Compares byte by byte, as grafana/rollout-operator: `zone-10` comes before `zone-2`. */
+/** Compares byte by byte as grafana/rollout-operator does: `zone-10` comes before `zone-2`. */
 function compareKeys(a: readonly (string | undefined)[], b: readonly (string | undefined)[]): number {
   const index = a.findIndex((text, position) => text !== b[position]);
   return index < 0 ? 0 : (a[index] ?? '') < (b[index] ?? '') ? -1 : 1;
@@ -180,7 +180,7 @@ function zoneInput(member: AdoptedMember, zones: ReadonlyMap<string, string>, co
   };
 }
 
-/** A StatefulSet that must not be scaled down must not be deleted either. grafana/rollout-operator does not check deletions. */
+/** Returns the protection. A StatefulSet that must not shrink must not be deleted either, which grafana/rollout-operator does not check. */
 function protectedBy(noDownscale: boolean | undefined): { readonly noDownscale?: true; readonly noDelete?: true } {
   return noDownscale === true ? { noDownscale, noDelete: true } : {};
 }

@@ -38,7 +38,7 @@ function isForeign(object: ForeignObject): boolean {
   return isPhasedRollout(object) || isStatefulsetRollout(object);
 }
 
-/** Returns the StatefulSets that foreign objects name, by `namespace/name`, each with its object, which may be invalid. */
+/** Returns the StatefulSets that foreign objects name, by `namespace/name`, with the name of the object. Invalid objects count too. */
 export function claimedSets(objects: readonly ForeignObject[]): ReadonlyMap<string, string> {
   return new Map(
     objects.filter(isForeign).flatMap((object) => {
@@ -80,7 +80,7 @@ interface OtherGroups extends Pick<ConversionContext, 'statefulSet'> {
   readonly present: readonly RolloutGroup[];
 }
 
-/** Returns the error if the StatefulSet or the name of the group is used by another group. */
+/** Returns an error if another group has the same StatefulSet or the same name. */
 function conflictOf(converted: ConvertedObject, { all, present, statefulSet }: OtherGroups): Finding | undefined {
   const { object, group } = converted;
   if (group === undefined) return undefined;
@@ -125,7 +125,7 @@ function groupOf(
 }
 
 interface NeededDocuments {
-  /** Without a namespace: they belong to the namespace of the agent. Sorted by kind and name. */
+  /** Sorted by kind and name. Without a namespace, because they belong to the namespace of the agent. */
   readonly documents: Conversion['documents'];
   readonly nameOf: NameOf;
   /** The reasons why needed documents are invalid, by key. */

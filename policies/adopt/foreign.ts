@@ -1,4 +1,4 @@
-// Objects of other rollout operators, the result of their conversion, and findings about them.
+// Defines objects of other rollout operators and the result of their conversion, and creates findings about them.
 import { z } from 'zod';
 import type { FindingCode } from '../findings/codes.ts';
 import { type Finding, finding, type Place } from '../findings/finding.ts';
@@ -21,7 +21,7 @@ export interface ConversionContext {
   readonly secretKeys: (namespace: string, name: string) => readonly string[] | undefined;
 }
 
-/** A document in the agent's namespace that a group needs. Several groups can need the same one: it has the same key. */
+/** A document in the agent's namespace that a group needs. If several groups need the same document, the keys are equal. */
 export interface NeededDocument {
   readonly kind: 'MetricSource' | 'NotificationChannel';
   readonly key: string;
@@ -59,14 +59,14 @@ export function foreignText({ kind, namespace, name }: ObjectName): string {
   return `${kind} ${namespace}/${name}`;
 }
 
-/** Returns a finding at a field such as `spec.check.query.url`, or at the nearest existing field around it. */
+/** A function that returns a finding at a field such as `spec.check.query.url`, or at the nearest existing parent. */
 type Report = (code: FindingCode, field: string, message: string, hint?: string) => Finding;
 
 export function reporterFor(object: ForeignObject): Report {
   return (code, field, message, hint) => finding(code, placeIn(object, object.place(field.split('.'))), message, { hint });
 }
 
-/** Returns the error that the object is not converted. */
+/** Returns the error for an object that is not converted. */
 export function refusal(object: ForeignObject, field: string, cause: string, hint?: string): Finding {
   return reporterFor(object)('RG7001', field, `the object is not converted: ${cause}`, hint);
 }
@@ -110,10 +110,10 @@ function pathsBeyond(value: unknown, known: KnownFields, before: Path): readonly
   });
 }
 
-/** Prefixes of keys that deployment tools write about the object alone. */
+/** Prefixes of keys that deployment tools write for themselves. */
 const toolKeys = /^(?:kubectl\.kubernetes\.io\/|argocd\.argoproj\.io\/|meta\.helm\.sh\/|helm\.sh\/)/;
 
-/** Labels and annotations stay with the object; the group does not get them. */
+/** Returns findings for labels and annotations, because the group does not get them. */
 export function metadataFindings(object: ForeignObject): readonly Finding[] {
   const { metadata } = object.value;
   return (['labels', 'annotations'] as const).flatMap((part) => {

@@ -13,11 +13,11 @@ export interface GuessedGroup {
   readonly group: RolloutGroup;
   /** Comment lines for users: the reason of the proposal, points to check, and the reason of the strategy. */
   readonly comment: readonly string[];
-  /** The short form. */
+  /** The reason of the proposal alone. */
   readonly because: string;
 }
 
-/** A StatefulSet for which nothing is proposed. */
+/** A StatefulSet without a proposal. */
 interface LeftOut {
   readonly namespace: string;
   readonly name: string;
@@ -37,7 +37,7 @@ export interface GuessInput {
   readonly objects: readonly unknown[];
   /** Existing groups: their members get no proposal, and their names are in use. */
   readonly groups: readonly RolloutGroup[];
-  /** StatefulSets by `namespace/name` that objects of other operators name, with the object. They get no proposal. */
+  /** The StatefulSets that objects of other operators name, by `namespace/name`, with the name of the object. They get no proposal. */
   readonly claimed?: ReadonlyMap<string, string>;
   /** The namespace of objects without one; `default` if absent. */
   readonly namespace?: string;
@@ -59,10 +59,10 @@ export function guessGroups({ objects, groups, claimed = new Map(), namespace = 
   }
   const guessed: GuessedGroup[] = [];
   const taken = new Set(groups.map(({ metadata }) => `${metadata.namespace ?? namespace}/${metadata.name}`));
-  for (const family of families(sets)) {
-    const proposed = propose(family, taken);
+  for (const candidate of candidateGroups(sets)) {
+    const proposed = propose(candidate, taken);
     if (typeof proposed === 'string')
-      leftOut.push(...family.sets.map(({ namespace: of, name }) => ({ namespace: of, name, why: proposed })));
+      leftOut.push(...candidate.sets.map(({ namespace: of, name }) => ({ namespace: of, name, why: proposed })));
     else {
       guessed.push(proposed);
       taken.add(keyOf(proposed.group.metadata));
@@ -109,31 +109,31 @@ function reasonAgainst(set: ZoneCandidate, { groups, claimed, namespace: default
   return owner === undefined ? undefined : `${owner} owns it, and its operator would revert other writes`;
 }
 
-/** Reports whether the StatefulSet is a member of the group, by its name or its labels. */
+/** Returns whether the StatefulSet is a member of the group, by its name or its labels. */
 function hasMember({ spec: { members } }: RolloutGroup, { name, labels }: ZoneCandidate): boolean {
   if (members.zones !== undefined) return members.zones.some((zone) => zone.statefulSet === name);
   return members.selector !== undefined && matchesSelector(members.selector, labels);
 }
 
 /** StatefulSets that look like the zones of one group. */
-interface Family {
+interface CandidateGroup {
   readonly sets: readonly ZoneCandidate[];
   readonly base: string;
   readonly because: string;
 }
 
-/** Groups StatefulSets by name, then by the zone of their pods. Each other StatefulSet is a family alone. */
-function families(sets: readonly ZoneCandidate[]): readonly Family[] {
+/** Groups StatefulSets by name, then by the zone of their pods. Each remaining StatefulSet is a candidate group alone. */
+function candidateGroups(sets: readonly ZoneCandidate[]): readonly CandidateGroup[] {
   const left = new Set(sets);
-  const found: Family[] = [];
+  const found: CandidateGroup[] = [];
   const take = (
     candidates: ReadonlyMap<string, readonly ZoneCandidate[]>,
-    read: (members: readonly ZoneCandidate[]) => Omit<Family, 'sets'> | undefined,
+    read: (members: readonly ZoneCandidate[]) => Omit<CandidateGroup, 'sets'> | undefined,
   ): void => {
     for (const members of candidates.values()) {
-      const family = members.length < 2 || members.length > maxZones ? undefined : read(members);
-      if (family === undefined) continue;
-      found.push({ ...family, sets: members });
+      const candidate = members.length < 2 || members.length > maxZones ? undefined : read(members);
+      if (candidate === undefined) continue;
+      found.push({ ...candidate, sets: members });
       for (const set of members) left.delete(set);
     }
   };
@@ -142,7 +142,7 @@ function families(sets: readonly ZoneCandidate[]): readonly Family[] {
     byName,
   );
   take(
-    grouped([...left], ({ namespace, app, pinned }) => (app === '' ? undefined : pinned && `${namespace} ${app}`)),
+    grouped([...left], ({ namespace, app, onlyZone }) => (app === '' ? undefined : onlyZone && `${namespace} ${app}`)),
     byPlace,
   );
   return [...found, ...[...left].map((set) => ({ sets: [set], base: set.name, because: `the StatefulSet ${set.name} alone` }))];
@@ -160,8 +160,10 @@ function grouped(
   return groups;
 }
 
-/** A number at the end may also count shards with separate data. It is a zone only if each StatefulSet runs in another zone. */
-function byName(members: readonly ZoneCandidate[]): Omit<Family, 'sets'> | undefined {
+/**
+ * Returns the candidate group by names. A number may count shards with separate data: it is a zone only if the pods run in different zones.
+ */
+function byName(members: readonly ZoneCandidate[]): Omit<CandidateGroup, 'sets'> | undefined {
   const [{ base = '', suffix } = { suffix: undefined }] = members;
   const areApart = areInOwnZones(members);
   if (suffix === 'number' && !areApart) return undefined;
@@ -172,19 +174,21 @@ function byName(members: readonly ZoneCandidate[]): Omit<Family, 'sets'> | undef
   };
 }
 
-function byPlace(members: readonly ZoneCandidate[]): Omit<Family, 'sets'> | undefined {
+function byPlace(members: readonly ZoneCandidate[]): Omit<CandidateGroup, 'sets'> | undefined {
   const [first] = members;
   if (first === undefined || !areInOwnZones(members)) return undefined;
-  const places = members.map(({ name, pinned }) => `${name} in ${pinned}`).join(', ');
+  const places = members.map(({ name, onlyZone }) => `${name} in ${onlyZone}`).join(', ');
   return { base: first.app.split(' of ').join('-'), because: `they are all ${first.app} and run in different zones: ${places}` };
 }
 
 function areInOwnZones(members: readonly ZoneCandidate[]): boolean {
-  return members.every(({ pinned }) => pinned !== undefined) && new Set(members.map(({ pinned }) => pinned)).size === members.length;
+  return (
+    members.every(({ onlyZone }) => onlyZone !== undefined) && new Set(members.map(({ onlyZone }) => onlyZone)).size === members.length
+  );
 }
 
 /** Returns the proposal, or why no proposal is possible. */
-function propose({ sets, base, because }: Family, taken: ReadonlySet<string>): GuessedGroup | string {
+function propose({ sets, base, because }: CandidateGroup, taken: ReadonlySet<string>): GuessedGroup | string {
   const zones = zoneNames(sets.map(({ name }) => name));
   const { strategy, lines } = strategyFor(sets.map(({ strategy: written }) => written));
   const document = schemas.RolloutGroup.safeParse({
@@ -208,7 +212,7 @@ function propose({ sets, base, because }: Family, taken: ReadonlySet<string>): G
   };
 }
 
-/** Returns the strategy that the update strategies allow without a change, the recommended one if possible, with comment lines. */
+/** Returns a strategy that needs no change of the update strategies, `pinned` if possible, with comment lines. */
 function strategyFor(strategies: readonly UpdateStrategy[]): { readonly strategy: StrategyName; readonly lines: readonly string[] } {
   const isRolling = ({ type, partition = holdingPartition }: UpdateStrategy): boolean =>
     type === 'RollingUpdate' && partition === holdingPartition;
@@ -245,7 +249,7 @@ interface ZoneCandidate {
   readonly base?: string;
   readonly suffix?: SuffixKind;
   /** The one availability zone in which its pods may run. */
-  readonly pinned?: string;
+  readonly onlyZone?: string;
   /** Values of the chart labels for the application and its instance; may be empty. */
   readonly app: string;
   readonly strategy: UpdateStrategy;
@@ -283,7 +287,7 @@ function readCandidate(set: unknown, { namespace, name }: Pick<ZoneCandidate, 'n
     const base = pattern.exec(name)?.[1];
     return base === undefined ? [] : [{ base, suffix }];
   });
-  const pinned = pinnedZone(valueAt(set, ['spec', 'template', 'spec']));
+  const onlyZone = pinnedZone(valueAt(set, ['spec', 'template', 'spec']));
   const owner = ownerOf(valueAt(set, ['metadata', 'ownerReferences']));
   const phasedBy = valueAt(set, ['metadata', 'annotations', phasedOwner]);
   return {
@@ -291,7 +295,7 @@ function readCandidate(set: unknown, { namespace, name }: Pick<ZoneCandidate, 'n
     name,
     labels: textsOf(valueAt(set, ['metadata', 'labels'])),
     ...found,
-    ...defined({ pinned }),
+    ...defined({ onlyZone }),
     app: appOf(set, name),
     strategy: strategyOf(valueAt(set, ['spec', 'updateStrategy']), valueAt(set, ['metadata', 'uid']) !== undefined),
     ...defined({ owner }),

@@ -26,7 +26,7 @@ export const annotationKeys = {
   paused: 'grafana.com/rollout-paused',
 } as const;
 
-/** All labels and annotations from which adoption makes a group. Adoption reads groups from StatefulSets with the label `rollout-group`. */
+/** The labels and annotations that adoption reads from StatefulSets with the label `rollout-group`. */
 export const adoptedKeys: ReadonlySet<string> = new Set([...Object.values(labelKeys), ...Object.values(annotationKeys)]);
 
 /** Annotations with the path and the port of the endpoint that prepares a pod for its deletion. */

@@ -1,4 +1,4 @@
-// Reads all settings of the members of one adopted group.
+// Reads all settings of the members of one adopted group, for adoption.
 import type { CountOrPercent } from '../schema/scalars.ts';
 import { adoptedKeys, annotationKeys, labelKeys, podNameLabel } from './keys.ts';
 import {
@@ -115,7 +115,7 @@ function mayRecordDownscale(member: AdoptedMember): boolean {
   return isPrepared(member) || member.set.annotations[annotationKeys.lastDownscale] !== undefined;
 }
 
-/** Returns findings on the object as a whole. */
+/** Returns findings about misplaced or malformed keys, the update strategy and the label of the pods. */
 function shapeFindings(set: AdoptedStatefulSet): readonly AdoptionFinding[] {
   const labelsAsAnnotations = [labelKeys.noDownscale, labelKeys.prepareDownscale, labelKeys.minTimeBetweenZones].filter(
     (key) => set.annotations[key] !== undefined && set.labels[key] === undefined,

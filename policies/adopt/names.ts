@@ -1,4 +1,4 @@
-// Names of adopted groups and zones, from label values and the names of StatefulSets.
+// Derives the names of adopted groups and zones from label values and the names of StatefulSets.
 import { objectName, shortName } from '../schema/scalars.ts';
 import { sha256 } from '../values/hash.ts';
 

@@ -24,7 +24,7 @@ export const phasedOwner = 'sts.plus/phasedRollout';
 
 /** Defaults that the webhook of the operator sets for an absent value and for 0. */
 const usual = { initialDelaySeconds: 60, periodSeconds: 60, successThreshold: 3 } as const;
-/** The range of our schema. */
+/** Limits of our schema. */
 const limits = { waves: 100, consecutive: 1000, query: 4096 } as const;
 
 const count = z.int().min(0).nullish();
@@ -111,7 +111,7 @@ interface GateReading {
   readonly findings: readonly Finding[];
 }
 
-/** As in the operator, a reading with a series succeeds, a reading without a series fails, and no number of failures fails the run. */
+/** Returns the gate. As in the operator, a reading without a series fails, and failed readings never fail the run. */
 function readGate(object: ForeignObject, { check, standardRollingUpdate }: PhasedSpec): GateReading {
   const isStandard = standardRollingUpdate === true;
   const report = reporterFor(object);
@@ -170,7 +170,7 @@ function readQuery(object: ForeignObject, expression: string): { readonly query:
   };
 }
 
-/** Returns one wave per pod, with the gate before each. With more pods than waves are allowed, each wave has one percent of the pods. */
+/** Returns one wave per pod, with the gate before each. If the pods outnumber the allowed waves, each wave has one percent of the pods. */
 function wavesOf(zone: string, replicas: number): readonly unknown[] {
   const before = { gates: [gateName] };
   const waveCount = Math.max(1, Math.min(replicas, limits.waves));
@@ -312,14 +312,14 @@ function secretName(namespace: string, name: string): string {
 }
 
 interface CountedQuery {
-  /** Returns one number if a series exists, otherwise nothing. Empty for an empty expression. */
+  /** The query, which returns one number if a series exists and no result otherwise. Empty for an empty expression. */
   readonly query: string;
   readonly hasComment: boolean;
   /** True if the expression has no comparison, so it returns a series for every value. */
   readonly isAlwaysTrue: boolean;
 }
 
-/** Returns a query for the number of series, on one line, without comments. Of a range vector the last samples count. */
+/** Returns a query for the number of series, on one line, without comments. For a range vector it counts the last samples. */
 export function countedQuery(expression: string): CountedQuery {
   const { text, bare, hasComment } = onOneLine(expression);
   const isRange = /\]\s*(?:(?:offset|@)\s*\S+\s*)*$/i.test(bare);
@@ -334,7 +334,7 @@ function comparesNothing(bare: string): boolean {
 
 const quotes: ReadonlySet<string> = new Set(['"', "'", '`']);
 
-/** Joins white space to one space, except in strings; `bare` has empty strings. */
+/** Returns the expression on one line, without comments. In `bare`, string literals are empty. */
 function onOneLine(expression: string): { readonly text: string; readonly bare: string; readonly hasComment: boolean } {
   let text = '';
   let bare = '';

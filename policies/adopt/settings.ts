@@ -15,10 +15,10 @@ import {
 } from './statefulset.ts';
 import { type UrlParts, urlParts } from './url.ts';
 
-/** Go stores a duration in 64 bits of nanoseconds. No valid duration has more characters. */
+/** The range of Go durations, which have 64 bits of nanoseconds, and a length that no valid duration exceeds. */
 const longestGoDuration = { ms: 9_223_372_036_854, characters: 64 };
 
-/** The maximum of our schema. No StatefulSet has as many pods, so a larger number means the same. */
+/** The maximum of our schema. No StatefulSet has as many pods, so a larger number has the same effect. */
 const unavailableLimit = 100_000;
 
 /** Reads the annotation rollout-max-unavailable: a positive integer or `1%` to `100%`; any other value means 1. */
@@ -79,7 +79,7 @@ export function readFlag(
   return { value: false, findings: looksTrue ? [adoptionFinding(set, 'RG4015', key, message)] : [] };
 }
 
-/** Reads a duration with `parse`, unless Go would find it too long. */
+/** Parses a duration with `parse`. Returns undefined if it is outside the range of Go durations. */
 export function withinGoDuration(text: string, parse: (text: string) => number | undefined): number | undefined {
   const ms = text.length <= longestGoDuration.characters ? parse(text) : undefined;
   return ms !== undefined && Math.abs(ms) <= longestGoDuration.ms ? ms : undefined;
@@ -118,7 +118,7 @@ export interface ReplicasReading {
   readonly findings: Reading<never>['findings'];
 }
 
-/** Reads leader and mirror. The leader wins over a mirror, where the original alternates. A set that names itself follows none. */
+/** Reads leader and mirror. With both, the leader counts; grafana/rollout-operator alternates. A StatefulSet cannot follow itself. */
 export function readReplicas(set: AdoptedStatefulSet, groupMembers: ReadonlySet<string>): ReplicasReading {
   const leaderText = set.annotations[annotationKeys.leader];
   const mirror = readMirror(set);
@@ -189,7 +189,9 @@ interface EndpointInput {
 
 const longestPath = 1024;
 
-/** Reads the label grafana.com/prepare-downscale with its port and path. grafana/rollout-operator denies every downscale if one is missing. */
+/**
+ * Reads the label grafana.com/prepare-downscale with its port and path. grafana/rollout-operator denies every downscale if one is missing.
+ */
 export function readPrepare(set: AdoptedStatefulSet): Reading<{ readonly endpoint: EndpointInput }> {
   const flag = readFlag(set, 'labels', labelKeys.prepareDownscale);
   if (!flag.value) return { findings: flag.findings };
@@ -202,14 +204,14 @@ export function readPrepare(set: AdoptedStatefulSet): Reading<{ readonly endpoin
   if (set.serviceName === '') return refuse('spec.serviceName', 'spec.serviceName is missing, so the pods have no DNS name');
   const port = portNumber(portText);
   if (port === undefined) return refuse(preparePort, `${preparePort} is ${shown(portText)}, which is not a port`);
-  // grafana/rollout-operator puts a slash before the annotation. An annotation with a slash would give `//path`.
+  // grafana/rollout-operator adds a slash to the annotation, also if it has one: `/path` becomes `//path`. We do not keep the second slash.
   const parts = urlParts(`http://pod:${port}/${pathText.replace(/^\//, '')}`);
   const path = parts && endpointPath(parts);
   if (path === undefined) return refuse(preparePath, `${preparePath} is ${shown(pathText)}, which is not a URL path`);
   return settingOf({ endpoint: { scheme: 'http', port, path } });
 }
 
-/** Reads the delayed downscale; off while an annotation is empty or 0. An unreadable value blocks scaling, an unusable URL shrinking. */
+/** Reads the delayed downscale. An absent or zero value turns it off, an unreadable one blocks scaling, an unusable URL scaling down. */
 export function readDelayed(set: AdoptedStatefulSet): Reading<{ readonly after: string; readonly endpoint: EndpointInput }> {
   const { delay, delayedUrl } = annotationKeys;
   const delayText = set.annotations[delay] ?? '';

@@ -105,7 +105,7 @@ export function readStatefulsetRollout(object: ForeignObject): ConvertedObject {
   return { object, findings, needs, group, statefulSet: statefulSetOf(object, spec) };
 }
 
-/** Returns the waves. The rest after a partial rollout needs an approval, as the operator needs another request. */
+/** Returns the waves. After a partial rollout the other pods need an approval, because the operator needs another request for them. */
 function wavesOf(zone: string, percent: number, gates: readonly string[]): readonly unknown[] {
   const after = gates.length > 0 ? { after: { gates } } : {};
   if (percent >= 100) return gates.length > 0 ? [{ name: 'all', zones: [zone], percent: 100, ...after }] : [];
@@ -192,7 +192,10 @@ interface Discovery {
 const placeholder = 'https://consul.invalid:8501';
 const consulKey = 'consul';
 
-/** Returns one gate per service, which waits until as many instances pass as there are pods. A service without instances does not block. */
+/**
+ * Returns one gate per service, which waits until as many instances pass as the StatefulSet has pods. A service without instances does not
+ * block.
+ */
 function readDiscovery(object: ForeignObject, { serviceDiscovery, statefulset }: RolloutSpec): Discovery {
   const services = [...new Set(serviceDiscovery?.serviceNames ?? [])];
   if (services.length === 0) return { gates: [], findings: [] };

@@ -1,11 +1,11 @@
-// The part of a StatefulSet that adoption reads, the results of reading one setting, and findings about it.
+// Reads the part of a StatefulSet that adoption needs, and defines readings of settings and findings about them.
 import { z } from 'zod';
 import type { FindingCode } from '../findings/codes.ts';
 import { textsOf } from '../schema/schema-walk.ts';
 import { canonicalJson } from '../values/canonical-json.ts';
 import { adoptedKeys, annotationKeys, labelKeys, podNameLabel } from './keys.ts';
 
-/** The part of an `apps/v1` StatefulSet that carries or completes settings. */
+/** The part of an `apps/v1` StatefulSet that adoption needs. */
 export interface AdoptedStatefulSet {
   readonly namespace: string;
   readonly name: string;
@@ -90,7 +90,7 @@ export interface ScalingBlock {
   readonly field: string;
 }
 
-/** The outcome of reading one setting. Without value and holds the setting is off. */
+/** The outcome of reading one setting. Without `value`, `hold` and `downHold`, the setting is off. */
 export interface Reading<Value> {
   readonly value?: Value;
   /** The reason why the StatefulSet is not scaled at all. */
@@ -119,7 +119,7 @@ export function blockScaling(
   return only === 'down' ? { downHold: hold, findings: [finding] } : { hold, findings: [finding] };
 }
 
-/** Returns a text that changes with everything the definition of an adopted group may depend on; empty without a group. */
+/** Returns a text that changes if the definition of the adopted group may change; empty without a group label. */
 export function adoptionDigest(statefulSet: unknown): string {
   const read = readStatefulSet(statefulSet, 'default');
   if (read === undefined || read.labels[labelKeys.group] === undefined) return '';

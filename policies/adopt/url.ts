@@ -1,11 +1,11 @@
-// Parses URLs as Go's net/url does, as far as adoption needs it: validity, and the parts besides the host.
+// Parses URLs as Go's net/url does, for endpoints and addresses in adopted and converted objects.
 
 /** The parts of a URL that are kept for each pod. */
 export interface UrlParts {
-  /** In lower case; empty when the text names none. */
+  /** In lower case; empty if absent. */
   readonly scheme: string;
   readonly hasUserInformation: boolean;
-  /** Digits; empty when the text names none. */
+  /** Digits; empty if absent. */
   readonly port: string;
   /** Path and query, from the first slash on; a fragment is never sent. */
   readonly pathAndQuery: string;
@@ -18,7 +18,7 @@ const controlCharacter = /[\u0000-\u001f\u007f]/;
 const brokenEscape = /%(?![0-9a-fA-F]{2})/;
 const schemePattern = /^([a-zA-Z][a-zA-Z0-9+.-]*):/;
 
-/** The parts of a URL, or undefined for a text that Go's url.Parse refuses. */
+/** Returns the parts of a URL; undefined for a text that Go's url.Parse refuses. */
 export function urlParts(text: string): UrlParts | undefined {
   if (controlCharacter.test(text)) return undefined;
   const [beforeFragment = '', ...fragment] = text.split('#');
@@ -30,7 +30,7 @@ export function urlParts(text: string): UrlParts | undefined {
   const [, authority, path = ''] = /^\/\/([^/]*)(.*)$/s.exec(beforeQuery) ?? [undefined, undefined, beforeQuery];
   const isOpaque = scheme !== '' && !beforeQuery.startsWith('/');
   if (!isOpaque && brokenEscape.test(path)) return undefined;
-  // Without a scheme, `a:b` in the first segment would read as one.
+  // Without a scheme, Go refuses a colon in the first segment, because `a:b` could be a scheme.
   if (scheme === '' && !path.startsWith('/') && (path.split('/', 1)[0] ?? '').includes(':')) return undefined;
   const address = authority === undefined ? { hasUserInformation: false, port: '', hasHost: false } : authorityParts(authority);
   return address && { scheme: scheme.toLowerCase(), ...address, pathAndQuery: path + query };
@@ -41,7 +41,7 @@ function authorityParts(authority: string): Pick<UrlParts, 'hasUserInformation' 
   const userInformation = at < 0 ? '' : authority.slice(0, at);
   if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(userInformation) || brokenEscape.test(userInformation)) return undefined;
   const [, host, port] = /^(\[[^\]]*\]|[^:]*|.*(?=:))(?::(\d*))?$/.exec(authority.slice(at + 1)) ?? [];
-  // A host may hold no spaces, and percent signs only in the zone of an IPv6 address.
+  // A host has no spaces. It has percent signs only in the zone of an IPv6 address.
   if (host === undefined || !/^(?:\[[0-9a-fA-F:.]+(?:%25[^\s%]+)?\]|[^\s[\]\\^`{|}%]*)$/.test(host)) return undefined;
   return { hasUserInformation: at >= 0, port: port ?? '', hasHost: host !== '' };
 }

@@ -1,4 +1,4 @@
-// Checks conditions before they are used and reports every problem: operators, argument counts, types and variables.
+// Checks conditions of policies and reports every problem: operators, argument counts, types and variables.
 import { instantMs } from '../instant.ts';
 import { duration as durationSchema } from '../schema/scalars.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
@@ -45,7 +45,7 @@ export function checkCondition(condition: unknown, { variables }: CheckOptions):
   return check.problems;
 }
 
-/** Returns each variable of a message that does not exist, once; the message would show it as `unknown`. */
+/** Returns a problem for each variable of a message that does not exist, because the message would show it as `unknown`. */
 export function checkMessage(message: string, { variables }: CheckOptions): readonly ConditionProblem[] {
   const scope: Scope = { type: variables, root: variables };
   return [...new Set(messageVariables(message))].flatMap((path) => {
@@ -191,7 +191,7 @@ function iteratorType(check: Check, { name, args, pathOf }: Operation, scope: Sc
 function lazyType(check: Check, { name, args, pathOf }: Operation, scope: Scope): ConditionType {
   const types = args.map((argument, index) => typeOf(check, argument, scope, pathOf(index)));
   if (name === 'and' || name === 'or') return types.reduce(commonType);
-  // Every second argument is an answer, and so is a last argument without a partner. Without such a last argument, the answer can be null.
+  // `if` takes pairs of a condition and an answer, and a last answer for all other cases. Without the last answer, the result can be null.
   const answers = types.filter((_, index) => index % 2 === 1 || (index === types.length - 1 && index > 0));
   return types.length % 2 === 0 ? any : answers.reduce(commonType);
 }

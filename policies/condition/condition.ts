@@ -1,4 +1,4 @@
-// Evaluates conditions: JsonLogic with the value *unknown*. The result is unknown exactly when evaluation reads an unknown value.
+// Evaluates conditions of policies: JsonLogic with *unknown* as a third value.
 import type { RulesLogic } from 'json-logic-js';
 import jsonLogic from 'json-logic-js';
 import { conditionFunctions, evaluating, isKnown, isThere, missing, read, readList, requireKnown, spend } from './evaluation.ts';
@@ -8,9 +8,9 @@ type ConditionResult =
   | {
       readonly kind: 'value';
       readonly value: unknown;
-      /** The truth of JsonLogic: false, 0, empty text, null and the empty list are false. */
+      /** The truth value in JsonLogic: false, 0, empty text, null and the empty list are false. */
       readonly isTrue: boolean;
-      /** The variables that the answer depends on, sorted; `group.zones[].ready` is a field of the elements of a list. */
+      /** The variables that were read, sorted. `group.zones[].ready` is a field of the elements of a list. */
       readonly reads: readonly string[];
     }
   | {
@@ -26,9 +26,9 @@ interface EvaluationOptions {
 }
 
 /**
- * Evaluates a condition and never throws. Unknown, with the reason, if it is malformed, exceeds the step limit, has an operator that cannot
- * be applied, or reads an absent or unknown value (`{ unknown: reason }`). Lazy operators evaluate only what they need. Cached by identity,
- * so conditions must not change.
+ * Evaluates a condition. Never throws. Returns unknown with the reason if the condition is malformed, exceeds the step limit, has an
+ * operator that cannot be applied, or reads an absent or unknown value (`{ unknown: reason }`). Lazy operators evaluate only the arguments
+ * that they need. Caches prepared conditions by identity, so conditions must not change.
  */
 export function evaluateCondition(condition: unknown, data: unknown, options: EvaluationOptions): ConditionResult {
   const prepared = preparedOf(condition);
@@ -112,13 +112,13 @@ const readers: Readonly<Record<string, Reader>> = {
 /** Prefix of our operators in the table of json-logic-js, which is global to the process. No operator of the dialect starts with it. */
 const ourPrefix = '#';
 
-/** The scope in which `var` reads: the label of the data in the list of reads, or undefined for elements of a literal list. */
+/** The scope in which `var` reads. `label` is the name of its data in `reads`; undefined for elements of a literal list. */
 interface Scope {
   readonly label: string | undefined;
   readonly isReduce: boolean;
 }
 
-/** `list`: the elements are read one by one later, so an unknown field inside an element is not read yet. */
+/** The use of a value. `list`: an iterator reads the elements later, so an unknown field inside an element does not count yet. */
 type Position = 'value' | 'list';
 
 /** Returns the condition in the form that json-logic-js evaluates. The condition must have passed `checkShape`. */
@@ -182,7 +182,9 @@ function literalSteps(path: unknown): readonly string[] | undefined {
   return typeof path === 'string' || typeof path === 'number' ? String(path).split('.') : undefined;
 }
 
-/** Returns the label of the value at the end of the steps; null, which passes through json-logic-js unchanged, if the value is no data. */
+/**
+ * Returns the label of the value at the end of the steps; null, which json-logic-js does not change, if the value is not part of the data.
+ */
 function labelOf(scope: Scope, steps: readonly string[]): string | null {
   if (scope.label === undefined) return null;
   if (!scope.isReduce) return [...(scope.label === '' ? [] : [scope.label]), ...steps].join('.');

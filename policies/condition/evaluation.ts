@@ -1,4 +1,5 @@
-// One evaluation of a condition: its step limit, its reads of data, and the operators that json-logic-js lacks or does not limit.
+// Runs one evaluation of a condition: limits its steps, records its reads, and provides operators that json-logic-js lacks or does not
+// limit.
 import { durationMs } from '../duration.ts';
 import { messageOf } from '../error-message.ts';
 import { instantMs } from '../instant.ts';
@@ -14,7 +15,7 @@ interface Undecided {
 interface Evaluation {
   readonly nowMs: number;
   readonly reads: Set<string>;
-  /** Steps left. */
+  /** Number of remaining steps. */
   fuel: number;
   undecided?: Undecided;
 }
@@ -22,7 +23,7 @@ interface Evaluation {
 /** Limit of steps of one evaluation, so that no condition delays an admission request. One step takes about a microsecond. */
 const fuelPerEvaluation = 20_000;
 
-/** Thrown through json-logic-js, which has no other early exit, and caught in `evaluating`. */
+/** The value that ends an evaluation: thrown through json-logic-js, which has no other early exit, and caught in `evaluating`. */
 const stopSignal = Symbol('undecided');
 
 // json-logic-js passes only the data to operators. Evaluation is synchronous, so one variable can hold the current evaluation.
@@ -82,14 +83,14 @@ function evaluationNowMs(): number {
   return current?.nowMs ?? Number.NaN;
 }
 
-/** Returns the value of a variable. Unreadable values end the evaluation as unknown, absent ones and null only without a default. */
+/** Returns the value of a variable. Ends the evaluation as unknown if it is unreadable, or if it is absent or null without a default. */
 export function read(data: unknown, label: string | undefined, path: unknown, fallback?: unknown): unknown {
   const value = readList(data, label, path, fallback);
   requireKnown(value, label ?? toSteps(path).join('.'));
   return value;
 }
 
-/** Returns a list whose elements are read one by one. Like `read`, but the content of an element counts as read only when it is read. */
+/** Returns a list for an iterator. Like `read`, but an unknown value inside an element does not end the evaluation. */
 export function readList(data: unknown, label: string | undefined, path: unknown, fallback?: unknown): unknown {
   const steps = notedSteps(label, path);
   const name = label ?? steps.join('.');
@@ -114,7 +115,10 @@ export function isKnown(data: unknown, label: string | undefined, path: unknown)
   return value !== undefined && value !== null && !isUnknownValue(value);
 }
 
-/** Returns the paths without a readable value other than null and empty text. Without `prefix` the paths name no data. */
+/**
+ * Returns the paths whose value is absent, unreadable, null or empty text. `prefix` completes the recorded paths; undefined records no
+ * read.
+ */
 export function missing(data: unknown, prefix: string | undefined, paths: readonly unknown[]): readonly unknown[] {
   return paths.filter((path) => {
     const steps = toSteps(path);

@@ -1,4 +1,4 @@
-// The operators and limits of conditions, and the check of their shape that evaluation relies on.
+// Defines the operators and limits of conditions, and checks the shape that evaluation requires.
 import type { FindingCode } from '../findings/codes.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 
@@ -102,9 +102,9 @@ function unknownOperator(name: string, path: ConditionPath): ConditionProblem {
 }
 
 /**
- * How an operator evaluates its arguments. `reference`: the arguments name data. `iterator`: the second argument is evaluated for each
- * element of the first. `lazy`: from the left, until the result is known. `eager`: all of them, before the operator. `literal`: one text,
- * which is checked before evaluation.
+ * The way in which an operator evaluates its arguments. `reference`: the arguments name data. `iterator`: the second argument is evaluated
+ * for each element of the first. `lazy`: arguments from the left, until the result is known. `eager`: all arguments before the operator.
+ * `literal`: one text, which is checked before the evaluation.
  */
 type OperatorForm = 'reference' | 'iterator' | 'lazy' | 'eager' | 'literal';
 

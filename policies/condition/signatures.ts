@@ -1,4 +1,4 @@
-// The argument and result types of the operators that evaluate all arguments first.
+// Defines the argument and result types of eager operators, for the check of conditions.
 import { didYouMean } from '../text/did-you-mean.ts';
 import {
   any,
@@ -20,10 +20,12 @@ export interface Argument {
   readonly node: unknown;
 }
 
-/** Reports that the argument at this index has the wrong type. */
+/** A function that reports the wrong type of the argument at this index. */
 type Report = (index: number, message: string, hint?: string) => void;
 
-/** Returns the type of the result; `any` after a report, so that the operators around it do not report the same mistake again. */
+/**
+ * A function that returns the type of the result. It returns `any` after a report, so that outer operators do not report the same mistake.
+ */
 type Signature = (args: readonly Argument[], report: Report) => ConditionType;
 
 type Kind = ConditionType['kind'];

@@ -1,4 +1,4 @@
-// The static types of conditions: the types of variables and operator results that are known before evaluation.
+// Defines the static types of conditions: types of variables and operator results that are known before evaluation.
 
 export type ConditionType =
   | { readonly kind: 'any' }

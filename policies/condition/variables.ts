@@ -1,9 +1,9 @@
-// The variables of rules and gates that conditions and messages may read, with their types.
+// Defines the variables that conditions and messages of rules and gates may read, and inserts their values into messages.
 import { instantText } from '../instant.ts';
 import { policyAction } from '../schema/rollout-policy.ts';
 import { boolean, type ConditionType, instant, listOf, mapOf, number, oneOf, record, text, typeAt } from './types.ts';
 
-/** Marks a value in the data that could not be read, with the reason. It has exactly this one key. */
+/** The marker of a value that could not be read, with the reason. It has no other key. */
 interface UnknownValue {
   readonly unknown: string;
 }
@@ -19,7 +19,7 @@ type Knowable<Value> = Value | UnknownValue;
 /** The phases of a group that conditions can compare with. */
 export const groupPhases = ['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed'] as const;
 
-/** A zone as conditions see it. */
+/** The data of a zone for conditions. */
 interface ZoneData {
   readonly name: string;
   readonly statefulSet: string;
@@ -130,8 +130,8 @@ const placeholder = /\$\{([^{}]*)\}/g;
 const messageLimits = { message: 2048, value: 256 } as const;
 
 /**
- * Replaces each `${variable}` in a message. Lists are joined by commas, times are RFC 3339, others are `unknown`. Labels are named by whole
- * key. Control characters become spaces.
+ * Replaces each `${variable}` in a message. Joins lists with commas and writes times as RFC 3339. Absent and unreadable values become
+ * `unknown`, control characters become spaces. The key of a label may contain dots.
  */
 export function substitute(message: string, data: unknown): string {
   const result = message.replace(placeholder, (_, path: string) =>
@@ -145,7 +145,7 @@ export function messageVariables(message: string): readonly string[] {
   return [...message.matchAll(placeholder)].map((match) => match[1] ?? '');
 }
 
-/** Returns the value at a path of own properties. A key with dots is tried whole before it is split. */
+/** Returns the value at a path of own properties. Tries a key with dots as a whole before it splits the key. */
 function valueAt(data: unknown, path: string): unknown {
   if (typeof data !== 'object' || data === null || isUnknownValue(data)) return undefined;
   if (Object.hasOwn(data, path)) return Reflect.get(data, path);

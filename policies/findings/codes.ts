@@ -1,4 +1,4 @@
-// The closed table of finding codes. A code never changes its meaning and is never reused.
+// Joins the tables of finding codes and generates docs/findings.md. A code never changes its meaning and is never reused.
 import { clusterCodes } from './codes/clusters.ts';
 import { documentCodes } from './codes/documents.ts';
 import { policyCodes } from './codes/policies.ts';

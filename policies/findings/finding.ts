@@ -1,4 +1,4 @@
-// A finding about a policy or manifest: its place, its fix, and its text on a terminal.
+// Defines findings about policies and manifests, sorts them, and renders them for a terminal.
 import type { Source } from '../definition.ts';
 import { compareText } from '../values/compare-text.ts';
 import { defined } from '../values/defined.ts';
@@ -20,11 +20,11 @@ export interface Place {
   readonly line: number;
   /** 1-based, counted in UTF-16 units; 0 without a file. */
   readonly column: number;
-  /** Column after the last character, when the value ends on the same line. */
+  /** Column after the last character, if the value ends on the same line. */
   readonly endColumn?: number;
   /** JSON pointer (RFC 6901) into the document; empty for the document itself. */
   readonly pointer: string;
-  /** `kind namespace/name`, when known. */
+  /** `kind namespace/name`, if known. */
   readonly object?: string;
   /** The line itself, with the line before it for context. */
   readonly excerpt?: readonly ExcerptLine[];
@@ -122,12 +122,12 @@ export function pointerText(pointer: string): string {
   return keys.reduce((text, key) => (/^\d+$/.test(key) ? `${text}[${key}]` : text === '' ? key : `${text}.${key}`), '');
 }
 
-/** Adds colour to one part of the text. */
+/** A function that adds color to a part of the text. */
 type Paint = (part: 'place' | Severity | 'code' | 'caret' | 'hint', text: string) => string;
 
 const plain: Paint = (_part, text) => text;
 
-/** Lines longer than this are cut around the caret. */
+/** The maximum length of an excerpt line. Longer lines are cut around the caret. */
 const excerptWidth = 110;
 
 /** Returns the text of a finding. Control and bidirectional characters are escaped, so that a file cannot control the terminal. */

@@ -1,4 +1,4 @@
-// NotificationChannels as the agent uses them, and the Secret keys of channels and metric sources.
+// Converts NotificationChannels to the form that the agent uses, and lists the Secret keys of channels and metric sources.
 import type { LoadedDocument } from '../load.ts';
 import type { NotificationChannel } from '../schema/kinds.ts';
 import { defined } from '../values/defined.ts';
@@ -11,9 +11,9 @@ export type SecretKey = NonNullable<ChannelSpec['slack']>['token'];
 
 interface Common {
   readonly name: string;
-  /** Namespaces whose groups may use it. */
+  /** Namespaces whose groups may use the channel. */
   readonly namespaces: readonly string[];
-  /** Base of its API, or the address of the callback. */
+  /** Base URL of the API, or the address of the callback. */
   readonly url: string;
   readonly ca?: SecretKey;
 }
@@ -55,13 +55,13 @@ export function channelSecretKeys({ slack, callback, github, gitlab }: ChannelSp
   return keys.flatMap((key) => key ?? []);
 }
 
-/** Reports whether the address is a loopback address, which needs no encryption. */
+/** Returns whether the address is a loopback address, which needs no encryption. */
 export function isLoopback(url: string): boolean {
   const host = /^https?:\/\/(\[[^\]]*\]|[^:/?#]*)/.exec(url)?.[1]?.toLowerCase() ?? '';
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
-/** Returns each key once, in the order of the fields. Objects in other namespaces are never used, so their keys are left out. */
+/** Returns the Secret keys of a document, each once, in field order. Documents in other namespaces have no keys: the agent ignores them. */
 export function secretKeysOf(document: LoadedDocument, agentNamespace: string): readonly SecretKey[] {
   if ((document.value.metadata.namespace ?? agentNamespace) !== agentNamespace) return [];
   const keys = named(document);

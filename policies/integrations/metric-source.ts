@@ -1,4 +1,4 @@
-// MetricSources as the agent uses them, and how often it reads metric inputs of policies.
+// Converts MetricSources to the form that the agent uses, and computes how often the agent reads metric inputs of policies.
 import type { PolicyDefinition } from '../definition.ts';
 import { durationMs } from '../duration.ts';
 import type { MetricSource } from '../schema/kinds.ts';
@@ -11,7 +11,7 @@ export interface MetricSourceDefinition {
   readonly name: string;
   readonly prometheus?: NonNullable<MetricSourceSpec['prometheus']>;
   readonly consul?: NonNullable<MetricSourceSpec['consul']>;
-  /** Namespaces whose groups may use it. */
+  /** Namespaces whose groups may use the source. */
   readonly namespaces: readonly string[];
   /** Deadline of one query, until the whole answer is received. */
   readonly timeoutMs: number;
@@ -51,14 +51,14 @@ const usualMs = 15_000;
 const shortestMs = 1_000;
 
 /**
- * Returns the read interval of an input with this `maxAge`, both in milliseconds: a quarter of it from 60 s on, else 15 s or half of it if
- * that is shorter; always from 1 s to 60 s.
+ * Returns the read interval of an input with this `maxAge`, both in milliseconds. From a `maxAge` of 60 s on, the interval is a quarter of
+ * it. For a shorter `maxAge`, it is 15 s, or half of `maxAge` if that is shorter. It is always from 1 s to 60 s.
  */
 export function inputEveryMs(maxAgeMs: number): number {
   return Math.max(shortestMs, Math.min(longestMs, Math.max(maxAgeMs / 4, Math.min(usualMs, maxAgeMs / 2))));
 }
 
-/** Returns the inputs whose names occur in a condition or message, sorted. Some of them may not be read. */
+/** Returns the inputs whose names occur in a condition or message, sorted. The list may include inputs that no condition reads. */
 export function inputsRead({ metrics, rules }: Pick<PolicyDefinition, 'metrics' | 'rules'>): readonly string[] {
   const texts = rules.map(({ when, message }) => JSON.stringify([when ?? null, message ?? ''])).filter((text) => text.includes('inputs'));
   return Object.keys(metrics)

@@ -1,4 +1,4 @@
-// Syntax check of PromQL queries: brackets, strings, operators and operands. Function names and types are not checked.
+// Checks the syntax of PromQL queries for lint: brackets, strings, operators and operands. Does not check function names and types.
 
 interface QueryProblem {
   /** The problem, as the rest of a sentence about the query. */
@@ -13,7 +13,7 @@ interface Token {
   readonly at: number;
 }
 
-/** Thrown and caught in this file alone. */
+/** The error of the parser. Only this file throws and catches it. */
 class NotAQuery extends Error {
   readonly at: number;
   constructor(message: string, at: number) {
@@ -22,7 +22,7 @@ class NotAQuery extends Error {
   }
 }
 
-/** A query that is nested deeper is refused, so that no text makes the reader overflow. */
+/** The maximum nesting depth of a query, so that no text overflows the stack. */
 const maxDepth = 100;
 const wordOperators: ReadonlySet<string> = new Set(['and', 'or', 'unless', 'atan2', 'default', 'if', 'ifnot']);
 const signOperators: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '^', '==', '!=', '<=', '>=', '<', '>']);
@@ -74,7 +74,7 @@ function tokenAt(text: string, at: number): Token | undefined {
 function strangeText(text: string, at: number): string {
   const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
   if (['"', "'", '`'].includes(character)) return 'has a text that does not end';
-  return character === '[' ? 'has a range that does not end' : `has ${JSON.stringify(character)} where nothing like it may stand`;
+  return character === '[' ? 'has a range that does not end' : `has an unexpected ${JSON.stringify(character)}`;
 }
 
 class Reader {
@@ -99,15 +99,15 @@ class Reader {
   /** Takes the next token if it is one of these signs or words; the case of words does not matter. */
   #takes(...texts: readonly string[]): boolean {
     const { kind, text } = this.#peek();
-    const isMeant = (kind === 'sign' && texts.includes(text)) || (kind === 'name' && texts.includes(text.toLowerCase()));
-    if (isMeant) this.#next += 1;
-    return isMeant;
+    const isFound = (kind === 'sign' && texts.includes(text)) || (kind === 'name' && texts.includes(text.toLowerCase()));
+    if (isFound) this.#next += 1;
+    return isFound;
   }
 
   #takesKind(kind: Token['kind']): boolean {
-    const isMeant = this.#peek().kind === kind;
-    if (isMeant) this.#next += 1;
-    return isMeant;
+    const isFound = this.#peek().kind === kind;
+    if (isFound) this.#next += 1;
+    return isFound;
   }
 
   #refuse(wanted: string): never {

@@ -1,4 +1,4 @@
-// The input of lint checks: documents with their places, and their resolved definitions.
+// Defines the input of lint checks (documents with places, and resolved definitions) and functions that several checks use.
 import type { GroupDefinition, PolicyBundle } from '../definition.ts';
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import { policiesFor } from '../join.ts';
@@ -39,15 +39,15 @@ export function lintContext(input: LintInput): LintContext {
 
 type NamedObject = Pick<ObjectName, 'namespace' | 'name'>;
 
-/** Returns the findings of one check of all documents. */
+/** A check of all documents. */
 export type LintCheck = (context: LintContext) => readonly Finding[];
 
-/** Makes a check that looks at each group document alone. */
+/** Returns a check that runs on each group document. */
 export function eachGroup(check: (group: Loaded<'RolloutGroup'>) => readonly Finding[]): LintCheck {
   return ({ groups }) => groups.flatMap(check);
 }
 
-/** Makes a check that looks at each policy document alone. */
+/** Returns a check that runs on each policy document. */
 export function eachPolicy(check: (policy: Loaded<'RolloutPolicy'>) => readonly Finding[]): LintCheck {
   return ({ policies }) => policies.flatMap(check);
 }

@@ -1,4 +1,4 @@
-// Lint checks of exceptions and intents: names that do not exist, and overlapping exceptions.
+// Checks exceptions and intents for lint: names that do not exist, and overlapping exceptions.
 import type { ExceptionDefinition, PolicyDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
@@ -33,7 +33,7 @@ const findExceptionsNeverInForce: LintCheck = ({ exceptions, bundle }) =>
     return [finding('RG2307', document.place(['spec', 'expires']), message)];
   });
 
-/** Reports exceptions with an unknown rule. A policy that is not in the files may be elsewhere, unless a policy has a similar name. */
+/** Reports exceptions with an unknown rule. A policy outside the files is only a notice, unless a known rule has a similar name. */
 const findUnknownRules: LintCheck = (context) =>
   context.exceptions.flatMap((document): readonly Finding[] => {
     const { rule } = document.value.spec;

@@ -1,4 +1,4 @@
-// Lint checks of metric sources and notification channels, of their uses in groups and policies, and of PromQL queries.
+// Checks metric sources and notification channels for lint, their uses in groups and policies, and PromQL queries.
 import { durationMs, formatDuration } from '../duration.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import { channelOf, isLoopback } from '../integrations/channel.ts';
@@ -46,7 +46,9 @@ const checkChannelUses: LintCheck = (context) =>
     }),
   );
 
-/** Reports a name without a document, and checks the document if it exists. If the files define no such document, only the agent can check the name. */
+/**
+ * Checks the document of this name, or reports that it does not exist. Without any document of the kind, only the agent can check the name.
+ */
 function useFindings<K extends SharedKind>(
   { load, isCluster }: LintContext,
   kind: K,
@@ -118,7 +120,7 @@ const findDuplicateChannels: LintCheck = eachGroup((group) =>
   ),
 );
 
-/** Reports sources and channels that the agent ignores. It reads those of its namespace, and those of its directory without a namespace. */
+/** Reports sources and channels that the agent ignores because they are in another namespace. */
 const findIgnoredIntegrations: LintCheck = ({ load, agentNamespace }) =>
   load.documents.flatMap((document) => {
     const { namespace } = document.value.metadata;

@@ -1,4 +1,4 @@
-// Lint checks of limits and PodDisruptionBudgets of zero, which block every rollout.
+// Checks limits and PodDisruptionBudgets for lint: zero blocks every rollout.
 import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import { matchesSelector } from '../label-selector.ts';
@@ -19,10 +19,10 @@ const findZeroMaxUnavailable: LintCheck = (context) =>
   context.groups.flatMap((group) => {
     const { rollout, members } = group.value.spec;
     const zones = members.zones ?? [];
-    const stands = ({ name, paused }: { readonly name: string; readonly paused?: boolean | undefined }): boolean =>
+    const isUnintended = ({ name, paused }: { readonly name: string; readonly paused?: boolean | undefined }): boolean =>
       paused !== true && !hasException(context, group, name);
     const ofZones = zones.flatMap((zone, index) => {
-      if (zone.maxUnavailable !== 0 || !stands(zone)) return [];
+      if (zone.maxUnavailable !== 0 || !isUnintended(zone)) return [];
       const message = `zone ${zone.name} blocks every rollout of the group ${group.name}: its maxUnavailable is 0`;
       const hint = 'write 1 or more, or paused: true to stop the zone on purpose';
       return [finding('RG2216', group.place(['spec', 'members', 'zones', index, 'maxUnavailable']), message, { hint })];
@@ -30,13 +30,13 @@ const findZeroMaxUnavailable: LintCheck = (context) =>
     const isInherited =
       members.zones === undefined
         ? !hasExceptionForAllZones(context, group)
-        : zones.some((zone) => zone.maxUnavailable === undefined && stands(zone));
+        : zones.some((zone) => zone.maxUnavailable === undefined && isUnintended(zone));
     if (rollout.maxUnavailable !== 0 || !isInherited) return ofZones;
     const message = `no rollout of the group ${group.name} can replace a pod: maxUnavailable is 0`;
     return [finding('RG2216', group.place(['spec', 'rollout', 'maxUnavailable']), message, { hint: pauseHint(group) }), ...ofZones];
   });
 
-/** Returns the hint for a group. Members by selector have no zones with `paused`. */
+/** Returns the hint for a group. A group with a selector has no zones in the file that could set `paused`. */
 function pauseHint({ namespace, name, value }: Group): string {
   const command = `kubectl rollout-group pause ${name} -n ${namespace}`;
   return value.spec.members.zones === undefined
@@ -86,7 +86,7 @@ function budgetFindings(context: LintContext, budget: Manifest, group: GroupDefi
     const set = manifestOf(context, group, zone);
     return set !== undefined && matches(selector.data, set);
   });
-  const zones = covered.filter((zone) => !zone.paused && asksBudget(context, group, zone));
+  const zones = covered.filter((zone) => !zone.paused && isLimitedByBudget(context, group, zone));
   const zeroBudget = zones.length === 0 ? undefined : zeroBudgetIn({ context, budget, group, covered, selector: selector.data });
   if (zeroBudget === undefined) return [];
   const { field, text } = zeroBudget;
@@ -104,8 +104,8 @@ function budgetHint({ name, namespace }: GroupDefinition): string {
   return `allow one disruption, such as maxUnavailable: 1; to stop zones on purpose, set paused: true or run: kubectl rollout-group pause ${name} -n ${namespace}`;
 }
 
-/** Reports whether the budget applies: to evictions, and before the agent leaves pods to the StatefulSet controller. */
-function asksBudget(context: LintContext, group: GroupDefinition, { name, maxUnavailable }: ZoneDefinition): boolean {
+/** Returns whether the budget limits the zone: with evictions, with the strategy partition, or with `maxUnavailable: fromBudget`. */
+function isLimitedByBudget(context: LintContext, group: GroupDefinition, { name, maxUnavailable }: ZoneDefinition): boolean {
   const { rotateBy } = group.rollout;
   return (
     traitsOf(group).lowersPartition || rotateBy === 'evict' || (maxUnavailable === 'fromBudget' && !hasException(context, group, name))
@@ -129,7 +129,9 @@ function zeroBudgetIn(question: Covered): ZeroBudget | undefined {
   return zeroBudgetOf(amounts) ?? (pods === undefined || hasOtherPods(question) ? undefined : zeroBudgetOf(amounts, pods));
 }
 
-/** Reports whether the files have several versions of the budget, such as a kustomize base and overlay: no single one is complete. */
+/**
+ * Reports whether the files have several versions of the budget, such as a kustomize base and overlay. A single version may be incomplete.
+ */
 function hasOtherVersions({ context, budget }: Covered): boolean {
   const { maxUnavailable, minAvailable } = amountsOf(budget);
   return context.load.manifests.some((one) => {

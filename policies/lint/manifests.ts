@@ -1,4 +1,4 @@
-// Lint checks of the manifests of StatefulSets and autoscalers, and the replicas that the files give a zone.
+// Checks the manifests of StatefulSets and autoscalers for lint, and reads the replicas of a zone from them.
 import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
@@ -41,7 +41,7 @@ function strategyProblem({ name, value }: Manifest, strategy: StrategyName): Str
   if (partition === undefined || partition === null || !holdsPartition) return undefined;
   const named = { path, hint: partitionHint(value, partition) };
   if (lowersPartition) {
-    // Any number is wrong: applied during a rollout it overwrites the partition of the agent.
+    // Every number is wrong: a manifest that is applied during a rollout overwrites the partition of the agent.
     return { ...named, message: `the StatefulSet ${name} sets the partition ${String(partition)}: the agent writes this field` };
   }
   if (partition === holdingPartition) return undefined;
@@ -78,7 +78,7 @@ function memberManifests({ load }: LintContext, group: GroupDefinition): readonl
 
 type Files = Pick<LintContext, 'load'>;
 
-/** Cached, because checks read the StatefulSets for each zone of each group. */
+/** A cache, because checks read the StatefulSets for each zone of each group. */
 const setsOf: WeakMap<LintContext['load'], ReadonlyMap<string, readonly [Manifest, ...Manifest[]]>> = new WeakMap();
 
 /** Returns the manifests of StatefulSets by namespace and name. Several manifests of one name are versions, such as kustomize overlays. */
@@ -141,7 +141,7 @@ function manifestReplicas(context: Files, namespace: string, name: string): numb
   return typeof first === 'number' && others.every((one) => one === first) ? first : undefined;
 }
 
-/** Cached, because checks read the autoscalers for each zone of each group. */
+/** A cache, because checks read the autoscalers for each zone of each group. */
 const autoscalers: WeakMap<LintContext['load'], readonly Manifest[]> = new WeakMap();
 
 /** Returns the HorizontalPodAutoscalers and KEDA ScaledObjects among the manifests. */

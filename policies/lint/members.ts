@@ -1,4 +1,4 @@
-// Lint checks of the members of groups: zones, selectors, and StatefulSets that are missing, in two groups or in no group.
+// Checks the members of groups for lint: zones, selectors, and StatefulSets that are missing, in two groups or in no group.
 import { type Finding, finding, type Place, sourceOf } from '../findings/finding.ts';
 import { contradictionOf, isEmptySelector, isWithin, matchesSelector } from '../label-selector.ts';
 import type { Loaded, Manifest } from '../load.ts';
@@ -201,16 +201,16 @@ const maxNamed = 5;
 export function membersElsewhere(context: Files, group: Group): readonly Manifest[] {
   if (context.isCluster === true) return [];
   const { zones, selector } = group.value.spec.members;
-  const isMeant = ({ name, value }: Manifest): boolean =>
+  const isExpected = ({ name, value }: Manifest): boolean =>
     zones?.some(({ statefulSet }) => statefulSet === name) ??
     (selector !== undefined && matchesSelector(selector, textsOf(valueAt(value, ['metadata', 'labels']))));
-  const meant = setManifests(context).filter(isMeant);
-  if (meant.some(({ namespace }) => namespace === group.namespace)) return [];
+  const expected = setManifests(context).filter(isExpected);
+  if (expected.some(({ namespace }) => namespace === group.namespace)) return [];
   const isTaken = ({ namespace, name }: Manifest): boolean =>
     context.groups.some(
       (one) => one.namespace === namespace && definitionOf(context, one)?.zones.some((zone) => zone.statefulSet === name),
     );
-  return meant.filter((set) => !isTaken(set));
+  return expected.filter((set) => !isTaken(set));
 }
 
 /** Returns the message about a group and its `membersElsewhere` (at least one), and the place of the namespace of the group. */
@@ -222,14 +222,17 @@ export function describeElsewhere(group: Group, sets: readonly Manifest[]): { re
   return { text, place: written ?? group.place(['metadata', 'name']) };
 }
 
-/** Reports groups whose StatefulSets are in another namespace: a changed namespace leaves them without a group, and nothing else reports it. */
+/**
+ * Reports groups whose StatefulSets are in another namespace: a changed namespace leaves them without a group, and no other check reports
+ * this.
+ */
 const findGroupsInOtherNamespace: LintCheck = (context) =>
   context.groups.flatMap((group) => {
     const sets = membersElsewhere(context, group);
     if (sets.length === 0) return [];
     const { text, place } = describeElsewhere(group, sets);
     const related = sets.slice(0, maxNamed).map((set) => sourceOf(set.find(['metadata', 'namespace']) ?? set.place(['metadata', 'name'])));
-    if (isMisspelt(context, group, sets)) return [finding('RG2119', place, text, { related })];
+    if (isMisspelled(context, group, sets)) return [finding('RG2119', place, text, { related })];
     const isWritten = group.find(['metadata', 'namespace']) !== undefined && namesNamespace(sets);
     return [finding('RG2119', place, text, { related, severity: 'notice', hint: isWritten ? writtenHint : unwrittenHint })];
   });
@@ -240,10 +243,10 @@ const unwrittenHint =
   'write metadata.namespace into the group and the StatefulSets, or lint the rendered manifests: kustomize build . | kubectl rollout-group lint -';
 
 /**
- * Reports whether the namespace is probably misspelled: members by name, two written and similar namespaces, nothing else in that of the
- * group. Otherwise the namespaces may be environments.
+ * Returns whether the namespace is probably misspelled. The group must name its zones, both namespaces must be written and similar, and
+ * the namespace of the group must have no other objects. Otherwise the namespaces may be environments.
  */
-function isMisspelt({ load }: Files, group: Group, sets: readonly Manifest[]): boolean {
+function isMisspelled({ load }: Files, group: Group, sets: readonly Manifest[]): boolean {
   if (group.value.spec.members.zones === undefined || group.find(['metadata', 'namespace']) === undefined || !namesNamespace(sets))
     return false;
   const isOther = ({ kind, name, namespace }: { readonly kind: string; readonly name: string; readonly namespace: string }): boolean =>

@@ -1,4 +1,4 @@
-// Lint checks of policies: targets, rules, limits, conditions and windows.
+// Checks policies for lint: targets, rules, limits, conditions and windows.
 import { type ConditionProblem, checkCondition, checkMessage } from '../condition/check.ts';
 import type { ConditionType } from '../condition/types.ts';
 import { gateVariables, ruleVariables } from '../condition/variables.ts';
@@ -25,7 +25,7 @@ import {
 
 type Policy = Loaded<'RolloutPolicy'>;
 
-/** Reports targets that are not groups. */
+/** Reports names of target groups that do not exist. */
 const findUnknownTargets: LintCheck = (context) =>
   context.policies.flatMap((policy) => {
     const { groups = [], namespaces = [policy.namespace] } = policy.value.spec.targets;
@@ -112,7 +112,7 @@ function allZones(group: GroupDefinition, test: (zone: ZoneDefinition) => boolea
   return group.zones.every(test);
 }
 
-/** A number and a percentage compare only in a zone of known size. */
+/** Returns whether a setting is as strict as the limit. A count and a percentage can be compared only in a zone of known size. */
 function isAtMost(own: CountOrPercent | 'fromBudget', limit: CountOrPercent | undefined): boolean {
   if (typeof own === 'number' && typeof limit === 'number') return own <= limit;
   if (typeof own !== 'string' || typeof limit !== 'string' || own === 'fromBudget') return limit === '100%';
@@ -203,7 +203,7 @@ function allowPairs(
 
 const dayMs = 86_400_000;
 
-/** Most openings of one window that are searched; without a result there is no finding. */
+/** The maximum of openings that the search visits. Without a result there is no finding. */
 const openingsLimit = 200;
 
 /** Reports whether no opening of one side overlaps an opening of the other side. Returns false if that is unknown. */
@@ -214,9 +214,9 @@ function neverOverlap(one: readonly WindowDefinition[], other: readonly WindowDe
   const begins = all.flatMap(({ ranges }) => (ranges ?? []).map(({ fromMs }) => fromMs));
   const fromMs = begins.length > 0 ? Math.min(...begins) : Date.UTC(2026, 0, 1);
   const toMs = fromMs + (repeatsWeekly(all) ? 15 : 367) * dayMs;
-  // Ranges end, so the search walks through their openings.
+  // The search walks through the openings of ranges if it can, because ranges end.
   const [walked, met] = other.every(({ ranges }) => ranges) ? [other, one] : [one, other];
-  return walked.every((window) => isAlone(window, met, fromMs, toMs));
+  return walked.every((window) => isDisjoint(window, met, fromMs, toMs));
 }
 
 /** Reports whether all windows repeat weekly in one time zone, so that two weeks show every case. */
@@ -225,7 +225,7 @@ function repeatsWeekly(windows: readonly WindowDefinition[]): boolean {
   return zones.size === 1 && windows.every(({ schedule }) => /^\S+\s+\S+\s+\*\s+\*\s/.test(schedule?.cron ?? ''));
 }
 
-function isAlone(window: WindowDefinition, others: readonly WindowDefinition[], fromMs: number, toMs: number): boolean {
+function isDisjoint(window: WindowDefinition, others: readonly WindowDefinition[], fromMs: number, toMs: number): boolean {
   let atMs: number | undefined = fromMs;
   for (let count = 0; count < 2 * openingsLimit; count += 1) {
     if (atMs === undefined || atMs > toMs) return true;

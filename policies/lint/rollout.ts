@@ -1,4 +1,4 @@
-// Checks settings of groups and policies that have no effect, contradict each other, or need another setting.
+// Checks groups and policies for lint: settings that have no effect, contradict each other, or need another setting.
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ApprovalSpec, ReplicasSpec } from '../schema/rollout-group.ts';
@@ -15,7 +15,7 @@ const findImpossibleRollbacks: LintCheck = eachGroup((group) => {
   return [finding('RG2204', group.place(['spec', 'rollout', 'onFailure']), message)];
 });
 
-/** Reports settings that have no effect under `partition`: there the StatefulSet controller deletes the pods, one by one, the highest ordinal first. */
+/** Reports settings without effect under `partition`: the StatefulSet controller deletes pods one by one from the highest ordinal. */
 const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
   const { strategy, order } = group.value.spec.rollout;
   if (!strategyTraits[strategy].lowersPartition) return [];
@@ -35,7 +35,7 @@ const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
     ...(rotateBy === undefined ? [] : [finding('RG2214', rotateBy, 'rotateBy has no effect: the StatefulSet controller deletes pods')]),
     ...limits.flatMap(([limitPath, limit]) => {
       const place = limit === undefined || limit === 1 ? undefined : group.find(limitPath);
-      const message = `maxUnavailable ${limit} has no effect by default: the StatefulSet controller replaces pods one by one`;
+      const message = `maxUnavailable ${limit} needs the feature gate MaxUnavailableStatefulSet: without it the StatefulSet controller replaces pods one by one`;
       return place === undefined ? [] : [finding('RG2215', place, message)];
     }),
   ];

@@ -1,4 +1,4 @@
-// Lint checks of waves and gates: unknown and duplicate names, amounts that do not grow, and zones that never finish.
+// Checks waves and gates for lint: unknown and duplicate names, amounts that do not grow, and zones that never finish.
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import { emptyFirstWaves } from '../rollout/empty-waves.ts';
@@ -58,7 +58,10 @@ const findDuplicateWaves: LintCheck = eachGroup((group) =>
   ),
 );
 
-/** Reports waves with smaller amounts than earlier waves. Amounts are cumulative for each zone; pods and percent compare only at 100 percent. */
+/**
+ * Reports waves with smaller amounts than earlier waves. Amounts are cumulative for each zone. No number of pods is smaller than a
+ * percentage, except 100 percent.
+ */
 const findShrinkingWaves: LintCheck = eachGroup((group) => {
   const before = new Map<string, WaveSpec>();
   return wavesOf(group).flatMap((wave, index) => {
@@ -141,7 +144,7 @@ const findUnusedGates: LintCheck = eachGroup((group) => {
   );
 });
 
-/** Reports gates on Prometheus without `pass`: only a number of failing pods or instances has a default condition. */
+/** Reports Prometheus gates without `pass`. Only gates that count failing pods or instances have a default condition. */
 const findGatesWithoutCondition: LintCheck = eachGroup((group) =>
   gatesOf(group).flatMap((gate, index) => {
     if (gate.pass !== undefined || gate.prometheus === undefined) return [];

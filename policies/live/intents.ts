@@ -1,4 +1,4 @@
-// Requests (RolloutIntents) from objects and files. The requester is trusted only if a webhook stamps it.
+// Converts RolloutIntents from objects and files to the requests that the engine reads.
 import { instantMs } from '../instant.ts';
 import type { Loaded } from '../load.ts';
 import type { RolloutIntent } from '../schema/kinds.ts';
@@ -6,7 +6,7 @@ import { type Defined, defined } from '../values/defined.ts';
 
 type Spec = RolloutIntent['spec'];
 
-/** A request as the engine reads it. */
+/** A request in the form that the engine reads. */
 export type LiveIntent = Readonly<Defined<Omit<Spec, 'toRevision' | 'expires' | 'requestedBy'>>> & {
   readonly namespace: string;
   readonly name: string;
@@ -14,7 +14,7 @@ export type LiveIntent = Readonly<Defined<Omit<Spec, 'toRevision' | 'expires' | 
   readonly requestedBy?: { readonly user: string; readonly groups: readonly string[]; readonly atMs: number };
 };
 
-/** Returns the request of a document. With `isStamped`, only a webhook can write `requestedBy`, from the identity at the API server. */
+/** Returns the request of a document. Drops `requestedBy` without `isStamped`, because only a webhook writes the verified user. */
 export function intentOf({ namespace, name, value }: Loaded<'RolloutIntent'>, isStamped: boolean): LiveIntent {
   const { toRevision: _toRevision, expires, requestedBy, ...spec } = value.spec;
   const atMs = requestedBy && instantMs(requestedBy.at);

@@ -1,4 +1,4 @@
-// Objects of our kinds as the API server returns them, read like documents of a file; places are fields of the object.
+// Reads objects of our kinds from the API server like documents of a file. The places of findings are fields of the object.
 import { type Finding, finding, objectPlace } from '../findings/finding.ts';
 import { type LoadResult, readDocument } from '../load.ts';
 import { withoutServerMetadata } from '../schema/kinds.ts';
@@ -9,7 +9,7 @@ import type { Path, YamlDocument } from '../yaml/document.ts';
 import { yamlLimits } from '../yaml/scan.ts';
 import { refusedKeys } from '../yaml/value.ts';
 
-/** Reads raw objects. One that cannot be used is a finding and leaves out only itself; the order does not matter. */
+/** Reads raw objects in any order. Leaves out an unusable object and reports a finding. */
 export function loadObjects(objects: readonly unknown[]): LoadResult {
   const results = objects
     .map(documentOf)
@@ -45,7 +45,7 @@ function documentOf(raw: unknown): { readonly name: string; readonly document: Y
   };
 }
 
-/** Keys that mean something to JavaScript, and values that are nested deeper than any policy is; as in files. */
+/** Returns findings for keys with a meaning in JavaScript and for values that are nested too deeply, as in files. */
 function refusedParts(value: unknown, path: Path, name: string): readonly Finding[] {
   if (path.length > yamlLimits.depth) {
     return [finding('RG1003', objectPlace(name, path.slice(0, 3)), `the object is nested deeper than ${yamlLimits.depth} levels`)];

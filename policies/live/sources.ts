@@ -40,18 +40,18 @@ export interface LiveInput {
 }
 
 export interface LivePolicies {
-  /** Sorted by namespace and name, and so are the others. */
+  /** Sorted by namespace and name, like all lists of this type. */
   readonly groups: readonly GroupDefinition[];
   readonly policies: readonly PolicyDefinition[];
   readonly exceptions: readonly ExceptionDefinition[];
   readonly intents: readonly LiveIntent[];
-  /** Metric sources of the policy directory. Sources that are objects are read when they are used. */
+  /** Metric sources of the policy directory. The agent reads MetricSource objects when it uses them. */
   readonly metricSources: readonly MetricSourceDefinition[];
   /** Errors and warnings, without notices. */
   readonly findings: readonly Finding[];
   /** True if every file of the policy directory can be read. */
   readonly isDirectorySound: boolean;
-  /** Digest of groups, policies and exceptions; independent of the order of the inputs and of files and lines. */
+  /** Digest of groups, policies and exceptions. It does not depend on the order of the inputs, on files and on lines. */
   readonly digest: string;
   /** Returns the source that defines a group; undefined if no source does. */
   readonly origin: (group: { readonly namespace: string; readonly name: string }) => LiveSource | undefined;
@@ -59,8 +59,8 @@ export interface LivePolicies {
 
 /**
  * Combines all sources. Never throws: an unusable document is a finding. A written group, also an unusable one, replaces adopted groups
- * with its name or members, so that a mistake never switches to other settings. An unusable policy or directory blocks all its possible
- * targets. A StatefulSet in two written groups blocks both.
+ * with its name or members, so that an error in a file never activates the settings of labels. An unusable policy or directory blocks all
+ * its possible targets. A StatefulSet in two written groups blocks both groups.
  */
 export function resolveLive(input: LiveInput): LivePolicies {
   const loads = loadSources(input);
@@ -116,17 +116,17 @@ type Loads = Readonly<Record<WrittenSource, LoadResult>>;
 const nothing: LoadResult = { documents: [], manifests: [], unusable: [], findings: [] };
 const noAdoption: Adoption = { groups: [], findings: [], sources: {} };
 
-/** Loads the directory and the objects. A file without a namespace belongs to the only managed namespace, or to the agent's namespace. */
+/** Loads the directory and the objects. A document without a namespace belongs to the only managed namespace, or to the agent's. */
 function loadSources({ directory, objects, namespaces, agentNamespace, order }: LiveInput): Loads {
   const namespace = namespaces?.length === 1 ? (namespaces[0] ?? agentNamespace) : agentNamespace;
-  const heard = order.includes('objects') ? (objects ?? []) : (objects ?? []).filter((raw) => valueAt(raw, ['kind']) === 'RolloutIntent');
+  const used = order.includes('objects') ? (objects ?? []) : (objects ?? []).filter((raw) => valueAt(raw, ['kind']) === 'RolloutIntent');
   return {
     directory: directory && order.includes('directory') ? excludeInvalidPolicies(loadPolicies(directory, { namespace })) : nothing,
-    objects: excludeInvalidPolicies(loadObjects(heard)),
+    objects: excludeInvalidPolicies(loadObjects(used)),
   };
 }
 
-/** Returns policies that block in place of unreadable ones, because an unreadable policy may forbid anything. */
+/** Returns policies that block instead of unreadable ones, because an unreadable policy may deny any action. */
 function blockingPolicies(
   { directory, objects }: Loads,
   groups: readonly GroupDefinition[],
@@ -158,7 +158,7 @@ function documentsOf(loads: Loads, sources: readonly WrittenSource[]): readonly 
   return sources.flatMap((source) => loads[source].documents);
 }
 
-/** Documents of sources that come after adoption, without groups that are adopted already. */
+/** Returns the documents without groups that are already adopted, and a finding for each such group. */
 function withoutAdopted(documents: readonly LoadedDocument[], adoption: Adoption) {
   const findings: Finding[] = [];
   const kept = documents.filter((document) => {
@@ -179,7 +179,7 @@ function replaces({ kind, namespace, name, value }: UnusableDocument, { metadata
   return name === metadata.name || (spec.members.zones ?? []).some((zone) => named.includes(zone.statefulSet));
 }
 
-/** Reports whether a document counts: not a copy of a group of the directory, and not a group with an unusable document in an earlier source. */
+/** Returns false for a copy of a group of the directory, and for a group with an unusable document in an earlier source. */
 function isDefinedHere({ order }: LiveInput, loads: Loads, document: LoadedDocument): boolean {
   if (document.kind !== 'RolloutGroup') return true;
   const own = document.file === '' ? 'objects' : 'directory';
@@ -189,10 +189,10 @@ function isDefinedHere({ order }: LiveInput, loads: Loads, document: LoadedDocum
   return !order.slice(0, order.indexOf(own)).some((source) => source !== 'adopted' && isBroken(source));
 }
 
-/** Marks a RolloutGroup object that the agent wrote for a group of its directory, to publish status and scale. */
+/** The annotation of a RolloutGroup object that the agent wrote for a group of its directory, to publish status and scale. */
 const sourceAnnotation = 'rollout-group.dev/source';
 
-/** Returns the sources of the agent's namespace by name; the first of two with one name counts. A file without a namespace belongs to it. */
+/** Returns the metric sources of the agent's namespace, sorted by name. Of two documents with the same name, the first counts. */
 function metricSourcesOf({ documents }: LoadResult, agentNamespace: string): readonly MetricSourceDefinition[] {
   const own = ofKind(documents, 'MetricSource').filter(({ value }) => (value.metadata.namespace ?? agentNamespace) === agentNamespace);
   return firstByKey(own, ({ name }) => name).map(({ value }) => metricSourceOf(value));
@@ -284,7 +284,7 @@ function problemsOf(policy: Loaded<'RolloutPolicy'>, load: LoadResult): readonly
     .filter(({ severity, pointer }) => severity === 'error' && !pointer.endsWith('/message'));
 }
 
-/** Returns a policy that blocks every group of a namespace; its name says which policy could not be read. */
+/** Returns a policy that blocks every group of a namespace; its name contains the name of the unreadable policy. */
 function blockingPolicy(
   namespace: string,
   name: string,
@@ -318,7 +318,10 @@ export function blockAllGroups(groups: readonly GroupDefinition[], name: string,
   return [...new Set(groups.map(({ namespace }) => namespace))].sort().map((namespace) => blockingPolicy(namespace, name, reason));
 }
 
-/** Returns policies that block all groups that an unusable RolloutPolicy can target; without readable targets, all of its reach. */
+/**
+ * Returns policies that block all possible targets of an unusable RolloutPolicy: every group that it may name if the targets are
+ * unreadable.
+ */
 export function blockInsteadOf(
   { namespace, name, value }: UnusableDocument,
   groups: readonly GroupDefinition[],

@@ -1,12 +1,12 @@
-// Arithmetic of PodDisruptionBudgets: required healthy pods, and budgets that allow no disruption.
+// Computes PodDisruptionBudgets: required healthy pods, and budgets that allow no disruption.
 
-/** `spec.maxUnavailable` or `spec.minAvailable`, as the object has them. */
+/** The fields `spec.maxUnavailable` and `spec.minAvailable` of the object. */
 export interface BudgetAmounts {
   readonly maxUnavailable?: number | string;
   readonly minAvailable?: number | string;
 }
 
-/** A percentage or count of a PodDisruptionBudget, rounded up as the disruption controller does. */
+/** Returns the pods of a count or percentage. Rounds up as the disruption controller does. */
 export function budgetAmount(value: number | string, expected: number): number {
   if (typeof value === 'number') return value;
   const percent = /^(\d+)%$/.exec(value)?.[1];
@@ -27,8 +27,8 @@ export interface ZeroBudget {
 }
 
 /**
- * Returns why the budget allows no disruption of healthy pods; undefined if it allows one. Without `expected` pods only budgets that are
- * zero for any number count, because the selector may match unknown workloads.
+ * Returns why the budget allows no disruption of healthy pods; undefined if it allows one. If `expected` is absent, returns only budgets
+ * that are zero for any number of pods, because the selector may match unknown workloads.
  */
 export function zeroBudgetOf(budget: BudgetAmounts, expected?: number): ZeroBudget | undefined {
   if (expected === undefined ? !isWhole(budget) : expected <= 0 || desiredHealthy(budget, expected) < expected) return undefined;
@@ -39,7 +39,7 @@ export function zeroBudgetOf(budget: BudgetAmounts, expected?: number): ZeroBudg
   return { field: 'minAvailable', text: `minAvailable is ${minAvailable}${of}` };
 }
 
-/** Reports whether a budget requires every pod to be healthy, for any number of pods. */
+/** Returns whether a budget requires every pod to be healthy, for any number of pods. */
 function isWhole({ maxUnavailable, minAvailable }: BudgetAmounts): boolean {
   if (maxUnavailable !== undefined) return budgetAmount(maxUnavailable, 100) <= 0;
   return minAvailable === undefined || (typeof minAvailable === 'string' && budgetAmount(minAvailable, 100) >= 100);

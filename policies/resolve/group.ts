@@ -1,4 +1,4 @@
-// One group as the engine reads it: overrides applied, waves and gates complete, and the source of each setting.
+// Resolves a RolloutGroup to the definition that the engine reads: applies overrides, completes waves and gates, finds sources of settings.
 import type {
   ApprovalDefinition,
   BoundsDefinition,
@@ -33,7 +33,7 @@ import type { Path } from '../yaml/document.ts';
 /** Name of the wave of a group without waves. */
 const singleWave = 'all';
 
-/** Returns the definition of a group document with its members. Unknown names, such as a zone of a wave, are kept; lint reports them. */
+/** Returns the definition of a group document with its members. Keeps unknown names, such as a zone of a wave, which lint reports. */
 export function resolveGroup(document: RolloutGroup, members: readonly ZoneSpec[], lookup: SourceLookup): GroupDefinition {
   const { metadata, spec } = document;
   const gates = (spec.gates ?? []).map(resolveGate);
@@ -57,7 +57,7 @@ export function resolveGroup(document: RolloutGroup, members: readonly ZoneSpec[
   };
 }
 
-/** Returns the definition of a zone. Its fields replace those of the group; `replicas`, `delayed` and `prepare` as a whole. */
+/** Returns the definition of a zone. Its fields replace those of the group. `replicas`, `delayed` and `prepare` are never merged. */
 function resolveZone(spec: RolloutGroupSpec, zone: ZoneSpec): ZoneDefinition {
   const replicas = zone.replicas ?? spec.replicas;
   const protect = { ...spec.protect, ...zone.protect };
@@ -68,7 +68,7 @@ function resolveZone(spec: RolloutGroupSpec, zone: ZoneSpec): ZoneDefinition {
     name: zone.name,
     statefulSet: zone.statefulSet,
     follows: zone.follows,
-    // A follower has the replicas of its leader, for every source of the group.
+    // A follower copies the replicas of its leader, so the source of the group does not apply.
     replicas: resolveReplicas(zone.follows === undefined ? replicas : undefined),
     bounds: resolveBounds(replicas),
     maxUnavailable: zone.maxUnavailable ?? spec.rollout.maxUnavailable,
@@ -160,7 +160,7 @@ function resolveGate(gate: GateSpec): GateDefinition {
   return {
     ...settings,
     provider: defined({ prometheus, consul, http, podsAvailable }),
-    // Earlier no pod can be ready for that long, and the gate would fail without a cause.
+    // Before this time no pod can have been ready for `minReadySeconds`, so an earlier reading would always fail.
     initialDelayMs: Math.max(durationMs(initialDelay), (podsAvailable?.minReadySeconds ?? 0) * 1000),
     everyMs: durationMs(every),
     pass: pass ?? noFailure,
@@ -172,7 +172,10 @@ function resolveDisruption(disruption: DisruptionSpec): DisruptionDefinition {
   return defined({ ...limits, crossZoneDelayMs: optionalMs(crossZoneDelay) ?? 0 });
 }
 
-/** Returns the source of a setting by a path such as `zones.b.scaling.down.betweenZones` or `gates.errors`; undefined for a default. */
+/**
+ * A function that returns the source of a setting by a path such as `zones.b.scaling.down.betweenZones` or `gates.errors`; undefined for a
+ * default.
+ */
 type SourceLookup = (path: string) => Source | undefined;
 
 /** Returns the lookup for a group that a file defines. */
@@ -229,7 +232,7 @@ const groupSettings: readonly string[] = [
 
 const waveSettings: readonly string[] = ['', '.before.approval', '.after.soak', '.after.approval'];
 
-/** Returns the sources of a definition (`GroupDefinition.sources`), without settings that are not written. */
+/** Returns the sources of a definition (`GroupDefinition.sources`), without settings that have their defaults. */
 function definitionSources(
   lookup: SourceLookup,
   names: { readonly zones: readonly string[]; readonly waves: readonly string[]; readonly gates: readonly string[] },

@@ -1,4 +1,4 @@
-// Policies and exceptions as the engine reads them.
+// Resolves RolloutPolicies and RolloutExceptions to the definitions that the engine reads.
 import type {
   ExceptionDefinition,
   LimitsDefinition,

@@ -22,7 +22,7 @@ export interface ResolveOptions {
   readonly statefulSets?: readonly StatefulSetLabels[];
   /** True if the StatefulSets come from a cluster, not from manifests next to the policy files. */
   readonly isCluster?: boolean;
-  /** Groups from labels. A defined group with the same name, or with one of the members, replaces the whole group from labels. */
+  /** Adopted groups. A written group with the same name, or with one of the members, replaces the adopted group completely. */
   readonly adoption?: Pick<Adoption, 'groups' | 'sources'>;
 }
 
@@ -34,7 +34,10 @@ export interface Resolution {
   readonly findings: readonly Finding[];
 }
 
-/** Resolves documents that loaded without errors. Reports and omits repeated definitions, and groups whose members are unknown or unexpected. */
+/**
+ * Resolves documents that loaded without errors. Reports and omits repeated definitions, and groups whose members are unknown or
+ * unexpected.
+ */
 export function resolvePolicies(documents: readonly LoadedDocument[], options: ResolveOptions = {}): Resolution {
   const { kept, findings: repeated } = withoutRepeats(documents);
   const groups = ofKind(kept, 'RolloutGroup').map((document) => resolveWithMembers(document, options));

@@ -1,4 +1,4 @@
-// Waves at the start of a rollout that have no pods.
+// Finds the waves without pods at the start of a rollout, for lint and for plans.
 import type { WaveDefinition } from '../definition.ts';
 import { listed } from '../wording.ts';
 

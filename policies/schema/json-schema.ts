@@ -1,4 +1,4 @@
-// The schema of a kind as JSON Schema for editors, and as CustomResourceDefinition for the API server.
+// Generates the JSON Schema of a kind for editors, and its CustomResourceDefinition for the API server.
 import { z } from 'zod';
 import { apiGroup, apiVersion, type Kind, kinds, schemas } from './kinds.ts';
 
@@ -82,7 +82,7 @@ export function policyFileSchema(reference: (kind: Kind) => string): object {
   };
 }
 
-/** Replaces a schema and everything in it, from the inside out. */
+/** Replaces a schema and all schemas in it, from the inside out. */
 export function mapSchema(schema: JsonSchema, replace: (schema: JsonSchema) => JsonSchema): JsonSchema {
   const { items, properties, additionalProperties, anyOf } = schema;
   return replace({

@@ -62,7 +62,7 @@ interface KindInfo {
   readonly shortNames?: readonly string[];
   /** Schema of the status; absent if the kind has no status. */
   readonly status?: z.ZodType;
-  /** The resource has the subresource `scale`. */
+  /** True if the resource has the subresource `scale`. */
   readonly hasScale?: boolean;
   readonly summary: string;
 }
@@ -127,7 +127,9 @@ const serverFields: ReadonlySet<string> = new Set([
   'generateName',
 ]);
 
-/** Returns a document without the fields above, and without `status` if its kind has one, so that lint accepts the output of `kubectl get -o yaml`. */
+/**
+ * Returns a document without `serverFields` and `status` (if the kind has one), so that lint accepts the output of `kubectl get -o yaml`.
+ */
 export function withoutServerMetadata(value: unknown): unknown {
   if (!isRecord(value)) return value;
   const { metadata, kind } = value;

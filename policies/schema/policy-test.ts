@@ -1,4 +1,4 @@
-// The kind PolicyTest: test cases with a state, a request, an expected decision and a clock.
+// Defines the kind PolicyTest: test cases with a state, a request, an expected decision and a clock.
 import { z } from 'zod';
 import { duration, instant, optionalInt, optionalList, shortName } from './scalars.ts';
 

@@ -1,4 +1,4 @@
-// The kind RolloutGroup: the members of a group, where their replica counts come from, how they scale, roll and are protected.
+// Defines the kind RolloutGroup: the members of a group, the source of their replicas, and how they scale, roll and are protected.
 import { z } from 'zod';
 import { strategyNames } from '../strategies.ts';
 import {
@@ -138,14 +138,14 @@ const zone = z.strictObject({
   protect: protect.optional().describe('Replaces fields of `spec.protect` for this zone.'),
   paused: z.boolean().optional().describe('Pauses the zone: no pod of it is replaced.'),
   forceReplicas: optionalInt(0, 2_147_483_647).describe(
-    'Sets these replicas at once. The source of replicas, readiness and delays do not count.',
+    'Sets these replicas at once, and ignores the source of replicas, readiness and delays.',
   ),
 });
 
 const approval = z.strictObject({
   count: z.int().min(1).max(20).default(1).describe('Number of different users who must approve.'),
   from: optionalList(z.string().min(1), 20).describe(
-    'User groups of the API server, one of which an approver must have. Without it every user may approve.',
+    'User groups of the API server. An approver must be in one of them. Without this field every user may approve.',
   ),
   expires: duration.optional().describe('Maximum age of an approval.'),
 });
@@ -176,7 +176,7 @@ const wave = z
 const gate = z
   .strictObject({
     name: shortName,
-    mode: z.enum(['enforce', 'observe']).default('enforce').describe('observe records the result without holding anything.'),
+    mode: z.enum(['enforce', 'observe']).default('enforce').describe('`observe` records the result and blocks nothing.'),
     prometheus: z
       .strictObject({ source: objectName, query: z.string().min(1).max(4096) })
       .optional()
@@ -208,7 +208,7 @@ const gate = z
       .strictObject({ minReadySeconds: z.int().min(0).max(86_400).default(0) })
       .optional()
       .describe(
-        'All pods of the wave are ready for this time, which is also the minimum initial delay. `value` is the number of other pods.',
+        '`value` is the number of pods of the wave that have not been ready for this time. The time is also the minimum initial delay.',
       ),
     initialDelay: duration.default('0s').describe('Time until the first reading counts.'),
     every: duration.default('1m').describe('Time between readings.'),
@@ -224,7 +224,7 @@ const gate = z
   })
   .meta({ 'x-rollout-group-one-of': ['prometheus', 'consul', 'http', 'podsAvailable'] });
 
-/** The short form; `policies/resolve/group.ts` makes the waves. */
+/** The short form of waves. `policies/resolve/group.ts` makes the waves from it. */
 const schedule = z
   .strictObject({
     kind: z.enum(['linear', 'geometric', 'exponential']),
@@ -303,7 +303,7 @@ const disruption = z
         group: z.int().min(1).max(20).default(1).describe('Number of the capture group.'),
       })
       .optional(),
-    crossZoneDelay: duration.optional().describe('A pod of another zone counts as ready after it is ready for this time.'),
+    crossZoneDelay: duration.optional().describe('Time for which a pod of another zone must be ready before it counts as ready.'),
   })
   .meta({
     description: 'Budget of voluntary disruptions, per zone or per partition.',

@@ -1,4 +1,4 @@
-// The kinds RolloutIntent and RolloutException: requests of users.
+// Defines the kinds RolloutIntent and RolloutException: requests of users.
 import { z } from 'zod';
 import { instant, objectName, optionalInt, optionalList, requestedBy, shortName } from './scalars.ts';
 

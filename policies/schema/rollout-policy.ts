@@ -1,4 +1,4 @@
-// The kind RolloutPolicy: rules, windows and limits for groups. With several policies the strictest wins.
+// Defines the kind RolloutPolicy: rules, windows and limits for groups.
 import { z } from 'zod';
 import {
   condition,

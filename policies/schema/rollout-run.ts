@@ -1,4 +1,4 @@
-// The kind RolloutRun: the record of one rollout or one change of replicas. Only the agent writes it.
+// Defines the kind RolloutRun: the record of one rollout or one change of replicas. Only the agent writes it.
 import { z } from 'zod';
 import { instant, objectName } from './scalars.ts';
 

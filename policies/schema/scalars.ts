@@ -1,4 +1,4 @@
-// Types that several kinds share: durations, counts or percentages, names, times, conditions, selectors.
+// Defines the types that several kinds share: durations, counts or percentages, names, times, conditions, selectors.
 import { z } from 'zod';
 
 /** A duration: `30s`, `12h`, `1h30m`, `7d`. Units: ms, s, m, h, d, w; no sign, no spaces. */
@@ -8,12 +8,12 @@ export const duration = z
   .regex(/^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))+$|^0$/)
   .meta({ title: 'duration', description: 'Duration, such as 30s, 12h, 1h30m or 7d.' });
 
-/** A number of pods, or a percentage of the zone's replicas (`1%` to `100%`, rounded down, at least one). */
+/** A number of pods, or a percentage of the zone's replicas (`1%` to `100%`). Each field defines how it rounds. */
 export const countOrPercent = z
   .union([z.int().min(0).max(100_000), z.string().regex(/^(?:[1-9]\d?|100)%$/)])
   .meta({ title: 'count or percent', 'x-kubernetes-int-or-string': true });
 
-/** A name as Kubernetes accepts it for most objects (RFC 1123 subdomain). */
+/** A name that Kubernetes accepts for most objects (RFC 1123 subdomain). */
 export const objectName = z
   .string()
   .min(1)
@@ -36,7 +36,7 @@ export const instant = z
   .regex(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/)
   .meta({ title: 'instant', description: 'Time with an offset, such as 2026-12-18T18:00:00+01:00.' });
 
-/** Requester of an intent or an exception, as authenticated by the API server; the webhook writes it. */
+/** The requester of an intent or an exception. The webhook writes the user that the API server authenticated. */
 export const requestedBy = z
   .strictObject({ user: z.string().max(512), groups: z.array(z.string().max(512)).max(200).default([]), at: instant })
   .optional()

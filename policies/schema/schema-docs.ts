@@ -1,9 +1,9 @@
-// The documentation of a kind or of one field, as data and as a page.
+// Documents kinds and their fields: as data for commands, and as the pages in docs/kinds/.
 import { didYouMean } from '../text/did-you-mean.ts';
 import { type Choice, choicesIn, type JsonSchema, kindSchema } from './json-schema.ts';
 import { type Kind, kinds, schemas } from './kinds.ts';
 
-/** One field. */
+/** The documentation of a field. */
 export interface FieldDoc {
   /** Path without the kind: `spec.rollout.maxUnavailable`, `spec.gates[].every`. */
   readonly path: string;
@@ -60,7 +60,7 @@ export function allFields(kind: Kind): readonly FieldDoc[] {
 export function kindMarkdown(kind: Kind): string {
   const { summary, plural, shortNames = [] } = kinds[kind];
   const resource =
-    plural === undefined ? 'It lives in files only.' : `Resource: ${[plural, ...shortNames].map((name) => `\`${name}\``).join(', ')}.`;
+    plural === undefined ? 'It exists only in files.' : `Resource: ${[plural, ...shortNames].map((name) => `\`${name}\``).join(', ')}.`;
   const rows = allFields(kind).map(
     (field) => `| ${[`\`${field.path}\``, field.type, requirement(field), field.description ?? ''].map(cell).join(' | ')} |`,
   );
@@ -89,7 +89,7 @@ interface FieldPlace {
   readonly schema: JsonSchema;
 }
 
-/** Stands for any key of a map. */
+/** The name for any key of a map. */
 const anyName = '<name>';
 
 function rootPlace(kind: Kind): FieldPlace {
@@ -162,7 +162,7 @@ function requirement({ isRequired, defaultText }: FieldDoc): string {
   return defaultText === undefined ? '' : `\`${defaultText}\``;
 }
 
-/** Text of a cell of a Markdown table. */
+/** Returns the text of a cell of a Markdown table. */
 function cell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 }

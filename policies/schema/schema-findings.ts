@@ -125,7 +125,7 @@ function formFinding(checked: Checked, path: Path, value: unknown): Finding {
   return finding('RG2007', checked.places.place(path), message, { hint: title === undefined ? undefined : forms[title] });
 }
 
-/** All fields of `replicas` may be absent: such a group scales through its leader. */
+/** Reports exclusive fields that are missing or not alone. `replicas` may have no field: such a group scales through its leader. */
 function oneOfFindings(checked: Checked, schema: z.ZodType, value: unknown, path: Path): readonly Finding[] {
   const keys = schema.meta()?.['x-rollout-group-one-of'];
   if (!Array.isArray(keys) || !isRecord(value)) return [];

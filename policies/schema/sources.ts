@@ -1,4 +1,4 @@
-// The kinds MetricSource and NotificationChannel: addresses and credentials, which only administrators write.
+// Defines the kinds MetricSource and NotificationChannel: addresses and credentials, which only administrators write.
 import { z } from 'zod';
 import { duration, objectName } from './scalars.ts';
 
@@ -15,7 +15,9 @@ const sourceUrl = z
     description: 'http or https address without credentials and query. The agent appends the API path.',
   });
 const caCertificates = secretKey.optional().describe('CA certificates of the server in PEM. They replace the default CA certificates.');
-const usableFrom = z.strictObject({ namespaces: z.array(objectName).min(1).max(1000) }).describe('Namespaces whose groups may use it.');
+const usableFrom = z
+  .strictObject({ namespaces: z.array(objectName).min(1).max(1000) })
+  .describe('Namespaces whose groups may use this object.');
 
 /** `spec` of a MetricSource. */
 export const metricSourceSpec = z
@@ -56,7 +58,7 @@ export const metricSourceSpec = z
   })
   .meta({ 'x-rollout-group-one-of': ['prometheus', 'consul'] });
 
-/** As sourceUrl, with an optional query. */
+/** An address like `sourceUrl`, but with an optional query. */
 const callbackUrl = z
   .string()
   .max(2048)

@@ -1,6 +1,6 @@
-// Suggestions for misspelt names: the nearest of the names that exist, when one is near enough to be meant.
+// Suggests an existing name for a misspelled name.
 
-/** Returns the most similar candidate; undefined if each has more than one edit per three characters. Case does not count. */
+/** Returns the most similar candidate; undefined if each has more than one edit per three characters. Ignores case. */
 export function didYouMean(name: string, candidates: readonly string[]): string | undefined {
   const limit = Math.max(1, Math.floor(name.length / 3));
   let best: { readonly candidate: string; readonly distance: number } | undefined;
@@ -12,7 +12,7 @@ export function didYouMean(name: string, candidates: readonly string[]): string 
   return best?.candidate;
 }
 
-/** Damerau's distance with three rows (optimal string alignment). */
+/** Returns the edit distance with transpositions (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);

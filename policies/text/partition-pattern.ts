@@ -1,4 +1,4 @@
-// Patterns that read the partition of a pod from its name, matched in time linear in pattern times text.
+// Compiles patterns that read the partition of a pod from its name, and matches them in time linear in pattern times text.
 import { RE2JS } from 're2js';
 
 export interface PartitionPattern {
@@ -10,7 +10,7 @@ export interface PartitionPattern {
 /** A compiled pattern, or the problem of the pattern. */
 type InspectedPattern = { readonly problem: string } | LinearPattern;
 
-/** Returns the partition of a pod; undefined if its name does not match or the group is empty. */
+/** A function that returns the partition of a pod; undefined if the name does not match or the capture group is empty. */
 type PartitionOf = (podName: string) => string | undefined;
 
 /** Compiles an RE2 pattern. As in grafana/rollout-operator, `a-([0-9]+)|b-([0-9]+)` also matches `a-1-x`. */
@@ -31,10 +31,10 @@ interface LinearPattern {
   readonly exec: (text: string) => readonly (string | undefined)[] | undefined;
 }
 
-/** Longest compiled pattern, in instructions of RE2, with repetitions written out. */
+/** The maximum number of RE2 instructions of a pattern, with repetitions written out. */
 const maxInstructions = 1000;
 
-/** Longest pattern and longest text in characters. A longer text does not match; no name of a Kubernetes object is longer. */
+/** The maximum length of a pattern and of a text. A longer text does not match, because no Kubernetes name is longer. */
 const longestPattern = 10_000;
 const longestText = 253;
 

@@ -1,8 +1,8 @@
-// Stable text of JSON values.
+// Writes JSON values as stable text, for digests and comparisons.
 
-/** JSON with the keys of every object in code-unit order, without spaces. Members that are undefined are left out, as JSON does. */
+/** Returns JSON with the keys of every object in code-unit order, without spaces. Like JSON.stringify, omits undefined members. */
 export function canonicalJson(value: unknown): string {
-  // Lists of thousands of texts and numbers are common, and have no keys to be put in order.
+  // A shortcut for long lists of texts and numbers, which are common and have no keys to sort.
   if (Array.isArray(value) && value.every(isScalar)) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item)).join(',')}]`;
   if (typeof value === 'object' && value !== null) {
@@ -15,7 +15,7 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
-/** Reports whether both values have the same canonical JSON. */
+/** Returns whether both values have the same canonical JSON. */
 export function isSameValue(a: unknown, b: unknown): boolean {
   return canonicalJson(a) === canonicalJson(b);
 }

@@ -1,4 +1,4 @@
-// Objects without undefined members: a member is either absent or has a value.
+// Removes undefined members from objects, so that a member is either absent or has a value.
 
 /** The type of an object after its undefined members are dropped: members that may be undefined become optional. */
 export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {

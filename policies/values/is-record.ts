@@ -1,6 +1,6 @@
-// Tells maps from other values.
+// Distinguishes maps from other values.
 
-/** Reports whether a value is a map, not a list and not null. */
+/** Returns whether a value is a map, not a list and not null. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

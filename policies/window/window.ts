@@ -1,4 +1,4 @@
-// Windows: the times when changes may start, from cron schedules in a time zone or from ranges.
+// Computes windows, the times at which changes may start, from cron schedules in a time zone or from ranges.
 import { Cron } from 'croner';
 import { IANAZone } from 'luxon';
 import type { WindowDefinition } from '../definition.ts';
@@ -16,13 +16,14 @@ interface WindowState {
   readonly closesMs?: number;
   /** Start of the next opening; absent if the window is open, or does not open within five years. */
   readonly nextOpensMs?: number;
-  /** The schedule is invalid. Callers must assume the stricter of open and closed. */
+  /** True if the schedule is invalid. Callers must assume the stricter of open and closed. */
   readonly isUnreadable?: true;
 }
 
 /**
- * Returns whether a window is open. A schedule opens when its clock shows the time: at the first of two, or at the end of a gap. It stays
- * open for elapsed time. Overlapping ranges and openings are one. Ranges exclude their end.
+ * Returns whether a window is open. A schedule opens when a clock in its time zone shows the time. A time that occurs twice counts once, at
+ * its first occurrence; a skipped time counts at the end of the gap. The duration is elapsed time. Overlapping ranges or openings count as
+ * one opening. Ranges exclude their end.
  */
 export function windowState({ schedule, ranges }: WindowDefinition, nowMs: number): WindowState {
   return schedule ? scheduleState(schedule, nowMs) : rangesState(ranges ?? [], nowMs);
@@ -72,8 +73,8 @@ interface WindowsAnswer {
 }
 
 /**
- * Returns whether the windows of all policies let an action start. In each policy an active deny window wins. If allow windows name the
- * action, one must be open. Unreadable deny windows are active, unreadable allow windows closed.
+ * Returns whether the windows of all policies allow an action to start. In each policy an active deny window wins. If allow windows name
+ * the action, one must be open. Unreadable deny windows are active, and unreadable allow windows are closed.
  */
 export function joinWindows(policies: readonly (readonly WindowDefinition[])[], action: PolicyAction, nowMs: number): WindowsAnswer {
   const relevant = policies.map((windows) => windows.filter((window) => window.actions.includes(action)));
@@ -105,7 +106,7 @@ function momentAt(policies: readonly (readonly WindowDefinition[])[], atMs: numb
     isOpen,
     denying: moments.flatMap(({ denying }) => denying),
     missing: moments.flatMap(({ missing }) => missing),
-    // It closes with the first policy that closes, and opens with the last that opens.
+    // The answer is closed when the first policy closes, and open when the last policy opens.
     sameUntilMs: isOpen ? Math.min(...untilMs) : Math.max(...untilMs),
   };
 }
@@ -131,7 +132,7 @@ function policyMoment(windows: readonly WindowDefinition[], atMs: number): Momen
   };
 }
 
-/** Limit of the search for the next change, which continues after times without a change. */
+/** The maximum of steps in the search for the next change. The answer can stay the same when one window opens or closes. */
 const searchSteps = 32;
 
 function changeAfter(policies: readonly (readonly WindowDefinition[])[], nowMs: number): number | undefined {
@@ -154,7 +155,7 @@ interface ScheduleProblem {
 }
 
 /** Number of starts that are compared for the shortest interval: more than a year of days, or five years of months. */
-const startsLookedAt = 400;
+const startsCompared = 400;
 
 /** Returns all problems of a schedule. */
 export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): readonly ScheduleProblem[] {
@@ -169,7 +170,7 @@ export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): r
     const message = `The schedule restricts day of month (${dayOfMonth}) and day of week (${dayOfWeek}), which cron joins by or`;
     return [{ code: 'RG2402', field: 'cron', message }, ...problems];
   }
-  const starts = startsOf(cron, startsLookedAt);
+  const starts = startsOf(cron, startsCompared);
   if (starts.length === 0) return [{ code: 'RG2405', field: 'cron', message: 'The schedule never starts' }, ...problems];
   const periodMs = Math.min(...starts.slice(1).map((start, index) => start - (starts[index] ?? start)));
   if (durationMs > periodMs) {
@@ -198,7 +199,7 @@ function parseCron(cron: string): Cron | string {
   const odd = fields.find((field) => !/^[\dA-Za-z*/,-]+$/.test(field) || /\d[LW]|^[LW]$/i.test(field));
   if (odd !== undefined) return `The field ${JSON.stringify(odd)} is not made of numbers, names, lists, ranges and steps`;
   try {
-    // Paused and in UTC: the library only counts on the calendar here. Clock changes are ours, in instantFromWall.
+    // The library only computes calendar times here, so it is paused and in UTC. `instantFromWall` handles clock changes.
     return new Cron(fields.join(' '), { timezone: 'UTC', mode: '5-part', paused: true });
   } catch (error) {
     return `The schedule is not valid: ${messageOf(error).replace(/^CronPattern: /, '')}`;
@@ -247,7 +248,7 @@ function findStarts(
   nowMs: number,
 ): { readonly lastMs: number | undefined; readonly nextMs: number | undefined } {
   const nowWallMs = wallFromInstant(timeZone, nowMs);
-  // The library looks strictly before its argument, in whole seconds; starts are on whole minutes.
+  // `previousRuns` returns runs strictly before its argument. Starts are on whole minutes, so the argument is the next minute.
   const [previous] = cron.previousRuns(1, new Date(Math.floor(nowWallMs / minuteMs) * minuteMs + minuteMs));
   let lastMs = previous && instantFromWall(timeZone, previous.getTime());
   let wallMs: number | undefined = previous?.getTime() ?? nowWallMs;
@@ -256,7 +257,7 @@ function findStarts(
     if (wallMs === undefined || wallMs - nowWallMs > searchMs) return { lastMs, nextMs: undefined };
     const startMs = instantFromWall(timeZone, wallMs);
     if (startMs > nowMs) return { lastMs, nextMs: startMs };
-    // In the second pass of a repeated hour, a start that is still ahead on the clock was in the first pass.
+    // In the second pass of a repeated hour, a start may be later on the clock but have happened in the first pass.
     lastMs = startMs;
   }
 }
@@ -272,7 +273,7 @@ function startsOf(cron: Cron, count: number): readonly number[] {
 
 const hourMs = 3_600_000;
 
-/** Reports whether an IANA time zone of this name exists. Fixed offsets such as `+01:00` are not time zones. */
+/** Returns whether an IANA time zone of this name exists. Fixed offsets such as `+01:00` are not time zones. */
 function isTimeZone(name: string): boolean {
   return /^[A-Za-z]/.test(name) && IANAZone.isValidZone(name);
 }
@@ -283,8 +284,8 @@ function wallFromInstant(timeZone: string, instantMs: number): number {
 }
 
 /**
- * The instant at which a clock in the zone shows `wallMs` (written as if it were UTC). A time that occurs twice, because clocks were set
- * back, is the first of the two; a time that is skipped, because clocks were set forward, is the end of the gap.
+ * Returns the instant at which a clock in the zone shows `wallMs` (written as if it were UTC). Returns the first instant of a time that
+ * occurs twice, because clocks were set back. Returns the end of the gap for a time that is skipped, because clocks were set forward.
  *
  * ```
  * clock   01:00 ── 02:00 ┐         ┌ 03:00 ── 04:00      spring: 02:30 is never shown, and stands for 03:00
@@ -294,7 +295,7 @@ function wallFromInstant(timeZone: string, instantMs: number): number {
  * ```
  */
 function instantFromWall(timeZone: string, wallMs: number): number {
-  // No offset exceeds 14 hours, so these two instants lie before and after the one that is sought; no zone changes twice in between.
+  // No offset exceeds 14 hours, so these two instants are before and after the result. No zone changes its clocks twice between them.
   const before = wallMs - 36 * hourMs;
   const after = wallMs + 36 * hourMs;
   const candidates = [wallMs - offsetMs(timeZone, before), wallMs - offsetMs(timeZone, after)];
@@ -302,7 +303,7 @@ function instantFromWall(timeZone: string, wallMs: number): number {
   return shown.length > 0 ? Math.min(...shown) : endOfGap(timeZone, before, after);
 }
 
-/** The first instant with the later offset, by bisection: 28 steps to the millisecond. */
+/** Returns the first instant with the later offset, by bisection: 28 steps to the millisecond. */
 function endOfGap(timeZone: string, before: number, after: number): number {
   const later = offsetMs(timeZone, after);
   let low = before;

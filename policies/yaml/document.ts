@@ -34,11 +34,11 @@ interface ParsedFile {
   readonly findings: readonly Finding[];
 }
 
-/** Tags that name the type that the value has anyway. */
+/** Tags that do not change the value. */
 const harmlessTags: ReadonlySet<string> = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq']);
 const operatorTag = /^!{1,2}={0,2}[:,]*$/;
 
-/** Reads a text and reports problems as findings, without exceptions. The limits (`yamlLimits`) apply before values are built. */
+/** Reads a text. Never throws; reports problems as findings. Checks the limits (`yamlLimits`) before it builds values. */
 export function parseDocuments(file: string, text: string): ParsedFile {
   const lines = textLines(file, text.replace(/^\uFEFF/, ''));
   const json = jsonDocument(lines, () => yamlDocuments(lines).documents[0]);
@@ -55,7 +55,7 @@ function yamlDocuments(lines: TextLines): ParsedFile {
   return { documents, findings: [] };
 }
 
-/** Reports whether a document between two markers is empty. */
+/** Returns whether a document between two markers is empty. */
 function isEmpty(document: Document.Parsed): boolean {
   const root = document.contents;
   return document.errors.length === 0 && (root === null || (isScalar(root) && root.value === null && !root.source));
@@ -94,7 +94,7 @@ function yamlDocument(lines: TextLines, document: Document.Parsed, properties: r
 }
 
 function propertyFinding({ kind, source }: NodeProperty, place: Place): readonly Finding[] {
-  // Aliases are not reported: the anchor that they need already is.
+  // An alias needs an anchor, which already has a finding.
   if (kind === 'alias') return [];
   if (kind === 'anchor') return [finding('RG1007', place, `the anchor ${source} is not allowed in policies`)];
   if (operatorTag.test(source)) {

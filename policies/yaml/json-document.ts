@@ -6,10 +6,10 @@ import type { YamlDocument } from './document.ts';
 import { yamlLimits } from './scan.ts';
 import { placeOf, type TextLines } from './text-lines.ts';
 
-/** The longest JSON text of manifests, in UTF-16 units: several thousand StatefulSets. Plain data cannot grow when it is read. */
+/** The maximum length of a JSON text, in UTF-16 units: several thousand StatefulSets. JSON has no aliases that expand. */
 const longestText = 64 * 1_048_576;
 
-/** Returns the document of a JSON text; undefined if the YAML parser must read it. `read` reads it as YAML, for places. */
+/** Returns the document of a JSON text; undefined if the YAML parser must read it. `read` parses the text as YAML, to compute places. */
 export function jsonDocument(lines: TextLines, read: () => YamlDocument | undefined): YamlDocument | undefined {
   const { text } = lines;
   if (!text.trimStart().startsWith('{') || text.length > longestText || text.includes(apiGroup) || text.includes('__proto__'))

@@ -1,4 +1,4 @@
-// First pass over a YAML text: checks limits before values are built, and lists every tag, anchor and alias.
+// Scans a YAML text before values are built: checks limits, and lists every tag, anchor and alias.
 import { CST, Lexer, Parser } from 'yaml';
 import { type Finding, finding } from '../findings/finding.ts';
 import { placeOf, type TextLines } from './text-lines.ts';
@@ -9,7 +9,7 @@ export const yamlLimits = {
   documents: 500,
   depth: 64,
   aliases: 1000,
-  /** The most values that the aliases of one document may expand to. */
+  /** The maximum number of values to which the aliases of one document may expand. */
   expandedNodes: 10_000,
 } as const;
 

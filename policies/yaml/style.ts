@@ -1,4 +1,4 @@
-// The YAML style that we write: two spaces, unbroken long lines, and quotes around text that a YAML 1.1 reader would misread.
+// Writes YAML in our style: two spaces, unbroken long lines, and quotes around text that a YAML 1.1 reader would misread.
 import { CST, type Document, type DocumentOptions, Lexer, type ParseOptions, type SchemaOptions, type ToStringOptions } from 'yaml';
 
 /** Options of a document to write. Text that YAML 1.1 readers such as Kubernetes misread (`on`, `y`, `0777`) is quoted. */
@@ -17,7 +17,7 @@ const textStyle = {
 /** A flow collection on a line longer than this is written as a block. */
 export const longestFlowLine = 120;
 
-/** Returns the document as text. Braces have inner spaces, brackets have not: `{ zones: [a, b] }`. */
+/** Returns the document as text. Braces have inner spaces, brackets do not: `{ zones: [a, b] }`. */
 export function yamlText(document: Document): string {
   const lexemes = [...new Lexer().lex(document.toString(textStyle))];
   return lexemes

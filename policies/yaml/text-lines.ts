@@ -31,7 +31,7 @@ export function placeOf(lines: TextLines, start: number, end: number, pointer: s
   };
 }
 
-/** Longer lines are machine-made, so the position is enough. */
+/** The maximum length of a line in an excerpt. Longer lines are usually generated, so the position suffices. */
 const excerptLimit = 500;
 
 /** Returns the line, and the line before it if that is not empty. */

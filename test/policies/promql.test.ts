@@ -56,8 +56,8 @@ describe('a query', () => {
     ['x offset', 8, 'ends where a duration is missing'],
     ['x @ start', 9, 'ends where "(" is missing'],
     ['x = 1', 2, 'has "=" where an operator or the end is missing'],
-    ['up; drop', 2, 'has ";" where nothing like it may stand'],
-    ['rate(x[$__interval]) > $threshold', 23, 'has "$" where nothing like it may stand'],
+    ['up; drop', 2, 'has an unexpected ";"'],
+    ['rate(x[$__interval]) > $threshold', 23, 'has an unexpected "$"'],
     [`${'('.repeat(200)}1${')'.repeat(200)}`, 100, 'is nested deeper than 100 levels'],
   ])('is not %j', (query, at, message) => {
     expect(queryProblem(query)).toEqual({ at, message });

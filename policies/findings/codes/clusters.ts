@@ -1,4 +1,4 @@
-// Codes RG4xxx to RG7xxx: adopted settings, plans, installations, and objects of other rollout operators.
+// Defines the codes RG4xxx to RG7xxx: adopted settings, plans, installations, and objects of other rollout operators.
 export const clusterCodes = {
   RG4001: {
     title: 'The value of rollout-max-unavailable is not valid',
@@ -69,13 +69,13 @@ export const clusterCodes = {
   RG4012: {
     title: 'The update strategy is not OnDelete',
     explanation:
-      'The operator replaces the pods of an adopted group. With another update strategy the StatefulSet controller replaces them too, and grafana/rollout-operator ignores the group.',
+      'Only the agent may replace the pods of an adopted group. With another update strategy the StatefulSet controller replaces them too, and grafana/rollout-operator ignores the group.',
     hint: 'set spec.updateStrategy.type to OnDelete',
   },
   RG4013: {
     title: 'The pod template has no label name',
     explanation:
-      'The pods of an adopted member are found by the label `name` of the pod template. Without this label the zone has no pods.',
+      'The agent finds the pods of an adopted member by the label `name` of the pod template. Without this label the zone has no pods.',
     hint: 'add the label name to spec.template.metadata.labels',
   },
   RG4014: {
@@ -253,20 +253,20 @@ export const clusterCodes = {
   RG6014: {
     title: 'Two StatefulSets share the label name',
     explanation:
-      'The pods of adopted members are found by the label `name` of the pod template. If two StatefulSets share the value, grafana/rollout-operator counts the pods of both for each. This agent also checks the owner.',
+      'The label `name` of the pod template selects the pods of an adopted member. If two StatefulSets share the value, grafana/rollout-operator counts the pods of both for each StatefulSet. This agent also checks the owner.',
     hint: 'give each StatefulSet a unique label name',
   },
   RG6015: {
     title: 'A foreign pod looks like a pod of a member',
     severity: 'warning',
     explanation:
-      'A pod that the StatefulSet does not own has its label or the name of one of its pods. The agent ignores this pod and never deletes it; other tools count it.',
+      'A pod has the label or the name of a pod of the StatefulSet, but the StatefulSet does not own it. The agent ignores this pod and never deletes it; other tools count it.',
   },
   RG6016: {
     title: 'A ledger belongs to no group',
     severity: 'warning',
     explanation:
-      'The group was renamed or deleted, but its ledger remains. A delay that still runs does not apply to the new name. The agent deletes the ledger only after a group with onPolicyDeleted: release. It first hands back the StatefulSets one by one, and a deleted ledger stops that.',
+      'The group was renamed or deleted, but its ledger remains. A running delay does not apply to the new name. If the group had onPolicyDeleted: release, the agent releases the StatefulSets one by one and then deletes the ledger. A deleted ledger stops this release. Without onPolicyDeleted: release the agent never deletes the ledger.',
     hint: 'when it has no open disruption and no release is in progress: delete the ConfigMap',
   },
   RG6017: {
@@ -351,7 +351,7 @@ export const clusterCodes = {
   RG7003: {
     title: 'A setting is written in another form',
     severity: 'notice',
-    explanation: 'The group expresses the setting differently, with the same or the nearest meaning. The finding says how.',
+    explanation: 'The group expresses the setting differently, with the same or the nearest meaning. The finding describes the difference.',
   },
   RG7004: {
     title: "A Secret must be in the agent's namespace",

@@ -1,4 +1,4 @@
-// Codes RG1xxx, RG20xx and RG3xxx: errors in the text of a file, in the values of a document and in its conditions.
+// Defines the codes RG1xxx, RG20xx and RG3xxx: errors in the text of a file, in the values of a document and in its conditions.
 export const documentCodes = {
   RG1001: {
     title: 'The file is too large',

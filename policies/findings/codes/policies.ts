@@ -1,4 +1,4 @@
-// Codes RG21xx to RG25xx: documents that fit the schema but contradict themselves or each other.
+// Defines the codes RG21xx to RG25xx: documents that fit the schema but contradict themselves or each other.
 export const policyCodes = {
   RG2101: {
     title: 'An object is defined twice',
