@@ -107,5 +107,5 @@ export function sourceStates({ config, hasDirectory, caches, policies }: SourceP
 
 function stateOf(exists: boolean, problem: string | undefined): SourceState {
   if (!exists) return 'none';
-  return problem === undefined ? 'whole' : { unknown: problem };
+  return problem === undefined ? 'complete' : { unknown: problem };
 }

@@ -1,4 +1,4 @@
-// Reports which rules the cases saw both block and pass, in the waves that their zones can reach. Any other rule is not tested.
+// Reports for each rule of a bundle which policy test cases it blocked and which it passed. A rule needs both to be tested.
 import type { GroupDefinition, PolicyBundle, PolicyDefinition, Source, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { waveTarget } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
@@ -7,14 +7,14 @@ import { blocks } from '../rule.ts';
 import { addsNothing } from '../rules/wave.ts';
 import type { CaseResult, CaseSubject } from './policy-test.ts';
 
-/** One rule as it is written, with the names of the cases that saw it answer either way. */
+/** One rule, with the names of the cases in which it blocked and in which it passed. */
 export interface RuleCoverage {
   /** `policy/rule`, or `group path.of.the.setting`. */
   readonly rule: string;
   readonly source?: Source;
   readonly held: readonly string[];
   readonly passed: readonly string[];
-  /** Why no case can both pass the rule and be blocked by it; absent if one can. */
+  /** The reason why these cases cannot test the rule; absent if they can. */
   readonly unreachable?: string;
 }
 
@@ -84,13 +84,13 @@ function groupTargets(group: GroupDefinition): readonly Target[] {
   }));
 }
 
-/** A setting of zones that has a rule of its name. */
+/** A setting of zones that a rule of the engine checks. */
 interface ZoneSetting {
   readonly rule: string;
-  /** Under `zones.NAME.` in the sources of the group. */
+  /** The key under `zones.NAME.` in the sources of the group. */
   readonly place: string;
   readonly has: (zone: ZoneDefinition) => boolean;
-  /** The rule of the engine that it answers as. */
+  /** The id of the rule of the engine. */
   readonly id: string;
 }
 
@@ -107,7 +107,7 @@ const zoneSettings: readonly ZoneSetting[] = [
   { rule: 'rollout.maxUnavailable', place: 'maxUnavailable', has: () => true, id: 'zone-budget' },
 ];
 
-/** Returns where the first zone with the setting gets it from. */
+/** Returns the source of the setting in the first zone that has the setting. */
 function zoneSource({ zones, sources }: GroupDefinition, place: string, has: ZoneSetting['has']): Source | undefined {
   const owner = zones.find(has);
   return owner === undefined ? undefined : sources[`zones.${owner.name}.${place}`];
@@ -130,7 +130,7 @@ function settingTargets(group: GroupDefinition): readonly Target[] {
   ];
 }
 
-/** A deadline that has passed fails the run. */
+/** Returns the targets of deadlines. A deadline that has passed blocks as the rule `run-failed`. */
 function deadlineTargets({ rollout: { deadlines }, sources }: GroupDefinition): readonly Target[] {
   const failed = answers('run-failed');
   return [
@@ -144,7 +144,7 @@ function deadlineTargets({ rollout: { deadlines }, sources }: GroupDefinition): 
   }));
 }
 
-/** Bounds hold when they change a number, and when they refuse one. */
+/** Returns the target of bounds. Bounds block if they change or deny a number of replicas. */
 function boundsTargets(group: GroupDefinition): readonly Target[] {
   const isBounded = ({ bounds }: ZoneDefinition): boolean =>
     bounds.min !== undefined || bounds.max !== undefined || bounds.multipleOf > 1 || bounds.parity !== 'any';
@@ -181,7 +181,7 @@ function protectionTargets(group: GroupDefinition): readonly Target[] {
     }));
 }
 
-/** A check after a wave has passed when the rollout enters the next wave. */
+/** Returns the targets of a wave. A check after the wave has passed if the rollout enters the next wave. */
 function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number): readonly Target[] {
   const place = (part: string): Source | undefined => group.sources[`waves.${wave.name}.${part}`];
   const isMovedOn = ({ asked }: Seen): boolean => asked.waves !== undefined && asked.waves.from <= index && asked.waves.to > index;
@@ -257,7 +257,7 @@ const limitRules: Readonly<Record<string, readonly string[]>> = {
   minInterval: ['min-interval'],
 };
 
-/** A limit holds where an answer quotes it. */
+/** Returns the targets of limits. A limit blocks if a result that blocks or changes replicas names it as its source. */
 function limitTargets(policy: PolicyDefinition): readonly Target[] {
   return Object.entries(policy.limitSources).map(([field, source]): Target => {
     const rules = limitRules[field] ?? [];
@@ -272,15 +272,15 @@ function limitTargets(policy: PolicyDefinition): readonly Target[] {
   });
 }
 
-/** Indices of waves. */
+/** The waves that a case can reach, by index. */
 export interface WaveReach {
   /** Waves with a pod that no earlier wave has. Only these waves have rules before their start. */
   readonly rolled: readonly number[];
-  /** Waves whose soak is not passed over. */
+  /** Waves whose soak is not skipped. */
   readonly soaking: readonly number[];
 }
 
-/** A share of a small zone may be the same pods as the share before it: 1 % and 50 % of one pod are that pod. */
+/** Returns the waves that a case can reach. In small zones, waves may have the same pods: 1 % and 50 % of one pod are that pod. */
 export function reachOf(context: GroupContext): WaveReach {
   const { waves } = context.group.rollout;
   const targetIn = (wave: WaveDefinition, zone: string): number => {
@@ -291,7 +291,7 @@ export function reachOf(context: GroupContext): WaveReach {
     wave.zones.some(
       (zone) => waves.slice(0, index).every((earlier) => targetIn(earlier, zone) < targetIn(wave, zone)) && targetIn(wave, zone) > 0,
     );
-  const those = (has: (wave: WaveDefinition, index: number) => boolean): readonly number[] =>
+  const indicesOf = (has: (wave: WaveDefinition, index: number) => boolean): readonly number[] =>
     waves.flatMap((wave, index) => (has(wave, index) ? [index] : []));
-  return { rolled: those(hasOwnPod), soaking: those((wave) => !addsNothing(context, wave)) };
+  return { rolled: indicesOf(hasOwnPod), soaking: indicesOf((wave) => !addsNothing(context, wave)) };
 }

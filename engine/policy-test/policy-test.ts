@@ -16,9 +16,9 @@ export { coverageOf, type RuleCoverage } from './coverage.ts';
 
 interface PolicyTestInput {
   readonly bundle: PolicyBundle;
-  /** Kubernetes objects that stand for the running cluster. */
+  /** Kubernetes objects that represent the running cluster. */
   readonly manifests: readonly unknown[];
-  /** The namespace of the agent, whose policies may name other namespaces. Without it no policy may. */
+  /** The namespace of the agent, whose policies may name other namespaces. Absent: no policy may. */
   readonly agentNamespace?: string;
 }
 
@@ -27,16 +27,16 @@ export interface CaseResult {
   readonly passed: boolean;
   /** The expectation in short form: `deny by zone-gap`. */
   readonly expected: string;
-  /** `allow`, `warn`, `requireApproval`, `hold` or `deny` of a request; `act`, `wait`, `blocked` or `done` of the agent; empty when the case could not be asked. */
+  /** `allow`, `warn`, `requireApproval`, `hold` or `deny` of a request; `act`, `wait`, `blocked` or `done` of the agent; empty if the case could not run. */
   readonly decision: string;
-  /** The rules that hold it; those that warn when nothing holds it. */
+  /** The rules that block, or the rules that warn if no rule blocks. */
   readonly rules: readonly string[];
   readonly message: string;
-  /** Every rule that was asked. */
+  /** The results of all evaluated rules. */
   readonly results: readonly RuleResult[];
-  /** Why the case did not pass; empty when it passed. */
+  /** The reasons why the case failed; empty if it passed. */
   readonly problems: readonly string[];
-  /** The request; absent when the case could not run. */
+  /** The request; absent if the case could not run. */
   readonly asked?: CaseSubject;
 }
 
@@ -54,11 +54,11 @@ export interface CaseSubject {
 }
 
 interface PolicyTestOptions {
-  /** Only the cases whose name contains this text. The clock advances over the others all the same. */
+  /** Runs only the cases whose name contains this text. The clock also advances for the other cases. */
   readonly only?: string;
 }
 
-/** Runs the cases in their order. Pure and deterministic; a case that cannot be asked is a result with problems, never an exception. */
+/** Runs the cases in their order. A case that cannot run gives a result with problems, never an exception. */
 export function runPolicyTest(test: PolicyTest, input: PolicyTestInput, options: PolicyTestOptions = {}): readonly CaseResult[] {
   let nowMs = Date.parse(test.spec.clock);
   const results: CaseResult[] = [];
@@ -94,7 +94,7 @@ function runCase(one: PolicyTestCase, shared: GivenState, input: PolicyTestInput
   };
 }
 
-/** Warns if a case names the updated pods of one zone and expects `done`: the other zones are then at rest, which is rarely intended. */
+/** Explains an unexpected `done` of a case that sets `updated` in some zones only: the other zones have then nothing to roll. */
 function uncountedZones(
   { request, expect }: PolicyTestCase,
   { zones = {} }: GivenState,
@@ -162,7 +162,7 @@ function asksTheAgent({ action }: Pick<Request, 'action'>): boolean {
   return action === 'rollout' || action === 'none';
 }
 
-/** Returns why no answer to this request can meet the expectation; undefined if one can. */
+/** Returns why no answer to this request can meet the expectation; undefined if an answer can. */
 function impossibleExpectation(request: Request, expect: Expectation): string | undefined {
   const asksAgent = asksTheAgent(request);
   if (asksAgent === ofRequests.has(expect.decision)) {
@@ -173,7 +173,7 @@ function impossibleExpectation(request: Request, expect: Expectation): string | 
   return asksAgent || field === undefined ? undefined : `${field} can be expected only in requests rollout and none`;
 }
 
-/** Returns the rules that block, or without any those that warn. Sorted, without repetition. */
+/** Returns the rules that block, or the rules that warn if no rule blocks. The list is sorted and has no repetition. */
 function decidingRules(answer: Answer): readonly string[] {
   const holding = answer.results.filter(blocks).map((result) => result.rule);
   return [...new Set(holding.length > 0 ? holding : answer.warned)].sort();
@@ -184,7 +184,7 @@ function describeExpectation({ decision, rules = [] }: Expectation): string {
   return rules.length === 0 ? decision : `${decision} by ${rules.join(', ')}`;
 }
 
-/** Returns every difference between the answer and the expectation, each as one sentence part. */
+/** Returns every difference between the answer and the expectation, each as one clause. */
 function differences(answer: Answer, expect: Expectation): readonly string[] {
   return [
     ...(answer.decision === expect.decision ? [] : [`the decision is ${answer.decision}, expected is ${expect.decision}`]),

@@ -1,4 +1,4 @@
-// From the request of a case to the questions that the engine is asked, and to one answer.
+// Asks the engine the request of a policy test case, and returns one answer.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import type { PolicyTestCase } from '../../policies/schema/policy-test.ts';
 import type { AdmissionRequest } from '../decision.ts';
@@ -8,10 +8,10 @@ import { type Answer, type CaseState, decided, judged } from './answer.ts';
 
 type Request = PolicyTestCase['request'];
 
-/** The answer, or why the request makes no sense in this state. */
+/** The answer, or the reason why the request is impossible in this state. */
 type Asking = { readonly answer: Answer } | { readonly problem: string };
 
-/** Asks the engine what the case asks. On several write paths the same answer is expected; another one is a problem. */
+/** Returns the answer to the request of a case. Different answers on two write paths are a problem. */
 export function ask(asked: CaseState, request: Request): Asking {
   switch (request.action) {
     case 'rollout':

@@ -1,4 +1,4 @@
-// The state of a PolicyTest case: the manifests as a healthy cluster, changed by the `given` of the case, with its metrics, readings and requests.
+// Builds the state of a policy test case: the manifests as a healthy cluster, changed by the `given` of the case.
 import type { GroupDefinition, PolicyBundle, PolicyDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
@@ -32,13 +32,13 @@ interface StateQuestion {
 
 interface CaseState {
   readonly snapshot: Snapshot;
-  /** Problems of a case that names objects which do not exist, each as one sentence part. */
+  /** The problems of a case that names missing objects or an impossible state, each as one clause. */
   readonly problems: readonly string[];
 }
 
 type ZoneState = NonNullable<GivenState['zones']>[string];
 
-/** Builds the state of one case. What the case leaves out is healthy and at rest, as the manifests say it. */
+/** Builds the state of one case. Everything that the case omits is healthy and at rest. */
 export function caseState(question: StateQuestion): CaseState {
   const { bundle, manifests, group, nowMs, agentNamespace } = question;
   const zones = zonesGiven(question);
@@ -87,7 +87,7 @@ function unknownZones({ group, given }: StateQuestion): readonly string[] {
     .map((name) => `the group ${group.name} has no zone ${name}; its zones are ${names.join(', ')}`);
 }
 
-/** States that no cluster can be in, or that say one thing twice. */
+/** Returns the problems of a state that no cluster can have, or that sets both `ready` and `unready`. */
 function impossible({ name }: ZoneDefinition, state: ZoneState, set: StatefulSetView): readonly string[] {
   const end = set.firstOrdinal + set.replicas;
   const outside = [...(state.unready ?? []), ...(state.missing ?? [])].find((ordinal) => ordinal < set.firstOrdinal || ordinal >= end);
@@ -128,10 +128,10 @@ function partitionOf(
   return { partition: isMoved ? replicas - updated : partition };
 }
 
-/** Ends the name of a revision that a case asks for; the manifests know only the one before it. */
+/** The suffix of the update revision in a case. The manifests have only the revision before it. */
 const newRevisionSuffix = '-next';
 
-/** Returns the revision before the one that a case requests. */
+/** Returns the revision before the update revision of a case. */
 export function previousRevision(revision: string): string {
   return revision.endsWith(newRevisionSuffix) ? revision.slice(0, -newRevisionSuffix.length) : revision;
 }
@@ -158,7 +158,7 @@ function podsGiven(set: StatefulSetView, state: ZoneState, pods: readonly PodVie
     });
 }
 
-/** Returns the readiness of a pod. An unready pod is unready since now; a ready one for a long time, or for the time in the case. */
+/** Returns the changed readiness of a pod. An unready pod became unready now. A ready pod has the time in the case, if given. */
 function readiness(pod: PodView, isUnready: boolean, state: ZoneState, nowMs: number): Partial<PodView> {
   if (isUnready) return { isReady: false, containersReady: false, readyChangedMs: nowMs };
   if (state.readyFor === undefined || !pod.isReady) return {};
@@ -233,7 +233,7 @@ function metricsGiven(snapshot: Snapshot, given: GivenState, problems: string[])
   });
 }
 
-/** Readings lie one period apart, and the newest is of this instant. */
+/** Returns the gate readings of a case, one period apart. The newest reading is of this instant. */
 function gatesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState, problems: string[]): readonly GateReadingsView[] {
   return Object.entries(given.gates ?? {}).flatMap(([name, values]) => {
     const gate = group.gates.find((candidate) => candidate.name === name);
@@ -252,7 +252,7 @@ function gatesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenStat
   });
 }
 
-/** Approvals as the webhook stamps them, given at this instant. */
+/** Returns the approvals of a case, as if the webhook had recorded their requesters at this instant. */
 function approvalsGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState, problems: string[]): readonly IntentView[] {
   return (given.approvals ?? []).map((approval, index) => {
     const { wave, rule, user, groups } = approval;
@@ -298,12 +298,12 @@ function pausesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenSta
   ];
 }
 
-/** Returns the mirrored object with the current replicas as its status, regardless of the status in the manifest. */
+/** Returns the mirrored object without the reported replicas of its manifest, so that the replicas of the case are reported instead. */
 function withoutReportedReplicas(source: ReplicaSourceView): ReplicaSourceView {
   return { ...source, statusReplicas: 0 };
 }
 
-/** Returns the mirrored objects with the replicas of the case. Without the case, an object outside the manifests is unknown. */
+/** Returns the mirrored objects, with the replicas of the case if the case sets them. */
 function sourcesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState, problems: string[]): readonly ReplicaSourceView[] {
   const mirrors = group.zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [replicas] : []));
   if (given.source === undefined) return snapshot.replicaSources;

@@ -1,9 +1,9 @@
-// The order in which a published decision that is too long loses its parts.
+// Shortens a published decision that is too long, the least important parts first.
 import type { RuleResult } from '../decision.ts';
 import { blocks } from '../rule.ts';
 import { type PublishedDecision, publishedByteLimit } from './published.ts';
 
-/** The most characters of one text, because messages of servers and policies have no limit. */
+/** The maximum length of one text in characters, because messages of servers and policies have no limit. */
 const textLimit = 400;
 
 /** The reductions in their order. Each makes the value shorter and returns the number of omitted parts. */
@@ -63,7 +63,7 @@ function fits(value: PublishedDecision): boolean {
   return JSON.stringify(value).length * 3 <= publishedByteLimit || bytesOf(value) <= publishedByteLimit;
 }
 
-/** Bytes of the value as JSON in UTF-8. */
+/** Returns the size of the value as JSON, in UTF-8 bytes. */
 export function bytesOf(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value)).length;
 }

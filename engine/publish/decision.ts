@@ -1,4 +1,4 @@
-// The published form of a decision: its content, its pods, and whether it differs from the last publication.
+// Makes the published form of a decision, and decides whether it differs from the previous publication.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -34,13 +34,13 @@ export interface PublishInput {
   readonly decision: GroupDecision;
   /** The input of the decision. */
   readonly snapshot: Snapshot;
-  /** As stored after the turn; that of the snapshot when left out. */
+  /** The ledger after the turn; absent: the ledger of the snapshot. */
   readonly ledger?: Ledger;
   /** The actions of the turn. */
   readonly performed?: readonly TakenAction[];
   /** The previous publication: phase, waits and actions keep their instants. */
   readonly previous?: PublishedDecision;
-  /** When the decision was made. */
+  /** The time of the decision. */
   readonly atMs: number;
   /** Identity of the agent. */
   readonly leader?: string;
@@ -48,11 +48,11 @@ export interface PublishInput {
   readonly lease?: PublishedDecision['lease'];
   /** The origin of the group's definition. */
   readonly origin?: string;
-  /** Why the webhooks may not hear of everything that they guard of this group. */
+  /** The reason why the webhooks may not receive every request that concerns this group. */
   readonly unenforced?: string;
 }
 
-/** In characters. */
+/** The maximum length of `unenforced` in characters. */
 const longestReason = 512;
 
 /** Returns the publication with at most `publishedByteLimit` bytes of JSON. `bounded` drops the rest. */
@@ -166,7 +166,7 @@ function publishedReading(reading: GateReading): PublishedReading {
   return { atMs: reading.atMs, result: 'error', message: `the value is ${reading.value}` };
 }
 
-/** Keeps the last actions if the turn has no action. */
+/** Returns the actions of the turn, or the previous actions if the turn has no action. */
 function actionsOf({ performed = [], previous, atMs }: PublishInput): readonly PublishedAction[] {
   if (performed.length === 0) return previous?.actions ?? [];
   return performed.map(({ action, result, message }) => ({
@@ -197,24 +197,24 @@ function publishedRun(run: RunState): PublishedRun {
   };
 }
 
-/** The earliest instant of a wait that is retried moves on with each retry; within this it is the same. */
+/** The difference up to which two earliest instants count as equal, because each retry of a wait moves its instant. */
 const earliestToleranceMs = 15 * 60_000;
 
-/** Instants and counts that only age. */
+/** The fields that change with time alone. */
 const aging: ReadonlySet<string> = new Set(['decidedMs', 'wakeAtMs', 'atMs', 'readings', 'earliestMs']);
 
-/** A length of time as facts name it: `12m`, `1h30m`, `3d`. */
+/** The pattern of durations in facts: `12m`, `1h30m`, `3d`. */
 const lengthOfTime = /\b\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))*\b/g;
 
 /**
- * Returns whether only time passed between the two: decision times, ages, equal readings, repeated actions, and earliest times within 15
- * minutes. A reading of a metric input that is newer by a third of its maximum age is a change.
+ * Reports whether two publications differ only by the passing of time: decision times, ages, equal readings, repeated actions, and earliest
+ * times within 15 minutes. A metric reading that is newer by a third of its maximum age is a change, so that readers get it in time.
  */
 export function samePublished(a: PublishedDecision, b: PublishedDecision): boolean {
   return isSameButAges(a, b) && haveSameReplacements(a, b) && isSameEarliest(earliestOf(a), earliestOf(b)) && areMetricsFresh(a, b);
 }
 
-/** A pod that is evicted again is another action; a call that is repeated every few seconds is not. */
+/** Reports whether both have the same replacements. A repeated eviction is a new action. A call to pods repeats every few seconds. */
 function haveSameReplacements(a: PublishedDecision, b: PublishedDecision): boolean {
   const replacements = ({ actions }: PublishedDecision) => actions.filter(({ kind }) => kind === 'evictPod' || kind === 'deletePod');
   const [before, now] = [replacements(a), replacements(b)];
@@ -228,7 +228,7 @@ function areMetricsFresh({ metrics: before = [] }: PublishedDecision, { metrics 
   });
 }
 
-/** Runs after every turn of every group, so it copies nothing. A member without a value counts as absent, as in JSON. */
+/** Compares without ages. It runs after every turn of every group, so it copies nothing. An undefined field counts as absent, as in JSON. */
 function isSameButAges(a: unknown, b: unknown, key = ''): boolean {
   if (typeof a === 'string' && typeof b === 'string')
     return a === b || ((key === 'fact' || key === 'message' || key === 'words') && ageless(a) === ageless(b));
@@ -258,7 +258,7 @@ function isSameEarliest(a: readonly (number | undefined)[], b: readonly (number 
   });
 }
 
-/** Returns every such pod, the most serious first, then in the order of zones and ordinals. */
+/** Returns every pod with a state in `podStates`, the most serious first, then in the order of zones and ordinals. */
 function podsWorthNaming(view: GroupView, nowMs: number): readonly PublishedPod[] {
   const rank = (pod: PublishedPod): number => podStates.indexOf(pod.state);
   return view.zones.flatMap((zone) => podsOfZone(view, zone, nowMs)).sort((a, b) => rank(a) - rank(b));

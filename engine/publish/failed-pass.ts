@@ -13,14 +13,14 @@ interface Pass {
   readonly snapshot: Snapshot;
   /** The actions of the turn. */
   readonly performed: readonly TakenAction[];
-  /** Why the turn could not be finished. */
+  /** The error that ended the turn early. */
   readonly error?: string;
 }
 
 /**
- * Returns whether a pass failed as in the original: a member that is not OnDelete, a status without a revision, a pod under several
- * ZoneAwarePodDisruptionBudgets, a refused DELETE or status write, a failed read. Ignores the members after it wrote replicas, and stops at
- * the first unfinished one.
+ * Reports whether grafana/rollout-operator would have counted the turn as a failed reconcile. The causes are a member that is not OnDelete, a
+ * status without a revision, a pod with several ZoneAwarePodDisruptionBudgets, a refused DELETE or status write, and a failed read. After a
+ * write of replicas, the operator visits no member. Otherwise it visits members up to the first unfinished one.
  */
 export function isFailedPass({ group, snapshot, performed, error }: Pass): boolean {
   if (error !== undefined || performed.some(hasFailed)) return true;
@@ -46,7 +46,7 @@ function stopsAtMember(members: readonly Member[], snapshot: Snapshot, namespace
   return false;
 }
 
-/** A conflict with a faster writer is not a failure; the original has preconditions only on a status. */
+/** Reports whether the action failed. A conflict is no failure, because grafana/rollout-operator has preconditions only on a status. */
 function hasFailed({ action, result }: TakenAction): boolean {
   if (result === 'done') return false;
   if (action.kind === 'advanceCurrentRevision') return true;
@@ -57,13 +57,13 @@ interface Member {
   readonly set: StatefulSetView;
   readonly isPaused: boolean;
   readonly isReady: boolean;
-  /** Labels of the first pod that is to be replaced. */
+  /** Labels of the first outdated pod. */
   readonly outdated?: PodView['labels'];
-  /** The counters of the status leave room in the budget. */
+  /** True if the counters of the status leave room in the budget. */
   readonly hasRoom: boolean;
 }
 
-/** By name; undefined when one of them, or its pods, could not be read. */
+/** Returns the members by name; undefined if a member or its pods could not be read. */
 function membersOf(group: GroupDefinition, snapshot: Snapshot): readonly Member[] | undefined {
   const members: Member[] = [];
   for (const { statefulSet, paused, maxUnavailable } of group.zones) {

@@ -1,4 +1,4 @@
-// Published readings of metric inputs, which admission and the plugin read instead of the metric sources.
+// Publishes the readings of metric inputs, so that admission and the plugin need no access to the metric sources.
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { inputsRead } from '../../policies/integrations/metric-source.ts';
 import { policiesFor } from '../../policies/join.ts';
@@ -63,7 +63,7 @@ export function metricsOf(
   });
 }
 
-/** Returns the latest reading of each input: different groups may publish different readings of it. */
+/** Returns the latest reading of each input, because groups may publish different readings of the same input. */
 export function newestMetrics(metrics: readonly MetricView[]): readonly MetricView[] {
   const byInput = new Map<string, MetricView>();
   for (const metric of metrics) {
@@ -79,7 +79,7 @@ export function readingOf(metrics: readonly MetricView[], { policy, input }: Bou
   return metrics.find((one) => one.namespace === policy.namespace && one.policy === policy.name && one.input === input);
 }
 
-/** Identifies the query of an input. A reading of an earlier query of the policy does not count for the current one. */
+/** Returns a hash of the source and the query. A reading of an earlier query does not count for the current query. */
 function questionOf({ source, query }: BoundInput['metric']): string {
   return hashText(canonicalJson([source, query]));
 }

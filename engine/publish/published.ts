@@ -1,26 +1,26 @@
-// The published form of a decision. Its readers need neither the agent nor the right to read pods.
+// Defines the published form of a decision, whose readers need neither the agent nor the permission to read pods.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { Action, GroupDecision, RuleResult, Step, Stop, ZoneDecision } from '../decision.ts';
 import type { GateReading, RunState } from '../snapshot.ts';
 
-/** The most bytes of a published decision as JSON, in UTF-8. */
+/** The maximum size of a published decision as JSON, in UTF-8 bytes. */
 export const publishedByteLimit = 32 * 1024;
 
-/** The most pods that are named. */
+/** The maximum number of published pods. */
 export const publishedPodLimit = 50;
 
 /** The outcome of an action. `conflict`: its object had changed. `unknown`: no answer arrived; it may have happened. */
 type ActionResult = 'done' | 'conflict' | 'refused' | 'failed' | 'unknown';
 
-/** An action of the turn that made the decision, and how it ended. */
+/** An action of the turn that made the decision, and its outcome. */
 export interface TakenAction {
   readonly action: Action;
   readonly result: ActionResult;
   readonly message?: string;
 }
 
-/** The same in one line, without preconditions. */
+/** A published action, as one line without preconditions. */
 export interface PublishedAction {
   readonly kind: Action['kind'];
   readonly zone?: string;
@@ -31,20 +31,20 @@ export interface PublishedAction {
   readonly atMs: number;
 }
 
-/** A zone as the decision saw it. */
+/** A zone at the time of the decision. */
 export interface PublishedZone extends ZoneDecision {
-  /** Under the strategy `partition`, while it is lowered: pods of this ordinal and above are the StatefulSet controller's to replace. */
+  /** The lowered partition under the strategy `partition`: the StatefulSet controller replaces pods with this ordinal and above. */
   readonly partition?: number;
-  /** Under the strategy `pinned`: ordinals whose pods come back at another revision than the current one. */
+  /** The ordinals with a pin under the strategy `pinned`. */
   readonly pinned?: string;
 }
 
-/** The worst first, which is also the order in which pods are named. */
+/** The states of published pods, the most serious first. */
 export const podStates = ['crashing', 'nodeDown', 'unready', 'missing', 'terminating', 'announced', 'starting', 'leaving'] as const;
 
 export type PodState = (typeof podStates)[number];
 
-/** A pod that moves or is bad. */
+/** A pod that is in replacement, in removal or not available. */
 export interface PublishedPod {
   readonly zone: string;
   readonly pod: string;
@@ -53,24 +53,24 @@ export interface PublishedPod {
    * the update revision. `leaving`: beyond the replicas. `missing`: no pod.
    */
   readonly state: PodState;
-  /** Why a container waits, such as CrashLoopBackOff. */
+  /** The waiting reason of a container, such as CrashLoopBackOff. */
   readonly reason?: string;
   readonly node?: string;
-  /** Since when the pod has had its current readiness. */
+  /** The instant of the last change of readiness. */
   readonly sinceMs?: number;
 }
 
-/** A result that holds the group, and since when it has. */
+/** A result that blocks the group, and the instant since which it has blocked. */
 export interface PublishedWait extends RuleResult {
   readonly sinceMs: number;
-  /** The zones it holds. */
+  /** The blocked zones. */
   readonly zones: readonly string[];
 }
 
 export interface PublishedStep extends Pick<Step, 'id' | 'kind' | 'zone' | 'from' | 'to' | 'outcome'> {
   /** Number of pods of the step. */
   readonly podCount: number;
-  /** Every rule that was asked; absent when it did not fit. */
+  /** The results of all evaluated rules; absent if they did not fit. */
   readonly results?: readonly RuleResult[];
 }
 
@@ -85,7 +85,7 @@ export interface PublishedGate {
   readonly readings: number;
 }
 
-/** A metric input that a rule reads which binds the group. */
+/** A metric input of a rule that binds the group. */
 export interface PublishedMetric {
   /** Namespace of the policy. */
   readonly namespace: string;
@@ -95,18 +95,18 @@ export interface PublishedMetric {
   readonly source: string;
   /** A hash of source and query. */
   readonly question: string;
-  /** The reading; without one while nothing was read. */
+  /** The reading; absent before the first reading. */
   readonly value?: number;
-  /** Why there is no value. */
+  /** The reason why the value is unknown. */
   readonly unknown?: string;
   readonly atMs?: number;
-  /** Why there is nothing newer. */
+  /** The reason for the lack of a newer reading. */
   readonly problem?: string;
-  /** A reading that is older is unknown. */
+  /** The maximum age in milliseconds. An older reading counts as unknown. */
   readonly maxAgeMs: number;
 }
 
-/** The most metric inputs that are published. */
+/** The maximum number of published metric inputs. */
 export const publishedMetricLimit = 50;
 
 /** A run as published: flat, so that a reader needs no knowledge of the states. */
@@ -121,10 +121,10 @@ export type PublishedRun = Pick<
   readonly completedMs?: number;
 };
 
-/** `major.minor` of what this program publishes. A newer minor adds fields; another major is not read. */
+/** The format of publications as `major.minor`. A newer minor version adds fields. Readers reject another major version. */
 export const publishedFormat = '1.0';
 
-/** An admitted disruption that is not settled yet. */
+/** An admitted disruption that has not ended. */
 export interface PublishedReservation {
   /** Such as `evict pod 1 of zone a`. */
   readonly what: string;
@@ -132,43 +132,43 @@ export interface PublishedReservation {
   readonly atMs: number;
 }
 
-/** The most stops that are published. */
+/** The maximum number of published stops. */
 export const publishedStopLimit = 20;
 
-/** The most reservations that are published. */
+/** The maximum number of published reservations. */
 export const publishedReservationLimit = 5;
 
 /** One decision of one group, bounded. Instants are milliseconds since 1970. */
 export interface PublishedDecision extends Pick<GroupDecision, 'namespace' | 'group' | 'goal' | 'phase' | 'outcome' | 'wave'> {
   /** `major.minor`; a reader refuses another major. */
   readonly format: string;
-  /** Since when the phase has been this one. */
+  /** The instant of the last change of phase. */
   readonly phaseSinceMs: number;
-  /** By which engine the group rolls; absent in what former versions have published. */
+  /** The strategy of the group; absent in publications of earlier versions. */
   readonly strategy?: GroupDefinition['rollout']['strategy'];
   readonly zones: readonly PublishedZone[];
   readonly pods: readonly PublishedPod[];
   readonly waits: readonly PublishedWait[];
-  /** At most `publishedStopLimit`; absent in what former versions have published. */
+  /** At most `publishedStopLimit`; absent in publications of earlier versions. */
   readonly stops?: readonly Stop[];
   readonly steps: readonly PublishedStep[];
   readonly warnings: readonly RuleResult[];
   readonly gates: readonly PublishedGate[];
-  /** Absent when no rule that binds the group reads any. */
+  /** Absent if no rule that binds the group reads a metric. */
   readonly metrics?: readonly PublishedMetric[];
   readonly run?: PublishedRun;
-  /** Disruptions that are announced and not yet seen to be over. */
+  /** The number of open claims. */
   readonly openClaims: number;
-  /** Why the webhooks may not hear of everything that they guard; absent while nothing is known against it. */
+  /** The reason why the webhooks may not receive every request that concerns the group; absent if no problem is known. */
   readonly unenforced?: string;
   /** Reservations of admitted requests, the latest first, at most `publishedReservationLimit`. */
   readonly reservations?: readonly PublishedReservation[];
-  /** The actions of the last turn that had any. */
+  /** The actions of the last turn with actions. */
   readonly actions: readonly PublishedAction[];
   readonly policyDigest: string;
   /** Identity of the agent that decided. */
   readonly leader?: string;
-  /** The Lease that it held; absent for an agent that acts without one. */
+  /** The Lease of that agent; absent for an agent without a Lease. */
   readonly lease?: { readonly namespace: string; readonly name: string };
   /** Origin of the group's definition: `directory`, `objects` or `adopted`. */
   readonly origin?: string;
@@ -179,7 +179,7 @@ export interface PublishedDecision extends Pick<GroupDecision, 'namespace' | 'gr
   readonly omitted: readonly string[];
 }
 
-/** Differs from the prefix of ledgers, `rollout-group-`. */
+/** The prefix of the names of published decisions. Ledgers have the prefix `rollout-group-`. */
 const prefix = 'rollout-status-';
 
 /** Returns the name of the ConfigMap with the published decision of the group. */

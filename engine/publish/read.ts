@@ -1,4 +1,4 @@
-// Reads a published decision from the cluster and checks its shape first.
+// Reads a published decision from JSON and validates it.
 
 import { z } from 'zod';
 import { strategyNames } from '../../policies/strategies.ts';
@@ -177,15 +177,15 @@ export function readPublished(stored: unknown): Known<PublishedDecision> {
   const value = typeof stored === 'string' ? tryParseJson(stored) : stored;
   if (value === undefined || value === null) return { unknown: 'nothing is published' };
   const format = z.object({ format: z.string() }).safeParse(value);
-  if (!format.success) return { unknown: 'what is published is no decision' };
+  if (!format.success) return { unknown: 'the published value is not a decision' };
   const [major] = publishedFormat.split('.');
   if (format.data.format.split('.')[0] !== major) {
     return { unknown: `the published decision has the format ${format.data.format.slice(0, 20)}; known is ${publishedFormat}` };
   }
-  // Added fields of a newer format may make it longer than ours are.
-  if (bytesOf(value) > 2 * publishedByteLimit) return { unknown: 'the published decision is too long to be one' };
+  // Fields of a newer format may make a decision longer than `publishedByteLimit`.
+  if (bytesOf(value) > 2 * publishedByteLimit) return { unknown: 'the published decision is too long' };
   const read = published.safeParse(value);
-  // Without undefined members: absent is the only form of absence.
+  // The conversion drops undefined fields, which the type does not allow.
   if (read.success) return JSON.parse(JSON.stringify(read.data)) as PublishedDecision;
   const [issue] = read.error.issues;
   return { unknown: `the published decision cannot be read: ${issue?.path.map(String).join('.')}: ${issue?.message}`.slice(0, 300) };

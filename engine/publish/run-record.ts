@@ -1,4 +1,4 @@
-// The record of one rollout or change of replicas (a RolloutRun), with its steps and requests, made turn by turn.
+// Keeps the record of a rollout or of a change of replicas (a RolloutRun): adds the steps, waits and requests of each turn.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantMs, instantText } from '../../policies/instant.ts';
 import { apiVersion, type RolloutRun } from '../../policies/schema/kinds.ts';
@@ -18,16 +18,16 @@ export interface RunTurn {
   readonly group: GroupDefinition;
   /** The input of the decision. */
   readonly snapshot: Snapshot;
-  /** Absent when the turn failed before a decision: nothing is recorded then. */
+  /** Absent if the turn failed before a decision. The record then stays the same. */
   readonly decision?: GroupDecision;
   readonly performed: readonly TakenAction[];
-  /** When the turn began, in milliseconds since 1970. */
+  /** The start of the turn, in milliseconds since 1970. */
   readonly startedMs: number;
 }
 
 type Spec = RolloutRun['spec'];
 
-/** Annotations of a StatefulSet that say where a change comes from. */
+/** The annotations of a StatefulSet that name the origin of a change. */
 export const changeAnnotations = {
   planDigest: 'rollout-group.dev/plan',
   commit: 'rollout-group.dev/commit',
@@ -35,8 +35,8 @@ export const changeAnnotations = {
 } as const;
 
 /**
- * Returns the record after a turn: of the rollout, or with `scale` of a change of replicas; undefined without either, and the same value
- * without news. A record that ends is returned once more; then the next one starts. At most 100 steps and 64 KiB.
+ * Returns the record of the rollout after a turn, or with `scale` the record of a change of replicas. Returns the same value if nothing
+ * changed. An ended record is returned once before the next record starts. A record has at most 100 steps and 64 KiB.
  */
 export function runRecord(previous: RolloutRun | undefined, turn: RunTurn, of: 'rollout' | 'scale' = 'rollout'): RolloutRun | undefined {
   const { decision } = turn;
@@ -85,12 +85,12 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
   // A retried run is the same run.
   const { endedAt: _endedAt, took: _took, failure: _failure, ...open } = record.spec;
   const reopened = isOver ? { ...record, spec: { ...open, outcome: 'running' as const } } : record;
-  const moved = progressed(reopened, turn, decision, (action) => replacedBy(action).length > 0 || action.kind === 'advanceCurrentRevision');
-  const told = withPeople(moved.spec, turn, run);
-  const spoken = told === moved.spec ? moved : fitted({ ...moved, spec: told });
-  if (run.outcome === 'running') return spoken;
-  if (run.outcome === 'completed') return ended(spoken, run.outcome, run.completedMs);
-  return ended(spoken, run.outcome, run.failedMs, run.failure);
+  const acted = progressed(reopened, turn, decision, (action) => replacedBy(action).length > 0 || action.kind === 'advanceCurrentRevision');
+  const spec = withPeople(acted.spec, turn, run);
+  const complete = spec === acted.spec ? acted : fitted({ ...acted, spec });
+  if (run.outcome === 'running') return complete;
+  if (run.outcome === 'completed') return ended(complete, run.outcome, run.completedMs);
+  return ended(complete, run.outcome, run.failedMs, run.failure);
 }
 
 function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: GroupDecision): RolloutRun | undefined {
@@ -101,16 +101,16 @@ function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: 
     return previous;
   const record =
     open ?? newRecord(turn, { id: `scale-${turn.startedMs.toString(36)}`, kind: 'scale', startedAt: timeText(turn.startedMs), zones: [] });
-  const moved = progressed(record, turn, decision, isAboutReplicas);
-  const aimed = withReplicas(moved, turn, steps);
+  const acted = progressed(record, turn, decision, isAboutReplicas);
+  const complete = withReplicas(acted, turn, steps);
   const isRunning =
     steps.length > 0 || turn.performed.some(({ action }) => isAboutReplicas(action)) || decision.zones.some((zone) => !zone.isReady);
-  if (isRunning) return aimed;
-  const hasScaled = aimed.spec.steps.some((step) => step.action === 'scale' && step.count > (step.failures ?? 0));
-  return ended(aimed, hasScaled ? 'completed' : 'cancelled', turn.startedMs);
+  if (isRunning) return complete;
+  const hasScaled = complete.spec.steps.some((step) => step.action === 'scale' && step.count > (step.failures ?? 0));
+  return ended(complete, hasScaled ? 'completed' : 'cancelled', turn.startedMs);
 }
 
-/** Returns the start and, if known, the target of each zone. */
+/** Returns the record with the replicas of each zone before and after the change. */
 function withReplicas(record: RolloutRun, { performed, group }: RunTurn, steps: GroupDecision['steps']): RolloutRun {
   let { zones } = record.spec;
   const written = performed.flatMap(({ action }) => (action.kind === 'scaleStatefulSet' ? [action] : []));
@@ -133,15 +133,15 @@ function newRecord(turn: RunTurn, begun: Pick<Spec, 'id' | 'kind' | 'startedAt' 
     ({ statefulSet }) =>
       snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === statefulSet)?.annotations ?? {},
   );
-  const said = (key: string, most: number): string | undefined =>
+  const annotation = (key: string, most: number): string | undefined =>
     annotations
       .map((one) => one[key])
       .find((value) => value !== undefined && value !== '')
       ?.slice(0, most);
   const origin = {
-    planDigest: said(changeAnnotations.planDigest, 64),
-    commit: said(changeAnnotations.commit, 253),
-    cause: said(changeAnnotations.cause, 512),
+    planDigest: annotation(changeAnnotations.planDigest, 64),
+    commit: annotation(changeAnnotations.commit, 253),
+    cause: annotation(changeAnnotations.cause, 512),
     policyDigest: snapshot.policyDigest === '' ? undefined : snapshot.policyDigest.slice(0, 64),
   };
   return {
@@ -177,7 +177,7 @@ function progressed(record: RolloutRun, turn: RunTurn, decision: GroupDecision, 
   return spec === record.spec ? record : fitted({ ...record, spec });
 }
 
-/** Time counts as waited while nothing moves and a rule holds the group; it is added up when that rule lets go. */
+/** Records the rule that blocks a group without progress. When that rule no longer leads, adds the time to the waits of the record. */
 function addWait(spec: Spec, { startedMs }: RunTurn, decision: GroupDecision): Spec {
   const [first] = isMoving(decision) || decision.outcome === 'act' ? [] : decision.waits;
   if (spec.waiting?.rule === first?.rule) return spec;
@@ -210,7 +210,7 @@ function ended(record: RolloutRun, outcome: Spec['outcome'], atMs: number, failu
   return fitted({ ...record, spec });
 }
 
-/** Removes steps from the middle until the record is short enough: its start and its end are the most useful parts. */
+/** Removes steps from the middle until the record is short enough, because its start and its end are the most useful parts. */
 function fitted(record: RolloutRun): RolloutRun {
   let fits = record;
   while (fits.spec.steps.length > 2 && bytesOf(fits) > runLimits.bytes) {
@@ -290,7 +290,7 @@ function merged(before: Step, next: Step): Step {
   };
 }
 
-/** Joins two texts of ranges. A text that ends in dots was cut, and stays unchanged. */
+/** Joins two texts of ranges. If one text was cut and ends in `…`, returns the first text. */
 function joinRanges(a: string, b: string): string {
   if (a.endsWith('…') || b.endsWith('…')) return a;
   return shortRanges([...new Set([...ordinalsOf(a), ...ordinalsOf(b)])]);
@@ -299,7 +299,7 @@ function joinRanges(a: string, b: string): string {
 function ordinalsOf(ranges: string): readonly number[] {
   return ranges.split(',').flatMap((range) => {
     const [first = 0, last = first] = range.split('-').map(Number);
-    // Other users with permission may have written records.
+    // Users may have edited the record, so the length of a range is limited.
     return Array.from({ length: Math.min(100_000, Math.max(0, last - first + 1)) }, (_, index) => first + index);
   });
 }
@@ -309,30 +309,36 @@ function shortRanges(ordinals: readonly number[]): string {
   return ranges.length <= 1000 ? ranges : `${ranges.slice(0, 1000).replace(/,[^,]*$/, '')},…`;
 }
 
-type Word = NonNullable<Spec['people']>[number];
+type RecordedRequest = NonNullable<Spec['people']>[number];
 
-/** Returns the spec with new requests added; the same value without new requests. The first ones stay if there are too many. */
+/** Returns the spec with new requests added; the same value without new requests. Requests above the limit are dropped. */
 function withPeople(spec: Spec, { snapshot, group, startedMs }: RunTurn, run: RunState): Spec {
   const { intents, exceptions, nowMs } = contextOf(snapshot, group);
   const { people = [] } = spec;
-  const said = isUnknown(intents) ? [] : intents.filter((intent) => isMeant(intent, run)).map((intent) => wordOf(intent, startedMs));
+  const requests = isUnknown(intents) ? [] : intents.filter((intent) => isAbout(intent, run)).map((intent) => requestOf(intent, startedMs));
   const excepted = exceptions
     .filter(({ notBeforeMs = 0, expiresMs }) => notBeforeMs <= nowMs && expiresMs > nowMs)
     .map(({ name, rule, reason, zone }) =>
-      short({ name, action: 'override', at: timeText(startedMs), reason, about: zone === undefined ? rule : `${rule} in zone ${zone}` }),
+      shortened({
+        name,
+        action: 'override',
+        at: timeText(startedMs),
+        reason,
+        about: zone === undefined ? rule : `${rule} in zone ${zone}`,
+      }),
     );
-  const isKnown = (word: Word): boolean =>
-    people.some((one) => one.name === word.name && one.action === word.action && (word.by === undefined || one.at === word.at));
-  const added = [...said, ...excepted].filter((word) => !isKnown(word)).slice(0, Math.max(0, runLimits.people - people.length));
+  const isKnown = ({ name, action, by, at }: RecordedRequest): boolean =>
+    people.some((one) => one.name === name && one.action === action && (by === undefined || one.at === at));
+  const added = [...requests, ...excepted].filter((request) => !isKnown(request)).slice(0, Math.max(0, runLimits.people - people.length));
   return added.length === 0 ? spec : { ...spec, people: [...people, ...added] };
 }
 
-/** Returns whether a request belongs to the run: a bound request to its run only, and requests that were in force when the run began. */
-function isMeant(intent: IntentView, run: RunState): boolean {
+/** Reports whether a request is about the run: it names this run, or it names no run and is no approval from before the run. */
+function isAbout(intent: IntentView, run: RunState): boolean {
   return intent.runId === undefined ? intent.action !== 'approve' || isOfRun(intent, run) : intent.runId === run.id;
 }
 
-function wordOf({ name, action, requestedBy, reason, zone, wave, rule, gate, ordinals }: IntentView, seenMs: number): Word {
+function requestOf({ name, action, requestedBy, reason, zone, wave, rule, gate, ordinals }: IntentView, seenMs: number): RecordedRequest {
   const about = [
     ...(wave === undefined ? [] : [`wave ${wave}`]),
     ...(rule === undefined ? [] : [`rule ${rule}`]),
@@ -340,7 +346,7 @@ function wordOf({ name, action, requestedBy, reason, zone, wave, rule, gate, ord
     ...(zone === undefined ? [] : [`zone ${zone}`]),
     ...(ordinals === undefined ? [] : [`pods ${ordinals.slice(0, 20).join(', ')}`]),
   ];
-  return short({
+  return shortened({
     name,
     action,
     ...(requestedBy === undefined ? {} : { by: requestedBy.user }),
@@ -351,7 +357,7 @@ function wordOf({ name, action, requestedBy, reason, zone, wave, rule, gate, ord
 }
 
 /** Shortens a request to the limits of the schema, so that many requests fit next to the steps. */
-function short({ name, by, reason, about, ...rest }: Word): Word {
+function shortened({ name, by, reason, about, ...rest }: RecordedRequest): RecordedRequest {
   return {
     ...rest,
     name: name.slice(0, 253),
@@ -361,13 +367,13 @@ function short({ name, by, reason, about, ...rest }: Word): Word {
   };
 }
 
-/** `abandoned`: it was under way when its group went, or when another run began without ending it. It is never stored. */
+/** The outcome in output. `abandoned`, which is never stored: the group was deleted or another run started while the run was running. */
 type ShownOutcome = Spec['outcome'] | 'abandoned';
 
-/** A record as it is shown. */
+/** A record for output. */
 export type ShownRun = Omit<Spec, 'outcome'> & { readonly outcome: ShownOutcome };
 
-/** Returns the records of one group, the newest first. A change of replicas and a rollout may run at the same time. */
+/** Returns the records of one group for output, the newest first. A change of replicas and a rollout may run at the same time. */
 export function shownRuns(runs: readonly Spec[], isDefined: boolean): readonly ShownRun[] {
   return runs.map((run, index) => {
     if (run.outcome !== 'running') return run;

@@ -1,4 +1,4 @@
-// The status of a RolloutGroup object with its conditions, and why a group needs a person, from a published decision.
+// Derives the status of a RolloutGroup object and its conditions from a published decision.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantText } from '../../policies/instant.ts';
 import type { RuleResult, Stop } from '../decision.ts';
@@ -8,14 +8,14 @@ import type { Snapshot } from '../snapshot.ts';
 import type { PublishedDecision, PublishedWait } from './published.ts';
 
 interface ScaleTarget {
-  /** Pods of the zone that is scaled, as its StatefulSet counts them. */
+  /** Number of pods of the scaled zone, from the status of its StatefulSet. */
   readonly replicas: number;
-  /** Selects them. */
+  /** The selector of these pods. */
   readonly selector?: string;
 }
 
 export interface StatusContext {
-  /** `metadata.generation` of the object that the decision was made from. */
+  /** `metadata.generation` of the object from which the decision was made. */
   readonly generation?: number;
   /** The status as stored: conditions keep their `lastTransitionTime`. */
   readonly previous?: unknown;
@@ -62,7 +62,7 @@ export function scaleTargetOf(group: GroupDefinition, snapshot: Pick<Snapshot, '
   return { replicas: set.status.replicas, ...(set.selector === undefined ? {} : { selector: set.selector }) };
 }
 
-/** Returns the whole status, which replaces the previous one. */
+/** Returns the complete status, which replaces the previous status. */
 export function groupStatus(published: PublishedDecision, context: StatusContext = {}): GroupStatus {
   const { generation, scale } = context;
   const [first] = published.waits;
@@ -103,7 +103,7 @@ function conditionsOf(published: PublishedDecision, { generation, previous }: St
   });
 }
 
-/** Returns whether every zone is up to date, complete and available. */
+/** Returns the condition Ready: every zone is up to date, complete and available. */
 function ready({ outcome, zones, waits, goal }: PublishedDecision): Verdict {
   const type = 'Ready';
   const [first] = waits;
@@ -125,10 +125,10 @@ function stopped({ stops = [] }: PublishedDecision): readonly Verdict[] {
   return [{ type: 'Stopped', status: 'True', reason: reasonOf(first.rule), message }];
 }
 
-/** In characters. A condition has at most 32768. */
+/** The maximum length of a message in characters. Kubernetes allows 32768. */
 const longestMessage = 1024;
 
-/** Returns who stops the group, why, until when, and the command that ends it. */
+/** Returns who stops the group, why and until when, and the command that ends the stop. */
 function stopText({ fact, limit, untilMs, endsWith }: Stop): string {
   const until = untilMs === undefined ? '' : ` until ${timeText(untilMs)}`;
   return `${fact}${limit === undefined ? '' : ` (limit: ${limit})`}${until}. To end it: ${endsWith}`;
@@ -139,7 +139,7 @@ function enforced({ unenforced }: PublishedDecision): readonly Verdict[] {
   return unenforced === undefined ? [] : [{ type: 'Enforced', status: 'False', reason: 'RegistrationChanged', message: unenforced }];
 }
 
-/** Returns whether the group makes progress or will do so without a person. */
+/** Returns the condition Progressing: the group makes progress, or will do so without a person. */
 function progressing({ phase, goal, waits }: PublishedDecision): Verdict {
   const type = 'Progressing';
   const [first] = waits;
@@ -149,7 +149,7 @@ function progressing({ phase, goal, waits }: PublishedDecision): Verdict {
   return { type, status: isMoving ? 'True' : 'False', reason: isMoving || first ? reason : phase, message };
 }
 
-/** Returns whether a person must act: the run failed, a rule blocks with `no`, a pin was not applied, or pods crash. */
+/** Returns the condition Degraded: the run failed, a rule blocks with `no`, a pin was not applied, pods crash, or a node is not ready. */
 function degraded({ phase, run, waits, pods }: PublishedDecision): Verdict {
   const type = 'Degraded';
   if (phase === 'Failed') return { type, status: 'True', reason: 'RunFailed', message: run?.failure ?? 'the run failed' };
@@ -160,7 +160,7 @@ function degraded({ phase, run, waits, pods }: PublishedDecision): Verdict {
   if (misplaced !== undefined) return { type, status: 'True', reason: reasonOf(misplaced.rule), message: waitText(misplaced) };
   const bad = pods.filter(({ state }) => state === 'crashing' || state === 'nodeDown');
   const [first] = bad;
-  if (first === undefined) return { type, status: 'False', reason: 'AsExpected', message: 'nothing asks for a person' };
+  if (first === undefined) return { type, status: 'False', reason: 'AsExpected', message: 'no person needs to act' };
   const others = bad.length === 1 ? '' : ` and ${bad.length - 1} more`;
   const why = first.state === 'crashing' ? (first.reason ?? 'crashing') : `on node ${first.node ?? ''}, which is not ready`;
   return {
@@ -175,7 +175,7 @@ function waitText({ fact, limit }: PublishedWait): string {
   return limit === undefined ? fact : `${fact}; the limit is ${limit}`;
 }
 
-/** Conditions carry whole seconds, as Kubernetes writes times. */
+/** Returns an instant in whole seconds, as in Kubernetes. */
 function timeText(ms: number): string {
   return instantText(Math.floor(ms / 1000) * 1000) ?? '1970-01-01T00:00:00Z';
 }
@@ -183,7 +183,7 @@ function timeText(ms: number): string {
 /** The part of a decision that shows why a group waits. */
 export type Held = Pick<PublishedDecision, 'phase' | 'outcome'> & { readonly waits: readonly RuleResult[] };
 
-/** Why a group needs a person: a failed run, a rule that answers `no`, pods at a wrong revision, a missing approval, an undo, a pause. */
+/** The reason why a group needs a person. `misplaced`: pods came back at a wrong revision. */
 export type PersonNeeded = 'failed' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'paused';
 
 /** Returns why the group needs a person; undefined if it continues without one. */

@@ -1,29 +1,29 @@
-// The release of a group whose definition is deleted: its StatefulSets return to their controllers, zone by zone.
+// Releases a group whose definition was deleted: the StatefulSet controller may replace its pods again, zone by zone.
 import { pods as countOfPods } from '../amount.ts';
 import type { Action } from '../decision.ts';
 import { claimsOf, openClaims } from '../ledger/ledger.ts';
 import { isAvailable } from '../observe/view.ts';
 import { releasedGroup } from '../profiles.ts';
 import { isWithinClockSkew, type Ledger, type ReleaseTerms, type Snapshot } from '../snapshot.ts';
-import { type Definitions, type Member, outdatedOf, standingOf, viewMember, withTerms } from './terms.ts';
+import { type Definitions, definitionStateOf, type Member, outdatedOf, viewMember, withTerms } from './terms.ts';
 
-/** A tool that applies definitions may delete and recreate one; the release begins after this time. */
+/** The time before a release starts, in milliseconds, because a tool may delete a definition and create it again. */
 export const releaseGraceMs = 60_000;
 
 export type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
 
 interface ReleaseQuestion {
   readonly snapshot: Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets' | 'pods' | 'unread'>;
-  /** As it is stored. */
+  /** The stored ledger. */
   readonly ledger: Ledger;
   readonly sources: Definitions['sources'];
-  /** Time for which the caller has seen it gone without interruption, in milliseconds, by a monotonic clock. */
+  /** The time for which the caller has seen no definition, without interruption, in milliseconds of a monotonic clock. */
   readonly goneForMs: number;
-  /** The leadership under which it is carried out. */
+  /** The leadership that carries out the release. */
   readonly epoch: number;
 }
 
-/** `none`: nothing to release. `over`: every StatefulSet is with its controller, and the group is forgotten. `ledger`: store it first. */
+/** The next step of a release. `over`: every StatefulSet is released. The caller stores `ledger` before `action`. */
 export type ReleaseDecision = { readonly ledger: Ledger } & (
   | { readonly kind: 'none' | 'over' }
   | { readonly kind: 'wait'; readonly because: string; readonly earliestMs?: number }
@@ -32,34 +32,38 @@ export type ReleaseDecision = { readonly ledger: Ledger } & (
 
 /**
  * Decides the next step of a release: sets the partition of one zone to 0 while every other zone is available, and updated if released. A
- * broken zone goes first. Each zone is released once, so a partition that a user raises later stays and delays the next zones.
+ * broken zone is released first. Each zone is released once, so a partition that a user raises later stays and delays the next zones.
  */
 export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: ReleaseQuestion): ReleaseDecision {
   const { nowMs, groups } = snapshot;
   const { release } = ledger;
   if (release === undefined) return { kind: 'none', ledger };
-  const standing = standingOf(ledger, release, { groups, sources });
+  const definition = definitionStateOf(ledger, release, { groups, sources });
   // The turn of the defined group writes its terms to the ledger.
-  if (standing.kind === 'defined') return { kind: 'none', ledger };
-  // A new definition of the members decides about them, also when that definition is removed later.
-  if (standing.kind === 'elsewhere') return { kind: 'none', ledger: withTerms(ledger, undefined) };
+  if (definition.kind === 'defined') return { kind: 'none', ledger };
+  // The group that has a member now decides about the members, also if it is deleted later.
+  if (definition.kind === 'elsewhere') return { kind: 'none', ledger: withTerms(ledger, undefined) };
   const { goneMs, ...terms } = release;
-  if (standing.kind === 'unsure') return { kind: 'wait', because: standing.because, ledger: withTerms(ledger, terms) };
+  if (definition.kind === 'unsure') return { kind: 'wait', because: definition.because, ledger: withTerms(ledger, terms) };
   const sinceMs = goneMs !== undefined && isWithinClockSkew(snapshot, goneMs) ? goneMs : nowMs;
   const gone = { ...terms, goneMs: sinceMs };
-  // The stored time may come from another clock, and the definition may have existed while no agent led.
+  // The shorter time counts: the stored time may come from another clock, and the definition may have existed while no agent was leader.
   const leftMs = releaseGraceMs - Math.min(goneForMs, nowMs - sinceMs);
-  if (leftMs <= 0) return handBack(ledger, gone, { snapshot, epoch });
+  if (leftMs <= 0) return releaseZone(ledger, gone, { snapshot, epoch });
   return { kind: 'wait', because: 'the definition may be created again', earliestMs: nowMs + leftMs, ledger: withTerms(ledger, gone) };
 }
 
-function handBack(ledger: Ledger, terms: ReleaseTerms, { snapshot, epoch }: Pick<ReleaseQuestion, 'snapshot' | 'epoch'>): ReleaseDecision {
+function releaseZone(
+  ledger: Ledger,
+  terms: ReleaseTerms,
+  { snapshot, epoch }: Pick<ReleaseQuestion, 'snapshot' | 'epoch'>,
+): ReleaseDecision {
   const members = terms.zones.map((zone) => viewMember(snapshot, ledger.namespace, zone));
   const unread = members.find(({ unknown }) => unknown !== undefined)?.unknown;
   if (unread !== undefined) return { kind: 'wait', because: unread, ledger: withTerms(ledger, terms) };
   const released = members.filter((member) => terms.released?.includes(member.zone) === true || partitionOf(member) === 0);
   const held = members.filter((member) => !released.includes(member) && (partitionOf(member) ?? 0) > 0);
-  if (held.length === 0) return { kind: 'over', ledger: forgotten(ledger) };
+  if (held.length === 0) return { kind: 'over', ledger: ledgerAfterRelease(ledger) };
   const noted = released.length === 0 ? terms : { ...terms, released: released.map(({ zone }) => zone) };
   const known = withTerms(ledger, noted);
   const shortfalls = new Map(members.map((member) => [member, shortfallOf(member, released.includes(member), snapshot.nowMs)]));
@@ -68,15 +72,15 @@ function handBack(ledger: Ledger, terms: ReleaseTerms, { snapshot, epoch }: Pick
   const next = held.find((member) => lackOfOthers(member) === undefined);
   const action = next && partitionZero(ledger.namespace, next);
   if (action === undefined) return { kind: 'wait', because: held.map(lackOfOthers)[0] ?? '', ledger: known };
-  // Announced, so that a group which comes back knows of a request that may still be on its way.
-  const announced = openClaims({ ...forgotten(ledger), release: noted }, claimsOf([action], snapshot.nowMs, epoch));
+  // The claim shows a group that is defined again that this request may still arrive.
+  const announced = openClaims({ ...ledgerAfterRelease(ledger), release: noted }, claimsOf([action], snapshot.nowMs, epoch));
   return announced === undefined
     ? { kind: 'wait', because: 'the ledger is full', ledger: known }
     : { kind: 'release', action, ledger: announced };
 }
 
-/** Returns the part of an abandoned ledger that still matters for the data: claims, downscales and preparations, without run and pins. */
-function forgotten({ namespace, group, claims, downscales, preparations, epoch }: Ledger): Ledger {
+/** Returns the parts of the ledger that protect data also without a group: downscales with their claims, and preparations. */
+function ledgerAfterRelease({ namespace, group, claims, downscales, preparations, epoch }: Ledger): Ledger {
   const kept = claims.filter(({ verb }) => verb === 'scaleDown');
   return { namespace, group, claims: kept, downscales, preparations, ...(epoch === undefined ? {} : { epoch }) };
 }
@@ -86,7 +90,7 @@ function partitionOf({ set }: Member): number | undefined {
   return set?.updateStrategy === 'RollingUpdate' ? set.partition : undefined;
 }
 
-/** Returns the unavailable pods of a zone as a clause. */
+/** Returns as a clause what a zone lacks before another zone may be released; undefined if it lacks nothing. */
 function shortfallOf({ zone, statefulSet, set, pods }: Member, isReleased: boolean, nowMs: number): string | undefined {
   if (set === undefined) return undefined;
   if (set.status.observedGeneration < set.generation)
@@ -100,7 +104,7 @@ function shortfallOf({ zone, statefulSet, set, pods }: Member, isReleased: boole
 function partitionZero(namespace: string, { zone, statefulSet, set, pods }: Member): SetPartition | undefined {
   if (set === undefined) return undefined;
   const { uid, resourceVersion, partition: from } = set;
-  const going = outdatedOf({ set, pods }).toSorted((a, b) => b.ordinal - a.ordinal);
+  const outdated = outdatedOf({ set, pods }).toSorted((a, b) => b.ordinal - a.ordinal);
   return {
     kind: 'setPartition',
     namespace,
@@ -111,6 +115,6 @@ function partitionZero(namespace: string, { zone, statefulSet, set, pods }: Memb
     from,
     to: 0,
     because: 'released',
-    pods: going.map(({ name, ordinal, uid: podUid }) => ({ pod: name, ordinal, uid: podUid })),
+    pods: outdated.map(({ name, ordinal, uid: podUid }) => ({ pod: name, ordinal, uid: podUid })),
   };
 }

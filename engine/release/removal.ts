@@ -1,25 +1,25 @@
-// The report after the definition of a group is deleted: the state of its StatefulSets and the effect of a release.
+// Reports on the StatefulSets of a group whose definition was deleted, and describes the effect of a release.
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { pods as countOfPods, ordinalRanges } from '../amount.ts';
 import type { Ledger, PodView, ReleaseTerms, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
-import { type Definitions, outdatedOf, sourceOf, standingOf, termsOf, viewMember } from './terms.ts';
+import { type Definitions, definitionStateOf, outdatedOf, sourceOf, termsOf, viewMember } from './terms.ts';
 
-/** A tool that applies definitions may delete and recreate one; the removal is reported after this time. */
+/** The time before a removal is reported, in milliseconds, because a tool may delete a definition and create it again. */
 export const removalGraceMs = 5_000;
 
-/** A group as it was when it was last defined. */
+/** The last definition of a group. */
 export interface FormerGroup {
   readonly group: GroupDefinition;
-  /** Its last run; absent where none is known. */
+  /** The last run of the group, if known. */
   readonly run?: RunState | undefined;
 }
 
 export interface RemovalQuestion extends FormerGroup {
   readonly snapshot: Pick<Snapshot, 'groups' | 'statefulSets' | 'pods' | 'unread'>;
   readonly sources: Definitions['sources'];
-  /** Time for which the caller has seen it gone without interruption, in milliseconds, by a monotonic clock. */
+  /** The time for which the caller has seen no definition, without interruption, in milliseconds of a monotonic clock. */
   readonly goneForMs: number;
 }
 
@@ -27,14 +27,14 @@ export interface RemovalQuestion extends FormerGroup {
 export interface RemovalReport {
   readonly zone: string;
   readonly statefulSet: string;
-  /** Outdated pods remain. */
+  /** True if the rollout was running, or if a partition keeps outdated pods. */
   readonly isWarning: boolean;
   readonly note: string;
 }
 
 /**
- * `none`: no report is due, now or later. `wait`: for this long, or until objects can be read. `unsure`: until it is known; how
- * long it has been gone counts from then on.
+ * The decision about a report. `none`: no report is due, now or later. `wait`: no report for `leftMs`, or until objects can be read.
+ * `unsure`: the definition may still exist, and `goneForMs` starts again.
  */
 export type GroupRemoval =
   | { readonly kind: 'none' }
@@ -48,34 +48,34 @@ export function decideRemoval({ group, run, snapshot, sources, goneForMs }: Remo
   const { namespace, name, zones } = group;
   const members = zones.map((zone) => ({ zone: zone.name, statefulSet: zone.statefulSet }));
   const definitions = { groups: snapshot.groups, sources };
-  const standing = standingOf({ namespace, group: name }, { source: sourceOf(group), zones: members }, definitions);
-  if (standing.kind === 'defined' || standing.kind === 'elsewhere') return { kind: 'none' };
-  if (standing.kind === 'unsure') return standing;
+  const definition = definitionStateOf({ namespace, group: name }, { source: sourceOf(group), zones: members }, definitions);
+  if (definition.kind === 'defined' || definition.kind === 'elsewhere') return { kind: 'none' };
+  if (definition.kind === 'unsure') return definition;
   if (goneForMs < removalGraceMs) return { kind: 'wait', leftMs: removalGraceMs - goneForMs };
   const seen = members.map((member) => viewMember(snapshot, namespace, member));
   if (seen.some(({ unknown }) => unknown !== undefined)) return { kind: 'wait' };
   const reports = seen.flatMap((member) => {
     const { zone, statefulSet, set } = member;
-    return set === undefined ? [] : [{ zone, statefulSet, ...wordOf(group, set, outdatedOf(member), run?.outcome === 'running') }];
+    return set === undefined ? [] : [{ zone, statefulSet, ...noteOf(group, set, outdatedOf(member), run?.outcome === 'running') }];
   });
   return reports.length === 0 ? { kind: 'none' } : { kind: 'report', reports };
 }
 
-/** Returns as a sentence part what a release ends: an unfinished run with its waves, and blocked pods. Undefined if nothing. */
+/** Returns as a clause what a release ends: an unfinished run with its waves, and the protection of outdated pods. Undefined if nothing. */
 export function undoneBy(
   terms: Pick<ReleaseTerms, 'zones'>,
   { namespace, run }: Pick<Ledger, 'namespace' | 'run'>,
   snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'unread'>,
 ): string | undefined {
-  const going = terms.zones.reduce((sum, zone) => sum + outdatedOf(viewMember(snapshot, namespace, zone)).length, 0);
+  const outdatedCount = terms.zones.reduce((sum, zone) => sum + outdatedOf(viewMember(snapshot, namespace, zone)).length, 0);
   const isOpen = run !== undefined && run.outcome !== 'completed';
-  if (!isOpen && going === 0) return undefined;
+  if (!isOpen && outdatedCount === 0) return undefined;
   const rest = 'its waves, soaks, approvals and pauses no longer apply';
   const state = isOpen ? `its ${run.kind} ${run.outcome === 'failed' ? 'had failed' : 'was running'}; ` : '';
-  return `${state}${rest}${going === 0 ? '' : `, and ${countOfPods(going)} will be replaced`}`;
+  return `${state}${rest}${outdatedCount === 0 ? '' : `, and ${countOfPods(outdatedCount)} will be replaced`}`;
 }
 
-function wordOf(
+function noteOf(
   group: GroupDefinition,
   set: StatefulSetView,
   outdated: readonly PodView[],

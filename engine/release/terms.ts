@@ -1,4 +1,4 @@
-// The release terms of a group in its ledger, its members, and whether its definition is gone.
+// Keeps the release terms of a group in its ledger, and finds out whether the definition of the group was deleted.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
@@ -8,8 +8,8 @@ import { isUnknown, type Ledger, type PodView, type ReleaseTerms, type Snapshot,
 /** The sources of group definitions. */
 type DefinitionSource = 'directory' | 'objects' | 'adopted';
 
-/** `whole`: every definition of the source was read; `none`: the source does not exist. */
-export type SourceState = 'whole' | 'none' | Unknown;
+/** The state of a source. `complete`: every definition of the source was read. `none`: the source does not exist. */
+export type SourceState = 'complete' | 'none' | Unknown;
 
 /** The current definitions. */
 export interface Definitions {
@@ -17,7 +17,7 @@ export interface Definitions {
   readonly sources: Readonly<Record<DefinitionSource, SourceState>>;
 }
 
-/** Returns the release terms of a group; undefined if everything stays, and under `onDelete`, which holds no pods back. */
+/** Returns the release terms of a group; undefined if its StatefulSets stay as they are, or if its strategy uses no partition. */
 export function termsOf(group: GroupDefinition): ReleaseTerms | undefined {
   if (group.rollout.onPolicyDeleted !== 'release' || !traitsOf(group).holdsPartition || group.zones.length === 0) return undefined;
   return {
@@ -43,18 +43,18 @@ export function withTerms(ledger: Ledger, terms: ReleaseTerms | undefined): Ledg
   return terms === undefined ? rest : { ...rest, release: terms };
 }
 
-/** `defined`: by its name. `elsewhere`: another group names a member. `unsure`: something may define it that cannot be read. */
-type Standing =
+/** `defined`: the group exists. `elsewhere`: another group names a member. `unsure`: a source that cannot be read may define the group. */
+type DefinitionState =
   | { readonly kind: 'defined' | 'gone' }
   | { readonly kind: 'elsewhere'; readonly group: string }
   | { readonly kind: 'unsure'; readonly because: string };
 
-/** Returns whether a definition of the group, or another group with its members, exists. Gone only if every source was read whole. */
-export function standingOf(
+/** Returns whether the group, or another group with its members, is defined. `gone` requires that every source was read completely. */
+export function definitionStateOf(
   { namespace, group }: Pick<Ledger, 'namespace' | 'group'>,
   { source, zones }: Pick<ReleaseTerms, 'source' | 'zones'>,
   { groups, sources }: Definitions,
-): Standing {
+): DefinitionState {
   const local = groups.filter((one) => one.namespace === namespace);
   if (local.some(({ name }) => name === group)) return { kind: 'defined' };
   const members = new Set(zones.map(({ statefulSet }) => statefulSet));
@@ -70,11 +70,11 @@ export function standingOf(
 export interface Member {
   readonly zone: string;
   readonly statefulSet: string;
-  /** The cause if its state is unknown. */
+  /** The reason if the state is unknown. */
   readonly unknown?: string;
   /** Absent if the StatefulSet does not exist or is terminating. */
   readonly set?: StatefulSetView;
-  /** Within `spec.replicas`. */
+  /** The pods within `spec.replicas`. */
   readonly pods: readonly PodView[];
 }
 

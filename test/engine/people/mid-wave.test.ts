@@ -121,7 +121,7 @@ interface HandedBack {
   readonly isOver: boolean;
 }
 
-const readWhole = { directory: 'none', objects: 'whole', adopted: 'whole' } as const;
+const readWhole = { directory: 'none', objects: 'complete', adopted: 'complete' } as const;
 
 /** What follows without a policy, looked at every five seconds: its StatefulSets are handed back where it said so. */
 function handBack(start: World, untilMs: number): HandedBack {

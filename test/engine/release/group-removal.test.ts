@@ -9,7 +9,7 @@ import { withFields } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
 const held = group({ rollout: { strategy: 'pinned' } });
-const whole: RemovalQuestion['sources'] = { directory: 'none', objects: 'whole', adopted: 'whole' };
+const whole: RemovalQuestion['sources'] = { directory: 'none', objects: 'complete', adopted: 'complete' };
 const updated = { revision: newRevision };
 const running: RunState = {
   id: 'r',

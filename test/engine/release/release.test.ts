@@ -12,7 +12,7 @@ import { snapshotOf } from '../../kit/snapshots.ts';
 const released = group({ rollout: { strategy: 'pinned', onPolicyDeleted: 'release' } });
 const terms = termsOf(released) as ReleaseTerms;
 const longGone = kitNowMs - releaseGraceMs;
-const whole: Definitions['sources'] = { directory: 'none', objects: 'whole', adopted: 'whole' };
+const whole: Definitions['sources'] = { directory: 'none', objects: 'complete', adopted: 'complete' };
 
 const setOf = (zone: string): string => `ingester-zone-${zone}`;
 const updated = { revision: newRevision };
