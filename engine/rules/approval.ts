@@ -1,4 +1,4 @@
-// Approvals and rejections. An approval counts only from a verified requester.
+// Evaluates the approvals and rejections of waves and policy rules. An approval counts only from a verified requester.
 import type { ApprovalDefinition, GroupDefinition, PolicyDefinition, Source } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -21,7 +21,7 @@ interface ApprovalQuestion {
   readonly source: Source | undefined;
 }
 
-/** Returns whether enough different users of the allowed groups approved and none of them rejected. */
+/** Returns whether enough different users of the allowed groups approved, and no such user rejected. */
 export function approvalResult({ context, rule, approval, subject, digest, run, sinceMs, source }: ApprovalQuestion): RuleResult {
   if (isUnknown(context.intents)) return result(rule, 'unknown', `approvals could not be read: ${context.intents.unknown}`, { source });
   const isRecent = ({ requestedBy }: IntentView): boolean =>
@@ -32,8 +32,8 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   const limit = `${approval.count}${from}`;
   const approvals = about.filter((intent) => intent.action === 'approve');
   const timely = approvals.filter((intent) => isVerified(context, intent));
-  // A rejection blocks, so it counts with any time; only the requester matters.
-  const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval) && !isTakenBack(intent, timely));
+  // A rejection only blocks, so its time is not checked.
+  const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval) && !hasApprovedLater(intent, timely));
   if (rejection !== undefined) {
     return result(rule, 'no', `${rejection.requestedBy?.user} rejected the request${rejection.reason ? `: ${rejection.reason}` : ''}`, {
       limit,
@@ -89,7 +89,7 @@ function voidText(valid: readonly IntentView[], users: readonly string[], digest
 }
 
 /** Reports whether the user who rejected approved later. */
-function isTakenBack({ requestedBy }: IntentView, approvals: readonly IntentView[]): boolean {
+function hasApprovedLater({ requestedBy }: IntentView, approvals: readonly IntentView[]): boolean {
   return approvals.some(
     (other) => other.requestedBy?.user === requestedBy?.user && (other.requestedBy?.atMs ?? 0) > (requestedBy?.atMs ?? 0),
   );

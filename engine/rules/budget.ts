@@ -18,12 +18,12 @@ import { isClaimed, isShrinkHeld, isStuck, isUp, mayRepairDespiteOthers, stuckIn
 import { isProtected, protectedResult } from './protected.ts';
 import { pausedByPerson, type RollQuestion } from './roll.ts';
 
-/** Names the group of rules that `choosePods` asks. */
+/** The id of the check with the results of `choosePods`. */
 export const podBudgets = 'budgets';
 
 export interface PodChoice {
   readonly chosen: readonly ChosenPod[];
-  /** Every pod that the wave still replaces, in its order. */
+  /** Every pod that the wave still replaces, in the order of replacement. */
   readonly queue: readonly PodView[];
   readonly results: readonly RuleResult[];
 }
@@ -33,7 +33,7 @@ interface ZoneLimit {
   readonly source: RuleResult['source'];
   /** The PodDisruptionBudget that allows no disruption and the cause, as a clause; absent if the limit is set in a group or policy. */
   readonly because?: string;
-  /** Healthy pods that the budget requires, if other pods that it covers can free it. */
+  /** Number of healthy pods that the budget requires; absent if no other pod can end the block by becoming healthy. */
   readonly desired?: number;
   /** The exception that raises the limit. */
   readonly exception?: ExceptionDefinition;
@@ -45,7 +45,7 @@ function zoneLimit({ context, zone }: RollQuestion): ZoneLimit {
   const { maxUnavailable, name } = view.zone;
   const budget = maxUnavailable === 'fromBudget' ? budgetLimit({ context, zone }) : undefined;
   const own = maxUnavailable === 'fromBudget' ? (budget?.limit ?? 1) : unavailableLimit(maxUnavailable, view.replicas);
-  // Counts and percentages can only be compared for the size of this zone, so the strictest is found here and not when policies are joined.
+  // A count and a percentage can be compared only for a known number of replicas, so the strictest limit is found here and not in `join.ts`.
   const caps = context.policies.flatMap(({ limits, limitSources }) =>
     limits.maxUnavailable === undefined
       ? []
@@ -54,7 +54,7 @@ function zoneLimit({ context, zone }: RollQuestion): ZoneLimit {
   const cap = caps.sort((a, b) => a.limit - b.limit)[0];
   const permitted = permittedAt({ context, zone }, context.nowMs);
   if (permitted !== undefined && permitted.limit > Math.min(own, cap?.limit ?? own)) return permitted;
-  // The permanent one of two limits of 0 wins.
+  // If both limits are 0, the permanent limit counts.
   if (cap !== undefined && (cap.limit < own || (cap.limit === 0 && budget?.desired !== undefined))) return cap;
   if (budget?.because !== undefined) return budget;
   return { limit: own, source: sourceOf(context, `zones.${name}.maxUnavailable`, 'rollout.maxUnavailable') };
@@ -70,7 +70,7 @@ function permittedAt({ context, zone: { view } }: Pick<RollQuestion, 'context' |
 }
 
 /**
- * Returns the first future instant at which an exception permits a pod. Overlapping exceptions do not apply, so the end of one counts too.
+ * Returns the first future instant at which an exception permits a pod. If exceptions overlap, no exception applies until one of them ends.
  */
 function permittedAgainMs(question: RollQuestion): number | undefined {
   const { exceptions, nowMs } = question.context;
@@ -79,7 +79,7 @@ function permittedAgainMs(question: RollQuestion): number | undefined {
 }
 
 /**
- * Returns the most pods that the PodDisruptionBudgets allow in the zone; 1 instead of 0 while others that the budget covers leave room.
+ * Returns how many pods of the zone may be unavailable by the PodDisruptionBudgets: 1 instead of 0 while other pods of the budget leave room.
  * Undefined without a budget.
  */
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
@@ -100,7 +100,7 @@ function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>):
     const because = `PodDisruptionBudget ${budget.name} requires ${desired} of ${expected} pods: ${healthy} healthy`;
     return { limit: 0, source: { object: `PodDisruptionBudget ${budget.namespace}/${budget.name}` }, because, desired };
   });
-  // The permanent one of two limits of 0 wins.
+  // If two limits are 0, the permanent limit counts.
   return limits.sort((a, b) => a.limit - b.limit || Number(a.desired !== undefined) - Number(b.desired !== undefined))[0];
 }
 
@@ -146,8 +146,8 @@ function withinLimit(fact: string, { limit, source, exception }: ZoneLimit): Rul
 }
 
 /**
- * Returns the result of an exhausted budget with the instant at which time frees it: a pod becomes available or stuck. A limit of 0 has no
- * such instant.
+ * Returns the result of an exhausted budget, with the earliest instant at which a pod becomes available or stuck by time alone. A limit of 0
+ * has no such instant.
  */
 function spent(question: RollQuestion, queue: readonly PodView[], fact: string, allowed: ZoneLimit): RuleResult {
   const { context, zone } = question;
@@ -161,14 +161,14 @@ function spent(question: RollQuestion, queue: readonly PodView[], fact: string, 
       earliestMs: earliest([...freed, permittedAgainMs(question)]),
     });
   const permittedMs = limit === 0 ? permittedAgainMs(question) : undefined;
-  if (limit === 0 && permittedMs === undefined && isForGood(question, queue))
+  if (limit === 0 && permittedMs === undefined && needsPerson(question, queue))
     return result('zone-budget', 'no', none, { limit: '0', source });
   const details = { limit: `${limit}`, source, earliestMs: earliest([...freed, permittedMs]) };
   return result('zone-budget', 'wait', permittedMs === undefined ? fact : `${none} until an exception applies`, details);
 }
 
-/** Reports whether a limit of 0 blocks these pods until a person acts. Stuck pods need no budget, and a paused zone is intended. */
-function isForGood(question: RollQuestion, candidates: readonly PodView[]): boolean {
+/** Reports whether a limit of 0 blocks these pods until a person acts. Stuck pods need no budget, and a pause is intended. */
+function needsPerson(question: RollQuestion, candidates: readonly PodView[]): boolean {
   const { context, zone } = question;
   if (zone.view.zone.paused || blocks(pausedByPerson(context, zone.view.zone.name))) return false;
   const going = candidates.filter((pod) => pod.nodeReady && !pod.isTerminating && !isClaimed(zone.view, pod));
@@ -181,7 +181,7 @@ interface Filtered {
   readonly results: readonly RuleResult[];
 }
 
-/** Asks the zone-aware disruption budget pod by pod; each chosen pod counts against the next one. */
+/** Checks each pod against the zone-aware disruption budget. A chosen pod counts as disrupted for the pods after it. */
 function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPod[], limit: number): Filtered {
   const { context, zone } = question;
   const { set } = zone.view;
@@ -220,7 +220,7 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
 
 interface DisruptionLimits {
   readonly claims: readonly Claim[];
-  /** The limit of the zone, which replaces the limit of the disruption budget. */
+  /** The limit of the zone, which replaces a limit of 0 of the disruption budget. */
   readonly override: number;
   /** The number of pods that would be replaced, for exceptions. */
   readonly podCount: number;
@@ -235,15 +235,15 @@ function disruptionResult({ context, zone }: RollQuestion, set: StatefulSetView,
   const limit = verdict.limit === undefined ? undefined : `${verdict.limit}`;
   if (verdict.allowed) return result('disruption-budget', 'ok', verdict.message, { limit, source });
   const { earliestMs } = verdict;
-  // As for an eviction: time ends only an exhausted budget; a person must change the rest.
+  // Time ends only the denial of an exhausted budget (429). A person must end any other denial.
   const outcome = verdict.code === 429 ? 'wait' : 'no';
   const denial = result('disruption-budget', outcome, `${pod.name}: ${verdict.message}`, { limit, source, earliestMs });
   return withException(context, denial, { zone: zone.view.zone.name, podCount });
 }
 
 /**
- * Limits evictions to what the PodDisruptionBudgets allow, because the eviction API rejects the others. Stuck pods are deleted, not
- * evicted.
+ * Returns the pods that the PodDisruptionBudgets allow to be evicted, because the eviction API rejects the others. Stuck pods are deleted,
+ * not evicted.
  */
 function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[], queue: readonly PodView[]): Filtered {
   const { context, zone } = question;
@@ -269,7 +269,7 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
     return { chosen: stuck, results: [result('eviction-budget', stuck.length > 0 ? 'ok' : 'no', fact, { source })] };
   }
   const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
-  // Pods that the controller is about to replace are still healthy.
+  // Pods that the controller is about to replace still count as healthy in the budget, so they are subtracted.
   const going = zone.view.exposedByPartition.filter((pod) => isUp(context, zone.view, pod)).length;
   let left = Math.max(0, healthy - desired - going);
   const permitted = picked.filter(
@@ -277,7 +277,7 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
   );
   const chosen = strategyOf(context.group).withoutDenied(picked, permitted);
   const standstill = zeroBudgetOf(budget);
-  if (chosen.length === 0 && standstill !== undefined && isForGood(question, queue)) {
+  if (chosen.length === 0 && standstill !== undefined && needsPerson(question, queue)) {
     const fact = `PodDisruptionBudget ${budget.name} allows no eviction: ${standstill.text}`;
     return { chosen, results: [result('eviction-budget', 'no', fact, { limit: '0', source: sourceIn(budget, standstill) })] };
   }

@@ -1,4 +1,4 @@
-// Every rule of the engine: what it asks, how it may answer, and the reason of a condition or Event while it blocks.
+// Lists every rule of the engine: its title, its outcomes, and the reason that conditions and Events show while it blocks.
 import type { RuleOutcome } from '../decision.ts';
 
 export interface RuleEntry {
@@ -8,7 +8,7 @@ export interface RuleEntry {
   readonly outcomes: readonly RuleOutcome[];
   /** PascalCase name of the blocked state; absent for a rule that never blocks. */
   readonly reason?: string;
-  /** Explains a block and what to do; absent if the fact of the result is enough. */
+  /** The explanation and the remedy of a block; absent if the fact of the result is enough. */
   readonly whenBlocked?: string;
 }
 
@@ -24,7 +24,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'delayed-downscale',
     reason: 'DownscaleDelayNotOver',
-    title: 'the leaving pods have been prepared for the whole delay and have confirmed it again',
+    title: 'the leaving pods have been prepared for the delay, and have then confirmed their preparation',
     outcomes: ['ok', 'wait', 'no', 'skip'],
   },
   {
@@ -142,7 +142,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     whenBlocked:
       'The agent reads the ControllerRevision of the new template before it replaces a pod, and the read failed. The usual cause is a missing permission for `controllerrevisions`, which `kubectl rollout-group doctor` reports. The agent tries again every 5 seconds and continues when the read succeeds.',
   },
-  { id: 'rolled-back', reason: 'RevisionRolledBack', title: 'the update revision is not one that was rolled back', outcomes: ['wait'] },
+  { id: 'rolled-back', reason: 'RevisionRolledBack', title: 'the update revision was not rolled back', outcomes: ['wait'] },
   {
     id: 'rollout-in-progress',
     reason: 'RolloutInProgress',
@@ -154,13 +154,13 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'scale-ceiling',
     reason: 'TooManyReplicas',
-    title: 'the zone stays within the most replicas that its bounds and policies allow',
+    title: 'the zone has at most the replicas that its bounds and policies allow',
     outcomes: ['ok', 'no', 'skip'],
   },
   {
     id: 'scale-floor',
     reason: 'TooFewReplicas',
-    title: 'the zone keeps the fewest replicas that its bounds and policies require, at least 1',
+    title: 'the zone has at least the replicas that its bounds and policies require, and at least 1',
     outcomes: ['ok', 'no', 'skip'],
   },
   {
@@ -175,7 +175,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the pods of the wave have been available for the soak time',
     outcomes: ['ok', 'wait', 'skip'],
   },
-  { id: 'undone', reason: 'RevisionUndone', title: 'the update revision is not undone by a request', outcomes: ['wait'] },
+  { id: 'undone', reason: 'RevisionUndone', title: 'no request undid the update revision', outcomes: ['wait'] },
   {
     id: 'update-strategy',
     reason: 'UpdateStrategyNotReady',
@@ -214,8 +214,8 @@ export const ruleCatalog: readonly RuleEntry[] = [
 const reasons: ReadonlyMap<string, string> = new Map(ruleCatalog.flatMap(({ id, reason }) => (reason === undefined ? [] : [[id, reason]])));
 
 /**
- * Returns the reason of a condition, Event or metric while the rule blocks: `stateful-safety/queue.empty` is `StatefulSafetyQueueEmpty`; a
- * name that starts with a digit gets `Rule` in front.
+ * Returns the reason of a condition, Event or metric while the rule blocks, such as `StatefulSafetyQueueEmpty` for the policy rule
+ * `stateful-safety/queue.empty`. A name that starts with a digit gets the prefix `Rule`.
  */
 export function reasonOf(rule: string): string {
   const known = reasons.get(rule);

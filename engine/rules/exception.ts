@@ -1,4 +1,4 @@
-// Exceptions: one rule, one target, the least that must be allowed. Asked after the rule, so that both stand in the answer.
+// Applies exceptions to the results of rules. The rule is evaluated first, so that the result shows both its fact and the exception.
 import type { ExceptionDefinition } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
@@ -36,7 +36,7 @@ export function withException(context: GroupContext, answer: RuleResult, subject
   };
 }
 
-/** Returns the exception that permits something, with its end and its reason. */
+/** Returns a clause with the name, the end and the reason of an exception. */
 export function permissionText({ name, expiresMs, reason }: Pick<ExceptionDefinition, 'name' | 'expiresMs' | 'reason'>): string {
   return `permitted by exception ${name} until ${new Date(expiresMs).toISOString()} (${reason})`;
 }

@@ -1,4 +1,4 @@
-// The verdict on a gate from its readings. Absent, failed and old readings never pass.
+// Evaluates a gate from its readings. A gate never passes while it has no reading, or only an old one.
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
@@ -9,9 +9,9 @@ import type { GateReading } from '../snapshot.ts';
 
 interface GateVerdict {
   readonly answer: RuleResult;
-  /** The gate reached its failure limit. */
+  /** True if the gate reached its failure limit. */
   readonly hasFailed: boolean;
-  /** Readings count from this instant. */
+  /** The instant from which readings count. */
   readonly fromMs: number;
 }
 
@@ -64,7 +64,7 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
 }
 
 /** Number of failures that are kept for display if the gate has no failure limit. */
-const toldFailures = 10;
+const shownFailures = 10;
 
 /** Returns the readings, oldest first, that can change a verdict: the newest `consecutive` ones and the counted failures before them. */
 export function countedReadings(gate: GateDefinition, readings: readonly GateReading[]): readonly GateReading[] {
@@ -72,7 +72,7 @@ export function countedReadings(gate: GateDefinition, readings: readonly GateRea
   const newest = readings.slice(begin);
   const isFailure = (reading: GateReading): boolean => judgeReading(gate, reading, reading.atMs) === 'failure';
   const failures = readings.slice(0, begin).filter(isFailure);
-  return [...failures.slice(-Math.max(gate.failureLimit, toldFailures)), ...newest];
+  return [...failures.slice(-Math.max(gate.failureLimit, shownFailures)), ...newest];
 }
 
 /** Returns the instant if it is in the future. An overdue reading may arrive at any moment, so it gives no instant. */
@@ -105,7 +105,7 @@ function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number)
   const onNoData = gate.noData === 'fail' ? 'failure' : 'neutral';
   if (reading.result === 'noData') return gate.noData === 'pass' ? 'success' : onNoData;
   if (reading.result === 'error') return onError;
-  // A value that is not a finite number is no evidence.
+  // A value that is not a finite number counts as no data.
   if (reading.result === 'notFinite' || !Number.isFinite(reading.value)) return onNoData;
   const answer = evaluateCondition(gate.pass, { value: reading.value }, { nowMs });
   if (answer.kind === 'unknown') return onError;

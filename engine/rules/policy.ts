@@ -1,4 +1,4 @@
-// The rules and windows of RolloutPolicies as rules of the engine, with the variables that their conditions read (docs/conditions.md).
+// Evaluates the rules and windows of RolloutPolicies, with the variables that their conditions read (docs/conditions.md).
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import { substitute } from '../../policies/condition/variables.ts';
 import type { PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
@@ -20,7 +20,7 @@ export interface PolicyQuestion {
   readonly action: PolicyAction;
   readonly zone: ZoneView;
   readonly change?: { readonly from: number; readonly to: number };
-  /** The run of the action. */
+  /** The run whose approvals count. */
   readonly run?: RunState;
   readonly user?: string;
 }
@@ -28,11 +28,11 @@ export interface PolicyQuestion {
 export interface PolicyAnswer {
   readonly results: readonly RuleResult[];
   readonly warnings: readonly RuleResult[];
-  /** The strictest effect among the rules that applied. */
+  /** The effects of the rules that applied. */
   readonly effects: readonly PolicyRuleDefinition['effect'][];
 }
 
-/** Asks every rule of every policy that binds the group and names the action. */
+/** Evaluates every rule for the action, in every policy that binds the group. */
 export function policyAnswer(question: PolicyQuestion): PolicyAnswer {
   const results: RuleResult[] = [];
   const warnings: RuleResult[] = [];
@@ -53,7 +53,7 @@ export function policyAnswer(question: PolicyQuestion): PolicyAnswer {
 
 interface RuleAnswer {
   readonly result: RuleResult;
-  /** The effect that applied; absent when the rule did not apply. */
+  /** The effect that applied; absent if the rule did not apply. */
   readonly effect?: PolicyRuleDefinition['effect'];
 }
 
@@ -70,7 +70,7 @@ function askRule(
   const isUnknownCondition = verdict?.kind === 'unknown';
   const effect = isUnknownCondition ? rule.onUnknown : rule.effect;
   const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : messageOf(rule, data);
-  // Without the instant the agent would not evaluate a time condition again when it ends.
+  // Without the instant, the agent would not evaluate a condition on the time again when its result changes.
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
   switch (effect) {
     case 'allow':
@@ -200,7 +200,7 @@ function lastDownscale({ context, zone }: PolicyQuestion): { readonly lastDownsc
   return times.length === 0 ? {} : { lastDownscaleAt: Math.max(...times) };
 }
 
-/** Later changes are left to be found by a later look. */
+/** The time in milliseconds within which a change of a condition is searched. A later decision finds later changes. */
 const horizonMs = 400 * 24 * 3_600_000;
 
 /** Returns whether the condition reads the variable `now` or the operator `age`. */
@@ -208,7 +208,7 @@ export function readsTime(condition: unknown): boolean {
   return /"(?:now|age)"/.test(JSON.stringify(condition ?? ''));
 }
 
-/** Returns when the result of the condition changes by time alone; undefined if not within 400 days. Exact for one time comparison. */
+/** Returns when the result of the condition changes by time alone; undefined if not within 400 days. The instant is exact for one time comparison. */
 export function changesAtMs(condition: unknown, data: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {
   if (!readsTime(condition)) return undefined;
   const answerAt = (atMs: number): boolean | undefined => {
@@ -224,7 +224,7 @@ export function changesAtMs(condition: unknown, data: Readonly<Record<string, un
   return undefined;
 }
 
-/** Halves the span from an instant of the same answer to one of another until they are neighbours. */
+/** Returns the first instant with another answer, by bisection between an instant with the same answer and one with another. */
 function firstOther(same: number, other: number, isSame: (atMs: number) => boolean): number {
   let [low, high] = [same, other];
   while (high - low > 1) {
@@ -238,7 +238,7 @@ function firstOther(same: number, other: number, isSame: (atMs: number) => boole
 /** The work in progress when a window closes. */
 export type UnderWay = 'nothing' | 'zone' | 'run';
 
-/** Reports whether the windows allow the action now. Every closed window decides how much work in progress may finish. */
+/** Returns the result of all windows for the action. A closed window determines how much work in progress may finish. */
 export function windowResult(context: GroupContext, action: PolicyAction, underWay: UnderWay): RuleResult {
   const windows = context.policies.flatMap((policy) => policy.windows);
   if (!windows.some((window) => window.actions.includes(action))) return result('window', 'skip', 'no window restricts this action');

@@ -1,4 +1,4 @@
-// The two-phase downscale: pods prepare first, and leave after their preparation and its delay.
+// Evaluates the preparation of a downscale: pods prepare first, and are removed after their preparation and its delay.
 import { formatDuration } from '../../policies/duration.ts';
 import { pods } from '../amount.ts';
 import { sourceOf } from '../context.ts';
@@ -20,7 +20,7 @@ interface PrepareAnswer {
 /** The pause before a failed preparation is tried again, in milliseconds. */
 const retryAfterMs = 30_000;
 
-/** Evaluates the delay. Pods leave from the highest ordinal down, once prepared for the delay and confirmed since. */
+/** Evaluates the delay. Pods leave from the highest ordinal down, after they were prepared for the delay and confirmed it. */
 export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   const { context, zone, from, to } = question;
   const delayed = appliesTo(question) ? zone.zone.delayed : undefined;
@@ -47,11 +47,11 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
       permitted: from,
       actions,
     };
-  return confirmed(question, entries, tailThatMayGo(question, entries, delayed.afterMs, source), delayed.afterMs);
+  return confirmed(question, entries, removableTail(question, entries, delayed.afterMs, source), delayed.afterMs);
 }
 
 /**
- * Asks ready pods once more immediately before they leave: a pod that lost its preparation, or was told to stay, then reports another time.
+ * Asks pods again immediately before they leave, after their delay. A pod that lost its preparation then reports another time.
  */
 function confirmed(
   question: ScaleQuestion,
@@ -69,7 +69,7 @@ function confirmed(
   const old = leaving.filter((pod) => pod.ordinal >= first + ripe.permitted && !isConfirmed(pod));
   if (old.length === 0) return { ...ripe, actions: [] };
   const { limit, source } = ripe.result;
-  const fact = `${pods(old.length)} must say once more that ${old.length === 1 ? 'it is' : 'they are'} prepared`;
+  const fact = `${pods(old.length)} must confirm that ${old.length === 1 ? 'it is' : 'they are'} prepared`;
   return {
     result: result('delayed-downscale', 'wait', fact, { limit, source }),
     permitted: from,
@@ -77,8 +77,8 @@ function confirmed(
   };
 }
 
-/** Returns the replicas down to the highest pod without a complete delay. Ordinals without a pod do not block. */
-function tailThatMayGo(question: ScaleQuestion, leaving: readonly LeavingPod[], afterMs: number, source: RuleResult['source']) {
+/** Returns the replicas that remain after the removal of all pods above the highest pod with an unfinished delay. */
+function removableTail(question: ScaleQuestion, leaving: readonly LeavingPod[], afterMs: number, source: RuleResult['source']) {
   const { context, zone, from, to } = question;
   const rule = 'delayed-downscale';
   const limit = formatDuration(afterMs);
@@ -92,7 +92,7 @@ function tailThatMayGo(question: ScaleQuestion, leaving: readonly LeavingPod[], 
   const permitted = unripe.ordinal + 1 - (zone.set?.firstOrdinal ?? 0);
   const fact =
     permitted === from
-      ? `${unripe.name} is prepared since ${formatDuration(Math.max(0, context.nowMs - since(unripe)))}`
+      ? `${unripe.name} has been prepared for ${formatDuration(Math.max(0, context.nowMs - since(unripe)))}`
       : preparedTop(from - permitted, limit);
   return { result: result(rule, permitted === from ? 'wait' : 'ok', fact, details), permitted };
 }
@@ -107,7 +107,7 @@ function appliesTo({ context, zone, isForced }: ScaleQuestion): boolean {
   return zone.zone.replicas.kind === 'mirror' && zone.zone.follows === undefined;
 }
 
-/** Asks the successors of prepared pods once they run, regardless of other blocks, so that they stay prepared through a rollout. */
+/** Returns the calls to running successors of prepared pods, regardless of other blocks, so that they stay prepared during a rollout. */
 export function renewals(question: ScaleQuestion): readonly Action[] {
   const { context, zone } = question;
   if (zone.zone.delayed === undefined || !appliesTo(question)) return [];
@@ -124,7 +124,7 @@ export function renewals(question: ScaleQuestion): readonly Action[] {
   return ordinals.length === 0 ? [] : [callPods(question, 'delayed', 'POST', ordinals)];
 }
 
-/** Returns the preparation immediately before the removal. */
+/** Evaluates the preparation immediately before the removal. */
 export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAnswer {
   const { context, zone, from } = question;
   const prepare = question.isForced && profileOf(context.group).checksEveryDownscale ? undefined : zone.zone.prepare;
@@ -133,7 +133,7 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   const entries = leavingPods({ ...question, to }, 'prepare');
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
   if (failed.length > 0 && failed.some((pod) => isPausing(question, pod))) {
-    // All preparations are revoked, so that no pod stays read-only. A failed pod may have prepared before its answer was lost.
+    // All preparations are withdrawn, so that no pod stays read-only. A failed pod may have prepared before its answer was lost.
     const actions = entries.some(({ entry }) => entry !== undefined && entry.isWithdrawn !== true)
       ? [callPods(question, 'prepare', 'DELETE', descending(question, to))]
       : [];
@@ -152,7 +152,7 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   return { result: result('prepare-downscale', 'wait', `${pods(missing.length)} must prepare`, { source }), permitted: from, actions };
 }
 
-/** Revokes the preparation of pods that stay and of their successors. */
+/** Returns the calls that withdraw the preparation of pods that stay, and of their successors. */
 export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, staying: number): readonly Action[] {
   const { context, zone } = question;
   const first = zone.set?.firstOrdinal ?? 0;
@@ -194,8 +194,8 @@ function leavingPods(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' |
 }
 
 /**
- * Returns when the preparation counts from: for native groups the time of the agent, for adopted ones that of the pod. A time far in the
- * future counts as seen now.
+ * Returns the instant from which a preparation counts. Adopted groups use the time that the pod reported. Native groups use the later of that
+ * time and the time of the agent, unless the reported time is in the future.
  */
 function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefined): number | undefined {
   if (entry === undefined) return undefined;
@@ -204,7 +204,7 @@ function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefine
   return isWithinClockSkew(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;
 }
 
-/** Reports whether the failure is too recent to ask again. A failure dated in the future came from another clock and counts as old. */
+/** Reports whether the failure is too recent to ask again. A failure in the future was recorded by another clock and counts as old. */
 function isPausing({ context }: Pick<ScaleQuestion, 'context'>, { entry }: LeavingPod): boolean {
   const atMs = entry?.seenMs ?? 0;
   return isWithinClockSkew(context, atMs) && context.nowMs - atMs < retryAfterMs;

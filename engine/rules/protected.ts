@@ -1,4 +1,4 @@
-// Zones and pods that a person protects until a given time, from the agent and from other clients.
+// Evaluates the requests by which a person protects zones and pods from disruption until a given time.
 import { ordinalRanges } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -26,22 +26,22 @@ export function isProtected(context: GroupContext, zone: Zone, ordinal: number):
   return protections(context, zone).some(({ ordinals }) => ordinals === undefined || ordinals.includes(ordinal));
 }
 
-/** Returns the block of a disruption of these pods; undefined if none is protected. `all` is the whole zone. */
+/** Returns the block of a disruption of these pods; undefined if no pod is protected. With `all`, only protection of the zone counts. */
 export function protectedResult(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): RuleResult | undefined {
   const all = protections(context, zone);
-  const holding = all.find(
+  const protecting = all.find(
     (intent) => intent.ordinals === undefined || (ordinals !== 'all' && intent.ordinals.some((ordinal) => ordinals.includes(ordinal))),
   );
-  if (holding === undefined) return undefined;
-  const what =
-    holding.ordinals === undefined ? '' : ` ${holding.ordinals.length === 1 ? 'pod' : 'pods'} ${ordinalRanges(holding.ordinals)} of`;
-  return result('protected', 'wait', `${requesterText(holding)} protects${what} zone ${zone.zone.name}`, {
-    source: objectOf(holding),
-    earliestMs: earliest([holding.expiresMs]),
+  if (protecting === undefined) return undefined;
+  const { ordinals: named, expiresMs } = protecting;
+  const what = named === undefined ? '' : ` ${named.length === 1 ? 'pod' : 'pods'} ${ordinalRanges(named)} of`;
+  return result('protected', 'wait', `${requesterText(protecting)} protects${what} zone ${zone.zone.name}`, {
+    source: objectOf(protecting),
+    earliestMs: earliest([expiresMs]),
   });
 }
 
-/** Returns the same for the request of another client. Unreadable protections block it. Adopted groups have no requests. */
+/** Returns the block of a request by another client. Unreadable protections block the request, except in adopted groups. */
 export function protectedFromOthers(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): readonly RuleResult[] {
   const { intents, group } = context;
   if (isUnknown(intents)) {

@@ -1,4 +1,4 @@
-// The rules that a zone must pass before one of its pods is replaced, and the deadlines of the run.
+// Defines the rules that a zone must pass before one of its pods is replaced, and the deadlines of the run.
 import { formatDuration } from '../../policies/duration.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { type GroupContext, limitSource, sourceOf } from '../context.ts';
@@ -16,7 +16,7 @@ export interface RollQuestion {
   readonly context: GroupContext;
   readonly run: RunState;
   readonly zone: ZoneProgress;
-  /** This turn already changes replicas. */
+  /** True if this turn already changes replicas. */
   readonly isScaling: boolean;
 }
 
@@ -49,7 +49,7 @@ export function oldStatus({ group, view }: GroupContext): RuleResult | undefined
   return view.zones.map(oldStatusOf).find((old) => old !== undefined);
 }
 
-/** Returns the same for one zone. */
+/** Returns the block of one zone whose status is older than its spec. */
 export function oldStatusOf({ zone, set }: ZoneView): RuleResult | undefined {
   const isOld = set !== undefined && set.status.observedGeneration < set.generation;
   if (!isOld) return undefined;
@@ -78,7 +78,7 @@ export const notPaused: Rule<RollQuestion> = {
   },
 };
 
-/** Returns whether a request pauses the group or the zone. */
+/** Returns the result of the rule `paused` for the requests that pause the group or the zone. */
 export function pausedByPerson(context: GroupContext, zone: string): RuleResult {
   if (isUnknown(context.intents)) return result('paused', 'unknown', `pauses could not be read: ${context.intents.unknown}`);
   const { run } = context.view.ledger;
@@ -87,7 +87,7 @@ export function pausedByPerson(context: GroupContext, zone: string): RuleResult 
   return result('paused', 'wait', pauseFact(context, pause), { source: objectOf(pause), earliestMs: pause.expiresMs });
 }
 
-/** Returns `the group is paused by anna (INC-441)`. An abort that only pauses says why. */
+/** Returns a text such as `the group is paused by anna (INC-441)`. For an abort, the text says why it only pauses. */
 export function pauseFact(context: Pick<GroupContext, 'nowMs'>, intent: IntentView): string {
   const { action, zone, requestedBy, reason } = intent;
   const { user } = requestedBy ?? {};
@@ -100,7 +100,7 @@ export function pauseFact(context: Pick<GroupContext, 'nowMs'>, intent: IntentVi
 export const noReplicaWrite: Rule<RollQuestion> = {
   id: 'replica-write-in-flight',
   evaluate: ({ context, isScaling }) => {
-    if (isScaling) return result('replica-write-in-flight', 'wait', 'replicas change in this pass');
+    if (isScaling) return result('replica-write-in-flight', 'wait', 'replicas change in this turn');
     if (!profileOf(context.group).waitsForShrinkingZones) return result('replica-write-in-flight', 'ok', 'no replicas change');
     const all = context.view.zones.filter((view) => view.surplus.length > 0 || view.claims.some((claim) => claim.verb === 'scaleDown'));
     const shrinking = all.find((view) => !isShrinkHeld(context, view));
@@ -130,13 +130,13 @@ export const otherZonesReady: Rule<RollQuestion> = {
       });
     }
     if (others.length === 0) {
-      const whole = context.view.zones
+      const counts = context.view.zones
         .filter((view) => view.zone.name !== name)
         .map((view) => `${view.zone.name} ${view.replicas}/${view.replicas}`);
       return result(
         'other-zones-ready',
         'ok',
-        whole.length === 0 ? 'the group has no other zone' : `all pods of the other zones are available: ${whole.join(', ')}`,
+        counts.length === 0 ? 'the group has no other zone' : `all pods of the other zones are available: ${counts.join(', ')}`,
       );
     }
     const fact = others.map(describeReadiness).join(', ');
@@ -180,7 +180,7 @@ export const ledgerHasRoom: Rule<RollQuestion> = {
   },
 };
 
-/** Returns the failure of the run by a deadline; undefined while it is in time. */
+/** Returns the failure of the run by a deadline; undefined while the run is within its deadlines. */
 export function deadlineFailure(context: GroupContext, run: RunState): string | undefined {
   const { progressMs, runMs } = context.group.rollout.deadlines;
   if (progressMs !== undefined && isInFlight(context) && context.nowMs - lastProgressMs(context, run) >= progressMs) {

@@ -1,4 +1,4 @@
-// The rules that a change of replicas must pass, upwards and downwards.
+// Defines the rules that a change of replicas must pass, upwards and downwards.
 import { formatDuration } from '../../policies/duration.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
@@ -19,7 +19,7 @@ export interface ScaleQuestion {
   readonly zone: ZoneView;
   readonly from: number;
   readonly to: number;
-  /** A person forced this number of replicas. */
+  /** True if a person forced this number of replicas. */
   readonly isForced: boolean;
   readonly run: RunState | undefined;
   /** `agent` for writes of the agent, `admission` for writes of other clients. */
@@ -104,7 +104,7 @@ const scaleFloor: Rule<ScaleQuestion> = {
   },
 };
 
-/** Blocks growth beyond the bounds. People and autoscalers that scale a leader do not know them. */
+/** Blocks growth beyond the bounds. People and autoscalers that scale a leader do not know the bounds. */
 export const scaleCeiling: Rule<ScaleQuestion> = {
   id: 'scale-ceiling',
   evaluate: ({ context, zone, to, isForced }) => {
@@ -137,13 +137,13 @@ const leaderFloor: Rule<ScaleQuestion> = {
   },
 };
 
-/** The pods that keep a zone from being ready and updated by the counters of its status; negative for pods that the status does not count yet. */
+/** The numbers of pods that are not ready and not updated by the status. A number is negative if the status does not count new pods yet. */
 interface Shortfall {
   readonly notReady: number;
   readonly notUpdated: number;
 }
 
-/** Returns the shortfall of a zone as grafana/rollout-operator defines it: pods of the status that are not ready, or not updated. */
+/** Returns the shortfall of a zone as grafana/rollout-operator defines it; undefined if every pod is ready and updated. */
 export function shortfall(
   { replicas, updatedReplicas }: StatefulSetView['status'],
   members: readonly Parameters<typeof isServing>[0][],
@@ -255,7 +255,7 @@ function growthRules({ asker, isForced }: ScaleQuestion): readonly Rule<ScaleQue
 
 /** The question of a step that changes replicas. */
 interface ScaleStepQuestion extends ScaleQuestion {
-  /** The result of reading the wanted number of replicas; absent in admission, where the request names the number. */
+  /** The result of `replica-source`; absent in admission, where the request names the number. */
   readonly source?: RuleResult;
   readonly policies: PolicyAnswer;
 }
@@ -268,10 +268,10 @@ export const scaleUpChecks: readonly Check<ScaleStepQuestion>[] = [
   { id: 'policies', evaluate: ({ policies }) => policies.results }, // no rule of a RolloutPolicy blocks
 ];
 
-/** The checks of a scale-down. Only when all of them pass are the leaving pods asked to prepare: a prepared pod serves less. */
+/** The checks of a scale-down. The leaving pods prepare only after all checks pass, because a prepared pod serves less. */
 export const scaleDownChecks: readonly Check<ScaleStepQuestion>[] = [
   { id: 'replica-source', evaluate: ({ source }) => source }, // the wanted number of replicas could be read
-  viewComplete, // every zone was read and its status is new
+  viewComplete, // every zone was read and its status is current
   mayScale, // no setting blocks scaling
   notPaused, // no person paused the zone
   replicasOwned, // the request changes the object that owns the replicas
@@ -297,7 +297,7 @@ interface ScaleAnswer {
   readonly policies: PolicyAnswer;
 }
 
-/** Asks every check of a change of replicas, which is not 0. An exception may allow a result that blocks. */
+/** Runs every check of a change of replicas; `from` and `to` differ. An exception may allow a result that blocks. */
 export function checkReplicas(
   question: ScaleQuestion,
   { source, user }: { readonly source?: RuleResult; readonly user?: string },

@@ -1,4 +1,4 @@
-// The minimum time between the downscales of two zones.
+// Evaluates the minimum time between the downscales of two zones.
 import { formatDuration } from '../../policies/duration.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -17,14 +17,14 @@ interface Shrunk {
 const lastDownscaleAnnotation = 'grafana.com/last-downscale';
 
 /**
- * Returns whether the last downscale of another zone is old enough: by the value of the group, or in adopted groups by that of the follower
- * (strictly more) and, for a prepared downscale, also of the zone that shrank.
+ * Returns whether the last downscale of another zone is old enough. Native groups use the value of the group. Adopted groups use the value of
+ * the follower, which must be exceeded, and for a prepared downscale also the value of the zone that shrank.
  */
 export function zoneGap(question: ScaleQuestion): RuleResult {
   const { context, zone, isForced } = question;
   const { zoneGap: value } = profileOf(context.group);
   const isOwnAsked = !isForced && (value === 'group' || (zone.zone.follows !== undefined && question.asker === 'agent'));
-  // The writer asks for the preparation, so a forced number does not skip it.
+  // A prepared downscale waits for the other zone also if the number is forced.
   const isOtherAsked = value === 'zone' && zone.zone.prepare !== undefined;
   if (!isOwnAsked && !isOtherAsked)
     return result('zone-gap', 'skip', isForced ? 'replicas are forced' : 'no interval between zones is set');
@@ -61,7 +61,7 @@ function ownGap(question: ScaleQuestion, others: readonly Shrunk[]): RuleResult 
 
 interface Gap {
   readonly limitMs: number | undefined;
-  /** The zone whose setting this is. */
+  /** The zone that sets the limit. */
   readonly owner: string;
   /** True if more than the limit must have passed. */
   readonly isStrict: boolean;
@@ -74,7 +74,7 @@ function gapOf(question: ScaleQuestion, other: Shrunk, { limitMs, owner, isStric
   const passed = question.context.nowMs - other.atMs;
   const words = formatDuration(Math.max(0, passed));
   const fact = `zone ${other.zone} shrank ${words} ago`;
-  // A recorded time in the future proves no age. Adopted groups wait until that time has passed.
+  // The age of a time in the future is unknown. Adopted groups just wait until that time has passed.
   if (profileOf(question.context.group).downscaleTime === 'ledger' && !isWithinClockSkew(question.context, other.atMs)) {
     const recorded = `zone ${other.zone} has a recorded downscale at ${new Date(other.atMs).toISOString()}, a time in the future`;
     return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });

@@ -1,4 +1,4 @@
-// The one interface of all rollout strategies, and the table of them. A new strategy is one file here and one entry in `policies/strategies.ts`.
+// Defines the interface of rollout strategies and their table. A new strategy is one file here and one entry in `policies/strategies.ts`.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { StrategyName } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
@@ -10,27 +10,27 @@ import { onDelete } from './on-delete.ts';
 import { partition, type SetPartition } from './partition.ts';
 import { pinned } from './pinned.ts';
 
-/** A pod that is replaced now, and why. */
+/** A pod that is replaced now, and the cause. */
 export interface ChosenPod {
   readonly pod: PodView;
   readonly because: 'outdated' | 'stuck';
 }
 
-/** Pods of a zone that may be replaced now. */
+/** The numbers of pods of a zone that may be replaced now. */
 export interface Allowance {
-  /** Pods that the budget of the zone still allows to become unavailable. */
+  /** Number of pods that the budget of the zone still allows to become unavailable. */
   readonly free: number;
-  /** The most pods in flight at once, at least 1. */
+  /** Maximum number of pods in flight, at least 1. */
   readonly cap: number;
 }
 
-/** Replaces the pods of a group. `policies/strategies.ts` lists the requirements of a strategy to the cluster. */
+/** A way to replace the pods of a group. `policies/strategies.ts` lists what each strategy requires from the cluster. */
 export interface Strategy {
   /** Returns the outdated pods that are still to be replaced in this wave, in the order of their replacement. */
   readonly queuePods: (question: RollQuestion) => readonly PodView[];
   /** Chooses pods of the queue within the allowance. */
   readonly choosePods: (question: RollQuestion, queue: readonly PodView[], allowance: Allowance) => readonly ChosenPod[];
-  /** Returns the chosen pods that can still be replaced when a budget allows only some of them. */
+  /** Returns the chosen pods that can still be replaced if a budget allows only some of them. */
   readonly withoutDenied: (chosen: readonly ChosenPod[], allowed: readonly ChosenPod[]) => readonly ChosenPod[];
   /** Returns the actions that replace the chosen pods. */
   readonly replacePods: (context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[]) => readonly Action[];
@@ -38,7 +38,7 @@ export interface Strategy {
   readonly checkStep: (question: RollQuestion) => readonly RuleResult[];
   /** Returns writes of partitions that replace no pod. */
   readonly settlePartitions: (context: GroupContext) => readonly SetPartition[];
-  /** Warns of pods that a mere restart would bring to another revision. */
+  /** Returns warnings about pods that would come back at another revision after a restart. */
   readonly warnOfRestarts: (context: GroupContext, run: RunState | undefined) => readonly RuleResult[];
 }
 

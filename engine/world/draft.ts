@@ -1,11 +1,11 @@
-// One step of the model in progress: the StatefulSet controller of Kubernetes 1.34 to 1.36 and the pods of the StatefulSets that the step touches.
+// Carries out one step of the model: the StatefulSet controller, as in Kubernetes 1.34 to 1.36, and the pods of the changed StatefulSets.
 
 import { controllerLabels } from '../observe/manifests.ts';
 import type { Ledger, PodView, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { mayPin, placedRevision } from '../strategies/pinned/placement.ts';
 import type { ModelPod, PodDurations, World } from './model.ts';
 
-/** A step under way. It belongs to the one call that made it. */
+/** The mutable state of one step, which only the call that created it uses. */
 export interface StepDraft extends Clock {
   readonly world: World;
   readonly changed: Map<string, SetState>;
@@ -50,7 +50,7 @@ function placedBy({ ledgers, groups }: Snapshot, { namespace, name }: StatefulSe
   return undefined;
 }
 
-/** Changes a StatefulSet or its pods; then time does what is due and the controller has its turn. */
+/** Changes a StatefulSet or its pods, then applies due changes of pods and runs one turn of the controller. */
 export function changeSet(draft: StepDraft, key: string, change: (state: SetState) => SetState): void {
   const state = stateOf(draft, key);
   if (state === undefined) return;
@@ -58,7 +58,7 @@ export function changeSet(draft: StepDraft, key: string, change: (state: SetStat
   draft.changed.set(key, reconcile(mayBeDue(draft, key, changed) ? settle(changed, draft) : changed, draft));
 }
 
-/** Reports whether a pod may be due. The check of every pod is expensive in large groups, and the world mostly knows that none is. */
+/** Reports whether a change of a pod may be due. The stored next instant saves a check of every pod, which is expensive in large groups. */
 function mayBeDue({ world, nowMs }: StepDraft, key: string, { durations }: SetState): boolean {
   return durations.drainMs <= 0 || durations.startMs <= 0 || (world.pending.get(key) ?? Number.POSITIVE_INFINITY) <= nowMs;
 }
@@ -107,7 +107,7 @@ export function finishStep(draft: StepDraft): World {
   return { ...world, snapshot, pods, pending, reported: draft.reported, serial: draft.serial.value };
 }
 
-/** Returns the old list if no item changed, so that callers can remember results by list. */
+/** Returns the old list if no item changed, so that callers can cache results by list. */
 function sameOr<Item>(before: readonly Item[], after: readonly Item[]): readonly Item[] {
   return after.every((item, index) => item === before[index]) ? before : after;
 }
@@ -146,7 +146,7 @@ function startPod(
   return { view, goneAtMs: undefined, readyAtMs: clock.nowMs + durations.startMs };
 }
 
-/** Returns the pod after its containers answer. Its time is recorded like the pod observer of grafana/rollout-operator does. */
+/** Returns the pod when it becomes ready, with the ready time that the pod observer of grafana/rollout-operator records. */
 function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
   const view: PodView = {
     ...pod.view,
@@ -166,13 +166,13 @@ export function terminatePod(pod: ModelPod, durations: PodDurations, clock: Cloc
   return { view: { ...unready(pod.view, clock), isTerminating: true }, goneAtMs: clock.nowMs + durations.drainMs, readyAtMs: undefined };
 }
 
-/** The pod when it breaks and stays broken, with the reason for which its container waits, if it does. */
+/** Returns the pod when it breaks, and stays broken. `reason` is the waiting reason of its container, if any. */
 export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock): ModelPod {
   const view = { ...unready(pod.view, clock), waitingReasons: reason === undefined ? [] : [reason] };
   return { view, goneAtMs: pod.goneAtMs, readyAtMs: undefined };
 }
 
-/** Adopts an observed pod: a terminating one has its whole drain time left, a recently unready one starts, others stay broken. */
+/** Adopts an observed pod. A terminating pod has its full drain time left. A recently unready pod is starting; others stay broken. */
 export function adoptPod(view: PodView, durations: PodDurations, nowMs: number): ModelPod {
   if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs, readyAtMs: undefined };
   const readyAtMs = view.readyChangedMs + durations.startMs;
@@ -191,18 +191,18 @@ export interface SetState {
   readonly set: StatefulSetView;
   readonly pods: readonly ModelPod[];
   readonly durations: PodDurations;
-  /** The revision at which our webhook has a pod made that the controller makes at `revision`; absent: at that one. */
+  /** Returns the revision that our webhook gives to a pod that the controller creates at `revision`; absent: the same revision. */
   readonly placed?: ((ordinal: number, revision: string) => string) | undefined;
 }
 
 /**
- * Runs one turn of the controller: missing pods, then surplus ones, then updates. OrderedReady goes one pod at a time; Parallel does not
- * wait. Feature gate MaxUnavailableStatefulSet is off, as in 1.36.
+ * Runs one turn of the controller: creates missing pods, deletes surplus pods, then updates pods. OrderedReady changes one pod at a time;
+ * Parallel does not wait. The feature gate MaxUnavailableStatefulSet is off, as in 1.36.
  */
 function reconcile(state: SetState, clock: Clock): SetState {
   if (state.set.isTerminating) return state;
   const isOrdered = state.set.podManagementPolicy === 'OrderedReady';
-  if (!isOrdered && isWhole(state)) return state.set.updateStrategy === 'OnDelete' ? state : updateHighest(state, clock);
+  if (!isOrdered && hasEveryPod(state)) return state.set.updateStrategy === 'OnDelete' ? state : updateHighest(state, clock);
   const filled = isOrdered ? createNext(state, clock) : createMissing(state, clock);
   if (filled.waits) return filled.state;
   const shrunk = isOrdered ? removeHighest(filled.state, clock) : removeSurplus(filled.state, clock);
@@ -210,7 +210,7 @@ function reconcile(state: SetState, clock: Clock): SetState {
   return updateHighest(shrunk.state, clock);
 }
 
-/** Lets time do what is due: drained pods are gone, started pods are ready. */
+/** Applies the due changes: removes drained pods, and makes started pods ready. */
 function settle(state: SetState, clock: Clock): SetState {
   const isDue = (atMs: number | undefined): boolean => atMs !== undefined && atMs <= clock.nowMs;
   const first = state.pods.findIndex((pod) => isDue(pod.goneAtMs) || isDue(pod.readyAtMs));
@@ -224,7 +224,7 @@ function settle(state: SetState, clock: Clock): SetState {
   return { ...state, pods };
 }
 
-/** The StatefulSet with its counters true, and when the next thing happens by itself. */
+/** Returns the StatefulSet with current counters, and the instant of the next change by time alone. */
 function summarize(state: SetState, nowMs: number): { readonly set: StatefulSetView; readonly nextMs?: number } {
   const { set } = state;
   const waitsForAvailability = set.podManagementPolicy === 'OrderedReady' || set.updateStrategy === 'RollingUpdate';
@@ -256,7 +256,7 @@ function withCounters(
   const { status } = set;
   const { replicas, readyReplicas, updatedReplicas } = counters;
   const allUpdated = updatedReplicas === set.replicas && readyReplicas === set.replicas && replicas === set.replicas;
-  // The partition is no part of this test, and neither is availability.
+  // As in Kubernetes, this test reads neither the partition nor availability.
   const isComplete = set.updateStrategy === 'RollingUpdate' && allUpdated;
   const currentRevision = isComplete ? status.updateRevision : status.currentRevision;
   const isSame =
@@ -273,7 +273,7 @@ interface Turn {
   readonly waits: boolean;
 }
 
-/** Pods stand by ordinal, so the missing ones are put where they belong in one pass. */
+/** Creates all missing pods. The pods are sorted by ordinal, so one pass inserts them. */
 function createMissing(state: SetState, clock: Clock): Turn {
   const { set } = state;
   const pods: ModelPod[] = [];
@@ -322,7 +322,7 @@ function removeHighest(state: SetState, clock: Clock): Turn {
   return { state: replaced(state, highest, terminatePod(highest, state.durations, clock)), waits: true };
 }
 
-/** From the top down to the partition: the first pod that is behind goes; a pod on the way that is not up ends the turn. */
+/** Deletes the highest outdated pod at or above the partition, unless a higher pod is not available. */
 function updateHighest(state: SetState, clock: Clock): SetState {
   const { set } = state;
   for (let index = state.pods.length - 1; index >= 0; index -= 1) {
@@ -337,7 +337,7 @@ function updateHighest(state: SetState, clock: Clock): SetState {
   return state;
 }
 
-/** Returns the revision of a new pod: the update revision, but below the partition the current one, or the pinned one. */
+/** Returns the revision of a new pod: the update revision, or below the partition the current or pinned revision. */
 function revisionFor({ set, placed }: SetState, ordinal: number): string {
   const isBelow = set.updateStrategy === 'RollingUpdate' && ordinal < set.firstOrdinal + set.partition;
   if (!isBelow) return set.status.updateRevision;
@@ -348,8 +348,8 @@ function isInRange(set: StatefulSetView, ordinal: number): boolean {
   return ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas;
 }
 
-/** Returns whether there is exactly one pod of every ordinal: ordinals are sorted and unique, so both ends and the number tell. */
-function isWhole({ set, pods }: SetState): boolean {
+/** Reports whether every ordinal has a pod. Ordinals are sorted and unique, so the two ends and the number suffice. */
+function hasEveryPod({ set, pods }: SetState): boolean {
   const isSpan = pods[0]?.view.ordinal === set.firstOrdinal && pods.at(-1)?.view.ordinal === set.firstOrdinal + set.replicas - 1;
   return pods.length === set.replicas && (isSpan || pods.length === 0);
 }

@@ -1,4 +1,4 @@
-// The state of the model around the agent, which `step` advances, and the readings that a plan assumes of a gate.
+// Defines the state of the model around the agent, which `step` advances, and the readings that a plan assumes for a gate.
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import type { Action } from '../decision.ts';
@@ -20,16 +20,16 @@ export interface Place {
   readonly pods: number;
 }
 
-/** A pod and its next change by time alone. Every field is always present, since large groups are walked very often. */
+/** A pod and its next change by time alone. Every field is always present, which is faster in large groups. */
 export interface ModelPod {
   readonly view: PodView;
-  /** When a terminating pod is gone. */
+  /** The instant at which a terminating pod is gone. */
   readonly goneAtMs: number | undefined;
-  /** When a starting pod becomes ready; absent for one that never does. */
+  /** The instant at which a starting pod becomes ready; undefined if the pod never does. */
   readonly readyAtMs: number | undefined;
 }
 
-/** The state of the model: what an observer would see, and what will happen by itself. */
+/** The state of the model: the observable objects, and the changes that time alone will bring. */
 export interface World {
   /** The observable state. `step` keeps `snapshot.pods` and `snapshot.statefulSets` current. */
   readonly snapshot: Snapshot;
@@ -38,7 +38,7 @@ export interface World {
   readonly durations: ReadonlyMap<string, PodDurations>;
   /** Positions of each StatefulSet and its pods in the lists of the snapshot, whose order never changes. */
   readonly places: ReadonlyMap<string, Place>;
-  /** When the next thing happens by itself, for StatefulSets in which something will. */
+  /** The instant of the next change by time alone, for StatefulSets with such a change. */
   readonly pending: ReadonlyMap<string, number>;
   /** The timestamps that pods report when they are asked to prepare for a delayed downscale, by `namespace/pod`. */
   readonly reported: ReadonlyMap<string, number>;
@@ -52,7 +52,7 @@ export interface World {
 /** An input of the world: an action of the agent, a write of another client, or time. */
 export type WorldInput =
   | { readonly kind: 'action'; readonly action: Action }
-  /** Deletions at one instant. They ask for no budget, so that none depends on what another one left of it. */
+  /** Deletions at one instant. They check no budget, so their order does not matter. */
   | { readonly kind: 'deletePods'; readonly deletions: readonly Extract<Action, { kind: 'deletePod' }>[] }
   | { readonly kind: 'elapse'; readonly toMs: number }
   /** A StatefulSet that has no pods yet. */
@@ -65,7 +65,7 @@ export type WorldInput =
 /** Values that are tried before those that the condition itself names. */
 const plainValues: readonly number[] = [0, 1, 0.5, 100, 1e9, -1, -1e9];
 
-/** Returns the readings of a gate from `fromMs` to `nowMs`, as many as it counts. The value makes the condition answer as assumed. */
+/** Returns the readings that a gate counts between `fromMs` and `nowMs`. Their value makes the condition answer as assumed. */
 export function modelReadings(
   gate: GateDefinition,
   fromMs: number,
@@ -85,7 +85,7 @@ export function modelReadings(
   return readings;
 }
 
-/** A value for which the condition answers as assumed; conditions on the time are asked at this instant. */
+/** Returns a value for which the condition answers as assumed at `nowMs`. */
 function assumedValue(gate: GateDefinition, assumption: Assumptions['gates'], nowMs: number): number | undefined {
   const candidates = [...plainValues, ...numbersIn(gate.pass).flatMap((number) => [number, number + 1, number - 1])];
   return candidates.find((value) => {

@@ -1,4 +1,4 @@
-// The model around the agent: the StatefulSet controller, the kubelet and the answers of pods. Actions, writes and time advance it. Pure.
+// Models the cluster for plans: the StatefulSet controller, the kubelet and the answers of pods. Actions, writes and time advance the model.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { secondText } from '../../policies/instant.ts';
 import { noteAnswers, type PodAnswer } from '../decide/preparations.ts';
@@ -55,14 +55,14 @@ export function step(world: World, input: WorldInput): World {
   return finishStep(draft);
 }
 
-/** The next instant at which something happens by itself; undefined when nothing will. */
+/** Returns the next instant of a change by time alone; undefined without such a change. */
 export function nextEventMs(world: World): number | undefined {
   let next: number | undefined;
   for (const instant of world.pending.values()) if (next === undefined || instant < next) next = instant;
   return next;
 }
 
-/** Everything that happens by itself happens at its instant, and what follows from it at the same one. */
+/** Advances the time to `toMs`. Each due change and its consequences happen at the instant of the change. */
 function elapse(world: World, toMs: number): World {
   let current = world;
   for (let next = nextEventMs(current); next !== undefined && next <= toMs; next = nextEventMs(current)) {
@@ -73,7 +73,7 @@ function elapse(world: World, toMs: number): World {
   return toMs > current.snapshot.nowMs ? { ...current, snapshot: { ...current.snapshot, nowMs: toMs } } : current;
 }
 
-/** The new StatefulSet comes last in the lists. One of a name that is taken changes nothing. */
+/** Adds a StatefulSet at the end of the lists. A StatefulSet whose name exists already changes nothing. */
 function createSet(world: World, created: StatefulSetView): World {
   const { snapshot } = world;
   const { namespace, name } = created;
@@ -129,7 +129,7 @@ function apply(draft: StepDraft, input: Exclude<WorldInput, { kind: 'elapse' | '
   }
 }
 
-/** The timestamps that the ledger already knows of. */
+/** Returns the timestamps of pods from the preparations in the ledgers. */
 function reportedIn(snapshot: Snapshot): ReadonlyMap<string, number> {
   const reported = new Map<string, number>();
   for (const { namespace, group, preparations } of snapshot.ledgers) {
@@ -146,7 +146,7 @@ function inOrder(pods: readonly PodView[]): readonly PodView[] {
   return [...pods].sort((a, b) => a.ordinal - b.ordinal);
 }
 
-/** The group that a StatefulSet is a member of. */
+/** Returns the group of a StatefulSet. */
 function groupOf(snapshot: Snapshot, namespace: string, statefulSet: string): GroupDefinition | undefined {
   return snapshot.groups.find((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === statefulSet));
 }
@@ -157,7 +157,7 @@ function durationsOf(group: GroupDefinition | undefined, assumptions: Assumption
   return { drainMs: seconds(times.drain) * 1000, startMs: seconds(times.start) * 1000 };
 }
 
-/** Above every resource version of the snapshot, so that those of the model are newer. */
+/** Returns a number above every resource version of the snapshot, so that the versions of the model are newer. */
 function firstSerial(snapshot: Snapshot): number {
   let highest = 0;
   const look = (resourceVersion: string): void => {
@@ -209,7 +209,7 @@ function applyAction(draft: StepDraft, action: Action): void {
   }
 }
 
-/** Sets the replicas of a StatefulSet. A decrease is dated in the ledger, and on labelled StatefulSets as the original does. */
+/** Sets the replicas of a StatefulSet. Records the time of a decrease in the ledger and, like grafana/rollout-operator, in its annotation. */
 function scaleTo(draft: StepDraft, namespace: string, statefulSet: string, replicas: number): void {
   const key = setKey(namespace, statefulSet);
   const before = stateOf(draft, key)?.set;
@@ -232,7 +232,7 @@ function resized({ set }: SetState, replicas: number, isPrepared: boolean, draft
   };
 }
 
-/** Writes a partition. The controller replaces pods in its next turn. */
+/** Writes a partition, so that the controller may replace the exposed pods. */
 function setPartition(draft: StepDraft, { namespace, statefulSet, uid, to }: ActionOf<'setPartition'>): void {
   changeSet(draft, setKey(namespace, statefulSet), (state) => {
     const { set } = state;
@@ -250,7 +250,7 @@ function deletePod(draft: StepDraft, action: ActionOf<'deletePod'>): void {
   });
 }
 
-/** An eviction carries the UID alone: a conflict on the resource version would still use up the budget for two minutes. */
+/** Evicts a pod if its budget allows that. The eviction names only the UID: a failed precondition would use up the budget for two minutes. */
 function evictPod(draft: StepDraft, action: ActionOf<'evictPod'>): void {
   changePod(draft, action, (pod) => {
     if (pod.view.uid !== action.uid || !mayEvict(draft.world.snapshot, action.namespace, pod.view)) return pod;
@@ -262,13 +262,13 @@ function drainOf(draft: StepDraft, action: { readonly namespace: string; readonl
   return draft.world.durations.get(setKey(action.namespace, action.statefulSet)) ?? { drainMs: 0, startMs: 0 };
 }
 
-/** Answers for the pods. A pod keeps its first timestamp until its preparation is cancelled, also over a restart. */
+/** Records the answers of the called pods. A pod keeps its first timestamp until its preparation is withdrawn, also after a restart. */
 function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
   const asked = new Set(action.ordinals);
   const there = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ view }) => asked.has(view.ordinal));
   if (action.call === 'delayed') draft.reported = reportedAfter(draft, action, there);
   changeLedger(draft, action, (ledger) => {
-    // Entries of ordinals without a pod are withdrawn too: no pod is left that could be prepared.
+    // Entries of ordinals without a pod are withdrawn too, because no pod is left that could be prepared.
     const known = action.method === 'DELETE' ? ledger.preparations.filter(({ ordinal }) => asked.has(ordinal)) : [];
     const absent = known.filter(({ ordinal }) => there.every(({ view }) => view.ordinal !== ordinal));
     const answers = [
@@ -318,7 +318,7 @@ function zoneOf(snapshot: Snapshot, namespace: string, statefulSet: string): str
   return undefined;
 }
 
-/** Changes the ledger of the group that a StatefulSet is a member of; a group without one gets it. */
+/** Changes the ledger of the group of a StatefulSet. Creates the ledger if the group has no ledger yet. */
 function changeLedger(
   draft: StepDraft,
   { namespace, statefulSet }: { readonly namespace: string; readonly statefulSet: string },

@@ -1,4 +1,4 @@
-// The pins of a group: the revision at which each pod comes back, as the ledger stores it after each look at the pods and each decision.
+// Updates the pins of a group in the ledger, after each observation of its pods and before each action. A pin fixes the revision of a pod.
 
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
@@ -21,12 +21,12 @@ import {
 /** The part of a ledger that is about pinned pods. */
 type Pinned = Pick<Ledger, 'pins' | 'templates'>;
 
-/** The most characters of template copies in a ledger, as JSON. Without a copy a pin works while Kubernetes keeps the revision. */
+/** The maximum size of template copies in a ledger, in bytes of JSON. Without a copy, a pin works while Kubernetes keeps the revision. */
 export const keptTemplatesLimit = 96 * 1024;
 
 /**
  * Returns the pins of a group after an observation. Every pod that does not run the current revision of its StatefulSet is pinned to its
- * own revision. A pin is dropped when the controller creates the pod at that revision anyway, or when the replacement never happened. A pod
+ * own revision. A pin is dropped if the controller creates the pod at that revision anyway, or if the replacement never happened. A pod
  * that did not come back at the update revision keeps its pin and is replaced again. Unreadable zones keep their pins.
  */
 export function observedPins(
@@ -44,7 +44,7 @@ interface PinnedZone {
   readonly set: StatefulSetView;
   readonly view: ZoneView;
   readonly ledger: Ledger;
-  /** True if the run is over: after that the agent does not look again by itself. */
+  /** True if the run is over. The agent then decides again only after a change. */
   readonly isOver: boolean;
   /** By ordinal. */
   readonly pods: ReadonlyMap<number, PodView>;
@@ -72,16 +72,16 @@ function pinsOfZone(
 function isKept(pinned: PinnedZone, pin: Pin): boolean {
   const { group, set, view, pods, claimed } = pinned;
   const { ordinal, revision, placements, replaces } = pin;
-  // Under another strategy a pod that the StatefulSet controller creates at the update revision stays there: a pin would have it replaced without end.
+  // Under another strategy, the StatefulSet controller creates these pods at the update revision. A pin would cause replacements without end.
   if (!traitsOf(group).pinsPods && (set.updateStrategy === 'OnDelete' || ordinal >= partitionOrdinal(set))) return false;
   const pod = pods.get(ordinal);
   if (pod === undefined) return isKeptWithoutPod(pinned, pin);
   if (pod.isTerminating) return true;
   if (pod.revision === revision) return revision !== set.status.currentRevision;
-  // Earlier attempts still count when the last one was not carried out.
+  // Earlier attempts still count if the last attempt was not carried out.
   if (pod.uid === replaces)
     return claimed.has(pod.uid) || (placements > 1 && revision === view.desiredRevision && traitsOf(group).pinsPods);
-  // A pin to another revision than the target follows its pod.
+  // A pin to another revision than the target is dropped, so that the pod is pinned to its own revision.
   return revision === view.desiredRevision && traitsOf(group).pinsPods;
 }
 
@@ -91,7 +91,7 @@ function isKeptWithoutPod({ set, view, ledger, isOver }: PinnedZone, { ordinal, 
   return !isOver || (ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas);
 }
 
-/** Reports whether the pod that the pin replaces is still there and no claim on it is left. */
+/** Reports whether the last attempt was not carried out: its pod still exists, and no claim on the pod is open. */
 function isUndone({ pods, claimed }: PinnedZone, { ordinal, replaces }: Pin): boolean {
   const pod = pods.get(ordinal);
   return pod !== undefined && !pod.isTerminating && pod.uid === replaces && !claimed.has(pod.uid);
@@ -102,7 +102,7 @@ function withoutLast({ replaces: _replaces, ...pin }: Pin): Pin {
   return { ...pin, placements: pin.placements - 1 };
 }
 
-/** Returns the pins, with settled ones for pods that came back at their revision and for pods at another revision than the current one. */
+/** Returns the pins, with a new pin for each pod that came back at its pinned revision or that runs another revision than the current one. */
 function withObservedPods({ group, set, view, pods }: PinnedZone, kept: ReadonlyMap<number, Pin>): readonly Pin[] {
   const pins = new Map(kept);
   for (const [ordinal, { revision, uid, isTerminating }] of pods) {
@@ -126,11 +126,11 @@ export function withPins(
     const before = known?.revision === pinTo ? known.placements : 0;
     return [{ zone, ordinal, revision: pinTo, placements: before + 1, replaces: uid, atMs: snapshot.nowMs }];
   });
-  // After a change of the strategy, pods that the StatefulSet controller replaces have no pin: it would have them replaced without end.
-  const released = actions.flatMap((action) =>
+  // After a change of the strategy, pods that the StatefulSet controller replaces lose their pin, which would cause replacements without end.
+  const exposed = actions.flatMap((action) =>
     action.kind === 'setPartition' ? action.pods.map((pod) => ({ ...pod, zone: action.zone })) : [],
   );
-  const places = new Set([...pinned, ...released].map(placeOf));
+  const places = new Set([...pinned, ...exposed].map(placeOf));
   const others = (ledger.pins ?? []).filter((pin) => !places.has(placeOf(pin)));
   if (pinned.length === 0 && others.length === (ledger.pins ?? []).length) return ledger;
   return { ...ledger, ...withTemplates([...others, ...pinned], ledger, group, snapshot) };
@@ -149,7 +149,7 @@ function placeOf({ zone, ordinal }: Pick<Pin, 'zone' | 'ordinal'>): string {
   return `${zone} ${ordinal}`;
 }
 
-/** Returns the revision that a failed run restores. Its template is copied while the run lasts, because Kubernetes may delete it. */
+/** Returns the revision that a rollback of the run restores. Its template is copied during the run: Kubernetes may delete the revision. */
 function keptForRollback({ run }: Ledger, zone: string): readonly string[] {
   const before = run === undefined || run.outcome === 'completed' ? undefined : run.previous[zone];
   return before === undefined ? [] : [before];
@@ -187,7 +187,7 @@ export function wantedRevisions({ group, ledger, zones }: GroupView): readonly W
   });
 }
 
-/** Returns the template of a revision from the ledger or as it was read, unknown with the reason, or undefined when it was not read. */
+/** Returns the template of a revision from the ledger or the snapshot; undefined if it was not read. */
 export function templateOf(
   { ledger, group }: Pick<GroupView, 'ledger' | 'group'>,
   { revisions }: Pick<Snapshot, 'revisions'>,

@@ -84,7 +84,7 @@ export function pinnedGroupOf(
   return undefined;
 }
 
-/** Returns the names of the ControllerRevisions that `placementOf` needs; no name when the pod keeps its own revision. */
+/** Returns the names of the ControllerRevisions that `placementOf` needs; [] if the pod keeps its own revision. */
 export function revisionsToRead(pod: NewPod, question: Omit<PlacementQuestion, 'revisions'>): readonly string[] {
   const target = targetOf(pod, question);
   return typeof target === 'string' ? [pod.revision, target] : [];
@@ -125,7 +125,7 @@ export function unplaced(pod: Pick<NewPod, 'name' | 'revision'>, why: string): s
   return `${created(pod)}; whether it is pinned to another revision is unknown: ${why}`;
 }
 
-/** Returns the revision to which the pod is pinned, or undefined when that is its own. */
+/** Returns the revision to which the pod is pinned; undefined if that is its own revision. */
 function targetOf(pod: NewPod, { ledger, zone, knownUid }: Omit<PlacementQuestion, 'revisions'>): Known<string> | undefined {
   if (isUnknown(ledger)) return { unknown: unplaced(pod, ledger.unknown) };
   const revision = placedRevision(ledger, zone, pod);
@@ -155,7 +155,7 @@ function templateOf(name: string, { ledger, zone, knownUid, revisions }: Placeme
   const read = revisions.get(name) ?? { kind: 'unread', problem: 'it was not read' };
   if (read.kind === 'template') return read.template;
   if (read.kind === 'unusable') return { unknown: `ControllerRevision ${name} cannot be used: ${read.problem}` };
-  // A copy names no owner, so it counts only for the StatefulSet that was seen.
+  // A copy names no owner, so it counts only for the StatefulSet that was observed.
   const copy = isUnknown(ledger) ? undefined : ledger.templates?.find((one) => one.zone === zone && one.revision === name);
   if (copy !== undefined && knownUid === uid) return copy.template;
   const why = read.kind === 'missing' ? 'no longer exists' : `cannot be read (${read.problem})`;

@@ -91,7 +91,7 @@ describe('the delayed downscale', () => {
       result: {
         rule: 'delayed-downscale',
         outcome: 'wait',
-        fact: 'ingester-zone-a-4 is prepared since 1h59m59s999ms',
+        fact: 'ingester-zone-a-4 has been prepared for 1h59m59s999ms',
         ...details,
         earliestMs: kitNowMs + 1,
       },
@@ -135,7 +135,7 @@ describe('the delayed downscale', () => {
     const old = { answeredMs: ago(minuteMs) - 1 };
     const wait = { rule: 'delayed-downscale', outcome: 'wait', ...details };
     expect(of({ preparations: [preparation(3, old), preparation(4)] })).toEqual({
-      result: { ...wait, fact: '1 pod must say once more that it is prepared' },
+      result: { ...wait, fact: '1 pod must confirm that it is prepared' },
       permitted: 5,
       actions: [call('delayed', 'POST', [3, 4])],
     });
@@ -220,7 +220,7 @@ describe('the delayed downscale', () => {
     const late = preparation(4, { reportedMs: kitNowMs + hourMs, seenMs: ago(3 * hourMs) });
     const ask = (entry: Preparation) => of({ build: adopted, zone: { delayed, replicas: mirror }, to: 4, preparations: [entry] });
     expect(ask(early)).toMatchObject({ result: { outcome: 'ok' }, permitted: 4 });
-    expect(ask(late)).toMatchObject({ result: { outcome: 'wait', fact: 'ingester-zone-a-4 is prepared since 0s' } });
+    expect(ask(late)).toMatchObject({ result: { outcome: 'wait', fact: 'ingester-zone-a-4 has been prepared for 0s' } });
   });
 
   it('is skipped where none is set, and for a number that a person forces', () => {

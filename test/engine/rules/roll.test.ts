@@ -187,7 +187,7 @@ describe('replica-write-in-flight', () => {
   });
 
   it.each([native, adopted()])('waits in the turn that writes them', (definition) => {
-    expect(ask(rule, definition, {}, { isScaling: true })).toEqual({ rule, outcome: 'wait', fact: 'replicas change in this pass' });
+    expect(ask(rule, definition, {}, { isScaling: true })).toEqual({ rule, outcome: 'wait', fact: 'replicas change in this turn' });
   });
 
   it('waits while surplus pods are left, in any zone', () => {
