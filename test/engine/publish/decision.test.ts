@@ -250,7 +250,7 @@ describe('a stored decision', () => {
   it.each<[string, unknown, string]>([
     ['nothing', undefined, 'nothing is published'],
     ['no JSON', '{', 'nothing is published'],
-    ['another value', [1], 'is no decision'],
+    ['another value', [1], 'is not a decision'],
     ['another major format', { ...good, format: '2.0' }, 'has the format 2.0'],
     ['a field of another type', { ...good, zones: 'all' }, 'cannot be read: zones'],
     ['an unknown phase', { ...good, phase: 'Dancing' }, 'cannot be read: phase'],
