@@ -42,7 +42,6 @@ function intentsOf(snapshot: Snapshot, group: GroupDefinition): Known<readonly I
     .sort((a, b) => compareText(a.name, b.name));
 }
 
-/** Returns the view of the zone with this name. */
 export function zoneNamed(context: GroupContext, name: string | undefined): ZoneView | undefined {
   return name === undefined ? undefined : context.view.zones.find((candidate) => candidate.zone.name === name);
 }

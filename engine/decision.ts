@@ -274,7 +274,6 @@ export interface Judgement {
   readonly outcome: 'allow' | 'deny' | 'prepare';
   /** HTTP status of a denial. Clients of the eviction API retry after 429. */
   readonly code: number;
-  /** The judged request. */
   readonly request: AdmissionRequest;
   /** One sentence for the requester. */
   readonly message: string;

@@ -23,7 +23,7 @@ export interface PodAnswer {
   readonly podUid: string;
   /** `failed`: the pod refused, was unreachable, or its answer was lost. The pod may have prepared nevertheless. */
   readonly result: 'done' | 'failed';
-  /** The pod's own timestamp, when it reported one. */
+  /** The pod's own timestamp, if it reported one. */
   readonly reportedMs?: number;
   /** The cause of a failure. */
   readonly message?: string;

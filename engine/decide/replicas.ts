@@ -12,7 +12,7 @@ export interface DesiredReplicas {
   readonly isForced: boolean;
   /** The result of the rule `replica-source`. It blocks if the number could not be read. */
   readonly answer: RuleResult;
-  /** The object the number was read from. */
+  /** The object from which the number was read. */
   readonly mirrored?: ReplicaSourceView;
 }
 

@@ -92,7 +92,6 @@ function unavailableZones(context: GroupContext, run: RunState): readonly RuleRe
     );
 }
 
-/** The wave under way in one decision. */
 interface WaveTurn {
   readonly context: GroupContext;
   readonly progress: WaveProgress;

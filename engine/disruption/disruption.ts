@@ -252,7 +252,6 @@ function byName(a: StatefulSetView, b: StatefulSetView): number {
 }
 
 interface Counted {
-  /** Number of pods that were counted. */
   readonly tested: number;
   readonly notReady: number;
   /** Number of missing pods. */

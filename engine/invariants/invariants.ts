@@ -370,7 +370,6 @@ export const decisionInvariants: readonly Invariant[] = [
   explained,
 ];
 
-/** The decision about one group, with its inputs. */
 interface DecidedGroup {
   readonly snapshot: Snapshot;
   readonly group: GroupDefinition;

@@ -97,7 +97,6 @@ export function checkRestart(snapshot: Snapshot, request: RequestOf<'restart'>):
   );
 }
 
-/** Checks the deletion or eviction of a pod. */
 export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'evictPod'>): Verdict {
   const isEviction = request.kind === 'evictPod';
   const owner = podNamed(snapshot, request.namespace, request.pod);

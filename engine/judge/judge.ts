@@ -16,7 +16,6 @@ export interface Verdict {
   readonly warnings?: readonly string[];
   /** The calls to pods that must succeed before the request can pass. */
   readonly actions?: readonly Action[];
-  /** HTTP status of a denial. */
   readonly code?: number;
 }
 

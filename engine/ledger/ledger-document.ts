@@ -31,7 +31,6 @@ const pinnedFormat = { major: 2, minor: 0 } as const;
 /** The format of a ledger with a release, in either major version. An older agent may drop the release, because then nothing changes. */
 const releaseMinor = 1;
 
-/** The group of the ledger. */
 interface LedgerIdentity {
   readonly namespace: string;
   readonly group: string;
@@ -64,13 +63,10 @@ const placedRow = z.object({
   atMs: z.int().optional(),
 });
 
-/** One row of `pins`. */
 const pinRow = z.union([placedRow, settledRow]);
 
-/** One row of `templates`. */
 const templateRow = z.object({ zone, revision, template: z.record(z.string(), z.unknown()) });
 
-/** The release terms as the ledger stores them. */
 const releaseRow = z.object({
   source: z.enum(['directory', 'objects']),
   zones: z.array(z.object({ zone, statefulSet: z.string().min(1) })).min(1),

@@ -60,7 +60,6 @@ export interface PodLine {
 /** The turn from which the facts are derived. */
 interface ObservedTurn {
   readonly group: GroupDefinition;
-  /** The input of the decision. */
   readonly snapshot: Snapshot;
   readonly decision: GroupDecision;
 }

@@ -17,7 +17,6 @@ export interface NotedEvent {
   readonly kind: NotedKind;
   /** The time of the observation, in milliseconds since 1970. */
   readonly atMs: number;
-  /** The progress of the run. */
   readonly progress: Progress;
   /** The block or the failure of the run. */
   readonly hold?: Hold;

@@ -98,7 +98,6 @@ function byOrdinal(a: PodView, b: PodView): number {
 
 const joined: WeakMap<ObservedPod, PodView> = new WeakMap();
 
-/** Returns the pod with the readiness of its node. */
 function onNode(pod: ObservedPod, nodes: Observed['nodes']): PodView {
   const nodeReady = pod.node === '' || isUnknown(nodes) || nodes.get(pod.node) === true;
   if (nodeReady === pod.nodeReady) return pod;

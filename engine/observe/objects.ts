@@ -5,7 +5,6 @@ import { rolloutIntentSpec } from '../../policies/schema/rollout-intent.ts';
 import type { IntentView, Known, PodView, StatefulSetView } from '../snapshot.ts';
 import { type Reader, reader } from './raw.ts';
 
-/** The object that controls a pod. */
 interface OwnerView {
   readonly kind: string;
   readonly name: string;

@@ -32,11 +32,9 @@ import {
 export interface PublishInput {
   readonly group: GroupDefinition;
   readonly decision: GroupDecision;
-  /** The input of the decision. */
   readonly snapshot: Snapshot;
   /** The ledger after the turn; absent: the ledger of the snapshot. */
   readonly ledger?: Ledger;
-  /** The actions of the turn. */
   readonly performed?: readonly TakenAction[];
   /** The previous publication: phase, waits and actions keep their instants. */
   readonly previous?: PublishedDecision;

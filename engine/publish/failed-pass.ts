@@ -9,9 +9,7 @@ import type { TakenAction } from './published.ts';
 
 interface Pass {
   readonly group: GroupDefinition;
-  /** The input of the turn. */
   readonly snapshot: Snapshot;
-  /** The actions of the turn. */
   readonly performed: readonly TakenAction[];
   /** The error that ended the turn early. */
   readonly error?: string;

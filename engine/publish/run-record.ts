@@ -16,7 +16,6 @@ import { actionText, type TakenAction } from './published.ts';
 /** The input of a record from one turn. */
 export interface RunTurn {
   readonly group: GroupDefinition;
-  /** The input of the decision. */
   readonly snapshot: Snapshot;
   /** Absent if the turn failed before a decision. The record then stays the same. */
   readonly decision?: GroupDecision;

@@ -86,7 +86,6 @@ export function groupStatus(published: PublishedDecision, context: StatusContext
   };
 }
 
-/** A condition without the time of its last change. */
 type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 function conditionsOf(published: PublishedDecision, { generation, previous }: StatusContext): readonly Condition[] {

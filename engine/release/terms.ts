@@ -5,7 +5,6 @@ import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { unreadReasonOf } from '../observe/view.ts';
 import { isUnknown, type Ledger, type PodView, type ReleaseTerms, type Snapshot, type StatefulSetView, type Unknown } from '../snapshot.ts';
 
-/** The sources of group definitions. */
 type DefinitionSource = 'directory' | 'objects' | 'adopted';
 
 /** The state of a source. `complete`: every definition of the source was read. `none`: the source does not exist. */

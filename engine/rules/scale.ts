@@ -253,7 +253,6 @@ function growthRules({ asker, isForced }: ScaleQuestion): readonly Rule<ScaleQue
   return isForced ? [] : scaleUpRules;
 }
 
-/** The question of a step that changes replicas. */
 interface ScaleStepQuestion extends ScaleQuestion {
   /** The result of `replica-source`; absent in admission, where the request names the number. */
   readonly source?: RuleResult;

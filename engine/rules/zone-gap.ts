@@ -114,7 +114,6 @@ export function downscaleTimes(context: GroupContext, view: ZoneView): readonly 
   return profileOf(context.group).downscaleTime === 'annotation' ? annotatedTimes(view) : ledgerTimes(context, view);
 }
 
-/** Returns the instants of announced downscales. */
 function announcedTimes({ claims }: ZoneView): readonly number[] {
   return claims.filter((claim) => claim.verb === 'scaleDown').map((claim) => claim.atMs);
 }

@@ -43,7 +43,6 @@ export interface World {
   /** The timestamps that pods report when they are asked to prepare for a delayed downscale, by `namespace/pod`. */
   readonly reported: ReadonlyMap<string, number>;
   readonly assumptions: Assumptions;
-  /** The quantile of the assumed durations in this world. */
   readonly quantile: Quantile;
   /** Serial number for UIDs and resource versions, so that the model needs no randomness. */
   readonly serial: number;

@@ -146,7 +146,6 @@ function inOrder(pods: readonly PodView[]): readonly PodView[] {
   return [...pods].sort((a, b) => a.ordinal - b.ordinal);
 }
 
-/** Returns the group of a StatefulSet. */
 function groupOf(snapshot: Snapshot, namespace: string, statefulSet: string): GroupDefinition | undefined {
   return snapshot.groups.find((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === statefulSet));
 }

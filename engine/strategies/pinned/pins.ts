@@ -68,7 +68,6 @@ function pinsOfZone(
   return withObservedPods(pinned, new Map(kept.map((pin) => [pin.ordinal, isUndone(pinned, pin) ? withoutLast(pin) : pin])));
 }
 
-/** Reports whether a pin still applies to its pod. */
 function isKept(pinned: PinnedZone, pin: Pin): boolean {
   const { group, set, view, pods, claimed } = pinned;
   const { ordinal, revision, placements, replaces } = pin;
@@ -155,7 +154,6 @@ function keptForRollback({ run }: Ledger, zone: string): readonly string[] {
   return before === undefined ? [] : [before];
 }
 
-/** A ControllerRevision that the agent reads. */
 interface WantedRevision {
   readonly zone: string;
   readonly statefulSet: string;

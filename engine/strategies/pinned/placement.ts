@@ -31,9 +31,7 @@ export type ReadRevision =
   | { readonly kind: 'unread'; readonly problem: string };
 
 export interface PlacementQuestion {
-  /** The ledger of the group of the pod. */
   readonly ledger: Known<Ledger>;
-  /** The zone of the StatefulSet. */
   readonly zone: string;
   /** The UID of the StatefulSet as last seen; absent if it was not seen. */
   readonly knownUid?: string | undefined;
