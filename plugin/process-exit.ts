@@ -16,16 +16,16 @@ export function reportEnding(error: unknown, { words, stderr, env }: Circumstanc
   const stream = outputStream(stderr, { env, ...colourFlag(words) });
   const [first = '', ...rest] = error instanceof Failure ? failureLines(error.details) : defectLines(error, words);
   stream.write(`${[stream.paint('red', first), ...rest].join('\n')}\n`);
-  return collapsed(error instanceof Failure ? error.exitCode : exitCodes.internal, words);
+  return finalExitCode(error instanceof Failure ? error.exitCode : exitCodes.internal, words);
 }
 
-/** With --detailed-exitcode 1 means any error, as in Terraform, and 2 means changes. Verdicts keep their codes. */
-function collapsed(exitCode: ExitCode, words: readonly string[]): ExitCode {
+/** Returns the final exit code. With --detailed-exitcode, as in Terraform, 1 means any error; findings and denials keep their codes. */
+function finalExitCode(exitCode: ExitCode, words: readonly string[]): ExitCode {
   const isVerdict = exitCode === exitCodes.findings || exitCode === exitCodes.refused;
   return words.includes('--detailed-exitcode') && !isVerdict ? exitCodes.differences : exitCode;
 }
 
-/** Reads the colour flag, since the parser may have failed before it. */
+/** Reads the colour flag from the words, because the parser may have failed. */
 function colourFlag(words: readonly string[]): { readonly color?: 'always' | 'never' } {
   if (words.includes('--no-color') || words.includes('--color=never')) return { color: 'never' };
   return words.includes('--color=always') ? { color: 'always' } : {};
@@ -42,7 +42,7 @@ function defectLines(error: unknown, words: readonly string[]): readonly string[
   return isVerbose ? [...lines, stack] : lines;
 }
 
-/** Returns the id of a defect, the same on every machine. Paths and the message are left out: they may contain names of the user. */
+/** Returns the id of a defect, the same on every machine. Leaves out paths and the message, which may contain names of the user. */
 function crashId(name: string, stack: string): string {
   const frames = [...stack.matchAll(/^\s+at (?:async )?([\w$.<> ]+?) \(/gm)].map((match) => match[1]);
   return createHash('sha256')

@@ -1,4 +1,4 @@
-// The command line: builds a parser from the verbs, and runs one invocation to an exit code.
+// Builds the command line parser from the verbs, runs one invocation, and returns its exit code.
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from './context.ts';
 import { type ExitCode, exitCodes, usageFailure } from './failure.ts';
@@ -7,14 +7,14 @@ import { outputStream } from './output/terminal.ts';
 import { flagsOf, globalOptions, verbs } from './verbs/all.ts';
 import { type ArgumentSpec, flagNames, type OptionSpec, takesValue, type Verb } from './verbs/verb.ts';
 
-/** The process as the program sees it. */
+/** The parts of the process that the program uses. */
 export interface ProcessView {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
   readonly readStdin: () => Promise<string>;
-  /** As in the context; undefined if standard input is no terminal. */
+  /** Asks the user for a line; absent if standard input is not a terminal. */
   readonly ask?: (question: string) => Promise<string>;
-  /** As in the context. */
+  /** Reads single keys; absent if standard input is not a terminal. */
   readonly keyboard?: NonNullable<CommandContext['keyboard']>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -29,7 +29,7 @@ interface GlobalFlags {
   readonly width?: number;
 }
 
-/** Parses `words` (without the program's name) and runs the verb. Throws Failure if they are invalid, and every error of the verb */
+/** Parses `words` (without the name of the program) and runs the verb. Throws Failure for invalid words, and every error of the verb. */
 export async function runProgram(words: readonly string[], view: ProcessView): Promise<ExitCode> {
   let exitCode: ExitCode = exitCodes.done;
   const program = buildProgram(view, async (verb, options, flags) => {
@@ -41,7 +41,7 @@ export async function runProgram(words: readonly string[], view: ProcessView): P
     await program.parseAsync(commanderWords(words), { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    // Requested help is thrown too.
+    // commander throws also after it has printed the requested help.
     if (error.exitCode !== 0) throw usageFailure(...usageMessage(error, words));
   }
   return exitCode;
@@ -148,7 +148,7 @@ function offFlag(option: OptionSpec): string {
   return `--no-${(flagNames(option).at(-1) ?? '').slice(2)}`;
 }
 
-/** Verbs of kubectl, with the verb that answers the same question here. `GROUP` is the first argument. */
+/** Verbs of kubectl, each with the verb that answers the same question here. `GROUP` stands for the first argument. */
 const kubectlVerbs: Readonly<Record<string, string>> = {
   describe: 'explain GROUP (why it waits), or get GROUP (zones and pods)',
   wait: 'status GROUP --for CONDITION',

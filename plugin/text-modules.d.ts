@@ -1,4 +1,4 @@
-// Texts that the bundler embeds.
+// Declares the Markdown files that the bundler embeds as text.
 declare module '*.md' {
   const text: string;
   export = text;

@@ -1,4 +1,4 @@
-// The version of this build, set by the bundler.
+// Exports the version of this build, which the bundler sets.
 
-/** Version of the plugin, as in package.json. */
+/** The version of the plugin, as in package.json. */
 export const version: string = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';

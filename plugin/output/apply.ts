@@ -8,11 +8,11 @@ import { plural } from './text.ts';
 export type Shown = Pick<OutputStream, 'paint'>;
 
 export interface ApplyReport {
-  /** First digits of the plan digest, as in the annotation of the objects. */
+  /** The first digits of the plan digest, as in the annotation of the objects. */
   readonly digest: string;
   readonly groups: readonly string[];
   readonly isDryRun: 'client' | 'server' | undefined;
-  /** No requested object differs from the cluster. */
+  /** True if no requested object differs from the cluster. */
   readonly isNothing: boolean;
   readonly objects: readonly AppliedObject[];
 }

@@ -1,4 +1,4 @@
-// Completion scripts for the executable kubectl-rollout_group. The completion of kubectl itself serves `kubectl rollout-group`.
+// Contains the completion scripts for the executable kubectl-rollout_group. `kubectl rollout-group` uses the completion of kubectl instead.
 
 export type Shell = 'bash' | 'zsh' | 'fish' | 'powershell';
 

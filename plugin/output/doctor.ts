@@ -1,4 +1,4 @@
-// Renders the checks of doctor: verdict, subject and message per line.
+// Renders the checks of doctor, one per line: verdict, subject and message.
 import { explainCode } from '../../policies/findings/codes.ts';
 import type { OutputStream } from '../context.ts';
 import type { CheckResult, Verdict } from '../doctor/check.ts';
@@ -6,9 +6,9 @@ import type { Style } from './terminal.ts';
 import { plural } from './text.ts';
 
 interface ChecksLook extends Pick<OutputStream, 'paint'> {
-  /** Also show how to fix each problem. */
+  /** True to show also how to fix each problem. */
   readonly hasHints: boolean;
-  /** Also show the details that a line sums up. */
+  /** True to show also the details that a line summarizes. */
   readonly hasDetails?: boolean;
 }
 

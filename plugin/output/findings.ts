@@ -22,7 +22,7 @@ interface FindingsReport {
   readonly findings: readonly Finding[];
   /** All checked files, with or without findings. */
   readonly files: readonly string[];
-  /** Notices count as failures. */
+  /** True if notices count as failures. */
   readonly isStrict: boolean;
   readonly exitCode: ExitCode;
 }
@@ -56,7 +56,7 @@ function summarySentence({ findings, files }: FindingsReport): string {
   return `${plural(findings.length, 'finding')} (${plural(error, 'error')}, ${plural(warning, 'warning')}, ${plural(notice, 'notice')}) ${where}`;
 }
 
-/** Styles of the parts. The text is complete without colour. */
+/** The styles of the parts of a finding. The text is complete without colour. */
 const styles: Readonly<Record<'place' | 'error' | 'warning' | 'notice' | 'code' | 'caret' | 'hint', Style>> = {
   place: 'bold',
   error: 'red',
@@ -76,7 +76,7 @@ export function findingBlocks(findings: readonly Finding[], { paint }: Pick<Outp
   return findings.map((finding) => renderFinding(finding, (part, text) => paint(styles[part], text)));
 }
 
-/** Returns one document of kind `LintResult`. */
+/** Writes one document of kind `LintResult`. */
 async function writeFindingsJson(stream: OutputStream, { findings, files, exitCode }: FindingsReport): Promise<void> {
   const { error: errors, warning: warnings, notice: notices } = countFindings(findings);
   await writeDocument(stream, 'json', {
@@ -87,7 +87,7 @@ async function writeFindingsJson(stream: OutputStream, { findings, files, exitCo
   });
 }
 
-/** Returns one document of kind `Finding` per finding. */
+/** Writes one document of kind `Finding` per finding. */
 function writeFindingsLines(stream: OutputStream, { findings }: FindingsReport): void {
   writeLines(
     stream,
@@ -163,7 +163,7 @@ function markdownRow(finding: Finding): readonly string[] {
 
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', notice: 'note' };
 
-/** Maximum number of results that GitHub accepts in one run. GitHub rejects the whole file if there are more. */
+/** The maximum number of results that GitHub accepts in one run. GitHub rejects a file with more results. */
 const maxResults = 25_000;
 
 export function sarifLog({ findings }: FindingsReport): unknown {
@@ -227,7 +227,7 @@ function relatedLocation({ file = '', line = 1, column = 1 }: Source): object {
   return { physicalLocation: { artifactLocation: { uri: sourceUri(file) }, region: { startLine: line, startColumn: column } } };
 }
 
-/** Returns a fingerprint without line numbers, so that alerts stay open: code, object, field and value. Equal ones are numbered. */
+/** Returns a function that computes fingerprints from code, object, field and value. Without line numbers, alerts survive other edits. */
 function fingerprints(): (finding: Finding) => string {
   const seen = new Map<string, number>();
   return ({ code, object = '', pointer, excerpt, column, endColumn = column }) => {

@@ -26,7 +26,7 @@ export function writeLines(stream: OutputStream, documents: readonly ResultDocum
   for (const document of documents) stream.write(`${JSON.stringify({ apiVersion: cliApiVersion, ...document })}\n`);
 }
 
-/** Returns the document. The keys are in print order. */
+/** Returns the document of a group. Its keys are in print order. */
 export function groupDocument({ decision, from, unread, unattended }: LiveGroup): Readonly<Record<string, unknown>> {
   const { namespace, group, ...rest } = decision;
   return {

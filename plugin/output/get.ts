@@ -33,7 +33,7 @@ interface GroupsTable {
   readonly hasNamespaces: boolean;
 }
 
-/** Returns the table with a final line break. The order is by name, so that two lists can be compared. */
+/** Returns the table with a final line break. Groups are sorted by name, so that two lists can be compared. */
 export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look: TableLook): string {
   const isShort = look.columns !== undefined && look.columns < 110 && !look.isWide;
   const columns: readonly Column[] = [
@@ -259,7 +259,7 @@ function section(title: string, lines: readonly string[], { paint }: TableLook):
 /** The display of pods that are not in flight. */
 export type PodDetail = 'ranges' | 'all';
 
-/** A zone with more pods is shown as ranges. */
+/** The maximum number of rows of a zone. A zone with more pods is shown as ranges. */
 const rowLimit = 10_000;
 
 /** Returns the rows. The published status names the pods in flight; for all others only the revision is known. */

@@ -1,4 +1,4 @@
-// The texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and the estimated end.
+// Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
 import { isMoving, noGoal, type RuleOutcome } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
@@ -35,7 +35,7 @@ interface PodTotals {
   readonly desired: number;
   readonly updated: number;
   readonly available: number;
-  /** Every zone was read. Otherwise the sums are meaningless. */
+  /** True if every zone was read. Otherwise the sums are meaningless. */
   readonly areKnown: boolean;
 }
 

@@ -1,9 +1,9 @@
-// Prints fields of a result by JSONPath, as -o jsonpath and -o custom-columns of kubectl.
+// Prints fields of a result by JSONPath, like -o jsonpath and -o custom-columns of kubectl.
 import { JSONPath } from 'jsonpath-plus';
 import { usageFailure } from '../failure.ts';
 import { alignTable } from './text.ts';
 
-/** Fills the expressions in braces, such as `{.groups[*].phase}` and `{"\n"}`. Adds no newline. Throws Failure for an invalid template */
+/** Fills the expressions in braces, such as `{.groups[*].phase}` and `{"\n"}`. Adds no newline. Throws Failure for an invalid template. */
 export function jsonPathText(template: string, document: object): string {
   const text = template.includes('{') ? template : `{${template}}`;
   const filled = text.replace(bracesPattern, (_match, expression: string) => expressionText(expression.trim(), document));
@@ -20,11 +20,11 @@ function expressionText(expression: string, document: object): string {
   try {
     return String(JSON.parse(expression));
   } catch {
-    throw invalid(expression, 'it is no text in double quotes');
+    throw invalid(expression, 'it is not a text in double quotes');
   }
 }
 
-/** Returns one line per object, after a header. Columns are `TITLE:PATH`, separated by commas. Throws Failure for an invalid column */
+/** Returns one line per object, after a header. Columns are `TITLE:PATH`, separated by commas. Throws Failure for an invalid column. */
 export function customColumns(spec: string, objects: readonly object[]): string {
   const columns = spec.split(/,(?=[^,:[\]]+:)/).map((part) => {
     const [, title, path] = /^([^:]+):(.+)$/.exec(part) ?? [];

@@ -1,7 +1,7 @@
-// Escapes foreign text for Markdown, so that it cannot format, mention, link, hide, reorder or break a table.
+// Escapes text from clusters and files for Markdown, so that the text cannot add formatting, mentions or links, or break a table.
 import { visible } from './text.ts';
 
-/** Characters with a meaning anywhere in a line of Markdown. As entities they have no meaning, also inside HTML and tables. */
+/** The characters that Markdown interprets anywhere in a line. As entities they are plain text, also inside HTML and tables. */
 const meaning = /[\\`*_[\]<>#!|~@&$%]|:(?=[\w/])/g;
 
 /** Signs that forges turn into mentions, issues, merge requests, epics, labels, snippets and milestones if a word follows. */
@@ -46,10 +46,10 @@ export function markdownTable(titles: readonly string[], rows: readonly (readonl
   return [line(titles), `|${titles.map(() => ' --- ').join('|')}|`, ...rows.map(line)].join('\n');
 }
 
-/** Maximum number of shown rows, because forges cut long comments. */
+/** The maximum number of shown rows, because forges cut long comments. */
 const maxRows = 50;
 
-/** Returns an empty line, a table of the first rows, and the number of the others; nothing without rows. */
+/** Returns an empty line, a table of the first rows, and the number of the other rows; nothing without rows. */
 export function boundedTable(titles: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   if (rows.length === 0) return [];
   const more = rows.length > maxRows ? ['', `and ${rows.length - maxRows} more`] : [];

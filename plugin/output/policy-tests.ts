@@ -129,7 +129,7 @@ function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, colum
   return [paint('bold', head), ...painted, coverageSummary(coverage), ...explained, ''];
 }
 
-/** Returns one document of kind `TestResult`, with every evaluated rule of a case. */
+/** Writes one document of kind `TestResult`, with every evaluated rule of a case. */
 async function writeTestJson(stream: OutputStream, { suites, coverage, exitCode }: TestReport): Promise<void> {
   const { passed, failed } = countCases(suites);
   await writeDocument(stream, 'json', {

@@ -1,9 +1,9 @@
-// The JSON Schemas of the documents of `-o json`, `-o yaml` and `-o jsonl`. Documents may have further fields: additions keep the version.
+// Defines the JSON Schemas of the documents of `-o json`, `-o yaml` and `-o jsonl`. Documents may have further fields.
 import { planSchema } from '../../engine/plan/schema.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Version of the output for programs. Additions keep the version, other changes raise it. */
+/** The version of the output for programs. Added fields keep the version; other changes raise it. */
 export const cliApiVersion = 'rollout-group.dev/cli/v1';
 
 const text: Schema = { type: 'string' };
@@ -38,7 +38,7 @@ const event: Fields = { at: instant, namespace: text, object: text, reason: text
 const summary = { type: 'object', additionalProperties: count };
 const plannedChange = record({ field: text, kind: text, zones: listOf(text), consequence: text });
 
-/** Required and optional fields of each kind, besides `apiVersion` and `kind`. The plan has another source. */
+/** The required and optional fields of each kind, besides `apiVersion` and `kind`. The engine defines the schema of a plan. */
 const documents = {
   Applied: [{ digest: text, groups: listOf(text), isNothing: { type: 'boolean' }, objects: listOf(record({ result: text })) }],
   Denial: [{ decision: text, events: listOf(record(event)) }, { now: record({ outcome: text, message: text }) }],
@@ -94,7 +94,7 @@ const documents = {
   Version: [{ client: record({ version: text, node: text }) }],
 } as const satisfies Readonly<Record<string, readonly [required: Fields, optional?: Fields]>>;
 
-/** A kind of document; every document for programs is of one of them. */
+/** The kinds of documents for programs. */
 export type OutputKind = keyof typeof documents | 'Plan';
 
 /** Returns the schema of each kind. */

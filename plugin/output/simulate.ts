@@ -10,7 +10,7 @@ export interface GroupSimulation {
   readonly zones: readonly string[];
   readonly faults: string;
   readonly simulation: Simulation;
-  /** Command that repeats the shown run. */
+  /** The command that repeats the shown run. */
   readonly repeat: string;
 }
 
@@ -27,7 +27,7 @@ function groupLines(group: GroupSimulation, look: TableLook): readonly string[] 
   const finished = runs.length - simulation.unfinished;
   const broken = simulation.violated === 0 ? '' : look.paint('red', `   BROKEN in ${simulation.violated}`);
   const injected = runs.reduce((sum, run) => sum + faultsOf(run.faults), 0);
-  const isTelling = shown.violations.length > 0 || shown.end !== 'done';
+  const hasProblem = shown.violations.length > 0 || shown.end !== 'done';
   return [
     look.paint('bold', `${group.namespace}/${group.group}`),
     ...paragraph('  runs        ', `${runs.length} from seed ${simulation.seed}, ${group.faults}`, look.columns),
@@ -50,7 +50,7 @@ function groupLines(group: GroupSimulation, look: TableLook): readonly string[] 
     ...shown.heldBy.slice(0, 3).flatMap((reason) => paragraph('  blocked by ', reason, look.columns)),
     ...renderLanes(simulation.spans, { lanes: group.zones, columns: look.columns }),
     ...eventLines(shown, look),
-    ...(isTelling ? ['', '  Run this seed again:', `  ${group.repeat}`] : []),
+    ...(hasProblem ? ['', '  Run this seed again:', `  ${group.repeat}`] : []),
   ];
 }
 
@@ -89,16 +89,16 @@ export interface LaneSpan {
 }
 
 interface TimelineOptions {
-  /** Lanes in drawing order. A lane without a span stays empty. */
+  /** The lanes in drawing order. A lane without a span stays empty. */
   readonly lanes: readonly string[];
-  /** Width; undefined means 80 columns. */
+  /** The width; undefined means 80 columns. */
   readonly columns: number | undefined;
 }
 
-/** The marks are ASCII, because they must look the same everywhere. */
+/** The marks. They are ASCII, because they must look the same everywhere. */
 const marks: Readonly<Record<LaneSpan['kind'], string>> = { roll: '#', scale: '%', soak: '=', wait: '.', fault: 'x' };
 const words: Readonly<Record<LaneSpan['kind'], string>> = { roll: 'roll', scale: 'replicas', soak: 'soak', wait: 'wait', fault: 'fault' };
-/** Drawing order; later kinds cover earlier ones. */
+/** The drawing order. Later kinds cover earlier kinds. */
 const order: readonly LaneSpan['kind'][] = ['wait', 'soak', 'scale', 'roll', 'fault'];
 
 /** Returns the lanes, an axis and a legend of the used marks, or no line without spans. */

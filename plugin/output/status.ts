@@ -81,7 +81,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   const { wave } = decision;
   const info = infoText(live, { nowMs });
   const stops = [...new Set((decision.stops ?? []).map(({ rule }) => rule))];
-  const isTold = decision.waits.length + stops.length > 0 || troubledPods(decision).length > 0 || unattended !== undefined;
+  const hasProblem = decision.waits.length + stops.length > 0 || troubledPods(decision).length > 0 || unattended !== undefined;
   const working = decision.zones.filter((zone) => zone.available < zone.replicas && !unread.includes(zone.zone)).map(({ zone }) => zone);
   return [
     decision.phase.toLowerCase(),
@@ -91,7 +91,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
     `available=${partText(totals, totals.available)}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
     ...(stops.length === 0 ? [] : [`stops=${stops.join(',')}`]),
-    ...(info === '' || !isTold ? [] : [JSON.stringify(info)]),
+    ...(info === '' || !hasProblem ? [] : [JSON.stringify(info)]),
   ];
 }
 
@@ -120,7 +120,7 @@ type MomentDecision = Pick<GroupDecision, 'namespace' | 'group' | 'phase' | 'out
 
 export interface Moment {
   readonly decision: MomentDecision;
-  /** Why nothing is carried out. */
+  /** The reason why nothing is carried out. */
   readonly unattended?: string;
   readonly zones: readonly ZoneProgress[];
   /** Time of the decision. */

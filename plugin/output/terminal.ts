@@ -1,9 +1,9 @@
-// An output stream with its width, characters and colour. All text leaves the program through it.
+// Wraps an output stream with its width, characters and colour. All text of the program goes through such a stream.
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import type { OutputStream } from '../context.ts';
 
-/** Marks and chart lines. A word always accompanies a mark. Both sets have the same width. */
+/** The symbols of tables and charts. A word always accompanies a symbol. Both sets have the same width. */
 export interface Glyphs {
   readonly ok: string;
   readonly wait: string;
@@ -44,7 +44,7 @@ export interface OutputSettings {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly color?: 'always' | 'auto' | 'never';
   readonly ascii?: boolean;
-  /** Width from --width; it applies to pipes too. */
+  /** The value of --width, which applies to pipes too. */
   readonly width?: number;
 }
 
@@ -63,7 +63,7 @@ export function outputStream(
     raw: stream,
     isTerminal,
     // A terminal of unknown width gets 80 columns; a pipe has no width.
-    // Read each time, because users resize terminals.
+    // The width is read each time, because users resize terminals.
     get columns() {
       return width ?? (isTerminal ? stream.columns || 80 : undefined);
     },
@@ -82,7 +82,7 @@ function isUtf8(env: Readonly<Record<string, string | undefined>>): boolean {
 
 /** Matches control and direction characters, line and paragraph separators, but not tab and line feed. */
 const control = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
-/** The rest of a colour sequence after the escape character. */
+/** Matches a colour sequence after its escape character. */
 const colourSequence = /\[\d+(?:;\d+)*m/y;
 
 /** Escapes control characters of files and clusters as JSON does. Colour sequences pass only if colour is on. */

@@ -1,4 +1,4 @@
-// Plain text: numbers with nouns, escaped foreign text, columns and paragraphs that fit an optional width.
+// Formats plain text: numbers with nouns, escaped control characters, columns and paragraphs that fit an optional width.
 import type { Style } from './terminal.ts';
 
 export interface Column {
@@ -16,7 +16,7 @@ export interface Row {
 }
 
 interface Fit {
-  /** Width; undefined if nothing may be cut. */
+  /** The width; undefined if nothing may be cut. */
   readonly width: number | undefined;
   /** The character that replaces the cut text. */
   readonly ellipsis: string;
@@ -135,10 +135,10 @@ export function placeText(name: string, zone: string | undefined): string {
 
 /** Matches control, bidirectional and zero-width characters, and unpaired surrogates. */
 const unseen =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression must match these characters.
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
-/** Returns the text with each such character as `\u` and four digits. Escapes line breaks too, so the result is one line. */
+/** Returns the text with each invisible character as `\u` and four digits. Escapes line breaks too, so the result is one line. */
 export function visible(text: string): string {
   return text.replace(unseen, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -1,4 +1,4 @@
-// YAML output without aliases and folding, so that all parsers read it alike.
+// Writes YAML without aliases and folded lines, so that all parsers read the same value.
 import { stringify } from 'yaml';
 
 /** Returns a document with a final newline. Omits absent values, like JSON. */

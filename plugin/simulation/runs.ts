@@ -1,4 +1,4 @@
-// Runs many simulations of one group, counts how they end, and keeps the most telling run as a timeline.
+// Runs many simulations of one group, counts how they end, and keeps the most informative run as a timeline.
 import type { GroupDecision } from '../../engine/decision.ts';
 import type { Turn } from '../../engine/plan/forward.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -14,19 +14,19 @@ import { type Simulated, scenarioOfGiven } from './scenario.ts';
 interface SimulatedRun {
   /** The seed repeats exactly this run. */
   readonly seed: number;
-  /** `done`: the group reached the desired state, and stayed unchanged after that. */
+  /** `done`: the group reached the desired state and then stayed unchanged. */
   readonly end: 'done' | 'unfinished';
   /** Virtual milliseconds to the desired state, in steps of five seconds; for an unfinished run, until it was stopped. */
   readonly durationMs: number;
-  /** Why it is unfinished. */
+  /** The reason why the run is unfinished. */
   readonly unfinished?: string;
   readonly violations: readonly Violation[];
-  /** Number of faults by class. */
+  /** The number of faults by class. */
   readonly faults: RunResult['faults'];
 }
 
 export interface ShownRun extends SimulatedRun {
-  /** The entries for people, in order of time. */
+  /** The entries that people read, ordered by time. */
   readonly timeline: readonly TimelineEntry[];
   /** The rule results that blocked the group when the run ended. The JSON output has this name. */
   readonly heldBy: readonly string[];
@@ -37,10 +37,10 @@ export interface ShownRun extends SimulatedRun {
 export interface Simulation {
   readonly seed: number;
   readonly runs: readonly SimulatedRun[];
-  /** Number of runs that broke an invariant. */
+  /** The number of runs that broke an invariant. */
   readonly violated: number;
   readonly unfinished: number;
-  /** Over the finished runs. */
+  /** The durations of the finished runs. */
   readonly durationMs: { readonly p50: number; readonly p90: number; readonly max: number };
   readonly shown: ShownRun;
   readonly spans: readonly LaneSpan[];
@@ -59,37 +59,37 @@ export interface Progress {
   readonly of: number;
 }
 
-/** One minute after all work is done, the agent may write only Leases; another half minute shows that it does. */
+/** The time that a run continues after its work: after one minute the agent may write only Leases, and half a minute checks this. */
 const quietMs = 90_000;
-/** Shrinking a run takes at most this number of runs. */
+/** The maximum number of runs to shrink a run. */
 const shrinkRuns = 40;
 const brief: RunOptions = { endsWhenConverged: true, quietMs };
 
-/** Runs each seed from the first one on. Keeps the first run that broke an invariant, else the first unfinished one, else the first one. */
+/** Runs the seeds in order. Keeps the first run that broke an invariant, else the first unfinished run, else the first run. */
 export async function simulateGroup(simulated: Simulated, options: SimulationOptions): Promise<Simulation> {
   const { seed, runs: count, progress, play = runScenario } = options;
   const runs: SimulatedRun[] = [];
-  let telling: Played | undefined;
+  let informative: Played | undefined;
   for (let index = 0; index < count; index += 1) {
     progress?.({ what: 'run', done: index, of: count });
     const played = await playOne(scenarioOfGiven(simulated, seed + index), play);
     runs.push(summaryOf(seed + index, played.result));
     // Only the summary of the other runs is kept.
-    if (telling === undefined || weightOf(played) > weightOf(telling)) telling = played;
+    if (informative === undefined || weightOf(played) > weightOf(informative)) informative = played;
   }
   const durations = runs
     .filter((run) => run.end === 'done')
     .map((run) => run.durationMs)
     .sort((one, other) => one - other);
   const quantile = (share: number): number => durations[Math.min(durations.length - 1, Math.floor(share * durations.length))] ?? 0;
-  telling ??= await playOne(scenarioOfGiven(simulated, seed), play);
+  informative ??= await playOne(scenarioOfGiven(simulated, seed), play);
   return {
     seed,
     runs,
     violated: runs.filter((run) => run.violations.length > 0).length,
     unfinished: runs.filter((run) => run.end !== 'done').length,
     durationMs: { p50: quantile(0.5), p90: quantile(0.9), max: durations.at(-1) ?? 0 },
-    ...(await tellRun(simulated, telling, options, play)),
+    ...(await shownRun(simulated, informative, options, play)),
   };
 }
 
@@ -111,7 +111,7 @@ function weightOf({ result }: Played): number {
   return result.unfinished === undefined ? 0 : 1;
 }
 
-async function tellRun(
+async function shownRun(
   simulated: Simulated,
   played: Played,
   { progress }: SimulationOptions,
@@ -119,7 +119,7 @@ async function tellRun(
 ): Promise<Pick<Simulation, 'shown' | 'spans'>> {
   const whole = played.scenario;
   const failure = played.result.violations[0];
-  if (failure === undefined) return told(simulated, played);
+  if (failure === undefined) return describedRun(simulated, played);
   let tried = 0;
   const small = await shrink(
     whole,
@@ -134,7 +134,7 @@ async function tellRun(
     shrinkRuns,
   );
   const { scenario, runs: triedRuns, isCutShort } = small;
-  const { shown, spans } = told(simulated, await playOne(scenario, play));
+  const { shown, spans } = describedRun(simulated, await playOne(scenario, play));
   return { shown: { ...shown, smallest: { scenario, triedRuns, isCutShort } }, spans };
 }
 
@@ -165,7 +165,7 @@ async function playOne(scenario: Scenario, play: typeof runScenario): Promise<Pl
   return { scenario, result, turns: inOrder, last: turns.at(-1)?.decision };
 }
 
-function told(simulated: Simulated, { scenario, result, turns, last }: Played): Pick<Simulation, 'shown' | 'spans'> {
+function describedRun(simulated: Simulated, { scenario, result, turns, last }: Played): Pick<Simulation, 'shown' | 'spans'> {
   const { group } = simulated;
   const run = summaryOf(scenario.seed, result);
   const isUnfinished = run.end !== 'done';
@@ -188,14 +188,14 @@ function told(simulated: Simulated, { scenario, result, turns, last }: Played): 
   return { shown, spans: [...shifted, ...faultSpans(scenario.events, group, run.durationMs)] };
 }
 
-/** Leaves out single requests of agents and faults of retried requests: there are thousands of them. */
+/** Returns the entries without single requests of agents and faults of retried requests, because there are thousands. */
 function readableEntries(timeline: readonly TimelineEntry[], group: GroupDefinition): readonly TimelineEntry[] {
   return timeline
     .filter(({ who, what }) => (who === 'fault' ? isAccident(what) : !/: \d{3} \(/.test(what)))
     .map(({ atMs, who, what }) => ({ atMs: Math.round(atMs), who, what: who === 'fault' ? withZones(what, group) : what }));
 }
 
-/** Faults of requests and watches start with their class. Only crashes and pauses of a process are shown. */
+/** Reports whether a fault is shown. Of the faults that start with their class, only crashes and pauses of a process are shown. */
 function isAccident(what: string): boolean {
   return !/^F\d/.test(what) || /^F1[12] /.test(what);
 }
@@ -206,7 +206,7 @@ function withZones(what: string, group: GroupDefinition): string {
     .replace(/(\w*)Ms=(\d+)/g, (_, name: string, ms: string) => `${name}=${Math.round(Number(ms) / 100) / 10}s`);
 }
 
-/** Faults mark the columns in which they happen, in the lane of their zone. */
+/** Returns a span in the lane of its zone for each fault of a zone. */
 function faultSpans(events: readonly ScenarioEvent[], { zones }: GroupDefinition, endMs: number): readonly LaneSpan[] {
   return events.flatMap((event): readonly LaneSpan[] => {
     const letter = 'zone' in event ? event.zone : undefined;
@@ -242,7 +242,7 @@ export function zoneSpans(turns: readonly Turn[]): readonly LaneSpan[] {
   return spans.sort((a, b) => a.startSeconds - b.startSeconds || (a.lane < b.lane ? -1 : 1));
 }
 
-/** Returns the state of a zone; undefined when it has nothing to do. */
+/** Returns the state of a zone; undefined if the zone has nothing to do. */
 function zoneKind(decision: GroupDecision, name: string): LaneSpan['kind'] | undefined {
   const zone = decision.zones.find((candidate) => candidate.zone === name);
   const step = decision.steps.find((candidate) => candidate.zone === name);

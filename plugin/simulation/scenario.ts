@@ -24,11 +24,11 @@ export interface Simulated {
   readonly pods: { readonly drain: Quantiles; readonly start: Quantiles };
   /** Duration of the plan without faults, or until its last progress, in milliseconds. */
   readonly plannedMs: number;
-  /** The plan finishes. */
+  /** True if the plan finishes without faults. */
   readonly isPlanned: boolean;
   readonly faults: readonly string[];
   readonly requested: readonly ScenarioEvent[];
-  /** When a run is stopped, in milliseconds of its clock. */
+  /** The time at which a run is stopped, in milliseconds of its clock. */
   readonly untilMs: number | undefined;
 }
 
@@ -69,11 +69,11 @@ export function simulatedGroup({ input, documents, group, world, refusedZones, s
 }
 
 const minuteMs = 60_000;
-/** A plan that never finishes is stopped early; a short one gets time to finish. */
+/** The limits of a run: a plan that never finishes is stopped early, and a short plan gets time to finish. */
 const longestHeldMs = 30 * minuteMs;
 const shortestMs = 10 * minuteMs;
 
-/** Share of the highest rates that tests draw from: a bad week of a cluster, not a search for defects of the agent. */
+/** The share of the highest fault rates of the tests: as in a bad week of a cluster, not as in a search for defects. */
 const severity = 0.2;
 
 /** Returns the scenario of a seed: the same seed and group give the same scenario. */
@@ -82,7 +82,7 @@ export function scenarioOfGiven(simulated: Simulated, seed: number): Scenario {
   const group = groupOf(simulated, seed);
   const workMs = isPlanned ? plannedMs : Math.min(plannedMs, longestHeldMs);
   const neededMs = Math.max(shortestMs, Math.round(1.5 * workMs), (requested.at(-1)?.atMs ?? 0) + minuteMs);
-  // A run that is stopped has no faults in its last tenth either, so that faults do not cause its end.
+  // A run that --until stops has no faults in its last tenth, so that late faults are not the reason why it is unfinished.
   const safetyMs = Math.round(Math.min(0.9 * untilMs, neededMs));
   const healingMs = isPlanned ? Math.max(60 * minuteMs, 3 * workMs) : longestHeldMs;
   return {
@@ -108,8 +108,8 @@ function groupOf({ group, given, pods }: Simulated, seed: number): GroupShape {
   return shapeOf(group, given, { drainMs: drawn(pods.drain), startMs: drawn(pods.start) });
 }
 
-/** Reports whether the fault class occurs in the run. A single kind occurs in every run; of several kinds each run draws some. */
-function isIn({ faults }: Simulated, seed: number, faultClass: FaultClass): boolean {
+/** Reports whether the fault class occurs in the run. A single kind occurs in every run; each run draws some of several kinds. */
+function occurs({ faults }: Simulated, seed: number, faultClass: FaultClass): boolean {
   return faultsNamed(faults).classes.includes(faultClass) && (faults.length === 1 || isDrawn(seed, faultClass));
 }
 
@@ -119,7 +119,7 @@ function accidentsOf(simulated: Simulated, group: GroupShape, seed: number, endM
     group,
     agents: agentNames.length,
     endMs,
-    isDrawn: (faultClass) => isIn(simulated, seed, faultClass),
+    isDrawn: (faultClass) => occurs(simulated, seed, faultClass),
   });
   return drawn.filter(({ kind }) => events.includes(kind));
 }
@@ -128,7 +128,7 @@ function ratesOf(simulated: Simulated, seed: number): Scenario['rates'] {
   const rates: Partial<Record<FaultClass, number>> = {};
   for (const [name, highest] of Object.entries(highestRate)) {
     const faultClass = name as FaultClass;
-    if (!isIn(simulated, seed, faultClass)) continue;
+    if (!occurs(simulated, seed, faultClass)) continue;
     // Squared, as in search/draw.ts: most runs get few faults of a class.
     rates[faultClass] = Math.ceil(severity * highest * draw(seed, `rate ${faultClass}`) ** 2 * 1e6) / 1e6;
   }
@@ -170,13 +170,13 @@ function offsetMs(text: string): number | undefined {
   }
 }
 
-/** Default time after which a lost node returns and a dead agent restarts. */
+/** The default times after which a lost node returns and a dead agent restarts. */
 const nodeAwayMs = 10 * 60_000;
 const agentAwayMs = 5000;
 /** The agents of a simulation. */
 const agentNames = ['a', 'b'];
 
-/** Returns the events of a request. The container of a failed pod restarts; with a duration the pod is not ready meanwhile. */
+/** Returns the events of the requests. The container of a failed pod restarts; with a duration, the pod is not ready for that time. */
 export function eventsOf(
   requests: readonly FaultRequest[],
   group: GroupDefinition,

@@ -76,7 +76,7 @@ function relativePath(path: string, root: string): string {
   return root === '' ? path : path.slice(root.length + 1);
 }
 
-/** A link may name any file of the machine, and a submodule another repository: a policy behind one is refused, not skipped. */
+/** Throws Failure for a link or submodule. A link may name any file of the machine, and a submodule another repository. */
 function refuseLinks({ mode, path }: TreeEntry, revision: string): void {
   const what = mode === '120000' ? 'a symbolic link' : mode === '160000' ? 'a submodule' : undefined;
   if (what === undefined) return;
@@ -90,7 +90,7 @@ function checkLimits(blobs: readonly TreeEntry[], spec: string): void {
   if (total > maxTotalBytes) throw tooLarge(spec, total, maxTotalBytes);
 }
 
-/** `cat-file --batch` answers each object with a line `ID TYPE SIZE`, that many bytes, and a line feed. */
+/** Reads blobs. `git cat-file --batch` prints for each object a line `ID TYPE SIZE`, then SIZE bytes and a line feed. */
 async function readBlobs(blobs: readonly TreeEntry[], access: InputAccess): Promise<readonly string[]> {
   const result = await runGit(['cat-file', '--batch'], access, blobs.map(({ id }) => `${id}\n`).join(''));
   let offset = 0;
@@ -111,7 +111,7 @@ function missing(what: string, why: string, todo?: string): Failure {
 interface GitResult {
   readonly status: number;
   readonly stdout: Buffer;
-  /** The standard error of Git on one line, without its `fatal:`. */
+  /** The first line of Git's standard error, without `fatal:`. */
   readonly message: string;
 }
 
@@ -148,20 +148,20 @@ export async function runGit(args: readonly string[], { cwd, env }: Pick<InputAc
   child.stdin.end(input);
   const chunks: Buffer[] = [];
   let bytes = 0;
-  let said = '';
+  let errorText = '';
   child.stdout.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > 2 * maxTotalBytes) child.kill();
     else chunks.push(chunk);
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    if (said.length < 4096) said += text;
+    if (errorText.length < 4096) errorText += text;
   });
   const status = await new Promise<number>((resolve, reject) => {
     child.on('error', (error: NodeJS.ErrnoException) => reject(error.code === 'ENOENT' ? gitMissing() : error));
     child.on('close', (code, signal) => (signal === null ? resolve(code ?? 1) : reject(gitStopped(args[0] ?? ''))));
   });
-  const [message = ''] = said.trim().split('\n');
+  const [message = ''] = errorText.trim().split('\n');
   return { status, stdout: Buffer.concat(chunks), message: message.replace(/^(?:fatal|error): /, '') };
 }
 

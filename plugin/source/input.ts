@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import type { CommandContext } from '../context.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 
-/** A file with the name that findings quote: as typed without detours such as `./`, or `-`, or `git:REV:path`. */
+/** A file with the name that findings quote: the path as typed, but without `./`; or `-`, or `git:REV:path`. */
 export interface InputFile {
   readonly name: string;
   readonly text: string;
@@ -16,7 +16,7 @@ export type InputAccess = Pick<CommandContext, 'cwd' | 'env' | 'readStdin'>;
 
 /**
  * Reads `-`, `git:REV[:PATH]`, a file, or the .yaml, .yml and .json files below a directory, sorted, without names that start with a dot
- * and node_modules. Throws Failure with exit code 10 without a file, 3 above the limits.
+ * and node_modules. Throws Failure with exit code 10 if there is no file, 3 above the limits.
  */
 export async function readInput(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
   if (spec === '-') return [{ name: '-', text: await access.readStdin() }];
@@ -28,11 +28,11 @@ export async function readInput(spec: string, access: InputAccess): Promise<read
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw unreadable(spec, error);
   });
-  // Equal to the name below its directory, so that a file in two sources is read once.
+  // The name equals the name below its directory, so that a file in two sources is read once.
   return found.isDirectory() ? readDirectory(path, spec) : [{ name: shownPath(spec), text: await readFile(path, spec) }];
 }
 
-/** Reads several sources in order; a file in two of them is read once. */
+/** Reads several sources in order. Returns a file in two sources once. */
 export async function readInputs(specs: readonly string[], access: InputAccess): Promise<readonly InputFile[]> {
   const byName = new Map<string, InputFile>();
   for (const spec of specs) {
@@ -97,7 +97,7 @@ function withinDepth(path: string, shownAs: string): string {
   throw new Failure({ exitCode: exitCodes.usage, what: `${shownAs} has folders more than ${maxDepth} deep` });
 }
 
-/** Mounted ConfigMaps contain links to files next to them. A link out of the root could show any file of the machine in an excerpt. */
+/** Accepts links below the root, as in mounted ConfigMaps. A link out of the root could show any file of the machine in an excerpt. */
 async function withinRoot(root: string, path: string, shownAs: string): Promise<string> {
   const shown = shownPath(shownAs, path);
   const target = await realpath(join(root, path)).catch((error: NodeJS.ErrnoException) => {
@@ -155,16 +155,16 @@ export function tooLarge(name: string, bytes: number, limitBytes: number): Failu
   });
 }
 
-/** Bytes of one file. Kubernetes stores objects of up to 1.5 MiB; a rendered chart has many of them. */
+/** The maximum size of a file in bytes. Kubernetes stores objects of up to 1.5 MiB, and a rendered chart has many objects. */
 export const maxFileBytes = 16 * 1_048_576;
 
-/** Bytes of all files of one source. */
+/** The maximum size of all files of a source in bytes. */
 export const maxTotalBytes = 128 * 1_048_576;
 
-/** Document files of one source. */
+/** The maximum number of files of a source. */
 export const maxFileCount = 20_000;
 
-/** Depth of directories. */
+/** The maximum depth of directories. */
 export const maxDepth = 64;
 
 /** Returns a reader that waits for standard input on its first call and returns the same text on every call. */

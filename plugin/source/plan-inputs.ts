@@ -30,7 +30,7 @@ export interface PlanInputOptions {
   readonly namespace?: string;
   /** The agent's namespace; default `usualAgentNamespace`, or on a cluster the namespace of its Lease. */
   readonly agentNamespace?: string;
-  /** Without any group the call succeeds. */
+  /** True if the call succeeds without any group. */
   readonly mayHaveNoGroup?: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface PlanInputs {
   readonly input: PlanInput;
   /** Documents of our kinds next to the manifests, before and after. */
   readonly documents: { readonly current: readonly ObjectContent[]; readonly desired: readonly ObjectContent[] };
-  /** Notes for the reader of the plan, one sentence part each. */
+  /** The notes for the reader of the plan, each as a part of a sentence. */
   readonly notes: readonly string[];
 }
 
@@ -49,7 +49,7 @@ interface FilePlanInputs extends PlanInputs {
   readonly manifests: readonly Manifest[];
 }
 
-/** Files with errors, from which nothing is planned. */
+/** The errors of files, because of which nothing is planned. */
 export interface InputErrors {
   readonly errors: readonly Finding[];
   readonly notes: readonly string[];
@@ -73,7 +73,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const policyFiles = await readInputs(options.filename ?? [], context);
 
   const before = readPolicyFiles(currentFiles, { agentNamespace });
-  // Parsing takes a good part of the time of a large plan, so the same files are read once.
+  // Parsing takes much of the time of a large plan, so equal files are parsed once.
   const isSame = desiredFiles === currentFiles && policyFiles.length === 0;
   const after = isSame ? before : readPolicyFiles(unique([...desiredFiles, ...policyFiles]), { agentNamespace });
   // Manifests among the policies, such as examples, are not desired.
@@ -149,7 +149,7 @@ export async function readScenario(
   return { changes, nowMs, assumptions: readAssumptions(file) };
 }
 
-/** Refuses two versions of one object, often caused by naming a parent folder. */
+/** Throws Failure for two versions of one object. The usual cause is a flag that names the parent folder of both. */
 export function refuseRepeats(flag: string, manifests: readonly Manifest[]): void {
   const first = new Map<string, Manifest>();
   for (const manifest of manifests) {
@@ -200,7 +200,7 @@ function fullName(group: Pick<GroupDefinition, 'namespace' | 'name'>): string {
 export interface LivePlanOptions extends PlanInputOptions {
   readonly live?: boolean;
   readonly allNamespaces?: boolean;
-  /** Apply moves fields of kubectl to its own field manager. */
+  /** True if apply moves fields of kubectl to its own field manager. */
   readonly forceConflicts?: boolean;
   /** Replaces the namespaces that the files name; empty for all. */
   readonly namespaces?: readonly string[];

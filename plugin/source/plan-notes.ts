@@ -17,9 +17,9 @@ export interface PlanSources {
   readonly groups: readonly GroupDefinition[];
   /** Every desired document, policies and manifests. */
   readonly files: Pick<PolicyFiles, 'loaded' | 'resolution'>;
-  /** Manifests that run. */
+  /** The running manifests. */
   readonly current: readonly Manifest[];
-  /** Desired manifests. */
+  /** The desired manifests. */
   readonly desired: readonly Manifest[];
 }
 
@@ -52,8 +52,8 @@ export function notesOf(sources: PlanSources, absent: readonly AbsentMembers[] =
   const { groups, current, desired } = sources;
   if (groups.length === 0) return [];
   const elsewhere = groupsElsewhere(sources);
-  const unsaid = elsewhere.filter(({ namespace, name }) => !absent.some((one) => one.namespace === namespace && one.group === name));
-  if (elsewhere.length > 0) return unsaid.map(({ text, place }) => `${text} (RG2119, ${placeText(place)})`);
+  const unreported = elsewhere.filter(({ namespace, name }) => !absent.some((one) => one.namespace === namespace && one.group === name));
+  if (elsewhere.length > 0) return unreported.map(({ text, place }) => `${text} (RG2119, ${placeText(place)})`);
   const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map((zone) => `${namespace}/${zone.statefulSet}`)));
   const before = new Map(current.filter(isStatefulSet).map((set) => [nameOf(set), set.value]));
   const alone = desired
@@ -114,7 +114,7 @@ function textElsewhere({ files, groups }: PlanSources, group: GroupDefinition, g
     .filter((set) => !taken.has(nameOf(set)));
   if (sets.length === 0) return undefined;
   const { text, place } = describeElsewhere(document, sets);
-  return never(`${text}; write the same metadata.namespace into the group and the StatefulSets (RG2119)`, place);
+  return blockedBy(`${text}; write the same metadata.namespace into the group and the StatefulSets (RG2119)`, place);
 }
 
 function notGiven({ files }: PlanSources, group: GroupDefinition, zone: GroupDefinition['zones'][number]): Answer {
@@ -129,17 +129,17 @@ function notGiven({ files }: PlanSources, group: GroupDefinition, zone: GroupDef
   const where =
     manifest === undefined ? '' : `, and --filename alone names its manifest (${placeText(manifest.place(['metadata', 'name']))})`;
   const fact = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} is in no manifest of --current or --desired${where}; give it together with those of the other zones`;
-  return never(fact, document?.place(path));
+  return blockedBy(fact, document?.place(path));
 }
 
-function never(fact: string, place: Place | undefined): Answer {
+function blockedBy(fact: string, place: Place | undefined): Answer {
   return result('view-complete', 'no', fact, place === undefined ? {} : { source: sourceOf(place) });
 }
 
 /** Adds file and line to a source if a manifest of its object was given. */
 type Locate = (source: Source) => Source;
 
-/** Finds objects among manifests. Sources with a file and fields outside the manifest stay unchanged. */
+/** Returns a function that locates objects among these manifests. Sources with a file and fields outside the manifest stay unchanged. */
 export function locateIn(manifests: readonly Manifest[]): Locate {
   const byName = new Map(manifests.map((manifest) => [`${manifest.kind} ${manifest.namespace}/${manifest.name}`, manifest]));
   return (source) => {

@@ -1,4 +1,4 @@
-// A plan in a file: the shown plan, its basis and its objects, sealed with a digest.
+// Writes and reads saved plans: the shown plan, its basis and its objects, with a digest that reveals changes.
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -31,7 +31,7 @@ export interface SavedPlan {
 }
 
 interface PlanScope {
-  /** UID of the namespace kube-system, which identifies a cluster; absent if it may not be read. */
+  /** The UID of the namespace kube-system, which identifies a cluster; absent if the user may not read it. */
   readonly cluster?: string;
   readonly server: string;
   /** Empty for all namespaces. */
@@ -40,7 +40,7 @@ interface PlanScope {
   readonly agentNamespace?: string;
   /** `namespace/name`, sorted. */
   readonly groups: readonly string[];
-  /** The contents of its files, so that they can be read again without the files. */
+  /** The contents of the files, so that apply needs no files. */
   readonly files: GivenFiles;
   /** Present if apply moves fields of kubectl to its own field manager. */
   readonly forceConflicts?: boolean;
@@ -71,7 +71,7 @@ export function writePlanFile(content: object, path: string, cwd: string): void 
   }
 }
 
-/** Reads a saved plan. Throws Failure with exit code 10 without the file, 3 if it is no saved plan or was changed. */
+/** Reads a saved plan. Throws Failure with exit code 10 without the file, 3 if the file is not a saved plan or was changed. */
 export function readSavedPlan(path: string, cwd: string): SavedPlan {
   const value = parsed(read(path, cwd), path);
   if (isPlanOfFiles(value)) {
@@ -102,7 +102,7 @@ function isPlanOfFiles(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'Plan';
 }
 
-/** Checks only the shape: the digest proves that nothing was changed. */
+/** Reports whether the value has the shape of a saved plan. The digest proves that nothing was changed. */
 function isSavedPlan(value: unknown): value is SavedPlan {
   if (typeof value !== 'object' || value === null) return false;
   const has = (key: string): boolean => key in value;

@@ -1,4 +1,4 @@
-// The assumed circumstances of a plan: changes of manifests with --set, and durations and answers from a file.
+// Reads the assumed circumstances of a plan: changes of manifests with --set, and durations and answers from a file.
 import { parseDocument } from 'yaml';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
@@ -41,7 +41,7 @@ export function parseWhatIf(text: string): WhatIf {
   );
 }
 
-/** Returns numbers and booleans as such, and everything else as text. */
+/** Returns the value as a number or boolean if it is one, otherwise as text. */
 function scalar(value: string): unknown {
   if (value === 'true' || value === 'false') return value === 'true';
   return /^-?\d{1,15}$/.test(value) ? Number(value) : value;
@@ -108,7 +108,7 @@ function containersOf(object: ObjectContent): readonly unknown[] {
   return Array.isArray(containers) ? containers : [];
 }
 
-/** Reports whether some member already runs the repository: then only those containers change. */
+/** Reports whether a member already runs the repository. Then only containers with this repository change. */
 function isRunAnywhere(change: { readonly image: string }, members: readonly Member[]): boolean {
   return members.some((member) => containersOf(member.object).some((container) => repositoryOf(container) === repository(change.image)));
 }
@@ -157,14 +157,14 @@ class Problems {
 }
 
 /**
- * Reads assumptions from YAML or JSON over the defaults. `p90` equals `p50` if only that is given. Throws Failure with exit code 4 that names every
+ * Reads assumptions from YAML or JSON over the defaults. An absent `p90` equals `p50`. Throws Failure with exit code 4 that names every
  * invalid field.
  */
 export function readAssumptions(file: InputFile): Assumptions {
   const document = parseDocument(file.text, { uniqueKeys: true });
   const [syntaxError] = document.errors;
   const problems = new Problems();
-  // Aliases have no use here, and can expand a small file to a huge one.
+  // Aliases have no use here, and can expand a small file to a huge document.
   const value =
     syntaxError === undefined ? toPlain(document, problems) : problems.add('', `is not valid YAML: ${firstLine(syntaxError.message)}`);
   const assumptions = readFields(value ?? {}, problems);
@@ -226,7 +226,7 @@ function readPodTimes(value: unknown, path: string, problems: Problems): Partial
   return { ...(drain === undefined ? {} : { drain }), ...(start === undefined ? {} : { start }) };
 }
 
-/** Reads `{ p50: 90s, p90: 3m }`, also as `p50Seconds` as plans print it; or one duration for both. */
+/** Reads `{ p50: 90s, p90: 3m }`, the fields `p50Seconds` and `p90Seconds` of a printed plan, or one duration for both. */
 function readQuantiles(value: unknown, path: string, problems: Problems): Quantiles | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'object') {

@@ -1,4 +1,4 @@
-// The verbs that change what happens to a group.
+// Describes the verbs that act on a group.
 import { actOptions, agentNamespaceOption, clusterExits, eachGroupArgument, groupArgument, type OptionSpec, type Verb } from './verb.ts';
 
 const zone = { flags: '--zone <name>', description: 'Only this zone.', completes: 'zone' } as const;

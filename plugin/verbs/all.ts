@@ -1,4 +1,4 @@
-// All verbs, in the order of the help, and the flags that every verb takes.
+// Lists all verbs in the order of the help, and the flags that every verb takes.
 import { actVerbs } from './act.ts';
 import { authorVerbs } from './author.ts';
 import { metaVerbs } from './meta.ts';

@@ -1,4 +1,4 @@
-// The verbs for writing policy files.
+// Describes the verbs for writing policy files.
 import { agentNamespaceOption, allNamespacesOption, fileOption, namespaceOption, outputOption, type Verb } from './verb.ts';
 
 const lint: Verb = {

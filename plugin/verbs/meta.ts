@@ -1,4 +1,4 @@
-// The verbs about the program and its installation.
+// Describes the verbs about the program and its installation.
 
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { allNamespacesOption, clusterExits, fileOption, namespaceOption, type OptionSpec, outputOption, type Verb } from './verb.ts';

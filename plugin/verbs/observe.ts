@@ -1,4 +1,4 @@
-// The verbs that show the current state and past runs.
+// Describes the verbs that show the current state and past runs.
 
 import { currentState, desiredState, instant } from './preview.ts';
 import {

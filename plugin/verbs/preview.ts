@@ -1,4 +1,4 @@
-// The verbs that preview a change from files or a cluster, and the verb that applies it.
+// Describes the verbs that preview a change from files or a cluster, and the verb that applies a change.
 
 import { agentNamespaceOption, allNamespacesOption, clusterExits, fileOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
 
@@ -6,7 +6,7 @@ import { agentNamespaceOption, allNamespacesOption, clusterExits, fileOption, ty
 export const faultNames: readonly string[] =
   'network conflicts watch server crash pause clock lease pods nodes controllers webhook people'.split(' ');
 
-/** The default faults: each of them happens in any cluster within a week. */
+/** The default faults: each of these kinds happens in any cluster within a week. */
 export const usualFaults: readonly string[] = ['network', 'watch', 'crash', 'pods'];
 
 const namespace: OptionSpec = { flags: '-n, --namespace <name>', description: 'Only groups in this namespace.', completes: 'namespace' };

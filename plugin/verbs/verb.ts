@@ -1,4 +1,4 @@
-// The description of a verb for the parser, the help, the completion and the documentation, with flags that several verbs share.
+// Defines the description of a verb for the parser, help, completion and documentation, and the flags that several verbs share.
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { ClusterSubject } from '../cluster-candidates.ts';
 import type { CommandContext } from '../context.ts';
@@ -11,11 +11,11 @@ export interface OptionSpec {
   /** The flag as typed: `-o, --output <format>`, `--set <key=value>`, `--strict`. */
   readonly flags: string;
   readonly description: string;
-  /** The allowed values. One that ends in `=` is the beginning of a value. */
+  /** The allowed values. An entry that ends in `=` is the beginning of a value. */
   readonly choices?: readonly string[];
   readonly default?: string;
   readonly isRequired?: boolean;
-  /** The flag can be repeated. The command receives a list, empty if the flag is absent. */
+  /** True if the flag can be repeated. The command receives a list, which is empty if the flag is absent. */
   readonly isRepeatable?: boolean;
   /** The value is an integer of at least this size. */
   readonly atLeast?: number;
@@ -27,9 +27,9 @@ export interface ArgumentSpec {
   readonly name: string;
   readonly description: string;
   readonly isRequired?: boolean;
-  /** The argument takes all remaining values. The command receives a list. */
+  /** True if the argument takes all remaining values. The command receives a list. */
   readonly isVariadic?: boolean;
-  /** With isVariadic: the command runs once per value, and receives one value. */
+  /** With isVariadic: true if the command runs once per value and receives one value. */
   readonly isEach?: boolean;
   readonly choices?: readonly string[];
   readonly completes?: Completes;
@@ -46,14 +46,14 @@ export interface Verb {
   readonly description?: string;
   readonly arguments?: readonly ArgumentSpec[];
   readonly options: readonly OptionSpec[];
-  /** Without the program's name. */
+  /** Examples without the name of the program. */
   readonly examples: readonly string[];
   /** Exit codes other than 0, 3 and 70, with their meaning for this verb. */
   readonly exits?: Readonly<Partial<Record<ExitCode, string>>>;
   readonly isHidden?: boolean;
-  /** The verb can talk to a cluster, so it also takes the connection flags (`ConnectionFlags`). */
+  /** True if the verb can talk to a cluster, so that it also takes the connection flags (`ConnectionFlags`). */
   readonly usesCluster?: boolean;
-  /** Loads the file of the command; no other code loads it. */
+  /** Loads the file of the command, which no other code loads. */
   readonly load: () => Promise<RunCommand>;
 }
 
@@ -159,13 +159,13 @@ export const actOptions: readonly OptionSpec[] = [
 
 const groupForms = 'GROUP, NAMESPACE/GROUP, or a member as sts/NAME or pod/NAME.';
 
-/** One group. */
+/** The argument for one group. */
 export const groupArgument: ArgumentSpec = { name: 'group', description: groupForms, isRequired: true, completes: 'group' };
 
-/** Groups of a verb that acts on one after the other. */
+/** The argument for groups of a verb that acts on one group after the other. */
 export const eachGroupArgument: ArgumentSpec = { ...groupArgument, isEach: true, isVariadic: true };
 
-/** Groups of a verb that reads them together. */
+/** The argument for groups of a verb that reads all groups together. */
 export const groupsArgument: ArgumentSpec = { name: 'groups', description: groupForms, isVariadic: true, completes: 'group' };
 
 export const selectorOption: OptionSpec = {
@@ -173,5 +173,5 @@ export const selectorOption: OptionSpec = {
   description: 'Only groups whose RolloutGroup has these labels, as in kubectl.',
 };
 
-/** Exit codes of every verb that talks to a cluster. */
+/** The exit codes of every verb that talks to a cluster. */
 export const clusterExits = { 11: 'permission is missing', 12: 'the cluster is unreachable' } as const;

@@ -1,4 +1,4 @@
-// The texts about the changes of a plan: a short field name, the old and the new value, and the effect.
+// Builds the texts about the changes of a plan: a short field name, the old and the new value, and the effect.
 import type { GroupPlan, PlannedChange } from '../../../engine/plan/document.ts';
 import { plural } from '../text.ts';
 

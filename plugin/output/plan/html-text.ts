@@ -1,4 +1,4 @@
-// The basics of the plan page: templates that escape every value except markup, tables, and the style.
+// Provides the basics of the HTML plan page: templates that escape every value except markup, tables, and the style.
 import { visible } from '../text.ts';
 
 /** Safe markup. Only `html` creates it, so that no text is used as markup by mistake. */

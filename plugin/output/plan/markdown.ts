@@ -8,7 +8,7 @@ import { plural } from '../text.ts';
 import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';
 
-/** GitHub accepts 65,536 characters, the smallest limit of the large forges. 1,000 are reserved for additions of a bot. Counted in UTF-16 units. */
+/** The maximum length of a comment in UTF-16 units: the limit of GitHub, which is the smallest, less 1,000 for additions of a bot. */
 export const commentBudget = 65_536 - 1_000;
 
 /** Returns the comment. The marker in its first line has the digest of the whole plan, so that a bot finds the comment again. */
@@ -272,12 +272,12 @@ function sourceSuffix(source: RuleResult['source']): string {
 }
 
 export interface Section {
-  /** Printed before the first item; a section without items is left out. */
+  /** The text before the first item. A section without items is left out. */
   readonly title: string;
-  /** Each item from its longest form to its shortest. The first form that fits is used. */
+  /** The forms of each item, from the longest to the shortest. The first form that fits is used. */
   readonly items: readonly (readonly string[])[];
   readonly separator: string;
-  /** Text for the number of omitted items. */
+  /** Returns the text about omitted items. */
   readonly more: (count: number) => string;
 }
 

@@ -1,4 +1,4 @@
-// The texts about a plan that every format shares: durations, pods, steps, changes and sources.
+// Builds the texts about a plan that every format shares: durations, pods, steps, changes and sources.
 import type { RuleResult, Stop } from '../../../engine/decision.ts';
 import {
   type Assumptions,

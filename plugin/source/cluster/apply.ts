@@ -1,4 +1,4 @@
-// Applies objects in order under our field manager.
+// Applies the objects of a plan in order, with our field manager.
 import { TransportFailure } from '../../../cluster/request/failure.ts';
 import { messageOf } from '../../../policies/error-message.ts';
 import type { Cluster } from '../../connection.ts';
@@ -12,9 +12,9 @@ export interface AppliedObject {
   /** `kind namespace/name`. */
   readonly object: string;
   readonly result: ApplyResult;
-  /** Why it failed. */
+  /** The error message of a failure. */
   readonly message?: string;
-  /** Fields that others wrote and that the manifest owns from now on; absent without any. */
+  /** The fields of other managers that the manifest now owns; absent without such fields. */
   readonly taken?: readonly Conflict[];
 }
 

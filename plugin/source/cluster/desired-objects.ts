@@ -1,4 +1,4 @@
-// Desired objects as the cluster would store them: the answer to the dry run of the apply, else the same result computed here.
+// Determines how the cluster would store desired objects: from a dry run of the apply, or computed here if the dry run is rejected.
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, lastAppliedAnnotation, type Resource } from '../../../cluster/request/resource.ts';
@@ -26,19 +26,19 @@ export interface ManifestObject {
 
 export interface StoredObject {
   readonly object: ObjectContent;
-  /** Facts about the result, each as one sentence part. */
+  /** The facts about the result, each as a part of a sentence. */
   readonly notes: readonly string[];
-  /** Why the API server would refuse the apply. */
+  /** The error with which the API server would reject the apply. */
   readonly trouble?: ApiFailure;
-  /** Fields that others wrote and that the manifest owns after the apply. */
+  /** The fields of other managers that the manifest owns after the apply. */
   readonly taken: readonly Conflict[];
 }
 
-/** Returns the object as the API server stores it after the apply. It asks with the same request as the apply, as a dry run. */
+/** Returns the object as the API server stores it after the apply. Sends the same request as the apply, as a dry run. */
 export async function storedObject(cluster: Cluster, desired: ManifestObject, forceConflicts: boolean): Promise<StoredObject> {
   const { live, manifest, resource } = desired;
   if (resource === undefined || !hasName(manifest)) return { object: manifest, notes: [], taken: [] };
-  if (live !== undefined && gitOpsOwner(live) !== undefined) return laidOver(cluster, resource, live, manifest);
+  if (live !== undefined && gitOpsOwner(live) !== undefined) return writtenByOwner(cluster, resource, live, manifest);
   const ready = { resource, live, object: toApply(manifest, live) };
   const mode = { isDryRun: true, forceConflicts };
   try {
@@ -55,7 +55,7 @@ export async function storedObject(cluster: Cluster, desired: ManifestObject, fo
 async function refusedObject(cluster: Cluster, ready: ReadyObject, error: Error, mode: ApplyMode): Promise<StoredObject> {
   const { live } = ready;
   const merged = applied(live, ready.object);
-  // Client-side apply also owns defaults, which stay. Its last manifest names the fields that go.
+  // Client-side apply also owns defaults, which stay. The last applied manifest names the fields that are removed.
   const object = mode.forceConflicts ? overlaid(merged, ready.object) : merged;
   if (conflictsOf(error).length > 0) return { object: await forced(cluster, ready, object), notes: [], taken: [] };
   const isChanged = live === undefined || fieldDiff(live, object).length > 0;
@@ -70,7 +70,7 @@ function computedText({ object }: ReadyObject, { message }: Error): string {
   return `${nameOf(object)}: the API server refused the dry run, so the result is computed from the field managers: ${message}`;
 }
 
-/** Names fields that stay although the last `kubectl apply` named them and the manifest does not. */
+/** Returns a note on fields that stay although the last `kubectl apply` named them and the manifest does not. */
 function keptNotes({ live, object }: ReadyObject, stored: ObjectContent): readonly string[] {
   const adoption = adoptionOf(live);
   if (adoption === undefined) return [];
@@ -80,7 +80,7 @@ function keptNotes({ live, object }: ReadyObject, stored: ObjectContent): readon
   return [`${nameOf(object)}: ${fields} of ${adoption.managers.join(' and ')} ${stay}; --force-conflicts removes what the manifest omits`];
 }
 
-/** Returns what the manifest asks for, as if the apply forced its conflicts. Apply itself is refused. */
+/** Returns the object as if the apply forced its conflicts. The apply itself is rejected. */
 async function forced(
   { env, timeoutMs }: Cluster,
   { resource, live, object }: ReadyObject,
@@ -93,8 +93,8 @@ async function forced(
   });
 }
 
-/** Returns the object as the tool that owns it makes it of the manifest. Apply itself is refused. */
-async function laidOver(
+/** Returns the object as the GitOps tool that owns it would write it from the manifest. The apply itself is rejected. */
+async function writtenByOwner(
   { env, timeoutMs }: Cluster,
   resource: Resource,
   live: KubernetesObject,
@@ -156,7 +156,7 @@ function withoutIdentity(manifest: ObjectContent & Pick<KubernetesObject, 'metad
   return { ...rest, metadata };
 }
 
-/** Returns the manifest to apply, without status and identity of an exported object. The mark of the last plan stays. */
+/** Returns the manifest to apply, without status and identity of an exported object. Keeps the annotation of the last plan. */
 export function toApply(manifest: ObjectContent, live?: KubernetesObject): KubernetesObject {
   if (!hasName(manifest)) throw new Error(`${nameOf(manifest)} has no name`);
   const { selfLink: _link, ...metadata } = withoutIdentity(manifest).metadata;
@@ -183,7 +183,7 @@ export function overlaid(live: ObjectContent | undefined, manifest: ObjectConten
   return isRecord(merged) ? merged : manifest;
 }
 
-/** Removes replicas that the manifest neither names nor changes: a plan takes the number in a manifest as desired. */
+/** Removes replicas that the manifest neither names nor changes, because a plan treats replicas in a manifest as desired. */
 export function withManifestReplicas(object: ObjectContent, desired?: Pick<ManifestObject, 'manifest' | 'live'>): ObjectContent {
   const spec = object['spec'];
   if (object['kind'] !== 'StatefulSet' || !isRecord(spec) || fieldAt(desired?.manifest, ['spec', 'replicas']) !== undefined) return object;
@@ -209,7 +209,7 @@ function mergeMaps(live: ObjectContent, manifest: ObjectContent, last: ObjectCon
 
 function mergeLists(live: readonly unknown[], manifest: readonly unknown[], last: readonly unknown[], name: string): readonly unknown[] {
   const key = entryKey(name, [live, manifest, last]);
-  // Without a key the list is one value, as it is for the API server.
+  // As in the API server, a list without a key is one value.
   if (key === undefined || live.length === 0 || manifest.length === 0) return manifest;
   const keyed = (list: readonly unknown[]) => new Map(list.map((entry) => [keyOf(entry, key), entry]));
   const [present, wanted, before] = [keyed(live), keyed(manifest), keyed(last)];

@@ -1,4 +1,4 @@
-// The other writers of an object: GitOps tools that would revert a change, and managers of its replicas.
+// Finds the other writers of an object: GitOps tools that would revert a change, and managers of its replicas.
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { managedFields } from './managed-fields.ts';
 
@@ -6,11 +6,11 @@ import { managedFields } from './managed-fields.ts';
 interface GitOpsOwner {
   /** Such as Argo CD. */
   readonly tool: string;
-  /** The application or release, where the object names it. */
+  /** The application or release, if the object names it. */
   readonly of?: string;
   /** The evidence: a field manager, a label or an annotation. */
   readonly evidence: string;
-  /** The tool owns `spec.replicas`. */
+  /** True if the tool owns `spec.replicas`. */
   readonly ownsReplicas: boolean;
 }
 

@@ -64,12 +64,13 @@ interface ApplyInstallation {
   readonly dryRun: DryRun;
   /** Called with each applied object, as `kind namespace/name`. */
   readonly onApplied: (object: string) => void;
-  /** Called with each object that the API server is too old for. */
+  /** Called with each object whose kind the API server does not serve. */
   readonly onSkipped: (object: string) => void;
 }
 
 /**
- * Applies the objects in order until the first failure; a second run continues. Skips unserved kinds. Returns the number. Throws Failure
+ * Applies the objects in order, without kinds that the API server does not serve. Returns the number of applied objects. Throws Failure at
+ * the first error; a second run continues.
  */
 export async function applyInstallation(
   { env, timeoutMs, server }: Cluster,
@@ -89,7 +90,7 @@ export async function applyInstallation(
           continue;
         }
         // A dry run creates no namespace, so objects in it fail.
-        const isOfDryRun = dryRun === 'server' && isStatus(error, 404) && isMadeHere(objects, object);
+        const isOfDryRun = dryRun === 'server' && isStatus(error, 404) && hasItsNamespace(objects, object);
         if (!isOfDryRun) throw installFailure(error, object, { done: index, of: objects.length, server, isDryRun: dryRun === 'server' });
       }
     }
@@ -103,7 +104,7 @@ function isNotServed(error: unknown, { kind }: Pick<InstallObject, 'kind'>): boo
   return admissionPolicyKinds.some((one) => one === kind) && isStatus(error, 404);
 }
 
-function isMadeHere(objects: readonly InstallObject[], { metadata: { namespace } }: InstallObject): boolean {
+function hasItsNamespace(objects: readonly InstallObject[], { metadata: { namespace } }: InstallObject): boolean {
   return objects.some(({ kind, metadata }) => kind === 'Namespace' && metadata.name === namespace);
 }
 
@@ -154,18 +155,18 @@ function nameOf({ kind = '', metadata: { name, namespace } }: KubernetesObject):
 
 interface DeleteInstallation {
   readonly dryRun: DryRun;
-  /** Also deletes the kinds, and with them all their objects. */
+  /** True to delete also the CRDs, and with them all their objects. */
   readonly hasDefinitions: boolean;
   readonly onDeleted: (object: string) => void;
 }
 
-/** Deletes every object with the label of the installation, in the order of `removal`. Returns their number. Throws Failure */
+/** Deletes every object with the label of the installation, in the order of `removal`. Returns their number. Throws Failure on an error. */
 export async function deleteInstallation(
   cluster: Cluster,
   options: InstallOptions,
   { dryRun, hasDefinitions, onDeleted }: DeleteInstallation,
 ): Promise<number> {
-  // Reads all objects before it deletes the first: a missing permission then changes nothing.
+  // All objects are read before the first is deleted, so that a missing permission changes nothing.
   const found: { readonly resource: Resource; readonly object: KubernetesObject }[] = [];
   for (const one of inOrder(options, hasDefinitions)) {
     for (const object of await objectsOf(cluster, one, options)) found.push({ resource: one, object });
@@ -178,7 +179,7 @@ export async function deleteInstallation(
 }
 
 function inOrder(options: InstallOptions, hasDefinitions: boolean): readonly Resource[] {
-  // Includes the objects for every strategy, even if no group uses it any more.
+  // This includes the objects for every strategy, even if no group uses the strategy any more.
   const kinds = new Set(removal({ ...options, scope: everywhere }, { hasDefinitions }).map(({ kind }) => kind));
   return [...kinds].flatMap((kind) => installed.filter((one) => one.kind === kind));
 }
@@ -198,7 +199,7 @@ async function objectsOf({ env, timeoutMs }: Cluster, one: Resource, options: In
   return (await Promise.all(names.map((name) => getObject(env, one, { name }, { site, timeoutMs })))).flatMap((object) => object ?? []);
 }
 
-/** Status writes of controllers in between do not stop the deletion. */
+/** The number of attempts, because controllers may write the status between read and deletion. */
 const attempts = 5;
 
 async function deleteOne({ env, timeoutMs }: Cluster, one: Resource, object: KubernetesObject, isDryRun: boolean): Promise<void> {
@@ -219,7 +220,7 @@ async function deleteOne({ env, timeoutMs }: Cluster, one: Resource, object: Kub
   }
 }
 
-/** Returns the StatefulSets with the blocking partition, and members of `partition` and `pinned` with a partition. Sorted. */
+/** Returns the StatefulSets with the blocking partition, and members of `partition` and `pinned` groups with a partition. Sorted. */
 export async function readBlockedStatefulSets(
   cluster: Cluster,
   { scope, namespace: agentNamespace }: InstallOptions,
@@ -248,7 +249,7 @@ export async function readBlockedStatefulSets(
   }
 }
 
-/** Returns the namespaces that the agent watches; undefined for all, or when unknown. */
+/** Returns the namespaces that the agent watches; undefined for all, or if unknown. */
 async function watchedNamespaces({ env, timeoutMs }: Cluster, namespace: string): Promise<readonly string[] | undefined> {
   const agent = await getObject(
     env,
@@ -256,6 +257,6 @@ async function watchedNamespaces({ env, timeoutMs }: Cluster, namespace: string)
     { namespace, name: agentName },
     { site: 'uninstall.agent', timeoutMs },
   );
-  const told = namespacesFlagOf(fieldAt(agent, ['spec', 'template', 'spec']));
-  return told?.includes('*') === true ? undefined : told;
+  const watched = namespacesFlagOf(fieldAt(agent, ['spec', 'template', 'spec']));
+  return watched?.includes('*') === true ? undefined : watched;
 }

@@ -98,7 +98,7 @@ export async function readAndPlan(
   return 'errors' in inputs ? inputs : { ...inputs, plan: planGroups(inputs.input), given };
 }
 
-/** Reads the cluster and merges the files into its objects. Throws Failure as `readPlanInputs`, and if StatefulSets cannot be read. */
+/** Reads the cluster and merges the files into its objects. Throws Failure like `readPlanInputs`, and if StatefulSets cannot be read. */
 export async function readLiveInputs(
   context: CommandContext,
   options: LivePlanOptions,
@@ -134,7 +134,7 @@ export async function readLiveInputs(
     replicaSources: sources.map(({ view }) => view),
   });
   const sourceObjects = sources.flatMap(({ object }) => (object === undefined || object.kind === 'Scale' ? [] : [object]));
-  // A live object such as a Service is in no list.
+  // Other live objects, such as Services, are not in the listing.
   const current = firstOfEachName([...live, ...manifestObjects.flatMap((one) => one.live ?? []), ...sourceObjects]);
   const desired = replaceByDesired(current, desiredObjects);
   const { absent, notes } = await liveAbsence(cluster, groups, groupNames(loaded.documents), desired);
@@ -169,7 +169,7 @@ function groupNames(documents: readonly LoadedDocument[]): ReadonlySet<string> {
   return new Set(documents.filter(({ kind }) => kind === 'RolloutGroup').map(({ namespace, name }) => `${namespace}/${name}`));
 }
 
-/** Reads why webhooks that the groups need do not work. */
+/** Reads the reasons why webhooks that the groups need do not work. */
 function neededWebhooks(
   cluster: Cluster,
   { groups, policies }: Pick<PlanInput, 'groups' | 'policies'>,
@@ -179,7 +179,7 @@ function neededWebhooks(
   return readWebhookProblems(cluster, { agentNamespace, needs });
 }
 
-/** Returns the notes on webhooks that may not be read, and on desired objects. */
+/** Returns the notes on webhooks that the user may not read, and on desired objects. */
 function furtherNotes(webhookProblems: Known<WebhookProblems>, desiredObjects: readonly DesiredObject[]): readonly string[] {
   const unread = isUnknown(webhookProblems) ? [webhookProblems.unknown] : [];
   return [...unread, ...new Set(desiredObjects.flatMap(notesOf))];
@@ -207,11 +207,11 @@ function replaceByDesired(current: readonly ObjectContent[], desiredObjects: rea
 interface LiveAbsence {
   /** Groups that are blocked because their StatefulSets exist only in another namespace, where no group names them. */
   readonly absent: readonly AbsentMembers[];
-  /** One sentence part for each group without any StatefulSet. */
+  /** The groups without any StatefulSet, each as a part of a sentence. */
   readonly notes: readonly string[];
 }
 
-/** Searches all namespaces for the StatefulSets of these groups. @param desiredGroups Desired groups, as `namespace/name`. */
+/** Searches all namespaces for the StatefulSets of these groups. `desiredGroups` contains `namespace/name`. */
 export async function liveAbsence(
   cluster: Cluster,
   groups: readonly GroupDefinition[],
@@ -269,7 +269,7 @@ export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number)
   return savedPlan({ scope, basis, objects: readyObjects(planned).map(({ object }) => object), plan }, nowMs);
 }
 
-/** Returns the identity of a cluster, independent of its address; undefined when it may not be read. */
+/** Returns the identity of a cluster, which does not depend on its address; undefined if the user may not read it. */
 export async function clusterUid({ env, timeoutMs }: Cluster): Promise<string | undefined> {
   try {
     const namespace = await getObject(env, resources.namespaces, { name: 'kube-system' }, { site: 'source.cluster', timeoutMs });
@@ -279,7 +279,7 @@ export async function clusterUid({ env, timeoutMs }: Cluster): Promise<string | 
   }
 }
 
-/** Lists everything that a plan reads. Throws Failure when StatefulSets may not be listed. */
+/** Lists all objects that a plan needs. Throws Failure if the user may not list StatefulSets. */
 export async function listForPlan(
   cluster: Cluster,
   namespaces: Namespaces,
@@ -297,7 +297,7 @@ export function comparedObjects(listing: Listing): readonly ObjectContent[] {
   return [statefulSets, podBudgets, zoneBudgets, groups, policies, exceptions, agentPolicies].flatMap(itemsOf);
 }
 
-/** Returns one sentence part per unread list, except policies of the agent's namespace: without them the plan is as without an agent. */
+/** Returns a note on each list that the user may not read, except policies of the agent's namespace. */
 function unreadNotes(listing: Listing): readonly string[] {
   const { pods, nodes, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents } = listing;
   const unread = [pods, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents];
@@ -307,7 +307,7 @@ function unreadNotes(listing: Listing): readonly string[] {
   ];
 }
 
-/** Returns the requests without requesters, which a plan cannot verify. A plan assumes approvals, or names the missing ones. */
+/** Returns the requests without requesters, because a plan cannot verify them. It assumes approvals or names missing approvals. */
 function unsignedIntents(listing: Listing, agentNamespace: string): LivePolicies['intents'] {
   return clusterState(listing, agentNamespace).policies.intents.map(({ requestedBy: _requester, ...rest }) => rest);
 }
@@ -324,7 +324,7 @@ function namespacesOf(
   return namespace === undefined && named.length > 0 ? named : [ofContext];
 }
 
-/** Returns the notes on lists that could not be read, and on an agent that does not run: then nothing of the plan happens. */
+/** Returns the notes on lists that could not be read, and on an agent that does not run and so would not carry out the plan. */
 async function liveNotes(cluster: Cluster, groups: readonly GroupDefinition[], listing: Listing): Promise<readonly string[]> {
   const { published } = clusterState(listing);
   const names = groups.map(({ namespace, name }) => ({ namespace, group: name }));
@@ -353,7 +353,7 @@ const clusterScopedKinds: ReadonlySet<string> = new Set([
   'MutatingWebhookConfiguration',
 ]);
 
-/** Returns the namespace of the agent's Lease, or the default. Throws Failure when several agents are possible */
+/** Returns the namespace of the agent's Lease, or the default. Throws Failure if several agents are possible. */
 export async function agentNamespaceOf(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<string> {
   const leases = itemsOf((await readAgentLeases(cluster, [])).leases);
   const [first, second] = leases;

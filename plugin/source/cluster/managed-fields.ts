@@ -1,4 +1,4 @@
-// The field managers of a live object, and the result of a server-side apply computed from them.
+// Reads the field managers of a live object, and computes the result of a server-side apply from them.
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { instantMs } from '../../../policies/instant.ts';
@@ -9,7 +9,7 @@ import { fieldManager } from '../../live/intents.ts';
 
 interface ManagedFields {
   readonly manager: string;
-  /** The manager applies the object, and a field that it no longer names is removed. */
+  /** True if the manager uses server-side apply: a field that its manifest no longer names is removed. */
   readonly isApplier: boolean;
   /** A tree (FieldsV1): `f:NAME` is a field, `k:KEYS` and `v:VALUE` are list entries, `.` is the value itself. */
   readonly fields: unknown;
@@ -35,13 +35,13 @@ function isApplier({ operation, subresource = '' }: ObjectContent): boolean {
   return operation === 'Apply' && subresource === '';
 }
 
-/** Managers of `kubectl apply` without --server-side, and of every writer before the API server recorded managers. */
+/** The managers of `kubectl apply` without --server-side, and of writes from before the API server recorded managers. */
 const clientSideManagers: ReadonlySet<unknown> = new Set(['kubectl-client-side-apply', 'before-first-apply']);
 
 interface Adoption {
-  /** The managers whose fields move. */
+  /** The managers whose fields move to our manager. */
   readonly managers: readonly string[];
-  /** The managed fields of the object with these fields in our entry. */
+  /** The managed fields of the object, with the moved fields in our entry. */
   readonly managedFields: readonly ObjectContent[];
 }
 
@@ -82,7 +82,7 @@ export function applied(live: ObjectContent | undefined, asked: ObjectContent): 
   return mergeMaps(live, asked, ours, others);
 }
 
-/** Returns the fields that an apply removes if it omits them: no other manager owns them. Counts client-side apply as ours. */
+/** Returns the fields that an apply removes if the manifest omits them: only we own them. Fields of client-side apply count as ours. */
 export function removableFields<Live extends { readonly metadata?: unknown }>(live: Live): readonly string[] {
   const adoption = adoptionOf(live);
   const { ours, others } = ownersOf(adoption === undefined ? live : adopted(live, adoption));
@@ -127,7 +127,7 @@ function mergeMaps(live: ObjectContent, asked: ObjectContent, ours: unknown, oth
   );
 }
 
-/** Returns what an apply leaves of a value that it does not name; undefined if nothing is left. Parts of other managers stay. */
+/** Returns the parts that stay of a value that the manifest omits: those of other managers. Undefined if nothing stays. */
 function withoutOurs(live: unknown, ours: unknown, others: unknown): unknown {
   if (ours === undefined) return live;
   if (others === undefined) return undefined;
@@ -187,7 +187,7 @@ function identityOf(known: unknown): Identify | undefined {
   if (first === undefined) return undefined;
   if (first.startsWith('v:')) return canonicalJson;
   const keys = Object.keys(Object(tryParseJson(first.slice(2)))).sort();
-  // The only key with a default.
+  // `protocol` is the only key with a default.
   return (entry) => canonicalJson(keys.map((key) => fieldAt(entry, [key]) ?? (key === 'protocol' ? 'TCP' : null)));
 }
 

@@ -1,4 +1,4 @@
-// The JSON merge patch between two objects.
+// Computes the JSON merge patch between two objects, for apply and its dry runs.
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';

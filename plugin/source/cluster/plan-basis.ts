@@ -1,4 +1,4 @@
-// The basis of a plan: every object that its decision read, reduced to the fields that the engine reads, to detect changes.
+// Computes the basis of a plan, whose changes make the plan stale: the objects behind its decision, reduced to the fields that matter.
 import { createHash } from 'node:crypto';
 import { isServerField, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
@@ -24,7 +24,7 @@ export interface ReadObject {
 export interface BasisChange {
   readonly object: string;
   readonly what: 'changed' | 'appeared' | 'gone' | 'replaced';
-  /** Names of the parts that changed. */
+  /** The names of the parts that changed. */
   readonly parts: readonly string[];
 }
 
@@ -32,13 +32,13 @@ interface BasisInput {
   /** The groups that the plan is about. */
   readonly groups: readonly GroupDefinition[];
   readonly snapshot: Snapshot;
-  /** The live objects, raw. */
+  /** The live objects, as the API server sent them. */
   readonly live: readonly ObjectContent[];
   /** The objects to apply. The basis contains the live object of each name, or states that it does not exist. */
   readonly desiredObjects: readonly ObjectContent[];
 }
 
-/** Returns the objects that the decision read, sorted, without values that never change a plan: counters, versions, ages. */
+/** Returns the objects behind the decision, sorted, without values that never change a plan: counters, versions, ages. */
 export function basisOf({ groups, snapshot, live, desiredObjects }: BasisInput): readonly ReadObject[] {
   const objects = new Map<string, ReadObject>();
   const add = (read: ReadObject): void => {
@@ -57,7 +57,7 @@ export function basisOf({ groups, snapshot, live, desiredObjects }: BasisInput):
   return [...objects.values()].sort((a, b) => (a.object < b.object ? -1 : 1));
 }
 
-/** Returns the changes between two bases. Empty when the plan is still valid. */
+/** Returns the changes between two bases; an empty list if the plan is still valid. */
 export function basisChanges(before: readonly ReadObject[], after: readonly ReadObject[]): readonly BasisChange[] {
   const byObject = (list: readonly ReadObject[]) => new Map(list.map((read) => [read.object, read]));
   const [was, is] = [byObject(before), byObject(after)];
@@ -72,7 +72,7 @@ export function basisChanges(before: readonly ReadObject[], after: readonly Read
   });
 }
 
-/** Reports whether an object of ours may concern one of the groups. A policy may, in any namespace. */
+/** Reports whether an object of our kinds may concern one of the groups. A RolloutPolicy of any namespace may. */
 function bindsOneOf(groups: readonly GroupDefinition[], object: ObjectContent): boolean {
   if (object['kind'] === 'RolloutPolicy') return true;
   const isInNamespace = groups.some(({ namespace }) => namespace === fieldAt(object, ['metadata', 'namespace']));
@@ -99,7 +99,7 @@ function readsOf(group: GroupDefinition, snapshot: Snapshot): readonly ReadObjec
     ...sets.map(({ uid, resourceVersion: _version, generation: _generation, status, annotations, ...rest }) => ({
       object: `StatefulSet ${namespace}/${rest.name}`,
       uid,
-      parts: digests({ ...rest, annotations: meant(annotations), revision: status.updateRevision }),
+      parts: digests({ ...rest, annotations: userAnnotations(annotations), revision: status.updateRevision }),
     })),
     ...snapshot.pods
       .filter((view) => isMember(view, view.statefulSet))
@@ -138,7 +138,7 @@ function podRead(namespace: string, { resourceVersion: _version, name, uid, ...r
   return { object: `Pod ${namespace}/${name}`, uid, parts: { state, revision, rest: digest(rest) } };
 }
 
-/** Leaves out values that change with time alone. */
+/** Returns the parts of a ledger, without values that change with time alone. */
 function ledgerRead({ namespace, group, claims, downscales, preparations, run }: Ledger): ReadObject {
   const { movableMs: _movable, movableAsOfMs: _asOf, ...rest } = run ?? { movableMs: 0, movableAsOfMs: 0 };
   return { object: `Ledger ${namespace}/${group}`, parts: digests({ claims, downscales, preparations, run: rest }) };
@@ -152,7 +152,7 @@ function unread(object: string): ReadObject {
   return { object, parts: { reading: 'not permitted or not possible' } };
 }
 
-/** Returns the part of an object that applying may overwrite: all but the status and fields of the API server. */
+/** Returns the parts of an object that an apply may overwrite: all except the status and fields of the API server. */
 export function targetOf(object: string, live: ObjectContent | undefined): ReadObject {
   if (live === undefined) return { object, parts: { exists: 'no' } };
   const uid = fieldAt(live, ['metadata', 'uid']);
@@ -169,19 +169,19 @@ export function targetOf(object: string, live: ObjectContent | undefined): ReadO
       ...(live['spec'] === undefined ? {} : { spec }),
       ...(template === undefined ? {} : { template }),
       labels: labels ?? {},
-      annotations: meant(isRecord(annotations) ? annotations : {}),
+      annotations: userAnnotations(isRecord(annotations) ? annotations : {}),
     }),
   };
 }
 
-/** Returns the annotations without the last applied manifest and the plan's mark. */
-function meant(annotations: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+/** Returns the annotations without the last applied manifest and the digest of a plan. */
+function userAnnotations(annotations: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(annotations).filter(([key]) => !isServerField(`metadata.annotations.${key}`) && key !== planAnnotation),
   );
 }
 
-/** On every object that a plan wrote: the first 16 digits of the plan's digest. */
+/** The annotation with the first 16 digits of the plan's digest, on every object that apply wrote. */
 export const planAnnotation = 'rollout-group.dev/plan';
 
 function digests(parts: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {

@@ -1,4 +1,4 @@
-// The policies of a plan on a cluster: files over live objects, with the findings of the files.
+// Resolves the policies of a plan on a cluster: the files replace live objects of the same name.
 
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import type { GroupDefinition, PolicyBundle } from '../../../policies/definition.ts';
@@ -20,7 +20,7 @@ interface PolicyQuestion {
   readonly live: readonly ObjectContent[];
   /** The namespace of objects without a namespace. */
   readonly namespace: string;
-  /** Policies there may name other namespaces. */
+  /** The namespace whose policies may name other namespaces. */
   readonly agentNamespace: string;
 }
 
@@ -32,7 +32,7 @@ interface PoliciesOver {
   readonly errors: readonly Finding[];
 }
 
-/** Returns the policies of the files over those of the cluster. Each desired object counts as it is after the apply. */
+/** Returns the policies of the files and the cluster; files have precedence. Each desired object counts as it is after the apply. */
 export function policiesOver({ files, desiredObjects, live, ...options }: PolicyQuestion): PoliciesOver {
   const stored = new Map(desiredObjects.map(({ manifest, object }) => [nameOf(manifest), contentOf(object)]));
   const kept = live.filter((object) => !stored.has(nameOf(object)));
@@ -62,7 +62,7 @@ export function isOurs(object: ObjectContent): boolean {
   return String(object['apiVersion']).startsWith('rollout-group.dev/');
 }
 
-/** Replaces sources in live objects by the object's name. */
+/** Replaces the file name of a source in a live object by the name of the object. */
 function withLiveSources(bundle: PolicyBundle): PolicyBundle {
   const walk = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(walk);
@@ -75,12 +75,12 @@ function withLiveSources(bundle: PolicyBundle): PolicyBundle {
 
 const livePrefix = 'cluster:';
 
-/** Turns a live object into a file, so that both kinds of policies are read alike. */
+/** Returns a live object as a file, so that one reader handles both files and objects. */
 export function asFile(object: ObjectContent): PolicyFile {
   return { name: `${livePrefix}${nameOf(object)}`, text: JSON.stringify(contentOf(object)) };
 }
 
-/** Leaves out fields of the API server. */
+/** Returns the object without fields of the API server. */
 function contentOf({ apiVersion, kind, metadata, spec }: ObjectContent): ObjectContent {
   const { name, namespace, labels, annotations } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
   return tryParseJson(JSON.stringify({ apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec })) as ObjectContent;

@@ -1,4 +1,4 @@
-// Why apply refuses a request: plan and diff show it before apply ends with it.
+// Finds the reason why apply would reject a whole request. plan and diff show the reason as a note.
 
 import { nameOf } from '../../difference.ts';
 import { exitCodes, type FailureDetails } from '../../failure.ts';
@@ -9,7 +9,7 @@ import { conflictsOf, isOfKubectl } from './server-apply.ts';
 
 type Question = Pick<LivePlanInputs, 'desiredObjects' | 'forceConflicts'>;
 
-/** Returns the first reason for which apply refuses the request as a whole; undefined if it carries it out. */
+/** Returns the first reason why apply rejects the whole request; undefined if apply carries it out. */
 export function refusalOf(inputs: Question): FailureDetails | undefined {
   const ready = readyObjects(inputs);
   return missingKinds(inputs) ?? gitOpsOwned(ready) ?? conflicting(ready, inputs.forceConflicts);
@@ -22,7 +22,7 @@ export function refusalNotes(inputs: Question): readonly string[] {
   return [[`apply refuses this: ${refusal.what}`, refusal.why, refusal.todo].filter((part) => part !== undefined).join('; ')];
 }
 
-/** Applying only the rest would silently omit policies. */
+/** Returns the failure for kinds that are not installed. To apply only the rest would silently omit policies. */
 function missingKinds({ desiredObjects }: Question): FailureDetails | undefined {
   const missing = desiredObjects.filter(({ resource }) => resource === undefined).map(({ manifest }) => manifest);
   if (missing.length === 0) return undefined;
@@ -38,7 +38,7 @@ function missingKinds({ desiredObjects }: Question): FailureDetails | undefined 
   };
 }
 
-/** A GitOps tool would revert the change. */
+/** Returns the failure for objects that a GitOps tool owns, because the tool would revert the change. */
 function gitOpsOwned(ready: readonly TriedObject[]): FailureDetails | undefined {
   const owned = ready.flatMap(({ live }) => {
     const owner = live === undefined ? undefined : gitOpsOwner(live);
@@ -70,7 +70,7 @@ function conflicting(ready: readonly TriedObject[], forceConflicts: boolean): Fa
     what: `${conflicts.length} ${fields} ${belong} to another field manager`,
     why: `${named.join(', ')}${conflicts.length <= shownFields ? '' : ` and ${conflicts.length - shownFields} more`}`,
     todo: conflicts.every(isOfKubectl)
-      ? `take over what kubectl wrote with --force-conflicts, or remove ${them} from the manifests`
+      ? `take over the fields of kubectl with --force-conflicts, or remove ${them} from the manifests`
       : `remove ${them} from the manifests, or change them in ${(conflicts.find((one) => !isOfKubectl(one)) ?? first).manager}`,
   };
 }

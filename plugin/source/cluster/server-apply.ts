@@ -1,4 +1,4 @@
-// The server-side apply of one object: the same request, as a dry run for plan and diff, and for apply. It takes fields of people only.
+// Applies one object by server-side apply: as a dry run in plan and diff, really in apply. Takes over only fields that people wrote.
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
@@ -21,7 +21,7 @@ export interface ReadyObject {
 
 export interface ApplyMode {
   readonly isDryRun: boolean;
-  /** Fields of kubectl move to our manager. */
+  /** True if fields of kubectl move to our manager. */
   readonly forceConflicts: boolean;
 }
 
@@ -34,13 +34,13 @@ export interface Conflict {
 interface Applied {
   /** The object as the API server stores it. */
   readonly object: KubernetesObject;
-  /** Fields that others wrote and that the manifest owns from now on. */
+  /** The fields of other managers that the manifest now owns. */
   readonly taken: readonly Conflict[];
-  /** Managers of client-side apply whose fields move to our manager. */
+  /** The managers of client-side apply whose fields move to our manager. */
   readonly moved: readonly string[];
 }
 
-/** A status update in between is no change. A change of the spec stops the apply. */
+/** The number of attempts, because the status may change in between. A change of the spec stops the apply. */
 const attempts = 4;
 
 /** Applies the object in the state in which it was read. Throws ApiFailure 409 with the conflicts if a manager keeps a field. */
@@ -66,7 +66,7 @@ async function send(cluster: Cluster, ready: ReadyObject, { isDryRun, forceConfl
       return { object: await applyObject(env, ready.resource, body, { ...options, takesFields: taken.length > 0 }), taken };
     } catch (error) {
       if (attempt >= attempts) throw error;
-      // Forces the apply only on exactly the state in which no other manager owns these fields.
+      // The apply is forced only for exactly the state with these conflicts.
       taken = taken.length === 0 && isExact(live) ? takeable(error, mayTake) : [];
       if (taken.length === 0) live = await readUnchanged(cluster, ready, error);
     }
@@ -88,7 +88,7 @@ function adopt(cluster: Cluster, ready: ReadyObject): Promise<ReadyObject> {
   });
 }
 
-/** Returns the object as it is after its fields moved and the apply. No single dry run can do both. */
+/** Returns the object as it is after the move of its fields and the apply, because no single dry run can do both. */
 function afterAdoption(cluster: Cluster, ready: ReadyObject): Promise<KubernetesObject> {
   const { env, timeoutMs } = cluster;
   return onNewest(cluster, ready, 409, async (live) => {
@@ -100,7 +100,7 @@ function afterAdoption(cluster: Cluster, ready: ReadyObject): Promise<Kubernetes
   });
 }
 
-/** Acts on the object as it was read. If the answer says that it is not the newest version, acts again on that. */
+/** Calls `act` with the object as it was read. If the object is stale, reads it and calls `act` again. */
 async function onNewest<Result>(
   cluster: Cluster,
   ready: ReadyObject,
@@ -148,7 +148,7 @@ function isOurField({ object }: ReadyObject, { manager, field }: Conflict): bool
 
 const shownFields = 3;
 
-/** Names fields that the manifest takes over, by writer. */
+/** Returns the text about fields that the manifest takes over, by writer. */
 export function takenText(taken: readonly Conflict[]): string {
   const writers = [...new Set(taken.map(({ manager }) => manager))].map((manager) => {
     const fields = taken.filter((one) => one.manager === manager).map(({ field }) => field);
