@@ -1,9 +1,9 @@
-// The admission policies of an installation, with a digest that distinguishes another version from a manual change.
+// Defines the admission policies of an installation. A mark on each object distinguishes another version from a manual change.
 import { apiGroup, apiVersion } from '../policies/schema/kinds.ts';
 import { holdingPartition } from '../policies/strategies.ts';
 import { canonicalJson, isSameValue } from '../policies/values/canonical-json.ts';
 import { sha256 } from '../policies/values/hash.ts';
-import { isNotTheAgent, type MatchCondition, nameIn, saysSomethingNew } from './conditions.ts';
+import { changesSpec, isNotTheAgent, type MatchCondition, nameIn } from './conditions.ts';
 import { clusterName, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
 import { usesStrategy } from './scope.ts';
 import { admissionVersion } from './webhooks.ts';
@@ -13,7 +13,7 @@ export function admissionPoliciesOf(options: InstallOptions): readonly InstallOb
   return options.hasAdmissionPolicies ? [...stampPolicyOf(options), ...strategyPolicyOf(options)] : [];
 }
 
-/** Kinds of Kubernetes 1.30 and later. The policy comes before its binding. */
+/** The kinds of a policy and its binding. Kubernetes 1.30 and later has them. */
 export const admissionPolicyKinds = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'] as const;
 
 interface BoundPolicy {
@@ -25,7 +25,7 @@ interface BoundPolicy {
   readonly namespaceSelector?: object;
 }
 
-/** Returns the policy and its binding, which denies, under one name per installation. */
+/** Returns a policy and its binding with the action Deny. Their name is unique for each installation. */
 function boundPolicy({ namespace }: Pick<InstallOptions, 'namespace'>, bound: BoundPolicy): readonly InstallObject[] {
   const { base, spec, namespaceSelector } = bound;
   const name = clusterName(base, namespace);
@@ -44,22 +44,22 @@ function boundPolicy({ namespace }: Pick<InstallOptions, 'namespace'>, bound: Bo
 /** The field of the spec that names the requester. */
 const stamp = 'requestedBy';
 
-/** True if the spec differs in a field other than the requester: the user who changes a request becomes its requester. */
+/** CEL that is true if the spec differs in another field than the requester. The user who changes a request becomes its requester. */
 const isAsked = [
   "request.operation == 'CREATE'",
   `!variables.spec.all(key, key == '${stamp}' || (key in variables.oldSpec && variables.oldSpec[key] == variables.spec[key]))`,
   `!variables.oldSpec.all(key, key == '${stamp}' || key in variables.spec)`,
 ].join(' || ');
 
-/** The webhook drops groups beyond its limit, and fewer groups only approve less. Equality is tested first, as the usual case. */
+/** CEL that is true if the user has all groups of the stamp. The webhook drops groups beyond its limit. Equality is the usual case. */
 const areOwnGroups =
   '!has(variables.stamp.groups) || variables.stamp.groups == variables.groups || variables.stamp.groups.all(group, group in variables.groups)';
 
 const stampAdvice = `leave spec.${stamp} out or set it to null: the webhook /admission/stamp fills it in, and without the webhook the requester is unverified`;
 
 /**
- * Returns the policy and its binding for every namespace. It runs after the mutating webhooks, so it sees the stamp. Without the webhook, a
- * requester must be the user or absent. No user is exempt.
+ * Returns the policy that verifies requesters, and its binding, for every namespace. API servers evaluate it after the mutating webhooks,
+ * so it checks the stamp. Without the webhook, the requester must be absent or the user of the request. No user is exempt.
  */
 export function stampPolicyOf(options: InstallOptions): readonly InstallObject[] {
   return boundPolicy(options, {
@@ -78,7 +78,7 @@ export function stampPolicyOf(options: InstallOptions): readonly InstallObject[]
         ],
         matchPolicy: 'Equivalent',
       },
-      matchConditions: [saysSomethingNew],
+      matchConditions: [changesSpec],
       variables: [
         { name: 'spec', expression: 'dyn(object.spec)' },
         { name: 'oldSpec', expression: "request.operation == 'CREATE' ? dyn({}) : dyn(oldObject.spec)" },
@@ -88,16 +88,17 @@ export function stampPolicyOf(options: InstallOptions): readonly InstallObject[]
         { name: 'isAsked', expression: isAsked },
       ],
       validations: [
-        // The policy does not check the time. The time comes from the clock of the webhook, or from the user. CEL has only the creation
-        // timestamp to compare it with. A bound would deny every intent, even an emergency pause, while the clock of the webhook is ahead,
-        // and would not cover updates. The agent ignores times ahead of its clock.
+        // The policy does not check the time of the stamp. CEL could compare the time only with the creation timestamp. Such a check would
+        // not cover updates. It would deny every intent, even an emergency pause, while the clock of the webhook is ahead. The agent
+        // ignores
+        // times ahead of its clock.
         {
           expression: `!variables.isAsked || variables.stamp == null || (variables.stamp.user == request.userInfo.username && (${areOwnGroups}))`,
           messageExpression: `'spec.${stamp} is not the requester ' + request.userInfo.username + ' with a subset of the groups of this user; ${stampAdvice}'`,
           reason: 'Forbidden',
         },
-        // Covers a manifest without the field that is applied again after the webhook is gone: the request then has no verified requester.
-        // A user who may remove the field may also change the whole request without a requester.
+        // Allow the removal of the field, for a manifest that is applied again after the webhook was removed. The request then has no
+        // verified requester. A user who may remove the field may also change the request without a requester.
         {
           expression: 'variables.isAsked || variables.stamp == null || variables.stamp == variables.oldStamp',
           message: `spec.${stamp} must stay unchanged or be removed if the rest of the spec is unchanged`,
@@ -127,20 +128,20 @@ function statusOf(field: string, otherwise: string): string {
   return `(has(oldObject.status) && has(oldObject.status.${field}) ? oldObject.status.${field} : ${otherwise})`;
 }
 
-/** True if a restarted pod may change its version: the template changes, or the status is stale or shows outdated pods. */
+/** CEL that is true if a restarted pod may change its version: the template changes, or the status is stale or shows outdated pods. */
 const isMoving = [
   'object.spec.template != oldObject.spec.template',
   `${statusOf('observedGeneration', '0')} != oldObject.metadata.generation`,
   `${statusOf('currentRevision', "''")} != ${statusOf('updateRevision', "''")}`,
-  // Pods may be at neither revision, for example after a zone was returned to an earlier template in the middle of a rollout.
+  // Pods may have neither revision, for example if the template was reverted in the middle of a rollout.
   `${statusOf('updatedReplicas', '0')} != ${statusOf('replicas', '0')}`,
 ].join(' || ');
 
 const strategyAdvice = `finish or undo the rollout first; in an emergency, disable enforcement: kubectl label namespace ' + request.namespace + ' ${enforceLabel}-`;
 
 /**
- * Returns the policy and its binding if the scope may have groups of `pinned` or `partition`. It matches StatefulSets with the blocking
- * partition, and members of `partition` by name, in namespaces with the enforcement label.
+ * Returns the policy that guards update strategies, and its binding, if groups of `pinned` or `partition` may exist. The policy matches
+ * StatefulSets with the blocking partition, and members of `partition` groups by name, in namespaces with the enforcement label.
  */
 export function strategyPolicyOf(options: InstallOptions): readonly InstallObject[] {
   const { scope } = options;
@@ -187,7 +188,7 @@ export function isGuardedStatefulSet({ scope }: Pick<InstallOptions, 'scope'>): 
   return { name: 'is-held', expression: named.length === 0 ? held : `${held} || ${nameIn('request.name', named)}` };
 }
 
-/** Limits the policy to the namespaces of this installation: it would deny the agent of another installation. */
+/** Returns the selector for the namespaces of this installation. In others, the policy would deny the agent of another installation. */
 function guarded({ scope: { namespaces } }: InstallOptions): object {
   const matchLabels = { [enforceLabel]: 'true' };
   if (namespaces.length === 0) return { matchLabels };
@@ -196,13 +197,13 @@ function guarded({ scope: { namespaces } }: InstallOptions): object {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The annotation. It is not a signature: a user who may change the policy may change the annotation too. */
+/** The annotation with the mark. It is not a signature: a user who may change the policy may also change the annotation. */
 export const markAnnotation = 'rollout-group.dev/installed-spec';
 
-/** Defaults that the API server adds. */
+/** The defaults of `matchConstraints` and `matchResources` in the API server. */
 const matchesAll: Fields = { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} };
 
-/** Defaults of absent fields. They are not part of the mark, so marks of older versions stay valid. */
+/** The defaults of all fields. The mark omits fields with their defaults, so marks of older versions stay valid. */
 const usualFields: Fields = {
   failurePolicy: 'Fail',
   paramKind: null,
@@ -225,11 +226,11 @@ function marked(object: InstallObject): InstallObject {
 
 /** Returns the mark of a spec. A written spec and the stored spec have the same mark. */
 export function markOf(spec: Fields): string {
-  const told = Object.entries(usualFields).flatMap(([field, usual]) => {
+  const custom = Object.entries(usualFields).flatMap(([field, usual]) => {
     const value = usual === matchesAll ? matched(spec[field]) : (spec[field] ?? usual);
     return isSameValue(value, usual) ? [] : [[field, value] as const];
   });
-  return sha256(canonicalJson(Object.fromEntries(told))).slice(0, 32);
+  return sha256(canonicalJson(Object.fromEntries(custom))).slice(0, 32);
 }
 
 /** Returns `matchConstraints` or `matchResources` with the defaults of the API server. */

@@ -1,4 +1,4 @@
-// The kinds and webhook configurations of grafana/rollout-operator, under its own names.
+// Defines the kinds and webhook configurations of grafana/rollout-operator, with the names of that operator.
 import { isNoPodOfTheAgent } from './conditions.ts';
 import type { InstallObject, InstallOptions } from './object.ts';
 import { configuration, ruleOf, serviceAt, type WebhookRule } from './webhooks.ts';
@@ -10,13 +10,13 @@ interface Hook {
   readonly kind: 'ValidatingWebhookConfiguration' | 'MutatingWebhookConfiguration';
   readonly rule: WebhookRule;
   readonly sideEffects: 'None' | 'NoneOnDryRun';
-  /** True if pods of the agent are exempt: the agent may run in a guarded namespace, and its nodes must drain. */
-  readonly sparesAgent?: true;
+  /** True if pods of the agent are exempt, so that their nodes can drain if the agent runs in a guarded namespace. */
+  readonly exemptsAgent?: true;
 }
 
 const replicas: WebhookRule = ruleOf('apps', 'v1', 'UPDATE', 'statefulsets', 'statefulsets/scale');
 
-/** Each endpoint is `/admission/` and its name. */
+/** The webhooks. The path of each endpoint is `/admission/` and the name. */
 const hooks: readonly Hook[] = [
   { name: 'no-downscale', kind: 'ValidatingWebhookConfiguration', rule: replicas, sideEffects: 'None' },
   { name: 'prepare-downscale', kind: 'MutatingWebhookConfiguration', rule: replicas, sideEffects: 'NoneOnDryRun' },
@@ -26,7 +26,7 @@ const hooks: readonly Hook[] = [
     kind: 'ValidatingWebhookConfiguration',
     rule: ruleOf('', 'v1', 'CREATE', 'pods/eviction'),
     sideEffects: 'NoneOnDryRun',
-    sparesAgent: true,
+    exemptsAgent: true,
   },
   {
     name: 'zpdb-validation',
@@ -36,19 +36,19 @@ const hooks: readonly Hook[] = [
   },
 ];
 
-/** Returns a configuration for each endpoint and namespace; for the agent's namespace if the scope names none, as the original does. */
+/** Returns a configuration for each endpoint and namespace; for the agent's namespace if the scope names no namespace. */
 export function compatWebhooksOf(options: InstallOptions): readonly InstallObject[] {
   const { namespace, scope } = options;
   const guarded = scope.namespaces.length === 0 ? [namespace] : scope.namespaces;
   return guarded.flatMap((one) => hooks.map((hook) => configurationOf(hook, one, options)));
 }
 
-function configurationOf({ name, kind, rule, sideEffects, sparesAgent }: Hook, guarded: string, options: InstallOptions): InstallObject {
+function configurationOf({ name, kind, rule, sideEffects, exemptsAgent }: Hook, guarded: string, options: InstallOptions): InstallObject {
   const webhook = {
     name: `${name}-${guarded}.grafana.com`,
     clientConfig: serviceAt(options.namespace, `/admission/${name}`),
     rules: [rule],
-    ...(sparesAgent === undefined ? {} : { matchConditions: [isNoPodOfTheAgent(options)] }),
+    ...(exemptsAgent === undefined ? {} : { matchConditions: [isNoPodOfTheAgent(options)] }),
     matchPolicy: 'Equivalent',
     failurePolicy: 'Fail',
     sideEffects,

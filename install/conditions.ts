@@ -1,4 +1,4 @@
-// The matchConditions of our webhooks: CEL by which the API server sends only requests that can matter.
+// Defines the matchConditions of our webhooks: CEL that limits the requests that API servers send.
 import { annotationKeys, preparationKeys } from '../policies/adopt/keys.ts';
 import { podNamesOf } from '../policies/objects/agent-deployment.ts';
 import { agentName, type InstallOptions } from './object.ts';
@@ -32,27 +32,27 @@ function differs(path: string): string {
 const annotationAt = (of: 'object' | 'oldObject') =>
   `(has(${of}.metadata.annotations) && key in ${of}.metadata.annotations ? ${of}.metadata.annotations[key] : '')`;
 
-/** Any label may bind a StatefulSet to a group. Of the annotations, only the last downscale and the prepare endpoints protect. */
-const boundDifferently = [
+/** CEL for changed labels and annotations that protect. Any label may make a StatefulSet a member, so every label counts. */
+const metadataDiffers = [
   differs('metadata.labels'),
   `[${[annotationKeys.lastDownscale, ...preparationKeys]
     .map((key) => `'${key}'`)
     .join(', ')}].exists(key, ${annotationAt('object')} != ${annotationAt('oldObject')})`,
 ];
 
-/** The start ordinal decides which pods a downscale deletes. */
+/** CEL for changed fields of the spec. The start ordinal counts, because it decides which pods a downscale deletes. */
 const specDiffers = [differs('spec.template'), differs('spec.updateStrategy'), differs('spec.ordinals')];
 
 function anyOf(parts: readonly string[]): string {
   return parts.map((part) => `(${part})`).join(' || ');
 }
 
-const guardedUpdate = anyOf([`${setReplicas('object')} < ${setReplicas('oldObject')}`, ...specDiffers, ...boundDifferently]);
+const guardedUpdate = anyOf([`${setReplicas('object')} < ${setReplicas('oldObject')}`, ...specDiffers, ...metadataDiffers]);
 
 /** Matches an update that reduces replicas, or changes the template, the update strategy, the ordinals or the binding to a group. */
-export const changesWhatIsGuarded: MatchCondition = { name: 'changes-what-is-guarded', expression: guardedUpdate };
+export const changesGuardedFields: MatchCondition = { name: 'changes-what-is-guarded', expression: guardedUpdate };
 
-/** Matches an update that adds replicas and that no other condition matches. */
+/** Matches an update that adds replicas and changes no guarded field. */
 export const onlyGrows: MatchCondition = {
   name: 'only-adds-replicas',
   expression: `${setReplicas('object')} > ${setReplicas('oldObject')} && !(${guardedUpdate})`,
@@ -76,7 +76,7 @@ export const isNotTerminating: MatchCondition = {
   expression: '!has(oldObject.metadata.deletionTimestamp)',
 };
 
-/** Exempts the namespace controller, and the controller manager, whose identity controllers without service accounts use. */
+/** Exempts the namespace controller. Without service accounts it has the identity of the controller manager. */
 export const isNoNamespaceDeletion: MatchCondition = {
   name: 'is-no-namespace-deletion',
   expression:
@@ -89,21 +89,21 @@ export const isNoNode: MatchCondition = {
     "!request.userInfo.username.startsWith('system:node:') && !(has(request.userInfo.groups) && 'system:nodes' in request.userInfo.groups)",
 };
 
-/** Exempts the StatefulSet controller (scales down by deleting pods), the scheduler (preempts) and the garbage collector. */
+/** Exempts controllers that delete pods: the StatefulSet controller (scale-down), the scheduler (preemption), the garbage collector. */
 export const isNoController: MatchCondition = {
   name: 'is-no-controller-of-kubernetes',
   expression:
     "!request.userInfo.username.startsWith('system:serviceaccount:kube-system:') && !(request.userInfo.username in ['system:kube-controller-manager', 'system:kube-scheduler'])",
 };
 
-/** Matches a stored pod that a StatefulSet controls. */
+/** Matches a request for a pod that a StatefulSet controls. */
 export const isOfStatefulSet: MatchCondition = {
   name: 'is-of-a-statefulset',
   expression:
     "has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(owner, owner.kind == 'StatefulSet' && has(owner.controller) && owner.controller)",
 };
 
-/** Matches a pod in creation that a StatefulSet of Kubernetes controls. */
+/** Matches the creation of a pod that an `apps` StatefulSet controls. */
 export const isMadeForStatefulSet: MatchCondition = {
   name: 'is-made-for-a-statefulset',
   expression:
@@ -115,7 +115,7 @@ const hasEnded = (of: 'object' | 'oldObject'): string =>
 const imagesOf = (of: 'object' | 'oldObject'): string => `${of}.spec.containers.map(one, has(one.image) ? one.image : '')`;
 
 /** Matches an update that removes a pod from its StatefulSet or budget (label, controller), or ends it (deadline, image, status). */
-export const takesPodAway: MatchCondition = {
+export const removesPod: MatchCondition = {
   name: 'takes-the-pod-away',
   expression: anyOf([
     'has(oldObject.metadata.labels) && oldObject.metadata.labels.exists(key, !has(object.metadata.labels) || !(key in object.metadata.labels) || object.metadata.labels[key] != oldObject.metadata.labels[key])',
@@ -126,16 +126,16 @@ export const takesPodAway: MatchCondition = {
   ]),
 };
 
-/** Matches evictions of pods with an ordinal in the name. An eviction request contains only the name of the pod. */
+/** Matches evictions of pods with an ordinal in the name, because an eviction request contains only the name of the pod. */
 export const hasOrdinal: MatchCondition = { name: 'has-an-ordinal', expression: "request.name.matches('^.+-[0-9]+$')" };
 
 /** Matches a request that changes the spec. */
-export const saysSomethingNew: MatchCondition = {
+export const changesSpec: MatchCondition = {
   name: 'says-something-new',
   expression: `request.operation == 'CREATE' || ${differs('spec')}`,
 };
 
-/** Exempts the agent: it applied the same rules and wrote the result to the ledger before its request. */
+/** Exempts requests of the agent, which applies the same rules and writes a claim to the ledger before its request. */
 export function isNotTheAgent({ namespace }: InstallOptions): MatchCondition {
   return {
     name: 'is-not-the-agent',
@@ -143,7 +143,7 @@ export function isNotTheAgent({ namespace }: InstallOptions): MatchCondition {
   };
 }
 
-/** Exempts the agent: its Deployment must roll and its nodes must drain in every state. */
+/** Exempts pods of the agent: in every state, its Deployment must roll and its nodes must drain. */
 export function isNoPodOfTheAgent({ namespace }: InstallOptions): MatchCondition {
   return {
     name: 'is-no-pod-of-the-agent',
@@ -151,19 +151,19 @@ export function isNoPodOfTheAgent({ namespace }: InstallOptions): MatchCondition
   };
 }
 
-/** Returns CEL that matches a pod in creation if one of these StatefulSets controls it. */
+/** Returns CEL that matches the creation of a pod that one of these StatefulSets controls. */
 export function isMadeForOneOf(list: string): string {
   return `object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller && (request.namespace + '/' + owner.name) in ${list})`;
 }
 
-/** Returns the condition `isMember` for pods in creation: only members of groups of the strategy `pinned`. */
+/** Returns the condition `isMember` for the creation of pods. It matches only members of groups of the strategy `pinned`. */
 export function isMadeForMember({ scope, isMembersOnly }: Pick<InstallOptions, 'scope' | 'isMembersOnly'>): readonly MatchCondition[] {
   if (!isMembersOnly) return [];
   const names = scope.pinned.members.map(({ namespace, statefulSet }) => `'${namespace}/${statefulSet}'`);
   return [{ name: 'is-a-member', expression: isMadeForOneOf(`[${names.join(', ')}]`) }];
 }
 
-/** The field with the name. A DELETE request of a collection carries no name, so the stored object gives it. */
+/** The field with the name. A DELETE request for a collection has no name, so the condition reads the stored object. */
 type NameOf = 'request.name' | 'oldObject.metadata.name';
 
 /** Returns CEL that matches a request for one of these StatefulSets. */
@@ -172,7 +172,9 @@ export function nameIn(name: NameOf, members: readonly Member[]): string {
   return `request.namespace + '/' + ${name} in [${names.join(', ')}]`;
 }
 
-/** Returns the condition for the StatefulSets of the scope; empty if the scope does not name all of them or `--members-only` is not set. */
+/**
+ * Returns the condition for the StatefulSets of the scope; empty without `--members-only`, or if the scope does not name all StatefulSets.
+ */
 export function isMember({ scope, isMembersOnly }: InstallOptions, name: NameOf): readonly MatchCondition[] {
   if (!isMembersOnly || scope.members === undefined) return [];
   return [{ name: 'is-a-member', expression: nameIn(name, scope.members) }];

@@ -1,4 +1,4 @@
-// All objects of an installation, in the order of installation and of removal, with notes for the user.
+// Lists all objects of an installation in the order of installation and of removal, with notes for the user.
 import { customResourceDefinition } from '../policies/schema/json-schema.ts';
 import { apiGroup, type Kind, kinds } from '../policies/schema/kinds.ts';
 import { admissionPoliciesOf, admissionPolicyKinds } from './admission-policy.ts';
@@ -25,17 +25,19 @@ export function installation(options: InstallOptions): readonly InstallObject[] 
 }
 
 interface RemovalOptions {
-  /** True if the kinds are deleted too, and every object of them. */
+  /** True if the removal also deletes the kinds, and with them every object of these kinds. */
   readonly hasDefinitions: boolean;
-  /** True if the objects were found in the cluster. Otherwise they are derived from the options. */
+  /** True if the objects were read from the cluster. Otherwise they follow from the options. */
   readonly isFound?: boolean;
 }
 
 /** Returns the objects in the order of removal: webhook configurations before the agent that answers them. Namespaces stay. */
 export function removal(options: InstallOptions, { hasDefinitions }: RemovalOptions): readonly InstallObject[] {
   const isWebhook = ({ kind }: InstallObject) => kind.endsWith('WebhookConfiguration') || admissionPolicyKinds.some((one) => one === kind);
-  const goes = installation(options).filter(({ kind }) => kind !== 'Namespace' && (hasDefinitions || kind !== 'CustomResourceDefinition'));
-  const reversed = goes.toReversed();
+  const removed = installation(options).filter(
+    ({ kind }) => kind !== 'Namespace' && (hasDefinitions || kind !== 'CustomResourceDefinition'),
+  );
+  const reversed = removed.toReversed();
   return [...reversed.filter(isWebhook), ...reversed.filter((one) => !isWebhook(one))];
 }
 
@@ -78,27 +80,27 @@ export function leftovers(
   ];
 }
 
-/** Returns leftovers for the partitions that may block pods. Only the cluster knows which StatefulSets are blocked. */
+/** Returns the partitions that may block pods. Without the cluster it is unknown which StatefulSets have them. */
 function possiblePartitionLeftovers({ scope }: Pick<InstallOptions, 'scope'>): readonly Leftover[] {
   const strategies = [scope.partition, scope.pinned];
   if (!strategies.some(usesStrategy)) return [];
   const members = strategies.flatMap((strategy) => strategy.members);
-  const isEveryOneNamed = scope.members !== undefined && members.length > 0;
-  const sets: readonly BlockedStatefulSet[] = isEveryOneNamed
+  const areAllNamed = scope.members !== undefined && members.length > 0;
+  const sets: readonly BlockedStatefulSet[] = areAllNamed
     ? members.map(({ namespace, statefulSet }) => ({ namespace, name: statefulSet }))
     : [{ namespace: 'NAMESPACE', name: 'NAME' }];
   return sets.map((set) => ({
-    what: isEveryOneNamed
+    what: areAllNamed
       ? `the partition of StatefulSet ${set.namespace}/${set.name}, if it blocks pods: template changes have no effect until you remove it; removing it replaces the outdated pods`
       : 'partitions of StatefulSets of the strategies partition and pinned: template changes have no effect until you remove them; removing one replaces the outdated pods',
     command: releaseCommand(set),
   }));
 }
 
-/** The label of every ConfigMap that the agent writes. */
+/** The label of all ConfigMaps that the agent writes. */
 const ledgerLabel = 'rollout-group.dev/document';
 
-/** Returns the kinds. They carry no installation label, because all installations in the cluster share them. */
+/** Returns the kinds. They have no installation label, because all installations in the cluster share them. */
 function definitionsOf({ hasCompat }: Pick<InstallOptions, 'hasCompat'>): readonly InstallObject[] {
   const ours = kindNames().flatMap((kind): readonly InstallObject[] => {
     const { plural } = kinds[kind];
@@ -153,7 +155,7 @@ const known: ReadonlySet<string> = new Set([
   'RolloutGroup',
 ]);
 
-/** Returns the notes, one sentence each. */
+/** Returns the notes for the user, one sentence each. */
 export function installNotes({ scope, isEnforced, isMembersOnly }: InstallOptions): readonly string[] {
   const { namespaces, mirrors } = scope;
   const names = namespaces.length === 0 ? 'NAMESPACE' : namespaces.join(' ');

@@ -1,11 +1,11 @@
-// Conditions in the agent's webhook configuration that limit fail-closed rows to the protected StatefulSets.
+// Adds conditions to webhook configurations that limit their fail-closed rows to protected StatefulSets, for the agent.
 import { isMadeForOneOf, type MatchCondition } from './conditions.ts';
 import { endpointPaths } from './object.ts';
 import { type Member, memberKey } from './scope.ts';
 
-/** The condition of fail-closed rows. The agent adds it; `install` does not write it. */
+/** The name of the condition of fail-closed rows. The agent adds the condition; `install` does not write it. */
 export const memberCondition = 'is-a-member-now';
-/** The condition of the rows for all other StatefulSets, which fail open. The agent adds these rows. */
+/** The name of the condition of fail-open rows, for all other StatefulSets. The agent adds these rows. */
 const otherCondition = 'is-no-member-now';
 
 /** The StatefulSet of a request in CEL, for each row with `failurePolicy: Fail`. */
@@ -16,38 +16,39 @@ const subjects: Readonly<Record<string, string>> = {
   'pod-eviction': "request.namespace + '/' + request.name.substring(0, request.name.lastIndexOf('-'))",
 };
 
-/** The row for pods in creation. It denies nothing, so it needs no second row for other pods. */
-const placing = 'pinned.rollout-group.dev';
+/** The name of the row for the creation of pods. It denies nothing, so it needs no second row for other pods. */
+const pinRow = 'pinned.rollout-group.dev';
 
-const of = '.enforce.rollout-group.dev';
-const ofOthers = `-of-others${of}`;
+const enforceSuffix = '.enforce.rollout-group.dev';
+const othersSuffix = `-of-others${enforceSuffix}`;
 
-/** With more members, the rows stay as installed: the API server evaluates conditions on each request, and objects have a size limit. */
+/** The maximum of members in a condition. API servers evaluate conditions on each request, and objects have a size limit. */
 export const maxMembers = 2_000;
 
 /** The fields that this file reads of an entry of `webhooks`. */
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the rows with the conditions for the current members. Each fail-closed row matches only members, with a second, fail-open row for
- * the rest; the row that pins pods has no second row. Foreign rows and those of `install --members-only` stay.
+ * Returns the rows with conditions for the current members. Each fail-closed row matches only members, and a second, fail-open row matches
+ * all others. The row that pins pods has no second row. Foreign rows and rows from `install --members-only` do not change. With more than
+ * `maxMembers` members, the rows have no such conditions.
  */
 export function narrowed(rows: readonly Row[], members: readonly Member[]): readonly Row[] {
-  const installed = rows.filter((row) => !nameOf(row).endsWith(ofOthers));
+  const installed = rows.filter((row) => !nameOf(row).endsWith(othersSuffix));
   const isTooMany = members.length > maxMembers;
   const list = `[${members.map(memberKey).sort().map(quoted).join(', ')}]`;
   const others: Row[] = [];
   const own = installed.map((row): Row => {
     const membership = membershipOf(row);
     const conditions = conditionsOf(row);
-    if (membership === undefined || conditions.some(isForGood)) return row;
+    if (membership === undefined || conditions.some(isFromInstall)) return row;
     const rest = conditions.filter(({ name }) => name !== memberCondition);
     if (isTooMany) return { ...row, matchConditions: rest };
     const isMember = members.length === 0 ? 'false' : membership(list);
-    if (nameOf(row) === placing) return { ...row, matchConditions: [...rest, { name: memberCondition, expression: isMember }] };
+    if (nameOf(row) === pinRow) return { ...row, matchConditions: [...rest, { name: memberCondition, expression: isMember }] };
     others.push({
       ...row,
-      name: nameOf(row).replace(of, ofOthers),
+      name: nameOf(row).replace(enforceSuffix, othersSuffix),
       clientConfig: toOthers(row['clientConfig']),
       failurePolicy: 'Ignore',
       matchConditions: [...rest, { name: otherCondition, expression: `!(${isMember})` }],
@@ -57,7 +58,7 @@ export function narrowed(rows: readonly Row[], members: readonly Member[]): read
   return [...own, ...others];
 }
 
-/** Returns the client config of the fail-open endpoint next to the endpoint of the row. */
+/** Returns the `clientConfig` of a row with the path of the fail-open endpoint. */
 function toOthers(clientConfig: unknown): unknown {
   const { service, url, ...rest } = (clientConfig ?? {}) as { readonly service?: object; readonly url?: unknown };
   const path = endpointPaths.enforceOthers;
@@ -72,7 +73,7 @@ export function membersNamed(rows: readonly Row[]): readonly Member[] {
   return [...named.values()];
 }
 
-/** Returns the members that a narrowing condition names, written by the agent or by `install --members-only`. */
+/** Returns the members in a condition that the agent or `install --members-only` wrote. */
 export function membersIn(expression: string): readonly Member[] {
   // A pattern for pod names is one text, with dots as `[.]`.
   const pattern = /'\^\(([^()']*)\)-\[0-9\]\+\$'/.exec(expression)?.[1];
@@ -83,16 +84,16 @@ export function membersIn(expression: string): readonly Member[] {
   });
 }
 
-/** Reports whether the condition comes from `install --members-only`. */
-export function isForGood({ name }: MatchCondition): boolean {
+/** Returns whether the condition comes from `install --members-only`. */
+export function isFromInstall({ name }: MatchCondition): boolean {
   return name === 'is-a-member' || name === 'is-a-pod-of-a-member';
 }
 
 /** Returns a function that writes the condition of the row for a list; undefined for rows that are never narrowed. */
 function membershipOf(row: Row): ((list: string) => string) | undefined {
   const name = nameOf(row);
-  if (name === placing) return isMadeForOneOf;
-  const subject = name.endsWith(of) ? subjects[name.slice(0, -of.length)] : undefined;
+  if (name === pinRow) return isMadeForOneOf;
+  const subject = name.endsWith(enforceSuffix) ? subjects[name.slice(0, -enforceSuffix.length)] : undefined;
   return subject === undefined ? undefined : (list) => `(${subject}) in ${list}`;
 }
 

@@ -1,9 +1,9 @@
-// The objects of an installation, with the names and labels that they share.
+// Defines the type and the options of installed objects, and the names and labels that they share.
 import { usualAgentNamespace } from '../policies/objects/agent-deployment.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { InstallScope } from './scope.ts';
 
-/** An object as printed and applied. */
+/** A Kubernetes object to print or apply. */
 export interface InstallObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -22,7 +22,7 @@ export interface InstallOptions {
   readonly image: string;
   /** Replicas of the Deployment, at least 1. Every replica answers webhooks; the holder of the Lease acts. */
   readonly replicas: number;
-  /** The scope that the policies name. */
+  /** The namespaces and objects that the policies name. */
   readonly scope: InstallScope;
   /** True if the webhook configurations and kinds of grafana/rollout-operator are included. */
   readonly hasCompat: boolean;
@@ -42,7 +42,7 @@ export const agentName = 'rollout-group-agent';
 /** The Secret with the self-signed certificate of the agent. */
 export const certificateSecret = 'rollout-group-agent-tls';
 
-/** The label that enables enforcement in a namespace. Removing it is the last resort in an emergency. */
+/** The label that enables enforcement in a namespace. In an emergency, its removal turns enforcement off. */
 export const enforceLabel = 'rollout-group.dev/enforce';
 
 /** The label with the namespace of the agent, which identifies the installation. */
@@ -77,7 +77,7 @@ export function installObject(
   };
 }
 
-// The paths of our webhook endpoints.
+/** The paths of our webhook endpoints. */
 export const endpointPaths = {
   enforce: '/admission/enforce',
   enforceOthers: '/admission/enforce-others',
@@ -86,7 +86,7 @@ export const endpointPaths = {
   pinPod: '/admission/pin-pod',
 } as const;
 
-/** With these annotations of a webhook configuration, cert-manager writes the authority into `caBundle`. */
+/** The annotations with which cert-manager writes the authority into `caBundle` of a webhook configuration. */
 export const foreignInjectors: readonly string[] = [
   'cert-manager.io/inject-ca-from',
   'cert-manager.io/inject-ca-from-secret',

@@ -1,4 +1,4 @@
-// Compares stored admission policies with the installed ones: changed, unbound or without effect.
+// Compares stored admission policies with those of this version, and reports missing, changed and unbound ones.
 import { isSameValue } from '../policies/values/canonical-json.ts';
 import { fieldsOf, isGuardedStatefulSet, markOf, matched, stampPolicyOf, strategyPolicyOf } from './admission-policy.ts';
 import type { MatchCondition } from './conditions.ts';
@@ -22,17 +22,17 @@ interface PolicyQuestion {
   readonly namespace: string;
   /** StatefulSets with a blocking partition, in namespaces with enforcement. */
   readonly held: readonly Member[];
-  /** The held StatefulSets of groups of the strategy `partition`. */
+  /** The StatefulSets of `held` in groups of the strategy `partition`. */
   readonly named: readonly Member[];
 }
 
 export interface PolicyProblem {
-  /** `missing`: neither policy nor binding. `narrow`: StatefulSets or namespaces are not covered. `outdated`: of another version. */
+  /** `missing`: no policy and no binding. `narrow`: a StatefulSet or namespace is not covered. `outdated`: installed by another version. */
   readonly kind: 'missing' | 'changed' | 'narrow' | 'outdated';
   readonly message: string;
 }
 
-/** Returns options under which every compared object is installed; the others do not affect them. */
+/** Returns options with which every compared object is installed. Other fields of the options do not change these objects. */
 export function everyOptions(namespace: string): InstallOptions {
   return {
     namespace,
@@ -72,7 +72,9 @@ export function admissionPolicyProblems(stored: readonly StoredPolicy[], questio
   ];
 }
 
-/** Returns the problems of one policy and its binding. `without` is the consequence if both are missing; absent if that is no problem. */
+/**
+ * Returns the problems of one policy and its binding. `without` is the consequence if both are missing; undefined if both may be missing.
+ */
 function problemsOf(
   stored: readonly StoredPolicy[],
   [policy, binding]: readonly InstallObject[],
@@ -92,20 +94,20 @@ function problemsOf(
   const { spec } = storedBinding;
   return [
     ...unlessOutdated(name, storedPolicy, policyProblems(name, storedPolicy.spec, specOf(policy), question)),
-    // Every version has installed bindings that deny.
+    // The bindings of every version deny, so a missing Deny is never a difference between versions.
     ...refusalProblems(boundBy, spec),
     ...unlessOutdated(boundBy, storedBinding, bindingProblems(boundBy, spec, specOf(binding), question)),
   ];
 }
 
-/** Reports an unchanged policy of another version as outdated, not as changed: its mark still matches. */
+/** Reports a policy as outdated instead of changed if its mark matches its spec: another version installed it. */
 function unlessOutdated(name: string, { spec, mark }: StoredPolicy, problems: readonly PolicyProblem[]): readonly PolicyProblem[] {
   if (!problems.some(({ kind }) => kind === 'changed') || mark !== markOf(spec)) return problems;
   const message = `${name} was installed by another version: run kubectl rollout-group install again`;
   return [{ kind: 'outdated', message }, ...problems.filter(({ kind }) => kind !== 'changed')];
 }
 
-/** Compared fields with the defaults of the API server. */
+/** The compared fields with the defaults of the API server. */
 const policyFields: Readonly<Record<string, unknown>> = { failurePolicy: 'Fail', paramKind: null, variables: [], validations: [] };
 
 function policyProblems(name: string, spec: Fields, wanted: Fields, question: PolicyQuestion | undefined): readonly PolicyProblem[] {
@@ -140,7 +142,7 @@ function naming(members: readonly Member[]) {
   return { scope: { ...everywhere, partition: { namespaces: [], members } } };
 }
 
-/** Reports the StatefulSets that the policy does not name: during a rollout, members of `partition` match by name only. */
+/** Reports StatefulSets that the policy does not name. During a rollout, members of `partition` groups match only by name. */
 function unnamed(name: string, conditions: readonly MatchCondition[], { named }: PolicyQuestion): readonly PolicyProblem[] {
   const known = new Set(conditions.flatMap(({ expression }) => membersIn(expression)).map(memberKey));
   const lacking = named.map(memberKey).filter((member) => !known.has(member));
@@ -170,7 +172,7 @@ function bindingProblems(name: string, spec: Fields, wanted: Fields, question: P
 }
 
 /**
- * Returns the namespaces that the selector names; undefined if the selector is neither the installed one nor the installed one with names.
+ * Returns the namespaces that the selector names, or `all`. Returns undefined if the selector has other differences from the installed one.
  */
 function namespacesIn(selector: unknown, wanted: unknown): readonly string[] | 'all' | undefined {
   if (isSameValue(selector, wanted)) return 'all';

@@ -1,7 +1,7 @@
-// Compares stored webhook configurations with the installed ones and reports each difference in one sentence.
+// Compares stored webhook configurations with those of this version, and reports each difference in one sentence.
 import { isSameValue } from '../policies/values/canonical-json.ts';
 import { isMadeForMember, isMember, isPodOfMember, type MatchCondition } from './conditions.ts';
-import { conditionsOf, isForGood, memberCondition, membersIn, narrowed } from './narrowing.ts';
+import { conditionsOf, isFromInstall, memberCondition, membersIn, narrowed } from './narrowing.ts';
 import { everyOptions, listed } from './registered-policies.ts';
 import { everywhere, type Member, memberKey } from './scope.ts';
 import { configurationName, pinConfigurationName, webhooksOf } from './webhooks.ts';
@@ -38,8 +38,8 @@ const compared = [
 ] as const;
 
 /**
- * Returns the differences from the installed configurations. The one that pins pods is missing only if a group needs it. `isPinOnly` checks
- * that one alone.
+ * Returns the differences from the configurations of this version. The configuration that pins pods may be missing if no group needs it.
+ * With `isPinOnly`, checks only that configuration.
  */
 export function registrationProblems(
   stored: readonly Registered[],
@@ -52,8 +52,8 @@ export function registrationProblems(
     if (isPinOnly && !isPin) return [];
     const found = stored.find((one) => one.kind === kind && one.name === name);
     if (found !== undefined) {
-      const heard = isPin ? pinned : members;
-      return rowsOf(webhooks).flatMap((row) => problemsOf(`${kind} ${name}`, row, found.webhooks, heard));
+      const relevant = isPin ? pinned : members;
+      return rowsOf(webhooks).flatMap((row) => problemsOf(`${kind} ${name}`, row, found.webhooks, relevant));
     }
     if (!isPin) return [`${kind} ${name} does not exist`];
     const lost = listed((pinned ?? []).map(memberKey));
@@ -85,11 +85,11 @@ function conditionProblems(row: Row, wanted: Row, members: readonly Member[] | u
   const added = has.filter((one) => !wants.some(({ name }) => name === one.name));
   const foreign = added.filter((one) => !isNarrowing(row, one));
   const named = added.filter((one) => isNarrowing(row, one)).map(({ expression }) => new Set(membersIn(expression).map(memberKey)));
-  const unheard = (members ?? []).map(memberKey).filter((member) => named.some((names) => !names.has(member)));
+  const uncovered = (members ?? []).map(memberKey).filter((member) => named.some((names) => !names.has(member)));
   return [
     ...lacking.map(({ name }) => `matchCondition ${name} was changed`),
     ...foreign.map(({ name }) => `matchCondition ${name} was added`),
-    ...(unheard.length === 0 ? [] : [`${listed(unheard)} is not covered`]),
+    ...(uncovered.length === 0 ? [] : [`${listed(uncovered)} is not covered`]),
   ];
 }
 
@@ -100,7 +100,7 @@ function isSameCondition(a: MatchCondition, b: MatchCondition): boolean {
 /** Reports whether the condition only names StatefulSets, as the agent or `--members-only` writes it. */
 function isNarrowing(row: Row, condition: MatchCondition): boolean {
   const members = membersIn(condition.expression);
-  if (isForGood(condition)) {
+  if (isFromInstall(condition)) {
     const scope = { ...everywhere, members, pinned: { namespaces: [], members } };
     const named = { ...everyOptions(''), scope, isMembersOnly: true };
     const names = ['request.name', 'oldObject.metadata.name'] as const;

@@ -1,4 +1,4 @@
-// The ServiceAccount of the agent and its rights: named resources and verbs, per namespace if the namespaces are known.
+// Defines the ServiceAccount of the agent and its roles, per namespace if the namespaces are known.
 import { apiGroup } from '../policies/schema/kinds.ts';
 import { defined } from '../policies/values/defined.ts';
 import { agentName, certificateSecret, clusterName, type InstallObject, type InstallOptions, installObject } from './object.ts';
@@ -13,7 +13,7 @@ export interface PolicyRule {
 }
 
 const rbac = 'rbac.authorization.k8s.io';
-const original = 'rollout-operator.grafana.com';
+const compatGroup = 'rollout-operator.grafana.com';
 
 /** Returns the account, then roles with bindings: for the agent's namespace, each namespace with groups, and the cluster. */
 export function rightsOf(options: InstallOptions, configurations: Configurations): readonly InstallObject[] {
@@ -51,9 +51,9 @@ interface Configurations {
   readonly mutating: readonly string[];
 }
 
-/** Rights in the agent's namespace: Lease, certificate, policies for other namespaces, metric sources and channels with Secrets. */
+/** Returns the rights in the agent's namespace: Lease, certificate, policies, metric sources, channels and their Secrets. */
 const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[] => [
-  // `create` cannot be limited to a name.
+  // RBAC cannot limit `create` to a name.
   rule('coordination.k8s.io', ['leases'], ['create']),
   rule('coordination.k8s.io', ['leases'], ['get', 'update'], [agentName]),
   rule('', ['secrets'], ['create']),
@@ -67,13 +67,13 @@ const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[]
 /** Returns the rights in each namespace with groups. */
 function groupRules({ hasCompat }: InstallOptions): readonly PolicyRule[] {
   return [
-    // `patch` updates a pod so that a delayed delete request of a former leader fails its precondition.
+    // A new leader patches a pod, so that a delayed delete request of the former leader fails its precondition.
     rule('', ['pods'], ['get', 'list', 'watch', 'delete', 'patch']),
     rule('', ['pods/eviction'], ['create']),
     rule('apps', ['statefulsets'], ['get', 'list', 'watch', 'patch']),
     rule('apps', ['statefulsets/status'], ['update']),
     rule('policy', ['poddisruptionbudgets'], ['list', 'watch']),
-    rule(original, ['zoneawarepoddisruptionbudgets'], ['list', 'watch']),
+    rule(compatGroup, ['zoneawarepoddisruptionbudgets'], ['list', 'watch']),
     // Ledgers, and published results where our kinds are not installed. `list` finds the ConfigMaps of deleted groups (`onPolicyDeleted`).
     rule('', ['configmaps'], ['get', 'list', 'create', 'update']),
     rule('events.k8s.io', ['events'], ['create', 'patch']),
@@ -81,9 +81,9 @@ function groupRules({ hasCompat }: InstallOptions): readonly PolicyRule[] {
     rule(apiGroup, ['rolloutgroups/status'], ['patch']),
     rule(apiGroup, ['rolloutpolicies', 'rolloutexceptions', 'rolloutintents'], ['list', 'watch']),
     rule(apiGroup, ['rolloutruns'], ['get', 'list', 'create', 'patch', 'delete']),
-    // Tells whether the namespace is being deleted; its objects may then be deleted too.
+    // The webhook reads whether the namespace is being deleted, because its objects may then be deleted too.
     rule('', ['namespaces'], ['get']),
-    // Scale requests of these two kinds are evaluated by the labels of the object.
+    // The webhook decides a scale request for these kinds by the labels of the object.
     ...(hasCompat ? [rule('apps', ['deployments', 'replicasets'], ['get'])] : []),
   ];
 }
@@ -93,19 +93,19 @@ function revisionRules(isNeeded: boolean): readonly PolicyRule[] {
   return isNeeded ? [rule('apps', ['controllerrevisions'], ['get'])] : [];
 }
 
-/** Returns the rights for the kinds that groups mirror; ReplicaTemplates if they are unknown. */
+/** Returns the rights for the kinds that groups mirror. If the groups are unknown, returns those for ReplicaTemplates. */
 function mirrorRules(mirrors: readonly MirrorSource[] | undefined): readonly PolicyRule[] {
   if (mirrors === undefined) {
     return [
-      rule(original, ['replicatemplates'], ['get', 'list', 'watch']),
-      rule(original, ['replicatemplates/scale'], ['get']),
-      rule(original, ['replicatemplates/status'], ['patch']),
+      rule(compatGroup, ['replicatemplates'], ['get', 'list', 'watch']),
+      rule(compatGroup, ['replicatemplates/scale'], ['get']),
+      rule(compatGroup, ['replicatemplates/status'], ['patch']),
     ];
   }
   return mirrors.flatMap(({ group, kind, names, readsScale, writesStatus }) => {
     const plural = pluralOf(kind);
     return [
-      // `list` and `watch` name the one object; RBAC allows them only in this form.
+      // With `resourceNames`, RBAC permits `list` and `watch` only for requests that select the object by name.
       rule(group, [plural], ['get', 'list', 'watch'], names),
       ...(readsScale ? [rule(group, [`${plural}/scale`], ['get'], names)] : []),
       ...(writesStatus ? [rule(group, [`${plural}/status`], ['patch'], names)] : []),
@@ -124,7 +124,7 @@ function webhookRules({ validating, mutating }: Configurations): readonly Policy
   const group = 'admissionregistration.k8s.io';
   const writes = (resource: string, names: readonly string[]) => (names.length === 0 ? [] : [rule(group, [resource], ['patch'], names)]);
   return [
-    // Configurations are found by their labels; only our own are written.
+    // The agent finds configurations by their labels, and writes only its own.
     rule(group, ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'], ['list', 'watch']),
     ...writes('validatingwebhookconfigurations', validating),
     ...writes('mutatingwebhookconfigurations', mutating),

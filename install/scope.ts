@@ -1,4 +1,4 @@
-// The scope of an installation, derived from policies: namespaces, StatefulSets and the objects that replicas mirror.
+// Derives the scope of an installation from policies: namespaces, StatefulSets and the objects that replicas mirror.
 import type { PolicyBundle, ReplicasDefinition } from '../policies/definition.ts';
 import { secretKeysOf } from '../policies/integrations/channel.ts';
 import type { LoadedDocument } from '../policies/load.ts';
@@ -26,7 +26,7 @@ export interface Member {
 interface StrategyScope {
   /** Namespaces that have, or may have, a group of this strategy, sorted; undefined if every namespace may have one. */
   readonly namespaces: readonly string[] | undefined;
-  /** Their StatefulSets, sorted, except those known only by labels. */
+  /** The StatefulSets of these groups, sorted, except those known only by labels. */
   readonly members: readonly Member[];
 }
 
@@ -35,13 +35,13 @@ export interface InstallScope {
   readonly namespaces: readonly string[];
   /** Sorted by namespace, group and kind. */
   readonly mirrors: readonly MirrorSource[];
-  /** Names of the Secrets in the agent's namespace that metric sources and channels name, sorted. */
+  /** The Secrets in the agent's namespace that metric sources and channels name, sorted. */
   readonly secrets: readonly string[];
   /** Every StatefulSet of a group, sorted; undefined if some are known only by labels, or the groups are unknown. */
   readonly members: readonly Member[] | undefined;
-  /** Groups of the strategy `pinned`: the webhook on pod creation pins their pods. */
+  /** The groups of the strategy `pinned`, whose pods the webhook on pod creation pins. */
   readonly pinned: StrategyScope;
-  /** Groups of the strategy `partition`: the agent lowers their partition. */
+  /** The groups of the strategy `partition`, whose partition the agent lowers. */
   readonly partition: StrategyScope;
 }
 
@@ -57,12 +57,12 @@ export const everywhere: InstallScope = {
   partition: anyGroup,
 };
 
-/** Reports whether a group of the strategy exists or may exist. */
+/** Returns whether a group of the strategy exists or may exist. */
 export function usesStrategy({ namespaces }: StrategyScope): boolean {
   return namespaces === undefined || namespaces.length > 0;
 }
 
-/** Returns the scope of these policies and of additional namespaces. A group whose members are found by labels adds only its namespace. */
+/** Returns the scope of these policies and of additional namespaces. A group with a selector adds only its namespace. */
 export function installScope(
   documents: readonly LoadedDocument[],
   { groups }: Pick<PolicyBundle, 'groups'>,
@@ -89,9 +89,9 @@ export function installScope(
   );
   // The groups of an additional namespace are unknown.
   const unknown = namespaces.filter((one) => !declared.some(({ namespace }) => namespace === one));
-  const scopeOf = (isMeant: (traits: StrategyTraits) => boolean): StrategyScope => ({
-    namespaces: sorted([...unknown, ...declared.filter((one) => isMeant(traitsOf(one))).map(({ namespace }) => namespace)]),
-    members: byKey(membersOf(groups.filter((group) => isMeant(traitsOf(group)))), memberKey),
+  const scopeOf = (hasTrait: (traits: StrategyTraits) => boolean): StrategyScope => ({
+    namespaces: sorted([...unknown, ...declared.filter((one) => hasTrait(traitsOf(one))).map(({ namespace }) => namespace)]),
+    members: byKey(membersOf(groups.filter((group) => hasTrait(traitsOf(group)))), memberKey),
   });
   const members = membersOf(groups);
   return {

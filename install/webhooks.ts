@@ -1,7 +1,8 @@
-// The webhook configurations of our endpoints: the requests that they receive and their failure policies.
+// Defines the webhook configurations of our endpoints: the requests that they receive and their failure policies.
 import { apiGroup, apiVersion } from '../policies/schema/kinds.ts';
 import {
-  changesWhatIsGuarded,
+  changesGuardedFields,
+  changesSpec,
   hasOrdinal,
   isMadeForMember,
   isMadeForStatefulSet,
@@ -16,10 +17,9 @@ import {
   isPodOfMember,
   type MatchCondition,
   onlyGrows,
-  saysSomethingNew,
+  removesPod,
   scalesDown,
   scalesUp,
-  takesPodAway,
 } from './conditions.ts';
 import { agentName, clusterName, endpointPaths, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
 import { usesStrategy } from './scope.ts';
@@ -40,13 +40,13 @@ interface Entry {
   readonly conditions: readonly MatchCondition[];
   /** `Fail` if a failure could lose protection; `Ignore` if it would block Kubernetes, or if the agent checks again. */
   readonly failurePolicy: 'Fail' | 'Ignore';
-  /** True if an answer reserves budget. A dry run reserves nothing. */
+  /** True if an answer stores claims. A dry run stores none. */
   readonly isReserving: boolean;
   /** True if the entry applies only to namespaces with the enforcement label. */
   readonly isOptedIn: boolean;
 }
 
-/** Timeout of the API server; the handler answers earlier. */
+/** Timeout of the API server. The endpoint answers earlier. */
 const timeoutSeconds = 5;
 
 export const admissionVersion = 'admissionregistration.k8s.io/v1';
@@ -61,7 +61,7 @@ export function webhooksOf(options: InstallOptions): readonly InstallObject[] {
       validating(options).map((entry) => webhookOf(entry, options)),
     ),
     configuration(['MutatingWebhookConfiguration', name], options, [
-      // The webhook runs again after another webhook changes the object.
+      // API servers call the webhook again if another webhook changes the object.
       { ...webhookOf(stampEntry, options), reinvocationPolicy: 'IfNeeded' },
     ]),
     ...(usesStrategy(options.scope.pinned)
@@ -75,12 +75,12 @@ export function configurationName({ namespace }: Pick<InstallOptions, 'namespace
   return clusterName('rollout-group', namespace);
 }
 
-/** Returns the name of the configuration that pins pods. It sorts first, so that webhooks that add containers see the pinned pod. */
+/** Returns the name of the configuration that pins pods. The name sorts first, so that webhooks that add containers get the pinned pod. */
 export function pinConfigurationName({ namespace }: Pick<InstallOptions, 'namespace'>): string {
   return clusterName('0-rollout-group-pinned', namespace);
 }
 
-/** Returns a webhook configuration with the labels by which the agent finds it for its certificate authority. */
+/** Returns a webhook configuration with the labels by which the agent finds it and adds the certificate authority. */
 export function configuration(
   [kind, name]: readonly [kind: string, name: string],
   options: InstallOptions,
@@ -104,7 +104,7 @@ function webhookOf(entry: Entry, { namespace }: InstallOptions): object {
     sideEffects: isReserving ? 'NoneOnDryRun' : 'None',
     timeoutSeconds,
     admissionReviewVersions: ['v1'],
-    // No objectSelector: requests for /scale and /eviction carry no labels of their object and would all bypass the webhook.
+    // No objectSelector: requests for /scale and /eviction do not contain the labels of the object, so all would bypass the webhook.
     ...(isOptedIn ? { namespaceSelector: { matchLabels: { [enforceLabel]: 'true' } } } : {}),
   };
 }
@@ -121,7 +121,7 @@ function validating(options: InstallOptions): readonly Entry[] {
     enforced('statefulset-update', 'Fail', sets('UPDATE', 'statefulsets', 'statefulsets/status'), [
       own,
       ...isMember(options, 'request.name'),
-      changesWhatIsGuarded,
+      changesGuardedFields,
     ]),
     enforced('statefulset-delete', 'Fail', sets('DELETE', 'statefulsets'), [
       isNoNamespaceDeletion,
@@ -144,7 +144,7 @@ function validating(options: InstallOptions): readonly Entry[] {
       isOfStatefulSet,
       ...isPodOfMember(options, 'oldObject.metadata.name'),
     ]),
-    // This update can replace a denied delete, so it fails open too. The status subresource can change labels.
+    // An update can have the effect of a deletion, so this row fails open too. The status subresource can change labels.
     enforced('pod-update', 'Ignore', ruleOf('', 'v1', 'UPDATE', 'pods', 'pods/status'), [
       own,
       isNoNode,
@@ -152,20 +152,20 @@ function validating(options: InstallOptions): readonly Entry[] {
       isNotTerminating,
       isOfStatefulSet,
       ...isPodOfMember(options, 'request.name'),
-      takesPodAway,
+      removesPod,
     ]),
     // More replicas are no risk and may be urgent in an incident.
     enforced('statefulset-growth', 'Ignore', sets('UPDATE', 'statefulsets'), [own, ...isMember(options, 'request.name'), onlyGrows]),
     enforced('statefulset-scale-up', 'Ignore', sets('UPDATE', 'statefulsets/scale'), [own, ...isMember(options, 'request.name'), scalesUp]),
-    // The agent ignores invalid policies, so this answer protects nothing.
+    // The agent ignores invalid policies, so this row may fail open.
     validated('policies', 'Ignore', 'rolloutgroups', 'rolloutpolicies', 'metricsources', 'notificationchannels'),
-    // An unverified requester has no effect, so the requester must be verified.
+    // The agent trusts the requester of these objects, so this row fails closed.
     validated('requests', 'Fail', 'rolloutexceptions', 'rolloutintents'),
   ];
 }
 
 /**
- * Returns the webhook that pins pods in every namespace. It denies nothing; without it, new pods of such a group run the wrong revision.
+ * Returns the webhook that pins pods in every namespace. It denies nothing. Without it, new pods of pinned groups run the wrong revision.
  */
 function pinWebhook(options: InstallOptions): object {
   const entry: Entry = {
@@ -173,16 +173,16 @@ function pinWebhook(options: InstallOptions): object {
     path: endpointPaths.pinPod,
     rule: ruleOf('', 'v1', 'CREATE', 'pods'),
     conditions: [isMadeForStatefulSet, ...isMadeForMember(options)],
-    // Pod creation does not wait: without an answer the pod keeps its former revision.
+    // A failed webhook must not block the creation of pods. The pod then has the revision of the StatefulSet controller.
     failurePolicy: 'Ignore',
     isReserving: false,
     isOptedIn: false,
   };
   return {
     ...webhookOf(entry, options),
-    // A later change of the pod changes a pinned pod; the webhook checks it again.
+    // Another webhook may change the pinned pod, so this one checks it again.
     reinvocationPolicy: 'IfNeeded',
-    // Every pod of the StatefulSet controller has both labels; no other pod has both.
+    // Only pods of the StatefulSet controller have both labels.
     objectSelector: {
       matchExpressions: ['statefulset.kubernetes.io/pod-name', 'controller-revision-hash'].map((key) => ({ key, operator: 'Exists' })),
     },
@@ -193,7 +193,7 @@ const stampEntry: Entry = {
   name: 'stamp',
   path: endpointPaths.stamp,
   rule: ourRule('rolloutexceptions', 'rolloutintents'),
-  conditions: [saysSomethingNew],
+  conditions: [changesSpec],
   failurePolicy: 'Fail',
   isReserving: false,
   isOptedIn: false,
@@ -208,7 +208,7 @@ function validated(name: string, failurePolicy: Entry['failurePolicy'], ...resou
     name: `${name}.validate`,
     path: endpointPaths.validate,
     rule: ourRule(...resources),
-    conditions: [saysSomethingNew],
+    conditions: [changesSpec],
     failurePolicy,
     isReserving: false,
     isOptedIn: false,

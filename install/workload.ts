@@ -1,4 +1,4 @@
-// The workload: the Deployment with its Service, disruption budget and network policy, under the restricted Pod Security standard.
+// Defines the workload of an installation: Deployment, Service, disruption budget and network policy.
 import { agentName, certificateSecret, type InstallObject, type InstallOptions, installObject, podLabelsOf } from './object.ts';
 
 const ports = { metrics: 8001, webhook: 8443 } as const;
@@ -24,7 +24,7 @@ export function workloadOf(options: InstallOptions): readonly InstallObject[] {
         ],
       },
     }),
-    // The addresses of API servers are unknown here, so the policy limits only the ports.
+    // The addresses of API servers are unknown, so the policy limits only the ports.
     installObject(['networking.k8s.io/v1', 'NetworkPolicy'], target, namespace, {
       spec: {
         podSelector: selector,
