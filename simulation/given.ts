@@ -1,4 +1,4 @@
-// Turns a user's own group into a scenario: running objects, policies, and the requested change, from manifests and policy files.
+// Turns a group of the user into a scenario for `simulate`: running objects, policies and the requested change.
 import { profileOf } from '../engine/profiles.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../policies/strategies.ts';
@@ -8,16 +8,16 @@ import type { Json } from './server/request.ts';
 
 export interface GivenInput {
   readonly group: GroupDefinition;
-  /** Manifests of the running and the requested state, of any kinds and groups. */
+  /** The manifests of the running and of the requested state, of any kinds and groups. */
   readonly running: readonly Json[];
   readonly asked: readonly Json[];
-  /** Policy documents in their requested state. They apply from the beginning. */
+  /** The policy documents in their requested state. They apply from the beginning. */
   readonly documents: readonly Json[];
-  /** StatefulSets that the change does not touch. */
+  /** The StatefulSets whose change is left out. */
   readonly refused: ReadonlySet<string>;
-  /** Wall clock at the start, in milliseconds since 1970; undefined if it does not matter. */
+  /** The wall-clock time at the start; undefined if it does not matter. */
   readonly startMs: number | undefined;
-  /** Waves skip gates and approvals: a run has no answers for them. */
+  /** True if gates or approvals of waves are left out, because a run has no answers for them. */
   readonly withoutGates: boolean;
   readonly withoutApprovals: boolean;
 }
@@ -35,7 +35,7 @@ export function givenGroup(input: GivenInput): GivenGroup {
   };
   const now = running.filter(isNeeded).map((object) => withHoldingPartition(group, object));
   const byKey = new Map(now.map((object) => [keyOf(object), object]));
-  // An object created by the change already exists for mirrors.
+  // A mirrored object that the change creates exists from the start, because its zones read it.
   const wanted = asked
     .filter((object) => isNeeded(object) && !isRefused(object, input.refused))
     .map((object) => withHoldingPartition(group, object));
@@ -61,7 +61,7 @@ export function givenGroup(input: GivenInput): GivenGroup {
   };
 }
 
-/** Manifests omit the partition that the agent writes; a group at rest has it. */
+/** Adds the partition that the agent keeps between rollouts, because manifests leave it out. */
 function withHoldingPartition(group: GroupDefinition, object: Json): Json {
   const strategy = partOf(partOf(object, 'spec'), 'updateStrategy');
   const isRolling = object['kind'] === 'StatefulSet' && (strategy['type'] ?? 'RollingUpdate') === 'RollingUpdate';
@@ -71,7 +71,7 @@ function withHoldingPartition(group: GroupDefinition, object: Json): Json {
   return { ...object, spec: { ...partOf(object, 'spec'), updateStrategy: held } };
 }
 
-/** Returns the facts that judges and accidents need. The other parts of a shape describe generated objects. */
+/** Returns the shape of the group for judges and accidents. The parts that describe generated objects have no meaning here. */
 export function shapeOf(
   group: GroupDefinition,
   given: GivenGroup,
@@ -99,7 +99,7 @@ export function shapeOf(
 }
 
 const budgetKinds: readonly string[] = ['PodDisruptionBudget', 'ZoneAwarePodDisruptionBudget'];
-/** Reads groups from their namespace, and other kinds from the directory in any namespace. */
+/** The kinds that agents read as objects of the namespace, and the kinds that they read from the policy directory. */
 const objectKinds: readonly string[] = ['RolloutException', 'RolloutIntent'];
 const fileKinds: readonly string[] = ['RolloutPolicy', 'MetricSource', 'NotificationChannel'];
 
@@ -116,16 +116,16 @@ function objectOf(document: Json, { group, withoutGates, withoutApprovals }: Giv
 
 function fileOf(document: Json, index: number): readonly { readonly name: string; readonly text: string }[] {
   if (!fileKinds.includes(`${document['kind']}`)) return [];
-  // JSON is YAML.
+  // JSON is valid YAML.
   return [{ name: `${index}-${metadataOf(document).name}.yaml`, text: JSON.stringify(withoutServerFields(document)) }];
 }
 
-/** Returns the group with waves that wait for nothing. */
+/** Returns the group without the gates or approvals of its waves. */
 function withoutWaits(document: Json, withoutGates: boolean, withoutApprovals: boolean): Json {
   const spec = partOf(document, 'spec');
   const rollout = partOf(spec, 'rollout');
   if (!Array.isArray(rollout['waves'])) return document;
-  const freed = (side: Json): Json => {
+  const remaining = (side: Json): Json => {
     const { gates, approval, ...rest } = side;
     return {
       ...rest,
@@ -135,19 +135,19 @@ function withoutWaits(document: Json, withoutGates: boolean, withoutApprovals: b
   };
   const waves = rollout['waves'].map((wave: Json) => ({
     ...wave,
-    ...(wave['before'] === undefined ? {} : { before: freed(partOf(wave, 'before')) }),
-    ...(wave['after'] === undefined ? {} : { after: freed(partOf(wave, 'after')) }),
+    ...(wave['before'] === undefined ? {} : { before: remaining(partOf(wave, 'before')) }),
+    ...(wave['after'] === undefined ? {} : { after: remaining(partOf(wave, 'after')) }),
   }));
   const { gates, ...others } = spec;
   return { ...document, spec: { ...others, ...(withoutGates || gates === undefined ? {} : { gates }), rollout: { ...rollout, waves } } };
 }
 
-/** Fields that a user may change (kubernetes/kubernetes pkg/apis/apps/validation, ValidateStatefulSetUpdate). */
+/** The fields that a user may change (kubernetes/kubernetes pkg/apis/apps/validation, ValidateStatefulSetUpdate). */
 const mutable: readonly string[] = [
   ...['replicas', 'ordinals', 'template', 'updateStrategy', 'minReadySeconds', 'persistentVolumeClaimRetentionPolicy'],
 ];
 
-/** Returns a merge patch; undefined without a difference. Replicas that a manifest does not name stay. */
+/** Returns a merge patch; undefined without a difference. If the new manifest has no replicas, they stay. */
 function changeOf(before: Json, after: Json): Json | undefined {
   const isSet = after['kind'] === 'StatefulSet';
   const kept = ([key]: readonly [string, unknown]): boolean => !isSet || mutable.includes(key);
@@ -191,7 +191,7 @@ function keyOf(object: Json): string {
   return `${object['kind']} ${metadataOf(object).name}`;
 }
 
-/** Returns the object as a user writes it: fields of the server would belong to another object. */
+/** Returns the object without the fields that the API server sets. */
 function withoutServerFields(object: Json): Json {
   const { status, metadata: _, ...rest } = object;
   const { name, namespace, labels, annotations } = metadataOf(object);
@@ -201,7 +201,7 @@ function withoutServerFields(object: Json): Json {
     ...(labels === undefined ? {} : { labels }),
     ...(annotations === undefined ? {} : { annotations }),
   };
-  // Replica sources may have their count there.
+  // A mirrored object may have its number of replicas in the status.
   const keepsStatus = isObject(status) && object['kind'] !== 'StatefulSet' && !`${object['apiVersion']}`.startsWith('rollout-group.dev/');
   return { ...rest, metadata, ...(keepsStatus ? { status } : {}) };
 }

@@ -1,4 +1,4 @@
-// Draws random numbers by seed and name: a draw does not change if other draws are added.
+// Draws random numbers by seed and name, so that a draw does not change if other draws are added.
 
 /** Returns a number of at least 0 and less than 1, the same for the same seed and name. */
 export function draw(seed: number, name: string): number {
@@ -7,10 +7,10 @@ export function draw(seed: number, name: string): number {
   return mixed(hash ^ Math.imul(seed, 0x9e3779b1)) / 4_294_967_296;
 }
 
-/** Numbers of at least 0 and less than 1, one per call (mulberry32). */
+/** A function that returns a number of at least 0 and less than 1 at each call (mulberry32). */
 export type Random = () => number;
 
-/** Returns an independent stream per name. */
+/** Returns a stream of random numbers that is independent for each name. */
 export function streamOf(seed: number, name: string): Random {
   let state = Math.floor(draw(seed, name) * 4_294_967_296) >>> 0;
   return () => {
@@ -34,7 +34,7 @@ export function wholeBetween(random: Random, from: number, to: number): number {
 /** Returns one item of a non-empty list. */
 export function oneOf<Item>(random: Random, items: readonly Item[]): Item {
   const item = items[Math.floor(random() * items.length)];
-  if (item === undefined) throw new Error('one of nothing was asked for');
+  if (item === undefined) throw new Error('the list is empty');
   return item;
 }
 

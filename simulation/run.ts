@@ -1,4 +1,4 @@
-// Plays one run: the scenario to its end, judged, with a timeline and the end state.
+// Plays one scenario to its end under the judges, and returns violations, a timeline and the end state.
 
 import type { FaultClass, PlacedFault, Point } from './faults/fault.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
@@ -9,54 +9,54 @@ import { Run } from './stage.ts';
 
 export interface TimelineEntry {
   readonly atMs: number;
-  /** `people`, `fault`, `a1` (a process), `cluster`, `verdict`. */
+  /** The actor: `people`, `fault`, `a1` (a process), `cluster` or `verdict`. */
   readonly who: string;
   readonly what: string;
 }
 
 export interface RunOptions {
-  /** Keeps the timeline, which takes memory. */
+  /** True to keep the timeline, which needs memory. */
   readonly isTold?: boolean;
-  /** Ends at the first violation. */
+  /** True to end the run at the first violation. */
   readonly isShort?: boolean;
-  /** Overrides the final quiet of the scenario, in virtual milliseconds. */
+  /** The final time without writes, in virtual milliseconds, instead of that of the scenario. */
   readonly quietMs?: number;
-  /** Ends faults as soon as all events happened and the group is as requested, instead of after `safetyMs`. */
+  /** True to end faults as soon as all events happened and the group has its requested state, instead of after `safetyMs`. */
   readonly endsWhenConverged?: boolean;
-  /** Receives everything after the judges. */
+  /** Receives every event after the judges. */
   readonly observer?: RunObserver;
 }
 
 interface RunObserver extends Oracle {
-  /** A line of a watch reached the process. */
+  /** Called when a line of a watch reaches the process. */
   readonly lineArrived?: (point: Point, line: string) => void;
 }
 
 export interface RunResult {
   readonly violations: readonly Violation[];
-  /** Why it did not converge, did not become quiet, or left something behind; undefined otherwise. */
+  /** The reason why the group did not converge, writes did not end, or a process left something open; absent otherwise. */
   readonly unfinished?: string;
-  /** When the group converged for good, within five seconds; not before `safetyMs` without `endsWhenConverged`. */
+  /** The time at which the group converged, rounded up to 5 s. Without `endsWhenConverged` it is at least `safetyMs`. */
   readonly convergedMs?: number;
-  /** Faults by class. */
+  /** The number of faults by class. */
   readonly faults: Readonly<Partial<Record<FaultClass, number>>>;
-  /** Faults with a place: with `rates` empty and these as `faults`, the scenario gives the same run. */
+  /** The faults with a place. A scenario with these `faults` and empty `rates` gives the same run. */
   readonly placed: readonly PlacedFault[];
-  /** Crashes by `site moment`. */
+  /** The number of crashes by `site moment`. */
   readonly crashes: Readonly<Record<string, number>>;
-  /** Effective requests of agents by `verb resource[/subresource]`, without Leases. */
+  /** The number of agents' requests that changed something, by `verb resource[/subresource]`, without Leases. */
   readonly writes: Readonly<Record<string, number>>;
-  /** End state of each StatefulSet and mirrored object, by name. */
+  /** The end state of each StatefulSet and mirrored object, by name. */
   readonly endState: Readonly<Record<string, string>>;
   readonly events: number;
-  /** End on the scheduler's clock. */
+  /** The end of the run on the scheduler's clock. */
   readonly endMs: number;
-  /** Hash of everything in order: equal for equal runs. */
+  /** The hash of all events in order, which is equal for equal runs. */
   readonly traceHash: string;
   readonly timeline: readonly TimelineEntry[];
 }
 
-/** Plays the scenario with the real loop of the agent. Never rejects for errors of the agent: they are in the result. */
+/** Plays the scenario with the real loop of the agent. Never rejects: the result contains errors of the agent. */
 export async function runScenario(scenario: Scenario, options: RunOptions = {}): Promise<RunResult> {
   const run = new Run(scenario, options);
   const { scheduler } = run;
@@ -64,11 +64,11 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
   let unfinished: string | undefined;
   let convergedMs: number | undefined;
   try {
-    const look = lookout(run);
+    const check = convergenceCheck(run);
     if (options.endsWhenConverged !== true) await scheduler.runUntil(scenario.safetyMs, isOver);
-    else await runUntilConverged(run, scenario, look, isOver);
-    if (!isOver()) unfinished = await heal(run, scenario, { look, isOver, quietMs: options.quietMs ?? scenario.quietMs ?? usualQuietMs });
-    convergedMs = look.sinceMs();
+    else await runUntilConverged(run, scenario, check, isOver);
+    if (!isOver()) unfinished = await heal(run, scenario, { check, isOver, quietMs: options.quietMs ?? scenario.quietMs ?? usualQuietMs });
+    convergedMs = check.sinceMs();
     if (!isOver()) unfinished ??= await leave(run);
   } catch (error) {
     run.violated('error', `something threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
@@ -91,21 +91,21 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
   };
 }
 
-/** Interval of the convergence check. */
-const lookEveryMs = 5000;
-/** Default time without writes at the end: everything periodic happens within five minutes. */
+/** The interval of the convergence check. */
+const checkEveryMs = 5000;
+/** The default time without writes at the end. It is longer than any periodic work, which happens within five minutes. */
 const usualQuietMs = 330_000;
-/** Earliest check: the initial request is applied one part after the other. */
-const firstLookMs = 30_000;
+/** The time of the first convergence check, because the parts of the requested change are applied one after the other. */
+const firstCheckMs = 30_000;
 
-interface Lookout {
-  /** The missing parts of the end state. */
+interface ConvergenceCheck {
+  /** Returns the first difference from the requested state; undefined if the group has converged. */
   readonly missing: () => string | undefined;
-  /** Time since which nothing is missing, as far as checked. */
+  /** Returns the time of the first check since which the group has been converged. */
   readonly sinceMs: () => number | undefined;
 }
 
-function lookout(run: Run): Lookout {
+function convergenceCheck(run: Run): ConvergenceCheck {
   let sinceMs: number | undefined;
   return {
     missing: () => {
@@ -117,31 +117,31 @@ function lookout(run: Run): Lookout {
   };
 }
 
-/** Injects faults until the group converged and no event is left, or for the time of the scenario. */
-async function runUntilConverged({ scheduler }: Run, { events, safetyMs }: Scenario, look: Lookout, isOver: () => boolean): Promise<void> {
-  const fromMs = Math.min(safetyMs, Math.max(firstLookMs, (events.at(-1)?.atMs ?? 0) + lookEveryMs));
-  await scheduler.runUntil(Math.min(fromMs, firstLookMs), isOver);
+/** Injects faults until the group has converged after the last event, or for the time of the scenario. */
+async function runUntilConverged({ scheduler }: Run, { events, safetyMs }: Scenario, check: ConvergenceCheck, isOver: () => boolean): Promise<void> {
+  const fromMs = Math.min(safetyMs, Math.max(firstCheckMs, (events.at(-1)?.atMs ?? 0) + checkEveryMs));
+  await scheduler.runUntil(Math.min(fromMs, firstCheckMs), isOver);
   while (!isOver() && scheduler.nowMs() < safetyMs) {
-    if (look.missing() === undefined && scheduler.nowMs() >= fromMs) return;
-    await scheduler.runUntil(Math.min(safetyMs, scheduler.nowMs() + lookEveryMs), isOver);
+    if (check.missing() === undefined && scheduler.nowMs() >= fromMs) return;
+    await scheduler.runUntil(Math.min(safetyMs, scheduler.nowMs() + checkEveryMs), isOver);
   }
 }
 
 interface Healing {
-  readonly look: Lookout;
+  readonly check: ConvergenceCheck;
   readonly isOver: () => boolean;
   readonly quietMs: number;
 }
 
 /** Ends faults, and waits until the group converged and is quiet. Returns why not; undefined on success. */
-async function heal(run: Run, { safetyMs, healingMs }: Scenario, { look, isOver, quietMs }: Healing): Promise<string | undefined> {
+async function heal(run: Run, { safetyMs, healingMs }: Scenario, { check, isOver, quietMs }: Healing): Promise<string | undefined> {
   run.beginHealing();
   const endMs = safetyMs + healingMs;
   let wasMissing: string | undefined = 'it was not checked';
   while (!isOver() && run.scheduler.nowMs() < endMs) {
-    await run.scheduler.runUntil(Math.min(endMs, run.scheduler.nowMs() + lookEveryMs), isOver);
-    const missing = look.missing();
-    // Earlier writes belong to the way there.
+    await run.scheduler.runUntil(Math.min(endMs, run.scheduler.nowMs() + checkEveryMs), isOver);
+    const missing = check.missing();
+    // The quiet time begins after the group has converged.
     if (missing !== undefined || wasMissing !== undefined) run.beginQuiet();
     wasMissing = missing;
     if (missing === undefined && run.scheduler.nowMs() - run.quietSinceMs() >= quietMs) {
@@ -154,7 +154,7 @@ async function heal(run: Run, { safetyMs, healingMs }: Scenario, { look, isOver,
   return `it never became quiet: ${run.lastWrite()}`;
 }
 
-/** Longest shutdown of the agents: turns get 15 s, and the release of the Lease is one request. */
+/** The longest shutdown of the agents: turns get 15 s, and the release of the Lease is one request. */
 const leavingMs = 60_000;
 
 /** Stops the agents and checks for leaks. */

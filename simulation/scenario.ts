@@ -1,61 +1,61 @@
-// Defines a scenario: a group, events and faults, as plain data that can be stored, shrunk and repeated.
+// Defines a scenario, the input of a run: a group, events and faults as plain data that can be stored, shrunk and repeated.
 
 import { type StrategyName, type StrategyTraits, strategyTraits } from '../policies/strategies.ts';
 import type { FaultClass, PlacedFault } from './faults/fault.ts';
 import type { Json } from './server/request.ts';
 
-/** A complete run: the same scenario gives the same run, to the byte. */
+/** The complete input of a run. The same scenario gives the same run, to the byte. */
 export interface Scenario {
-  /** Seed of draws within the run: latencies, order, and the faults of `rates`. */
+  /** The seed of draws within the run: latencies, order, and the faults of `rates`. */
   readonly seed: number;
   readonly group: GroupShape;
-  /** A user's own objects and policies instead of those of `group`. */
+  /** The objects and policies of a user, which replace those that `group` describes. */
   readonly given?: GivenGroup;
-  /** Number of agents at a time; a dead one is replaced. */
+  /** The number of agents. A dead process is restarted. */
   readonly agents: number;
-  /** Speed of each agent's monotonic clock by letter: `{ a: 1.2 }` is a fifth too fast. Default 1. */
+  /** The rate of each agent's monotonic clock by letter: `{ a: 1.2 }` is a fifth too fast. The default is 1. */
   readonly clockRates?: Readonly<Record<string, number>>;
-  /** Duration of faults, in virtual milliseconds. */
+  /** The duration of faults, in virtual milliseconds. */
   readonly safetyMs: number;
-  /** Time to converge and become quiet after that, in virtual milliseconds. */
+  /** The time after the faults to converge and become quiet, in virtual milliseconds. */
   readonly healingMs: number;
-  /** Final time without writes, in virtual milliseconds; default: longer than any periodic write. */
+  /** The final time without writes, in virtual milliseconds. The default is longer than the interval of any periodic write. */
   readonly quietMs?: number;
-  /** Events in order of time, all within `safetyMs`. */
+  /** The events in order of time, all within `safetyMs`. */
   readonly events: readonly ScenarioEvent[];
-  /** Faults drawn at each possible place, as shares of the places; only until `safetyMs`. */
+  /** The share of places at which each class of fault is drawn, until `safetyMs`. */
   readonly rates: Readonly<Partial<Record<FaultClass, number>>>;
-  /** Faults at named places, whenever they are reached. */
+  /** The faults at named places, which happen when a process reaches the place. */
   readonly faults: readonly PlacedFault[];
 }
 
 export interface GroupShape {
-  /** By a RolloutGroup object, or by the labels and annotations of grafana/rollout-operator. */
+  /** `native`: a RolloutGroup object defines the group. `adopted`: labels and annotations of grafana/rollout-operator define it. */
   readonly kind: 'native' | 'adopted';
-  /** 1 to 5. */
+  /** The number of zones, 1 to 5. */
   readonly zones: number;
-  /** Initial pods per zone, 1 to 20. */
+  /** The initial pods per zone, 1 to 20. */
   readonly podsPerZone: number;
-  /** Pods of a zone that may be down at once. */
+  /** The pods of a zone that may be unavailable at once. */
   readonly maxUnavailable: number | `${number}%`;
   readonly minReadySeconds: number;
   readonly podManagementPolicy: 'Parallel' | 'OrderedReady';
-  /** By DELETE, or by eviction under a PodDisruptionBudget per zone that allows `maxUnavailable`. */
+  /** `delete`: by DELETE. `evict`: by eviction under a PodDisruptionBudget per zone that allows `maxUnavailable`. */
   readonly rotateBy: 'delete' | 'evict';
   /**
-   * `own`: each zone keeps its count. `leader`: others follow zone a. `mirror`: all follow a ReplicaTemplate; `delayedMirror` also prepares
-   * pods.
+   * `own`: each zone has its own replicas. `leader`: the other zones follow zone a. `mirror`: all zones mirror a ReplicaTemplate.
+   * `delayedMirror`: as `mirror`, and pods are prepared before their removal.
    */
   readonly replicas: 'own' | 'leader' | 'mirror' | 'delayedMirror';
   readonly delaySeconds: number;
-  /** Between downscales of two zones, in seconds. */
+  /** The minimum time between downscales of two zones. */
   readonly betweenZonesSeconds: number;
-  /** Times to drain and to become ready, in milliseconds; each pod varies around it. */
+  /** The mean time of a drain, and until a pod is ready, in milliseconds. Each pod varies around these times. */
   readonly drainMs: number;
   readonly startMs: number;
-  /** For native groups; default `onDelete`. */
+  /** The strategy of a native group; `onDelete` by default. */
   readonly strategy?: StrategyName;
-  /** For native groups: a gate after each zone. Its metric is good, or (`flipping`) sometimes bad during faults. */
+  /** A gate after each zone of a native group. Its metric is good (`passing`), or sometimes bad during faults (`flipping`). */
   readonly gate?: 'passing' | 'flipping';
 }
 
@@ -67,15 +67,15 @@ export function traitsOfShape({ strategy }: Pick<GroupShape, 'strategy'>): Strat
 export interface GivenGroup {
   readonly namespace: string;
   readonly name: string;
-  /** Wall clock at the start, in whole seconds as milliseconds since 1970; default 2026-01-15T12:00:00Z. */
+  /** The wall-clock time at the start, rounded to seconds; 2026-01-15T12:00:00Z by default. */
   readonly startMs?: number;
-  /** In order of the zones: the first is zone `a` of events. */
+  /** The StatefulSets in the order of the zones. The first one is zone `a` of events. */
   readonly statefulSets: readonly string[];
-  /** Initial objects without status: StatefulSets (with ready pods), RolloutGroups, budgets, mirrored objects. */
+  /** The initial objects: StatefulSets (their pods are ready), RolloutGroups, budgets, mirrored objects. */
   readonly objects: readonly Json[];
-  /** Files of the agents' policy directory. */
+  /** The files of the agents' policy directory. */
   readonly policies: readonly { readonly name: string; readonly text: string }[];
-  /** Applied one after the other at the start. */
+  /** The manifests that are applied one after the other at the start. */
   readonly changes: readonly Json[];
 }
 
@@ -84,18 +84,18 @@ export type ScenarioEvent = { readonly atMs: number } & (PeopleEvent | ClusterEv
 
 /** Events of people and autoscalers (F17, F18). */
 export type PeopleEvent =
-  /** Sets the image in the template of all or these zones; `broken/...` never becomes ready. */
+  /** Sets the image in the templates of all or of these zones. Pods with an image `broken/...` never become ready. */
   | { readonly kind: 'setImage'; readonly image: string; readonly zones?: readonly string[] }
-  /** Changes the number at its source: the leader, the mirrored object, or each StatefulSet. */
+  /** Changes the replicas at their source: the leader, the mirrored object, or each StatefulSet. */
   | { readonly kind: 'setReplicas'; readonly replicas: number; readonly zone?: string }
   | { readonly kind: 'pause' }
   | { readonly kind: 'resume' }
-  /** `kubectl delete pod` and `kubectl scale`, without rules. */
+  /** Runs `kubectl delete pod` or `kubectl scale`, which no rule restricts. */
   | { readonly kind: 'deletePod'; readonly zone: string; readonly ordinal: number }
   | { readonly kind: 'scaleByHand'; readonly zone: string; readonly replicas: number }
-  /** Deletes with or without orphaning pods, and recreates under the same name. */
+  /** Deletes the StatefulSet, with or without its pods, and recreates it under the same name. */
   | { readonly kind: 'recreateStatefulSet'; readonly zone: string; readonly isOrphaning: boolean; readonly afterMs: number }
-  /** Removes the label or the member, and restores it. */
+  /** Removes the StatefulSet from the group, and adds it again. */
   | { readonly kind: 'leaveGroup'; readonly zone: string; readonly forMs: number }
   | { readonly kind: 'setStrategy'; readonly zone: string; readonly type: 'OnDelete' | 'RollingUpdate'; readonly forMs: number };
 
@@ -104,16 +104,16 @@ export type ClusterEvent =
   | { readonly kind: 'podFails'; readonly zone: string; readonly ordinal: number; readonly forMs: number }
   | { readonly kind: 'podFlaps'; readonly zone: string; readonly ordinal: number; readonly times: number }
   | { readonly kind: 'podDies'; readonly zone: string; readonly ordinal: number }
-  /** Pods start, or end, that much slower from then on. */
+  /** Makes pods start and drain slower by these factors. */
   | { readonly kind: 'slowKubelet'; readonly startFactor: number; readonly drainFactor: number; readonly forMs: number }
   | { readonly kind: 'stuckTerminating'; readonly zone: string; readonly ordinal: number; readonly forMs: number }
   | { readonly kind: 'nodeLost'; readonly zone: string; readonly forMs: number }
-  /** Evicts its pods one after the other, as `kubectl drain` does. */
+  /** Evicts the pods of a node one after the other, as `kubectl drain` does. */
   | { readonly kind: 'nodeDrained'; readonly zone: string }
   | { readonly kind: 'controllerLags'; readonly delayMs: number; readonly forMs: number }
-  /** The StatefulSet controller uses an old cache, so it creates pods of the old revision. */
+  /** Makes the StatefulSet controller use an old cache, so that it creates pods at the old revision. */
   | { readonly kind: 'controllerIsStale'; readonly forMs: number }
-  /** The webhook on pod creation does not answer, so pods get the revision of the StatefulSet controller. */
+  /** Stops the answers of the webhook on pod creation, so that pods get the revision of the StatefulSet controller. */
   | { readonly kind: 'webhookAway'; readonly forMs: number };
 
 /** Accidents of agents, servers and clocks (F10 to F14). `process` is a letter for all of its lives. */
@@ -123,19 +123,19 @@ type ProcessEvent =
   | { readonly kind: 'pauseProcess'; readonly process: string; readonly durationMs: number }
   | { readonly kind: 'jumpWallClock'; readonly process: string; readonly byMs: number }
   | { readonly kind: 'deleteLease' }
-  /** Another holder is written into the Lease. */
+  /** Writes another holder into the Lease. */
   | { readonly kind: 'editLease' }
-  /** A front end shows nothing new for this time. */
+  /** Makes a front end show no new state for this time. */
   | { readonly kind: 'frontEndLags'; readonly frontEnd: number; readonly forMs: number }
-  /** Every open watch of the front end ends, and its history is gone. */
+  /** Ends every open watch of the front end. If `isCompacted`, its history is lost. */
   | { readonly kind: 'frontEndRestarts'; readonly frontEnd: number; readonly isCompacted: boolean };
 
-/** Returns `a` for 0. */
+/** Returns the letter of an index: `a` for 0. */
 export function letterOf(index: number): string {
   return String.fromCharCode('a'.charCodeAt(0) + index);
 }
 
-/** Returns the agent of a process: `a` for `a2`. */
+/** Returns the letter of a process: `a` for `a2`. */
 export function processLetter(process: string): string {
   return process.replace(/\d+$/, '');
 }

@@ -1,26 +1,26 @@
-// Schedules virtual time: one queue of events, ordered by time and then by the seed.
+// Runs virtual time for all parts of a run: one queue of events, ordered by time and then by a draw of the seed.
 import { draw } from './random.ts';
 
 interface Event {
   readonly atMs: number;
-  /** Decides the order of events at one time. */
+  /** The random number that decides the order of events at one time. */
   readonly lot: number;
   readonly order: number;
   readonly callback: () => void;
   isCancelled: boolean;
 }
 
-/** The true clock. Processes see it through their own clocks (process/). */
+/** The true clock of a run. Processes see it through their own clocks (process/clock.ts). */
 export interface Scheduler {
-  /** Milliseconds since the run began. */
+  /** Returns the milliseconds since the run began. */
   readonly nowMs: () => number;
-  /** Calls back once, after `delayMs` (0 or more). Returns a function that cancels; cancelling twice has no effect. */
+  /** Calls back once, after `delayMs` (0 or more). Returns a function that cancels the call. */
   readonly after: (delayMs: number, callback: () => void) => () => void;
-  /** Runs everything due up to that time in order; consequences of one event finish before the next. */
+  /** Runs all events up to that time in order. The consequences of one event finish before the next event. */
   readonly runUntil: (endMs: number, isOver?: () => boolean) => Promise<void>;
-  /** Number of pending events. */
+  /** Returns the number of pending events. */
   readonly pendingCount: () => number;
-  /** Number of past events. */
+  /** Returns the number of past events. */
   readonly eventCount: () => number;
 }
 
@@ -44,7 +44,7 @@ export function createScheduler(seed: number): Scheduler {
     };
   };
   const runUntil = async (endMs: number, isOver: () => boolean = () => false): Promise<void> => {
-    // Everything begun before the first event must be under way.
+    // Work that was started before the first event must run first.
     await settled(0);
     for (let event = heap.peek(); event !== undefined && event.atMs <= endMs && !isOver(); event = heap.peek()) {
       heap.pop();
@@ -61,10 +61,10 @@ export function createScheduler(seed: number): Scheduler {
   return { nowMs: () => nowMs, after, runUntil, pendingCount: () => pending, eventCount: () => events };
 }
 
-/** Interval of real event-loop turns: signals and messages of other threads must not wait for a whole run. */
+/** The interval of real turns of the event loop, so that signals and messages of other threads are handled during a run. */
 const eventsOfOneTurn = 512;
 
-/** Resolves when nothing is left to do at this time: Node runs a next tick after all settled promises, without a system call. */
+/** Resolves when all promises have settled: Node.js runs a next tick after them, without a system call. */
 function settled(events: number): Promise<void> {
   return new Promise((resolve) => {
     if (events % eventsOfOneTurn === 0) setImmediate(resolve);

@@ -1,4 +1,4 @@
-// Builds the objects of a group: StatefulSets, the RolloutGroup or labels, budgets, and mirrored objects.
+// Builds the initial objects of a run from the shape of its group: StatefulSets, the RolloutGroup or labels, budgets, and mirrored objects.
 
 import { holdingPartition } from '../../policies/strategies.ts';
 import { type GivenGroup, type GroupShape, traitsOfShape } from '../scenario.ts';
@@ -15,7 +15,7 @@ const namespace = 'mimir';
 const group = 'ingester';
 const endpoint = { port: 80, path: '/ingester/prepare-delayed-downscale' };
 const template = { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ReplicaTemplate', name: group };
-/** The grace period is longer than any drain. */
+/** The termination grace period, which is longer than any drain. */
 const graceSeconds = 1200;
 
 export function groupObjects(shape: GroupShape): GroupObjects {
@@ -62,12 +62,12 @@ function statefulSet(zone: string, shape: GroupShape): Json {
   };
 }
 
-/** Groups begin at rest, so the agent has already set the partition. */
+/** Returns the update strategy. A run begins without a rollout, so the partition has the value that the agent sets at the end of one. */
 function strategyOf({ strategy }: GroupShape): Json {
   return strategy === undefined ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } };
 }
 
-/** Labels for grafana/rollout-operator (docs/migrate-from-rollout-operator.md). */
+/** Returns the labels and annotations of grafana/rollout-operator (docs/migrate-from-rollout-operator.md). */
 function adoptedMarks(zone: string, shape: GroupShape) {
   const { replicas, maxUnavailable, delaySeconds } = shape;
   const betweenZonesSeconds = zoneGapOf(shape);
@@ -94,7 +94,7 @@ function adoptedMarks(zone: string, shape: GroupShape) {
   };
 }
 
-/** A single zone has no other zone to wait for, and lint reports it. */
+/** Returns the time between zones; 0 for a single zone, because lint reports such a setting. */
 function zoneGapOf({ zones, betweenZonesSeconds }: GroupShape): number {
   return zones > 1 ? betweenZonesSeconds : 0;
 }
@@ -125,7 +125,7 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       ...(gates === undefined ? {} : { gates }),
       rollout: {
         strategy: shape.strategy ?? 'onDelete',
-        // The StatefulSet controller does not evict, and lint reports it.
+        // With these strategies the StatefulSet controller deletes the pods, so lint reports `rotateBy`.
         ...(traitsOfShape(shape).lowersPartition ? {} : { rotateBy }),
         maxUnavailable,
         ...(waves === undefined ? {} : { waves }),

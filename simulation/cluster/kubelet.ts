@@ -1,4 +1,4 @@
-// Models the kubelets: pods start, become ready, break, restart, drain and leave, each in several small status writes.
+// Models the kubelets: pods start, become ready, fail, restart, drain and end, each in several small status writes.
 
 import { secondText } from '../../policies/instant.ts';
 import { between, type Random, streamOf } from '../random.ts';
@@ -7,12 +7,12 @@ import { type Container, type PodStatus, podFacts } from './workload.ts';
 import type { World } from './world.ts';
 
 interface KubeletOptions extends World {
-  /** Approximate time until a pod is ready, and for its drain, in milliseconds. */
+  /** The approximate time until a pod is ready, and the approximate time of its drain, in milliseconds. */
   readonly startMs: number;
   readonly drainMs: number;
-  /** Returns whether the node is cut off. */
+  /** Returns whether the node is lost. */
   readonly isNodeLost: (node: string) => boolean;
-  /** The container restarted, or the pod is gone. */
+  /** Called when a container restarted or a pod was removed. */
   readonly restarted: (namespace: string, pod: string) => void;
 }
 
@@ -37,12 +37,12 @@ interface Running extends Omit<PodCondition, 'phase'> {
   sticks: number;
   isTerminating: boolean;
   hasDrained: boolean;
-  /** Pending transitions of an earlier state are dropped. */
+  /** A counter that grows with each new state, so that pending transitions of an earlier state are dropped. */
   life: number;
 }
 
 const brokenImage = /^broken\//;
-/** Back-off of a crashing container, doubled each time (kubernetes.io, Pod Lifecycle, restart policy). */
+/** The back-off of a crashing container, doubled each time (kubernetes.io, Pod Lifecycle, restart policy). */
 const backOff = { firstMs: 10_000, maxMs: 300_000 };
 
 /** Runs the pods of all nodes and writes their status. */
@@ -71,7 +71,7 @@ export class Kubelets {
     } else this.#modified(known, after);
   }
 
-  /** Adopts a pod that has been ready since that wall-clock time, and writes its status. */
+  /** Adopts a pod that has been ready since `sinceMs` (wall clock), and writes its status. */
   adopt(object: ModelObject, sinceMs: number): void {
     const pod = this.#pods.get(object.metadata.uid) ?? this.#recordOf(object);
     pod.life += 1;
@@ -93,7 +93,7 @@ export class Kubelets {
     });
   }
 
-  /** Ends the container, which is restarted; or the pod, which stays until it is deleted. */
+  /** Ends the container, which then restarts, or the whole pod, which then is failed. Returns false if the pod does not run. */
   die(namespace: string, name: string): boolean {
     const pod = this.#named(namespace, name);
     if (pod === undefined || pod.isTerminating || pod.phase !== 'Running') return false;
@@ -128,7 +128,7 @@ export class Kubelets {
     this.#drainFactor = drain;
   }
 
-  /** Reports what could not be reported while the node was lost. */
+  /** Writes the status changes that could not be written while the node was lost. */
   nodeIsBack(node: string): void {
     for (const pod of [...this.#pods.values()].filter((candidate) => candidate.node === node)) {
       const object = this.#options.server.get('pods', pod.namespace, pod.name);
@@ -149,7 +149,7 @@ export class Kubelets {
     return pod !== undefined && pod.container === 'running' && !this.#options.isNodeLost(pod.node) ? pod.uid : undefined;
   }
 
-  /** Like `listens`, for a ready pod. */
+  /** Returns whether the pod is ready. */
   isReady(uid: string): boolean {
     return this.#pods.get(uid)?.isReady === true;
   }
@@ -177,7 +177,7 @@ export class Kubelets {
       isTerminating: false,
       hasDrained: false,
       life: 0,
-      // Draws by place and count, so that events elsewhere change nothing here.
+      // The random numbers depend only on the name of the pod and its number of predecessors, so events of other pods do not change them.
       random: streamOf(this.#options.seed, `pod ${namespace}/${name} ${this.#incarnationOf(namespace, name)}`),
     };
     this.#pods.set(uid, pod);
@@ -191,7 +191,7 @@ export class Kubelets {
     return count;
   }
 
-  /** Schedules within this life of the pod. */
+  /** Calls back after the delay, unless the pod was removed or entered a new state. */
   #later(pod: Running, delayMs: number, callback: () => void): void {
     const { life } = pod;
     this.#options.scheduler.after(delayMs, () => {
@@ -268,9 +268,9 @@ export class Kubelets {
     const drainMs = this.#options.drainMs * this.#drainFactor * between(pod.random, 0.6, 1.5);
     const isRunning = pod.container === 'running' && pod.phase === 'Running';
     const endsMs = reactionMs + (isRunning ? Math.max(100, Math.min(drainMs, graceSeconds * 1000)) : between(pod.random, 50, 300));
-    // Some pods report unready at once, others when they end.
-    const isHonest = pod.random() < 0.6;
-    if (isRunning && isHonest)
+    // Some pods become unready during their drain, others at its end.
+    const becomesUnready = pod.random() < 0.6;
+    if (isRunning && becomesUnready)
       this.#later(pod, reactionMs + between(pod.random, 0, 0.5) * (endsMs - reactionMs), () => this.#beUnready(pod));
     this.#later(pod, endsMs, () => this.#drained(pod));
   }
@@ -340,10 +340,10 @@ interface PodCondition {
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed';
   readonly container: 'creating' | 'running' | 'backOff' | 'ended';
   readonly isReady: boolean;
-  /** Wall-clock time of the last change of readiness. */
+  /** The time of the last change of readiness (wall clock). */
   readonly readyChangedMs: number;
   readonly scheduledMs: number;
-  /** Start of the container. */
+  /** The start of the container (wall clock). */
   readonly startedMs: number | undefined;
   readonly endedMs: number | undefined;
   readonly restartCount: number;
@@ -351,7 +351,7 @@ interface PodCondition {
   readonly containers: readonly Container[];
 }
 
-/** Returns the whole status; lists are written whole. */
+/** Returns the complete status of the pod. */
 function podStatus(pod: PodCondition): PodStatus {
   const { phase, isReady, readyChangedMs, scheduledMs, address, containers } = pod;
   const scheduled = secondText(scheduledMs);

@@ -1,4 +1,4 @@
-// Models how a StatefulSet leaves its group and returns, and how the group is paused: by labels and annotations, or by objects.
+// Models how people remove a StatefulSet from its group and add it again, and pause the group: by labels and annotations, or by objects.
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import { statefulSetResource } from './workload.ts';
 import type { ClusterApi } from './world.ts';
@@ -8,7 +8,7 @@ interface MembershipOptions {
   readonly actor: Actor;
   readonly namespace: string;
   readonly group: string;
-  /** In the order of the zones. */
+  /** The StatefulSets in the order of the zones. */
   readonly statefulSets: readonly string[];
 }
 
@@ -23,10 +23,10 @@ const pausedAnnotation = 'grafana.com/rollout-paused';
 
 /** Removes StatefulSets from the group and restores them; pauses and resumes the group. */
 export class Membership {
-  /** Labels of a StatefulSet before it left. */
-  readonly #takenLabels = new Map<string, Readonly<Record<string, string>>>();
-  /** The member in the RolloutGroup before it left. */
-  readonly #takenZones = new Map<string, Zone>();
+  /** The labels that were removed from each StatefulSet. */
+  readonly #removedLabels = new Map<string, Readonly<Record<string, string>>>();
+  /** The members that were removed from the RolloutGroup, by StatefulSet. */
+  readonly #removedZones = new Map<string, Zone>();
   #isPaused = false;
   readonly #options: MembershipOptions;
   readonly #intent: string;
@@ -36,38 +36,38 @@ export class Membership {
     this.#intent = `pause-${options.group}`;
   }
 
-  /** Returns whether it could be removed: a group in a file does not change, and the last member stays. */
+  /** Removes the StatefulSet from the group. Returns false if it must stay: a group in a file does not change, and the last zone stays. */
   leave(statefulSet: string): boolean {
     const zone = this.#zones().find((candidate) => candidate.statefulSet === statefulSet);
     if (zone !== undefined) {
       if (this.#zones().length === 1) return false;
-      this.#takenZones.set(statefulSet, zone);
+      this.#removedZones.set(statefulSet, zone);
       this.#setZones(this.#zones().filter((other) => other !== zone));
       return true;
     }
     const selected = Object.keys(membersOf(this.#object()).selector?.matchLabels ?? { [groupLabel]: '' });
     const labels = labelsOf(this.#options.server, this.#options.namespace, statefulSet);
-    const taken = Object.fromEntries(selected.filter((key) => labels[key] !== undefined).map((key) => [key, labels[key] ?? '']));
-    if (Object.keys(taken).length === 0) return false;
-    this.#takenLabels.set(statefulSet, taken);
+    const removed = Object.fromEntries(selected.filter((key) => labels[key] !== undefined).map((key) => [key, labels[key] ?? '']));
+    if (Object.keys(removed).length === 0) return false;
+    this.#removedLabels.set(statefulSet, removed);
     this.apply(statefulSet);
     return true;
   }
 
   comeBack(statefulSet: string): void {
-    const taken = this.#takenZones.get(statefulSet);
-    const isThere = this.#zones().some((zone) => zone.statefulSet === statefulSet);
-    if (taken !== undefined && !isThere) this.#setZones([...this.#zones(), taken].sort((a, b) => this.#placeOf(a) - this.#placeOf(b)));
-    this.#takenZones.delete(statefulSet);
-    const labels = this.#takenLabels.get(statefulSet);
-    this.#takenLabels.delete(statefulSet);
+    const removed = this.#removedZones.get(statefulSet);
+    const isMember = this.#zones().some((zone) => zone.statefulSet === statefulSet);
+    if (removed !== undefined && !isMember) this.#setZones([...this.#zones(), removed].sort((a, b) => this.#placeOf(a) - this.#placeOf(b)));
+    this.#removedZones.delete(statefulSet);
+    const labels = this.#removedLabels.get(statefulSet);
+    this.#removedLabels.delete(statefulSet);
     if (labels !== undefined) this.#change(statefulSet, { labels });
   }
 
-  /** The StatefulSet was recreated from an earlier manifest; updates it to the current state. */
+  /** Sets the labels and annotations of the StatefulSet to the current state, also after it was recreated from an earlier manifest. */
   apply(statefulSet: string): void {
-    const taken = Object.keys(this.#takenLabels.get(statefulSet) ?? {});
-    if (taken.length > 0) this.#change(statefulSet, { labels: Object.fromEntries(taken.map((key) => [key, null])) });
+    const removed = Object.keys(this.#removedLabels.get(statefulSet) ?? {});
+    if (removed.length > 0) this.#change(statefulSet, { labels: Object.fromEntries(removed.map((key) => [key, null])) });
     const hasMark = annotationsOf(this.#options.server, this.#options.namespace, statefulSet)[pausedAnnotation] !== undefined;
     const isMarked = this.#isPaused && this.#isByLabels();
     if (isMarked !== hasMark) this.#change(statefulSet, { annotations: { [pausedAnnotation]: isMarked ? 'true' : null } });

@@ -1,4 +1,4 @@
-// Models the nodes: one or two per zone, the assignment of pods, and what happens to pods if a node is lost or drained.
+// Models one or two nodes per zone: assigns pods to them, and evicts or deletes pods if a node is drained or lost.
 import { secondText } from '../../policies/instant.ts';
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../random.ts';
 import type { Actor, Commit, ModelObject } from '../server/request.ts';
@@ -8,7 +8,7 @@ import type { World } from './world.ts';
 interface NodesOptions extends World {
   /** The letters of the zones. */
   readonly zones: readonly string[];
-  /** Returns the zone of a pod by its name; the first one if unknown. */
+  /** Returns the zone of a pod by its name; the first zone if unknown. */
   readonly zoneOf: (pod: string) => string;
   readonly isBack: (node: string) => void;
 }
@@ -17,14 +17,14 @@ const schedulerActor: Actor = { user: 'system:kube-scheduler' };
 const controllerActor: Actor = { user: 'system:serviceaccount:kube-system:node-controller' };
 const drainActor: Actor = { user: 'kubernetes-admin' };
 
-/** Delay until pods on a lost node are deleted (kubernetes.io, Taints and Tolerations, taint based evictions). */
+/** The time after which pods on a lost node are deleted (kubernetes.io, Taints and Tolerations, taint based evictions). */
 const evictedAfterMs = 300_000;
-/** Delay after which kubectl drain repeats a refused eviction. */
+/** The pause after which `kubectl drain` repeats a denied eviction. */
 const retryEvictionMs = 5000;
-/** Time until a drained node is replaced under its name. */
+/** The time until a drained node is schedulable again. */
 const maintenanceMs = 20_000;
 
-/** Owns the nodes of each zone: binds pods to them, loses them and drains them. */
+/** The nodes of each zone. */
 export class Nodes {
   readonly #options: NodesOptions;
   readonly #random: Random;
@@ -53,14 +53,14 @@ export class Nodes {
     return names.reduce<string | undefined>((best, name) => (best === undefined || count(name) < count(best) ? name : best), undefined);
   }
 
-  /** Cuts off a node of the zone until the returned function is called. */
+  /** Disconnects a node of the zone until the returned function is called. */
   lose(zone: string): () => void {
     const name = this.#someNode(zone);
     const life = (this.#lost.get(name) ?? 0) + 1;
     this.#lost.set(name, life);
     let isOver = false;
     const isStill = (): boolean => !isOver;
-    // The node controller waits 40 s in most clusters, and less in some.
+    // The node controller marks a lost node after 40 s in most clusters, and earlier in some.
     this.#options.scheduler.after(between(this.#random, 10_000, 50_000), () => {
       if (!isStill()) return;
       this.#setNodeReady(name, 'Unknown');
@@ -121,7 +121,7 @@ export class Nodes {
     this.#options.scheduler.after(between(this.#random, 5, 100), () => this.#bind(uid, namespace, name));
   }
 
-  /** Returns whether the node is cut off. */
+  /** Returns whether the node is lost. */
   isLost(node: string): boolean {
     return this.#lost.has(node);
   }
@@ -190,7 +190,7 @@ export class Nodes {
     if (!isUnschedulable) this.#bindWaiting();
   }
 
-  /** Before the last node of a zone is drained, another one is added. */
+  /** Adds a node to the zone, because its last schedulable node is drained. */
   #addNode(zone: string): void {
     const names = this.#nodesOfZone.get(zone) ?? [];
     const name = `node-${zone}-${names.length + 1}`;

@@ -1,4 +1,4 @@
-// Models people and their autoscalers: images, replicas, pods deleted by hand, recreated StatefulSets, retries.
+// Models people and their autoscalers, who change images and replicas, delete pods, recreate StatefulSets and request retries.
 
 import { secondText } from '../../policies/instant.ts';
 import { between, type Random, streamOf } from '../random.ts';
@@ -13,21 +13,21 @@ import type { ClusterApi, World } from './world.ts';
 interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
   readonly namespace: string;
   readonly group: string;
-  /** One for each StatefulSet, in the order of the zones. */
+  /** The source of the replicas of each StatefulSet, in the order of the zones. */
   readonly sources: readonly ReplicaSource[];
-  /** True if people delete broken pods that the operator of the group leaves alone. */
+  /** True if people delete pods with a broken image, because the operator of the group does not replace them. */
   readonly clearsBrokenPods: boolean;
   readonly told: (what: string) => void;
 }
 
 interface Desired {
-  /** Images of the containers, in order. */
+  /** The images of the containers in order. */
   images: readonly string[];
   lastGood: readonly string[];
   /** `spec.updateStrategy`. */
   readonly strategy: Json;
   strategyNow: Json;
-  /** Cancels pending changes of the update strategy or membership. */
+  /** Counters of changes of the update strategy and of membership. A timer has no effect after a further change. */
   strategyTurn: number;
   memberTurn: number;
   /** The manifest while the StatefulSet is deleted and not recreated yet. */
@@ -36,12 +36,12 @@ interface Desired {
 
 const actor: Actor = { user: 'alice@example.com' };
 const brokenImage = /^broken\//;
-/** Time that people wait after the template is repaired before they delete broken pods. */
+/** The time that people wait after the template is repaired before they delete broken pods. */
 const clearAfterMs = 30_000;
-/** Waits for a StatefulSet that is still terminating. */
+/** The pause before another attempt to recreate a StatefulSet that is still terminating. */
 const stillGoingMs = 500;
 
-/** Remembers what people asked of each StatefulSet and applies it. */
+/** The people of a run. Remembers the requested state of each StatefulSet and applies it. */
 export class People {
   readonly #options: PeopleOptions;
   readonly #statefulSets: readonly string[];
@@ -49,9 +49,9 @@ export class People {
   readonly #autoscaler: Autoscaler;
   readonly #membership: Membership;
   readonly #desired: Map<string, Desired>;
-  /** The number that people want at its source. */
+  /** The requested replicas, by source. */
   readonly #numbers = new Map<string, number>();
-  readonly #atFirst: Map<string, number>;
+  readonly #initialReplicas: Map<string, number>;
 
   constructor(options: PeopleOptions) {
     const { server, scheduler, namespace, group, sources } = options;
@@ -62,10 +62,10 @@ export class People {
     this.#membership = new Membership({ server, actor, namespace, group, statefulSets: this.#statefulSets });
     this.#desired = new Map(this.#statefulSets.map((name) => [name, desiredOf(this.#live(name))]));
     for (const { origin } of sources) if (origin !== undefined) this.#learnNumber(origin);
-    this.#atFirst = new Map(this.#statefulSets.map((name) => [name, replicasAt(this.#live(name))]));
+    this.#initialReplicas = new Map(this.#statefulSets.map((name) => [name, replicasAt(this.#live(name))]));
   }
 
-  /** Returns whether it changes anything. */
+  /** Performs the event. Returns whether it changes anything. */
   happen(event: PeopleEvent): boolean {
     switch (event.kind) {
       case 'setImage':
@@ -109,7 +109,7 @@ export class People {
     }
   }
 
-  /** Manifests applied one after the other, as by `kubectl apply`. */
+  /** Applies manifests one after the other, as `kubectl apply` does. */
   apply(changes: readonly Readonly<Record<string, unknown>>[]): void {
     let delayMs = 0;
     for (const change of changes) {
@@ -122,7 +122,7 @@ export class People {
     this.#membership.resume();
     this.#autoscaler.finish();
     for (const [name, want] of this.#desired) {
-      if (want.absent !== undefined) this.#makeAnew(name);
+      if (want.absent !== undefined) this.#createAgain(name);
       want.strategyTurn += 1;
       want.memberTurn += 1;
       this.#membership.comeBack(name);
@@ -218,7 +218,7 @@ export class People {
     return isNew;
   }
 
-  /** `kubectl delete pod`, as runbooks say if the operator waits while two zones lack pods. */
+  /** Deletes pods with a broken image, as runbooks say if the operator waits because pods of two zones are unavailable. */
   #clearBrokenPods(): void {
     for (const pod of this.#options.server.list('pods', this.#options.namespace)) {
       const isOurs = pod.metadata.ownerReferences?.some((owner) => this.#statefulSets.includes(owner.name)) === true;
@@ -243,16 +243,16 @@ export class People {
         propagationPolicy: isOrphaning ? 'Orphan' : 'Background',
       },
     );
-    this.#options.scheduler.after(afterMs, () => this.#makeAnew(name));
+    this.#options.scheduler.after(afterMs, () => this.#createAgain(name));
     return true;
   }
 
-  #makeAnew(name: string): void {
+  #createAgain(name: string): void {
     const want = this.#desired.get(name);
     if (want?.absent === undefined) return;
     const { manifest, uid } = want.absent;
     if (this.#live(name)?.metadata.uid === uid) {
-      this.#options.scheduler.after(stillGoingMs, () => this.#makeAnew(name));
+      this.#options.scheduler.after(stillGoingMs, () => this.#createAgain(name));
       return;
     }
     want.absent = undefined;
@@ -272,7 +272,7 @@ export class People {
     const isNew = this.#live(name) !== undefined && want.strategyNow['type'] !== type;
     want.strategyTurn += 1;
     const turn = want.strategyTurn;
-    // The API server adds the partition of a rolling update, and refuses one for another update strategy.
+    // The API server adds a partition to a rolling update, and rejects a partition with another update strategy.
     want.strategyNow = type === 'OnDelete' ? { type, rollingUpdate: null } : { type, rollingUpdate: { partition: 0 } };
     this.#applyTo(name);
     this.#options.scheduler.after(forMs, () => {
@@ -315,11 +315,11 @@ export class People {
     for (const { origin } of this.#options.sources) if (origin?.resource === resource && origin.name === name) this.#learnNumber(origin);
   }
 
-  /** Without its source object the number stays. */
+  /** Returns the requested replicas; the initial replicas if no number was requested at the source. */
   #wantedReplicas(name: string, origin: ReplicaOrigin | undefined, bounded: (asked: number) => number): number {
     if (origin === undefined) return bounded(0);
     const number = this.#numbers.get(keyOf(origin));
-    return number === undefined ? (this.#atFirst.get(name) ?? 1) : bounded(number);
+    return number === undefined ? (this.#initialReplicas.get(name) ?? 1) : bounded(number);
   }
 }
 
@@ -366,17 +366,17 @@ const actors: Readonly<Record<'person' | 'machine', Actor>> = {
   machine: { user: 'system:serviceaccount:kube-system:horizontal-pod-autoscaler' },
 };
 
-/** Sync period of the autoscaler (kube-controller-manager, --horizontal-pod-autoscaler-sync-period). */
+/** The sync period of the autoscaler (kube-controller-manager, --horizontal-pod-autoscaler-sync-period). */
 const syncMs = 15_000;
 
-/** A large change takes the autoscaler two periods: half of the way first. */
+/** Creates a model of the autoscaler. It makes a large change in two periods, half of the change in each. */
 function createAutoscaler({ server, scheduler, namespace }: AutoscalerOptions): Autoscaler {
-  const underWay = new Map<string, { readonly write: () => void; readonly cancel: () => void }>();
+  const pending = new Map<string, { readonly write: () => void; readonly cancel: () => void }>();
 
   const scale: Autoscaler['scale'] = (origin, replicas, who) => {
     const key = `${origin.resource} ${origin.name}`;
-    underWay.get(key)?.cancel();
-    underWay.delete(key);
+    pending.get(key)?.cancel();
+    pending.delete(key);
     const write = (count: number): void => {
       const isStatus = origin.path[0] === 'status';
       server.change(
@@ -393,19 +393,19 @@ function createAutoscaler({ server, scheduler, namespace }: AutoscalerOptions): 
     }
     write(Math.round((from + replicas) / 2));
     const cancel = scheduler.after(syncMs, () => {
-      underWay.delete(key);
+      pending.delete(key);
       write(replicas);
     });
-    underWay.set(key, { write: () => write(replicas), cancel });
+    pending.set(key, { write: () => write(replicas), cancel });
   };
   return {
     scale,
     finish: () => {
-      for (const { write, cancel } of underWay.values()) {
+      for (const { write, cancel } of pending.values()) {
         cancel();
         write();
       }
-      underWay.clear();
+      pending.clear();
     },
   };
 }
@@ -422,10 +422,10 @@ interface RetriesOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> 
 
 const administrator: Actor = { user: 'kubernetes-admin' };
 const intentResource = 'rolloutintents.rollout-group.dev';
-/** Between two checks, and until the same pods are handled again. */
-const lookEveryMs = 20_000;
+/** The interval of the checks, and the pause before another retry for the same pods. */
+const checkEveryMs = 20_000;
 const patienceMs = 120_000;
-/** Attempts after which the agent asks for help. */
+/** The number of failed placements of a pod after which the agent waits for a retry request. */
 const maxTries = 2;
 
 interface Pinned {
@@ -435,18 +435,18 @@ interface Pinned {
   readonly placements?: number;
 }
 
-/** Checks the ledger from now on. */
+/** Checks the ledger regularly, and requests a retry when pods wait for one. */
 export function startRetries({ server, scheduler, wallMs, namespace, group, told }: RetriesOptions): void {
   let count = 0;
   let lastMs = Number.NEGATIVE_INFINITY;
   let lastText = '';
-  const look = (): void => {
-    scheduler.after(lookEveryMs, look);
+  const checkPins = (): void => {
+    scheduler.after(checkEveryMs, checkPins);
     const { pins = [], run } = ledgerOf(server, namespace, group);
     const waiting = pins.filter(({ placements = 0 }) => placements >= maxTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
     const text = waiting.join(', ');
     if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < patienceMs)) return;
-    // Earlier requests no longer count.
+    // An earlier request has no effect any more, so it is deleted.
     if (count > 0) server.remove(administrator, { resource: intentResource, namespace, name: `retry-${group}-${count}` });
     count += 1;
     lastMs = scheduler.nowMs();
@@ -460,7 +460,7 @@ export function startRetries({ server, scheduler, wallMs, namespace, group, told
       spec: { group, action: 'retry', runId: run.id, reason: 'the webhook is back', requestedBy },
     });
   };
-  look();
+  checkPins();
 }
 
 function ledgerOf(

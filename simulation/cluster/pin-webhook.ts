@@ -26,7 +26,7 @@ export interface PodAdmitted {
   readonly pod: string;
   /** The revision at which the StatefulSet controller creates the pod. */
   readonly createdRevision: string;
-  /** The webhook did not answer. */
+  /** True if the webhook did not answer. */
   readonly isUnavailable: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface PinWebhook {
 
 const groupResource = 'rolloutgroups.rollout-group.dev';
 
-/** Creates the model. It reads the stored objects, like the endpoint, which reads without a resource version. */
+/** Creates the model. It reads the stored objects, because the real endpoint uses quorum reads. */
 export function createPinWebhook({ server, namespace, group, admitted }: WebhookOptions): PinWebhook {
   let isUnavailable = false;
 

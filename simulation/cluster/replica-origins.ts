@@ -1,4 +1,4 @@
-// Models the sources of replica counts as policies define them: where a request is written, and the resulting count.
+// Finds for each StatefulSet the field in which people request its replicas, as policies define it, and the resulting number.
 import { boundedReplicas } from '../../engine/decide/replicas.ts';
 import type { BoundsDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
@@ -9,7 +9,7 @@ import { statefulSetResource } from './workload.ts';
 
 const groupResource = 'rolloutgroups.rollout-group.dev';
 
-/** A number that people write. */
+/** The field in which people write a number of replicas. */
 export interface ReplicaOrigin {
   readonly resource: string;
   readonly name: string;
@@ -20,11 +20,11 @@ export interface ReplicaSource {
   readonly statefulSet: string;
   /** Undefined if policies name a number that does not change during a run. */
   readonly origin: ReplicaOrigin | undefined;
-  /** Returns the resulting number. */
+  /** Returns the replicas that follow from a requested number. */
   readonly bounded: (asked: number) => number;
 }
 
-/** One source per StatefulSet, in order. A StatefulSet without a readable group has its own number. */
+/** Returns one source per StatefulSet, in order. The source of a StatefulSet without a valid group is its own field `replicas`. */
 export function replicaSources(given: GroupObjects): readonly ReplicaSource[] {
   const live = resolveLive({
     directory: given.policies,
@@ -42,7 +42,7 @@ function nameOf({ metadata }: Json): string {
   return (metadata as { readonly name: string }).name;
 }
 
-/** `group` is the name of the RolloutGroup object, if there is one. */
+/** Returns the source of one StatefulSet. `group` is the name of the RolloutGroup object, if it exists. */
 function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: string | undefined): ReplicaSource {
   const own: ReplicaOrigin = { resource: statefulSetResource, name: statefulSet, path: ['spec', 'replicas'] };
   const zone = zones.find((candidate) => candidate.statefulSet === statefulSet);
@@ -105,14 +105,14 @@ function withinBounds(asked: number, { bounds }: { readonly bounds: BoundsDefini
   return boundedReplicas(asked, bounds, {});
 }
 
-/** The plural of a kind that is not served otherwise: the lower-case name with an s. */
+/** Returns the resource of a kind. The plural of an unknown kind is its lower-case name with an s. */
 export function resourceOfKind(apiVersion: string, kind: string): string {
   const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
   const known = [...kubernetesKinds, ...projectKinds].find((served) => served.kind === kind && served.group === group);
   return resourceOf(known ?? { group, plural: `${kind.toLowerCase()}s` });
 }
 
-/** Returns the additional kinds: those of the project, and others among the objects. */
+/** Returns the kinds that Kubernetes does not define: the kinds of the project, and unknown kinds among the objects. */
 export function kindsOf(objects: readonly Json[]): readonly ServedKind[] {
   const kinds = new Map(projectKinds.map((kind) => [resourceOf(kind), kind]));
   const known = new Set([...kubernetesKinds, ...projectKinds].map(resourceOf));

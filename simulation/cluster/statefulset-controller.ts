@@ -1,5 +1,4 @@
-// Models the StatefulSet controller: it works from a lagging cache, creates and deletes pods one turn at a time, and writes what it counted
-// to the status.
+// Models the StatefulSet controller: it reads from a lagging cache, creates and deletes pods, and writes the status.
 
 import { between, type Random, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
@@ -22,22 +21,22 @@ import {
 import type { World } from './world.ts';
 
 interface ControllerOptions extends World {
-  /** Mutates a pod on creation, as admission does; optional. */
+  /** Changes a new pod before it is stored, as admission does. */
   readonly admit?: (pod: Json) => Json;
 }
 
-/** Back-off after a failed turn, doubled each time, as in a rate limited queue. */
+/** The back-off after a failed turn, doubled each time, as in a rate limited queue. */
 const retry = { firstMs: 100, maxMs: 20_000 };
 
-/** Reconciles each StatefulSet that is due, from caches that lag. */
+/** The controller. It reconciles each StatefulSet that is due. */
 export class StatefulSetController {
   readonly #options: ControllerOptions;
   readonly #random: Random;
   readonly #due = new Set<string>();
   readonly #failures = new Map<string, number>();
-  /** Timers by key: the next time at which time alone changes something. */
-  readonly #looks = new Map<string, { readonly atMs: number; readonly cancel: () => void }>();
-  /** StatefulSets with their previous template, as far as known. */
+  /** The timers of StatefulSets that must be reconciled later even without a change. */
+  readonly #timers = new Map<string, { readonly atMs: number; readonly cancel: () => void }>();
+  /** The StatefulSets with their previous template, if it is known. */
   readonly #past = new Map<string, ModelObject>();
   #lagMs = 0;
   readonly #sets: Informer;
@@ -74,16 +73,16 @@ export class StatefulSetController {
     else if (commit.resource === 'pods') this.#pods.hear(commit);
   }
 
-  /** Adds this delay to its cache until another delay is set; 0 is normal. */
+  /** Sets a delay that is added to the delay of the caches; 0 is normal. */
   lag(ms: number): void {
     this.#lagMs = ms;
     if (ms > 0) return;
-    // A list delivers everything at once.
+    // All delayed changes arrive at once, as after a list.
     if (!this.#sets.isFrozen()) this.#sets.thaw();
     this.#pods.thaw();
   }
 
-  /** Shows StatefulSets with their previous template until it ends. */
+  /** Freezes the cache of StatefulSets with their previous templates until `goFresh`. */
   goStale(): void {
     const older = [...this.#past.entries()].flatMap(([key, before]) => withTemplateOf(before, this.#sets.get(key)));
     this.#sets.freeze(older);
@@ -125,18 +124,18 @@ export class StatefulSetController {
   #tryAgain(key: string): void {
     const count = this.#failures.get(key) ?? 0;
     this.#failures.set(key, count + 1);
-    this.#lookAt(key, this.#options.scheduler.nowMs() + Math.min(retry.firstMs * 2 ** count, retry.maxMs));
+    this.#syncAt(key, this.#options.scheduler.nowMs() + Math.min(retry.firstMs * 2 ** count, retry.maxMs));
   }
 
-  #lookAt(key: string, atMs: number): void {
-    const known = this.#looks.get(key);
+  #syncAt(key: string, atMs: number): void {
+    const known = this.#timers.get(key);
     if (known !== undefined && known.atMs <= atMs) return;
     known?.cancel();
     const cancel = this.#options.scheduler.after(atMs - this.#options.scheduler.nowMs(), () => {
-      this.#looks.delete(key);
+      this.#timers.delete(key);
       this.#sync(key);
     });
-    this.#looks.set(key, { atMs, cancel });
+    this.#timers.set(key, { atMs, cancel });
   }
 
   /** Returns whether everything succeeded. */
@@ -160,10 +159,10 @@ export class StatefulSetController {
       this.#options.server.terminate(actor, set.metadata.namespace ?? '', name);
       this.#learnPod(set, name);
     }
-    const isTold = this.#writeStatus(set, input());
+    const isStatusCurrent = this.#writeStatus(set, input());
     if (turn.lookAgainMs !== undefined)
-      this.#lookAt(keyOf(set), this.#options.scheduler.nowMs() + turn.lookAgainMs - this.#options.wallMs());
-    return adopted && isTold && created.every(Boolean);
+      this.#syncAt(keyOf(set), this.#options.scheduler.nowMs() + turn.lookAgainMs - this.#options.wallMs());
+    return adopted && isStatusCurrent && created.every(Boolean);
   }
 
   #podsOf(set: ModelObject): readonly PodFacts[] {
@@ -203,7 +202,7 @@ export class StatefulSetController {
     return true;
   }
 
-  /** Likewise for ControllerRevisions of a deleted StatefulSet of the same name. */
+  /** Adopts the ControllerRevisions of a deleted StatefulSet with the same name. */
   #adoptRevisions(set: ModelObject): void {
     const { namespace = '', name } = set.metadata;
     if (set.metadata.deletionTimestamp !== undefined) return;
@@ -223,7 +222,7 @@ export class StatefulSetController {
   #create(set: ModelObject, { ordinal, revision }: { readonly ordinal: number; readonly revision: string }): boolean {
     const { namespace = '', name } = set.metadata;
     const template = this.#templateOf(set, revision);
-    // The predecessor may still exist, unseen or owned by another StatefulSet of the name.
+    // The predecessor may still exist: the cache may lack it, or another StatefulSet of the same name may own it.
     if (template === undefined || this.#options.server.get('pods', namespace, `${name}-${ordinal}`) !== undefined) return false;
     const pod = podOf(set, { ordinal, revision, template });
     this.#pods.learn(this.#options.server.create(actor, 'pods', this.#options.admit === undefined ? pod : this.#options.admit(pod)));
@@ -244,7 +243,8 @@ export class StatefulSetController {
   }
 
   /**
-   * Returns the ControllerRevision of the template with the highest number: a template that returns gets the next number, not another name.
+   * Creates the ControllerRevision of the template, or gives it the highest number, and returns its name. A template that returns keeps its
+   * name.
    */
   #ensureRevision(set: ModelObject): string {
     const { namespace = '', uid } = set.metadata;
@@ -260,7 +260,7 @@ export class StatefulSetController {
     return name;
   }
 
-  /** Returns whether the status is up to date. A status of an older version is refused, as by an update with its version. */
+  /** Writes the status. Returns false if the StatefulSet has changed, because the API server rejects an update of an older version. */
   #writeStatus(set: ModelObject, input: TurnInput): boolean {
     const { namespace = '', name, generation = 1 } = set.metadata;
     const counts = countsOf(input);
@@ -283,7 +283,8 @@ export class StatefulSetController {
 }
 
 /**
- * Returns the StatefulSet with only its template changed: old replica counts and update strategies would make the controller delete pods.
+ * Returns the StatefulSet with its previous template. Its replicas and update strategy stay current, because previous values would make
+ * the controller delete pods.
  */
 function withTemplateOf(before: ModelObject, now: ModelObject | undefined): readonly ModelObject[] {
   if (now?.metadata.uid !== before.metadata.uid) return [];
@@ -338,7 +339,7 @@ function ownerReference({ metadata }: ModelObject) {
   return { apiVersion: 'apps/v1', kind: 'StatefulSet', name, uid, controller: true, blockOwnerDeletion: true };
 }
 
-/** Owner of the pod. */
+/** Returns the key of the StatefulSet that owns the pod or may adopt it. */
 function setKeyOf({ namespace, name, owner, isOrphan }: PodFacts): string | undefined {
   if (owner !== undefined) return `${namespace}/${owner.name}`;
   return isOrphan ? `${namespace}/${name.replace(/-\d+$/, '')}` : undefined;
@@ -358,7 +359,7 @@ function isOtherTemplate(before: ModelObject, after: ModelObject): boolean {
   return revisionName(before) !== revisionName(after);
 }
 
-/** The API server omits counters that are 0. */
+/** Compares two statuses. The API server leaves out counters that are 0. */
 function isSameStatus(before: StatefulSetStatus, after: StatefulSetStatus): boolean {
   return Object.entries(after).every(([key, value]) => (before[key] ?? 0) === value);
 }
@@ -366,13 +367,13 @@ function isSameStatus(before: StatefulSetStatus, after: StatefulSetStatus): bool
 interface Informer {
   readonly get: (key: string) => ModelObject | undefined;
   readonly all: () => Iterable<ModelObject>;
-  /** A commit of the resource; it arrives in the cache after the delay, in order. */
+  /** Receives a commit of the resource, which arrives in the cache after the delay, in order. */
   readonly hear: (commit: Commit) => void;
-  /** Applies an own write or a list. Never goes back. */
+  /** Adds an object that was written or listed, unless the cached object is newer. */
   readonly learn: (object: ModelObject) => void;
   /** Freezes the cache until it is thawed; the given objects replace the known ones. */
   readonly freeze: (past: readonly ModelObject[]) => void;
-  /** Delivers everything under way at once. */
+  /** Ends the freeze and delivers all delayed commits at once. */
   readonly thaw: () => void;
   readonly isFrozen: () => boolean;
 }
@@ -387,7 +388,7 @@ interface InformerOptions {
   readonly settled: () => void;
 }
 
-/** `namespace/name`. */
+/** Returns `namespace/name` of the object. */
 function keyOf({ metadata }: ModelObject): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
@@ -402,7 +403,7 @@ function createInformer({ scheduler, delayMs, arrived, settled }: InformerOption
   const arrive = ({ type, after }: Commit): void => {
     const key = keyOf(after);
     const before = objects.get(key);
-    // An own write may have delivered a newer state already.
+    // The answer to a write may already have delivered a newer state.
     if (before !== undefined && versionOf(before) >= versionOf(after)) return;
     if (type === 'DELETED') objects.delete(key);
     else objects.set(key, after);

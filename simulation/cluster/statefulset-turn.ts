@@ -1,9 +1,9 @@
-// Computes one turn of the StatefulSet controller of Kubernetes 1.34 to 1.36: from facts to pods to create and delete, and the status.
+// Computes one turn of the StatefulSet controller of Kubernetes 1.34 to 1.36: the pods to create and delete, and the status.
 import type { PodFacts, StatefulSetSpec } from './workload.ts';
 
 export interface TurnInput {
   readonly spec: StatefulSetSpec;
-  /** Owned pods in any order. */
+  /** The pods of the StatefulSet in any order. */
   readonly pods: readonly PodFacts[];
   readonly currentRevision: string;
   readonly updateRevision: string;
@@ -13,15 +13,16 @@ export interface TurnInput {
 
 interface Turn {
   readonly creates: readonly { readonly ordinal: number; readonly revision: string }[];
-  /** Pods by name. */
+  /** The names of the pods to delete. */
   readonly deletes: readonly string[];
-  /** The next time at which a pod becomes available by time alone. */
+  /** The next time at which a pod becomes available without an event. */
   readonly lookAgainMs?: number;
 }
 
 /**
- * Computes one turn of the controller: missing and ended pods, surplus ones, then updates. OrderedReady waits for every lower ordinal, so a
- * broken revision blocks its update (kubernetes.io, StatefulSet, "Forced rollback"). MaxUnavailableStatefulSet is off.
+ * Computes one turn of the controller: it creates missing pods and deletes ended pods, then surplus pods, then outdated pods. OrderedReady
+ * waits for every lower ordinal, so a broken revision blocks its update (kubernetes.io, StatefulSet, "Forced rollback"). The feature gate
+ * MaxUnavailableStatefulSet is off.
  */
 export function turnOf(input: TurnInput): Turn {
   const { spec, pods, isTerminating } = input;
@@ -41,18 +42,18 @@ export function turnOf(input: TurnInput): Turn {
   return { creates, deletes: [...removed.deletes, ...(outdated === undefined ? [] : [outdated.name])], ...look };
 }
 
-/** The ordinals that the StatefulSet wants, and their pods. */
+/** The ordinals of the StatefulSet and their pods. */
 interface Range {
   readonly first: number;
-  /** The ordinal after the last one. */
+  /** The first ordinal above the range. */
   readonly end: number;
   readonly pods: ReadonlyMap<number, PodFacts>;
 }
 
-/** One step of a turn. `mustWait`: later steps belong to a later turn. */
+/** One step of a turn. `mustWait` means that the following steps belong to a later turn. */
 type Step = Pick<Turn, 'creates' | 'deletes'> & { readonly mustWait: boolean };
 
-/** Creates missing pods and deletes ended ones; a later turn creates their successors. */
+/** Creates missing pods and deletes ended pods, whose successors a later turn creates. */
 function fillRange(input: TurnInput, { first, end, pods }: Range): Step {
   const isOrdered = isOrderedReady(input);
   const creates: { ordinal: number; revision: string }[] = [];
@@ -70,7 +71,7 @@ function fillRange(input: TurnInput, { first, end, pods }: Range): Step {
   return { creates, deletes, mustWait };
 }
 
-/** Deletes pods outside of the range, from the top down. */
+/** Deletes pods outside the range, the highest ordinal first. */
 function removeSurplus(input: TurnInput, surplus: readonly PodFacts[], unhealthy: PodFacts | undefined): Omit<Step, 'creates'> {
   const isOrdered = isOrderedReady(input);
   const deletes: string[] = [];
@@ -87,12 +88,12 @@ function isOrderedReady({ spec }: TurnInput): boolean {
   return spec.podManagementPolicy !== 'Parallel';
 }
 
-/** From the top down to the partition: the first outdated pod; an unavailable pod before it ends the search. */
+/** Returns the highest outdated pod at or above the partition; undefined if a pod above it is unavailable. */
 function podToUpdate(input: TurnInput, { first, end, pods }: Range): PodFacts | undefined {
   const lowest = first + (input.spec.updateStrategy?.rollingUpdate?.partition ?? 0);
   for (let ordinal = end - 1; ordinal >= lowest; ordinal -= 1) {
     const pod = pods.get(ordinal);
-    // A pod created in this turn is not available.
+    // This turn creates the missing pod, so it is not available.
     if (pod === undefined) return undefined;
     if (pod.revision !== input.updateRevision && !pod.isTerminating) return pod;
     if (pod.isTerminating || !isAvailable(pod, input)) return undefined;
@@ -100,14 +101,14 @@ function podToUpdate(input: TurnInput, { first, end, pods }: Range): PodFacts | 
   return undefined;
 }
 
-/** OnDelete creates every pod at the update revision; a rolling update creates those below the partition at the current one. */
+/** Returns the revision of a new pod: the current revision below the partition of a rolling update, else the update revision. */
 function revisionFor({ spec, currentRevision, updateRevision }: TurnInput, ordinal: number, first: number): string {
   const isRolling = spec.updateStrategy?.type !== 'OnDelete';
   const partition = spec.updateStrategy?.rollingUpdate?.partition ?? 0;
   return isRolling && ordinal < first + partition ? currentRevision : updateRevision;
 }
 
-/** Returns the status counters for the pods after the turn. */
+/** The counters of the status. */
 interface Counts {
   readonly replicas: number;
   readonly readyReplicas: number;
@@ -129,7 +130,7 @@ export function countsOf(input: TurnInput): Counts {
   };
 }
 
-/** Returns whether a rolling update is complete, so that its revision becomes the current one. Never with OnDelete. */
+/** Returns whether a rolling update is complete, so that its revision becomes the current revision. Always false with OnDelete. */
 export function isComplete({ spec }: TurnInput, { replicas, readyReplicas, updatedReplicas }: Counts): boolean {
   const wanted = spec.replicas ?? 1;
   return spec.updateStrategy?.type !== 'OnDelete' && [replicas, readyReplicas, updatedReplicas].every((count) => count === wanted);

@@ -1,4 +1,4 @@
-// Reads the fields of StatefulSets and pods that controllers and kubelets use, and computes revisions.
+// Reads the fields of StatefulSets and pods for the models of controllers and kubelets, and computes revisions.
 
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 
@@ -61,19 +61,19 @@ export interface PodFacts {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** -1 if the name does not end in a number. */
+  /** The ordinal; -1 if the name does not end in a number. */
   readonly ordinal: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly revision: string;
-  /** Name and UID of the controlling StatefulSet. */
+  /** The name and UID of the controlling StatefulSet. */
   readonly owner: { readonly name: string; readonly uid: string } | undefined;
   readonly isOrphan: boolean;
   readonly isTerminating: boolean;
   readonly graceSeconds: number;
   readonly phase: string;
-  /** Running with the condition Ready. */
+  /** True if the pod runs and has the condition Ready. */
   readonly isReady: boolean;
-  /** Wall-clock time of the last transition. */
+  /** The time of the last transition of the condition Ready (wall clock). */
   readonly readyChangedMs: number;
   readonly node: string;
   readonly containers: readonly Container[];
@@ -82,7 +82,7 @@ export interface PodFacts {
 
 const facts: WeakMap<ModelObject, PodFacts> = new WeakMap();
 
-/** Computed once per version of the pod. */
+/** Returns the facts of the pod. Computes them once per version of the pod. */
 export function podFacts(pod: ModelObject): PodFacts {
   const known = facts.get(pod);
   if (known !== undefined) return known;
@@ -121,15 +121,15 @@ export function statusOf(set: ModelObject): StatefulSetStatus {
   return (set['status'] ?? {}) as StatefulSetStatus;
 }
 
-/** The API server's default. */
+/** Returns the replicas; 1 if absent, which is the default of the API server. */
 export function replicasOf(set: ModelObject): number {
   return specOf(set).replicas ?? 1;
 }
 
-/** Its default in kube-controller-manager. */
+/** The user of the StatefulSet controller in kube-controller-manager. */
 export const controllerActor: Actor = { user: 'system:serviceaccount:kube-system:statefulset-controller' };
 
-/** Letters and digits of generated names in Kubernetes, chosen so that no words appear. */
+/** The letters and digits of generated names in Kubernetes, chosen so that no words appear. */
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
 
 const hashes: WeakMap<object, string> = new WeakMap();

@@ -1,4 +1,4 @@
-// Defines the faults: each kind with its parameters, and the places where it can be injected.
+// Defines the faults that a run can inject: each kind with its parameters, and the places of injection.
 
 /** The classes of the fault catalogue (docs/simulation.md). */
 export const faultClasses = [
@@ -26,17 +26,17 @@ export const faultClasses = [
 ] as const;
 export type FaultClass = (typeof faultClasses)[number];
 
-/** Faults of one request of an agent. */
+/** A fault of one request of an agent. */
 export type RequestFault =
-  /** The request never arrives: refused at once, or silence until the timeout. */
+  /** The request never arrives. The connection is refused at once, or, if `isSilent`, no answer comes until the timeout. */
   | { readonly class: 'F1'; readonly kind: 'lost'; readonly isSilent: boolean }
-  /** The request is applied, and its answer is lost. */
+  /** The request is applied, but its answer is lost. */
   | { readonly class: 'F2'; readonly kind: 'replyLost'; readonly isSilent: boolean }
-  /** The request is delayed and applied then, even if the sender no longer waits or lives. */
+  /** The request is applied after a delay, even if the sender no longer waits or has crashed. */
   | { readonly class: 'F3'; readonly kind: 'held'; readonly delayMs: number }
   /** Another writer changes the object just before the request arrives. */
   | { readonly class: 'F4'; readonly kind: 'foreignWrite' }
-  /** An invalid answer. `isApplied`: the request was carried out nevertheless (never with 429). */
+  /** An error answer. If `isApplied`, the request was applied nevertheless (never with 429). */
   | {
       readonly class: 'F5';
       readonly kind: 'answer';
@@ -44,33 +44,33 @@ export type RequestFault =
       readonly isApplied: boolean;
       readonly retryAfterSeconds?: number;
     }
-  /** For a list: its continue token expired, or the server lags behind. */
+  /** The continue token of a list expired, or the API server does not have the requested resource version yet. */
   | { readonly class: 'F6'; readonly kind: 'expired' | 'tooLarge' }
-  /** The process dies there, and a new one starts. */
+  /** The process crashes at this moment, and a new process starts. */
   | {
       readonly class: 'F11';
       readonly kind: 'crash';
       readonly moment: 'beforeSend' | 'afterApply' | 'afterReply';
       readonly restartAfterMs: number;
     }
-  /** The process stands still when it would read the answer. */
+  /** The process is suspended before it reads the answer. */
   | { readonly class: 'F12'; readonly kind: 'pause'; readonly durationMs: number };
 
-/** Faults of a watch of an agent when a line would be delivered. */
+/** A fault of a watch of an agent before a line is delivered. */
 export type WatchFault =
   | { readonly class: 'F6'; readonly kind: 'gone' }
-  /** Delivers nothing, silently, for `durationMs`; then everything. */
+  /** The watch delivers nothing for `durationMs`, without an error, and then everything. */
   | { readonly class: 'F7'; readonly kind: 'stall'; readonly durationMs: number }
-  /** Delivers nothing, silently and even after faults end, until the process gives up the connection. */
+  /** The watch delivers nothing, without an error and also after faults end, until the process closes the connection. */
   | { readonly class: 'F7'; readonly kind: 'dead' }
   | { readonly class: 'F8'; readonly kind: 'duplicate' }
   /** The next line of the same object replaces this one. */
   | { readonly class: 'F8'; readonly kind: 'coalesce' }
-  /** The stream ends, and a server of the past serves the next one. */
+  /** The stream ends, and a server with an older state serves the next stream. */
   | { readonly class: 'F8'; readonly kind: 'reconnectToPast'; readonly behindMs: number }
-  /** Drops `lines` events of the object and delivers the next one; without one within `forMs` the watch ends with 410. */
+  /** Drops `lines` events of the object and delivers the next event. Without a next event within `forMs` the watch ends with 410. */
   | { readonly class: 'F8'; readonly kind: 'hide'; readonly lines: number; readonly forMs: number }
-  /** After this event the API servers show that revision for a while; the stream ends, or the process restarts with that state. */
+  /** After this event the API servers serve that older revision for `forMs`. The stream ends, or the process restarts with that state. */
   | {
       readonly class: 'F10';
       readonly kind: 'showVersion';
@@ -80,18 +80,18 @@ export type WatchFault =
     }
   | { readonly class: 'F9'; readonly kind: 'lose' };
 
-/** Faults of one call of a pod. */
+/** A fault of one call to a pod. */
 export type PodFault = {
   readonly class: 'F21';
   readonly kind: 'refuse' | 'hang' | 'replyLost' | 'error' | 'redirect' | 'hugeBody' | 'lie' | 'noTimestamp';
-  /** For `lie`: added to the timestamp that the pod reports. */
+  /** The milliseconds that `lie` adds to the timestamp that the pod reports. */
   readonly byMs?: number;
 };
 
-/** Faults of one reading of a gate. */
+/** A fault of one reading of a gate. */
 export type GateFault = { readonly class: 'F22'; readonly kind: 'empty' | 'nan' | 'stale' | 'partial' | 'flip' | 'unauthorized' | 'hang' };
 
-/** A place for faults, `PROCESS/SITE#N`: the N-th time, from 1, that the process reaches it, independent of other faults. */
+/** A place for a fault. Its key `PROCESS/SITE#N` means the N-th time, from 1, that the process reaches the site. */
 export interface Point {
   readonly key: string;
   readonly process: string;
@@ -99,7 +99,7 @@ export interface Point {
   readonly atMs: number;
 }
 
-/** Decides the fault at each place. Called once per place. */
+/** A source of faults. It is called once per place. */
 export interface Faults {
   /** `verb` as in Answered. */
   readonly ofRequest: (point: Point, verb: string) => RequestFault | undefined;
@@ -107,7 +107,7 @@ export interface Faults {
   readonly ofLine: (point: Point, line?: string) => WatchFault | undefined;
   readonly ofPodCall: (point: Point) => PodFault | undefined;
   readonly ofGate: (point: Point) => GateFault | undefined;
-  /** The last fault of the class had nothing to change and does not count. */
+  /** Reports that the last fault of the class had no effect and does not count. */
   readonly missed?: (kind: FaultClass) => void;
 }
 

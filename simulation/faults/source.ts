@@ -1,4 +1,4 @@
-// Supplies faults: drawn at random, or looked up by place; and records those that happened.
+// Supplies the faults of a run, drawn at random or looked up by place, and records the faults that happened.
 
 import { draw } from '../random.ts';
 import { processLetter } from '../scenario.ts';
@@ -7,19 +7,19 @@ import type { FaultClass, Faults, GateFault, PlacedFault, PodFault, Point, Reque
 type Rates = Readonly<Partial<Record<FaultClass, number>>>;
 
 interface FaultLimits {
-  /** Longest duration of a fault in milliseconds; if shorter than usual, no watch stays dead. */
+  /** The longest duration of a fault in milliseconds. If it is shorter than usual, no watch stays dead. */
   readonly longestMs: number;
-  /** Between two drawn crashes of one process, across its lives, in milliseconds: a process that always crashes does nothing wrong. */
+  /** The minimum time between two drawn crashes of a process or its successor, in milliseconds, so that a process has time for mistakes. */
   readonly crashGapMs: number;
-  /** Between two drawn pauses of one process, in milliseconds. */
+  /** The minimum time between two drawn pauses of one process, in milliseconds. */
   readonly pauseGapMs: number;
 }
 
 export const usualLimits: FaultLimits = { longestMs: 600_000, crashGapMs: 20_000, pauseGapMs: 20_000 };
 
 /**
- * Draws at each place, class by class; the first drawn fault happens. A draw depends only on the seed, class and place, except that crashes
- * and pauses keep their gap, with rates by `weightOf` (docs/simulation.md).
+ * Draws at each place, class by class, until a fault is drawn. A draw depends only on the seed, class and place, except that crashes and
+ * pauses keep their minimum gap. `weightOf` scales the rates of crashes and pauses (docs/simulation.md).
  */
 export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = usualLimits): Faults {
   const isDrawn = (kind: FaultClass, key: string, weight = 1): boolean => {
@@ -28,7 +28,7 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
   };
   const lot = (name: string): number => draw(seed, name);
   const lasting = (name: string, fromMs: number, toMs: number): number => Math.min(limits.longestMs, skewed(lot(name), fromMs, toMs));
-  const isForEver = (oneLot: number): boolean => oneLot < 0.2 && limits.longestMs >= usualLimits.longestMs;
+  const isEndless = (oneLot: number): boolean => oneLot < 0.2 && limits.longestMs >= usualLimits.longestMs;
   const crashGap = gap(limits.crashGapMs);
   const pauseGap = gap(limits.pauseGapMs);
 
@@ -46,7 +46,7 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
   const ofRequest = (point: Point, verb: string): RequestFault | undefined => {
     const { key } = point;
     const ofItself = ofProcess(point);
-    // Calls of pods have their own faults.
+    // Calls to pods have their own faults.
     if (ofItself !== undefined || verb === podVerb) return ofItself;
     return onTheWay(key) ?? atTheServer(point, verb);
   };
@@ -66,7 +66,7 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
   };
   const ofLine = ({ key }: Point): WatchFault | undefined => {
     if (isDrawn('F6', key)) return { class: 'F6', kind: 'gone' };
-    if (isDrawn('F7', key) && isForEver(lot(`F7 dead ${key}`))) return { class: 'F7', kind: 'dead' };
+    if (isDrawn('F7', key) && isEndless(lot(`F7 dead ${key}`))) return { class: 'F7', kind: 'dead' };
     if (isDrawn('F7', key)) return { class: 'F7', kind: 'stall', durationMs: lasting(`F7 for ${key}`, 5_000, 600_000) };
     if (isDrawn('F8', key)) {
       const kind = pick(lot(`F8 kind ${key}`), ['duplicate', 'coalesce', 'reconnectToPast'] as const);
@@ -87,10 +87,10 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
   return { ofRequest, ofLine, ofPodCall, ofGate };
 }
 
-/** The verb for calls of pods and readings of gates: only faults of the process happen there. */
+/** The verb of calls to pods and readings of gates, for which `ofRequest` returns only faults of the process. */
 export const podVerb = 'call';
 
-/** Injects faults at these places only. The first of two at one place counts. */
+/** Returns a source with these faults only. If two faults have the same place, the first one counts. */
 export function placedFaults(placed: readonly PlacedFault[]): Faults {
   const byPlace = new Map([...placed].reverse().map((one) => [`${one.port} ${one.at}`, one.fault]));
   const of =
@@ -100,7 +100,7 @@ export function placedFaults(placed: readonly PlacedFault[]): Faults {
   return { ofRequest: of('request'), ofLine: of('line'), ofPodCall: of('pod'), ofGate: of('gate') };
 }
 
-/** Uses the first source, else the next one. */
+/** Returns a source that uses the fault of the first source, or else of the second source. */
 export function eitherFaults(first: Faults, second: Faults): Faults {
   return {
     ofRequest: (point, verb) => first.ofRequest(point, verb) ?? second.ofRequest(point, verb),
@@ -111,18 +111,18 @@ export function eitherFaults(first: Faults, second: Faults): Faults {
 }
 
 export interface RecordedFaults extends Faults {
-  /** A fault without a place happened, for example an event. */
+  /** Counts a fault without a place, for example an event of the scenario. */
   readonly happened: (kind: FaultClass) => void;
-  /** It does not count; its place is remembered. */
+  /** Removes the last fault of the class from the counts. Its place stays recorded. */
   readonly missed: (kind: FaultClass) => void;
   readonly counts: () => Readonly<Partial<Record<FaultClass, number>>>;
-  /** In the order in which they happened. */
+  /** Returns the faults in the order in which they happened. */
   readonly placed: () => readonly PlacedFault[];
-  /** Crashes by `site moment`. */
+  /** Returns the number of crashes by `site moment`. */
   readonly crashes: () => Readonly<Record<string, number>>;
 }
 
-/** Records the faults of the source; injects nothing once `isOver()`. `onFault` receives each. */
+/** Records the faults of the source. Supplies no fault once `isOver` returns true. `onFault` receives each fault. */
 export function recordedFaults(
   source: Faults,
   isOver: () => boolean,
@@ -151,7 +151,7 @@ export function recordedFaults(
     ofRequest: (point, verb) => (isOver() ? undefined : recorded('request', point, source.ofRequest(point, verb))),
     ofLine: (point, line) => {
       const fault = isOver() ? undefined : source.ofLine(point, line);
-      // Lines without an object do not replace each other.
+      // A bookmark has no object, so no next line of the same object can replace it.
       const hasNoEffect = fault?.kind === 'coalesce' && line?.includes('"type":"BOOKMARK"') === true;
       return hasNoEffect ? undefined : recorded('line', point, fault);
     },
@@ -174,14 +174,14 @@ const answers = [429, 500, 502, 503, 504, 'malformed', 'truncated', 'tls'] as co
 
 function drawnAnswer(key: string, lot: (name: string) => number): RequestFault {
   const what = pick(lot(`F5 what ${key}`), answers);
-  // With 429 the request was not applied; a failed handshake sends nothing; a truncated body was an answer.
+  // With 429 or a failed TLS handshake the request is not applied. A truncated body proves that the request was applied.
   const isApplied = what === 'truncated' || (what !== 429 && what !== 'tls' && lot(`F5 applied ${key}`) < 0.5);
   const asksForPause = what === 429 || (what === 503 && lot(`F5 pause ${key}`) < 0.5);
   const retryAfterSeconds = Math.round(skewed(lot(`F5 after ${key}`), 1_000, 30_000) / 1000);
   return { class: 'F5', kind: 'answer', what, isApplied, ...(asksForPause ? { retryAfterSeconds } : {}) };
 }
 
-/** Returns the factor of crashes and pauses there: half of all requests renew the Lease, and the important ones are rare. */
+/** Returns the factor for crashes and pauses at a site. Half of all requests renew the Lease, and the important requests are rare. */
 function weightOf({ site }: Point): number {
   if (site.startsWith('lease.')) return 0.2;
   if (site.startsWith('act.') || site.startsWith('revoke.')) return 20;
@@ -193,7 +193,7 @@ function isChange({ site }: Point, verb: string): boolean {
   return verb === 'update' || verb === 'patch' || verb === 'delete' || site === 'act.evictPod';
 }
 
-/** Returns a whole number between the two, log-uniform: most durations are short, some long. */
+/** Returns a log-uniform whole number between `from` and `to`: most durations are short, and some are long. */
 function skewed(lot: number, from: number, to: number): number {
   return Math.round(from * (to / from) ** lot);
 }
@@ -202,7 +202,7 @@ function pick<const Items extends readonly unknown[]>(lot: number, items: Items)
   return items[Math.floor(lot * items.length)];
 }
 
-/** Returns whether enough time passed since the last fault of the process; if so, this one counts. */
+/** Returns a function that reports whether the gap since the last fault of the process has passed. If so, the next gap begins. */
 function gap(gapMs: number): (point: Point) => boolean {
   const lastMs = new Map<string, number>();
   return ({ process, atMs }) => {

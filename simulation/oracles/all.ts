@@ -1,4 +1,4 @@
-// Lists the judges of a run. Judges that need the book of places share it, and see a change before the book does.
+// Lists the judges of a run and creates them. The judges that need the book of places share one book.
 import { judgeAvailability } from './availability.ts';
 import { judgeDecisions } from './decisions.ts';
 import { judgeEffort } from './effort.ts';
@@ -15,7 +15,7 @@ import { judgeRequests } from './requests.ts';
 import { judgeSettling } from './settling.ts';
 import { judgeTargets } from './targets.ts';
 
-/** Judges of disruptions by agents, by file. */
+/** The judges that use the book of places, by file. */
 export const bookJudges = {
   availability: judgeAvailability,
   targets: judgeTargets,
@@ -27,7 +27,7 @@ export const bookJudges = {
   decisions: judgeDecisions,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
-/** Judges without the book. */
+/** The judges without the book, by file. */
 export const sceneJudges = {
   requests: judgeRequests,
   leadership: judgeLeadership,
@@ -38,7 +38,7 @@ export const sceneJudges = {
 
 export type JudgeName = keyof typeof bookJudges | keyof typeof sceneJudges;
 
-/** Creates one of each. Judges with the book see a commit before the book does. */
+/** Creates every judge. The judges with the book see a commit before the book records it. */
 export function createOracles(scene: Scene): readonly Oracle[] {
   const book = new Book(scene);
   return [

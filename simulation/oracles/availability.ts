@@ -1,4 +1,4 @@
-// Judges disruptions: one zone at a time, within its budget, after earlier ones have settled (S1, S2, S3, S8, S9, S15).
+// Judges disruptions: one zone at a time, within its budget, after earlier disruptions have settled (S1, S2, S3, S8, S9, S15).
 import { traitsOfShape } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
 import { isAgent, isTerminating, podResource, revisionLabelOf, textAt } from './objects.ts';
@@ -17,7 +17,7 @@ import {
   type Zone,
 } from './places.ts';
 
-/** Judges each commit before the book records it. */
+/** Creates the judge of disruptions. It sees each commit before the book records it. */
 export function judgeAvailability(book: Book): Oracle {
   return {
     committed: (commit) => {
@@ -43,31 +43,31 @@ export function disruptedByUs(book: Book, commit: Commit): Place | undefined {
 interface Disruption {
   readonly book: Book;
   readonly place: Place;
-  /** UID of the pod. */
+  /** The name of the pod. */
   readonly name: string;
   /** The requesting process. */
   readonly by: string;
   readonly moment: Moment;
 }
 
-/** Allows an unavailable pod to be replaced while other zones lack pods (L6, S9), except in drop-in groups. S8 checks claims. */
+/** Checks S1. An unavailable pod may be replaced while pods of other zones are unavailable (L6, S9), except in drop-in groups. */
 function checkOtherZones({ book, place, name, by, moment }: Disruption): void {
-  const isCure = book.scene.group.kind === 'native' && wasDown(place, moment);
+  const isRepair = book.scene.group.kind === 'native' && wasDown(place, moment);
   const others = book.zones.filter((zone) => zone !== place.zone && !isPassedOver(book, zone, moment));
-  for (const zone of isCure ? others.filter((other) => isAbsent(book, other, moment)) : others) {
-    const why = whyNotWhole(book, zone, moment);
+  for (const zone of isRepair ? others.filter((other) => isAbsent(book, other, moment)) : others) {
+    const why = unavailabilityOf(book, zone, moment);
     if (why !== undefined) book.scene.violated('S1', `${by} takes ${name} away while ${why}`);
   }
 }
 
-/** Returns what the decision had to see as missing in the zone. */
-export function whyNotWhole(book: Book, zone: Zone, moment: Moment): string | undefined {
+/** Returns the unavailability of the zone that the decision had to know, as part of a sentence; undefined without any. */
+export function unavailabilityOf(book: Book, zone: Zone, moment: Moment): string | undefined {
   if (isAbsent(book, zone, moment)) return `the StatefulSet ${zone.statefulSet} is not there`;
   const lacking = lackingIn(book, zone, moment) ?? [];
   return lacking.length === 0 ? undefined : `${zone.statefulSet} lacks ${named(lacking)}`;
 }
 
-/** The original ignores a paused zone that is not ready. */
+/** Returns whether the zone does not count, because grafana/rollout-operator ignores a paused zone. */
 function isPassedOver({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
   const settings = terms.of(zone.statefulSet).since(fromMs);
   return scene.group.kind === 'adopted' && settings.some(({ isPaused }) => isPaused);
@@ -76,7 +76,7 @@ function isPassedOver({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): b
 function checkBudget(disruption: Disruption): void {
   const { book, place, name, by, moment } = disruption;
   const { scene, terms } = book;
-  // An unavailable pod costs no budget.
+  // The disruption of an unavailable pod uses no budget.
   if (wasDown(place, moment)) return;
   const limit = limitSince(book, place.zone, moment);
   if (limit === undefined) return;
@@ -96,15 +96,15 @@ function checkBudget(disruption: Disruption): void {
   }
 }
 
-/** S8, and the half of S9 that keeps a broken revision within the budget. */
+/** Checks S8, and the part of S9 that keeps a broken revision within the budget. */
 function checkSettled({ book, place, name, by, moment }: Disruption): void {
   const { scene } = book;
   const open = book.zones.flatMap((zone) => [...zone.places.values()].filter((other) => other !== place && isStillOpen(other, moment)));
   const isMember = ({ zone }: Place): boolean => book.terms.wasMember(zone.statefulSet, moment.fromMs);
-  // A zone that is down comes first, even if it went down just now. If a lagging controller, or one without our webhook, created a
-  // successor of the old revision, nothing is missing. Only another disruption could settle it, which must wait for the zone that is down.
-  const comesFirst = [...place.zone.places.values()].some((other) => isAsked(other) && wasDown(other, moment));
-  // A pod that came back without our webhook is replaced again in the turn of its zone.
+  // A zone with an unavailable pod comes first. Another zone may have an available successor at the old revision, if the controller lagged
+  // or the webhook was away. Only another disruption could settle that zone, and this disruption must wait for the unavailable pod.
+  const comesFirst = [...place.zone.places.values()].some((other) => isInRange(other) && wasDown(other, moment));
+  // A pod that was created without the webhook is replaced again when its zone is due.
   const isPassedBy = comesFirst || traitsOfShape(scene.group).pinsPods;
   const elsewhere = open.filter(
     (other) => other.zone !== place.zone && isMember(other) && !(isPassedBy && isReplaced(other, moment.atMs + moment.aheadMs)),
@@ -117,14 +117,14 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
     scene.violated('S8', `${by} takes ${name} away before ${named(here)} settled, and no more than ${limit} may be open`);
   }
   const lacking = (lackingIn(book, place.zone, moment) ?? []).filter((other) => other !== place);
-  const inFlight = lacking.filter((other) => isInFlight(other, moment) && !waitsForCure(other, place, moment));
+  const inFlight = lacking.filter((other) => isInFlight(other, moment) && !waitsForRepair(other, place, moment));
   if (inFlight.length + 1 > Math.max(1, limit)) {
     scene.violated('S9', `${by} takes ${name} away while ${named(inFlight)} are being replaced, and no more than ${limit} may be at once`);
   }
 }
 
-/** Returns whether the StatefulSet wants a pod there. */
-function isAsked({ zone, ordinal }: Place): boolean {
+/** Returns whether the ordinal belongs to the StatefulSet. */
+function isInRange({ zone, ordinal }: Place): boolean {
   const facts = zone.facts.latest();
   return facts !== undefined && ordinal >= facts.first && ordinal < facts.first + facts.replicas;
 }
@@ -133,33 +133,33 @@ function isStillOpen(place: Place, { atMs, aheadMs }: Moment): boolean {
   return isOpen(place, atMs) && !isSettled(place, atMs + aheadMs);
 }
 
-/** Returns whether an agent deleted the pod and its successor, if any, is at the target but unavailable: the target may be broken. */
+/** Returns whether an agent deleted the pod and the successor is missing or at the update revision. */
 function isInFlight({ isOurs, pod, zone }: Place, { fromMs }: Moment): boolean {
   if (!isOurs) return false;
   if (pod === undefined || isTerminating(pod)) return true;
   return zone.facts.since(fromMs).every((facts) => facts?.updateRevision === revisionLabelOf(pod));
 }
 
-/** Under OrderedReady the controller creates no pod above an unavailable one. */
-function waitsForCure({ ordinal, pod }: Place, cured: Place, moment: Moment): boolean {
-  const isOrdered = textAt(cured.zone.set, 'spec', 'podManagementPolicy') === 'OrderedReady';
-  return isOrdered && pod === undefined && ordinal > cured.ordinal && wasDown(cured, moment);
+/** Returns whether the pod is missing because under OrderedReady the controller creates no pod above an unavailable pod. */
+function waitsForRepair({ ordinal, pod }: Place, repaired: Place, moment: Moment): boolean {
+  const isOrdered = textAt(repaired.zone.set, 'spec', 'podManagementPolicy') === 'OrderedReady';
+  return isOrdered && pod === undefined && ordinal > repaired.ordinal && wasDown(repaired, moment);
 }
 
 function checkShrinking({ book, place, name, by, moment }: Disruption): void {
   for (const zone of book.zones) {
     const { statefulSet, surplus } = zone;
     if (surplus === undefined || (!surplus.isOurs && surplus.sinceMs > moment.fromMs)) continue;
-    // An unavailable pod may be repaired if none may leave before it.
-    if (wasDown(place, moment) && isHeldUp(zone, moment)) continue;
+    // An unavailable pod may be replaced if it blocks the removal of the surplus pods.
+    if (wasDown(place, moment) && isRemovalBlocked(zone, moment)) continue;
     book.scene.violated('S15', `${by} takes ${name} away while pods of ${statefulSet} are on their way out`);
   }
 }
 
-/** Under OrderedReady the controller deletes no pod above an unavailable one. */
-function isHeldUp(zone: Zone, moment: Moment): boolean {
+/** Returns whether an unavailable pod blocks the removal, because under OrderedReady the controller deletes no pod above it. */
+function isRemovalBlocked(zone: Zone, moment: Moment): boolean {
   const isOrdered = textAt(zone.set, 'spec', 'podManagementPolicy') === 'OrderedReady';
-  return isOrdered && [...zone.places.values()].some((other) => isAsked(other) && wasDown(other, moment));
+  return isOrdered && [...zone.places.values()].some((other) => isInRange(other) && wasDown(other, moment));
 }
 
 /** Returns the pod names of the places. */

@@ -1,4 +1,4 @@
-// Checks whether a group has reached the requested state, and what is missing.
+// Finds the first difference between a group and its requested state, for the end of a run.
 import type { ModelObject } from '../server/request.ts';
 import { isLedger, readLedger, stayingPods } from './documents.ts';
 import {
@@ -20,17 +20,17 @@ import type { Scene } from './oracle.ts';
 /** The requested state of a StatefulSet. */
 interface Wanted {
   readonly statefulSet: string;
-  /** Image of every container that `images` does not name. */
+  /** The image of every container that `images` does not name. */
   readonly image: string;
-  /** Images of the containers, in order. */
+  /** The images of the containers in order. */
   readonly images?: readonly string[];
   readonly replicas: number;
 }
 
-type Looked = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs'>;
+type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs'>;
 
-/** Returns what is missing as one sentence part; undefined if the group is as requested and its work is done. */
-export function whatIsMissing(scene: Looked, wanted: readonly Wanted[]): string | undefined {
+/** Returns the first difference or open work as part of a sentence; undefined if the group has reached its requested state. */
+export function whatIsMissing(scene: SceneView, wanted: readonly Wanted[]): string | undefined {
   for (const { statefulSet, image, images = [], replicas } of wanted) {
     const set = scene.get(statefulSetResource, scene.namespace, statefulSet);
     if (set === undefined) return `the StatefulSet ${statefulSet} is not there`;
@@ -48,8 +48,8 @@ export function whatIsMissing(scene: Looked, wanted: readonly Wanted[]): string 
   );
 }
 
-/** Returns the remaining work by the StatefulSets: missing, surplus, outdated and unavailable pods, and open claims. */
-export function whatIsLeft(scene: Looked, statefulSets: readonly string[]): string | undefined {
+/** Returns the first open work of the group: a missing, surplus, outdated or unavailable pod, different replicas, or a claim. */
+export function whatIsLeft(scene: SceneView, statefulSets: readonly string[]): string | undefined {
   for (const name of statefulSets) {
     const set = scene.get(statefulSetResource, scene.namespace, name);
     const left = set === undefined ? `the StatefulSet ${name} is not there` : leftOf(scene, set);
@@ -58,7 +58,7 @@ export function whatIsLeft(scene: Looked, statefulSets: readonly string[]): stri
   return followerBehind(scene, statefulSets) ?? leftInLedgers(scene);
 }
 
-function leftInLedgers(scene: Looked): string | undefined {
+function leftInLedgers(scene: SceneView): string | undefined {
   for (const map of scene.list(configMapResource, scene.namespace)) {
     if (!isLedger(map)) continue;
     const ledger = readLedger(map);
@@ -71,8 +71,8 @@ function leftInLedgers(scene: Looked): string | undefined {
   return undefined;
 }
 
-/** Zones that follow a leader or mirror an object have its replica count. */
-function followerBehind(scene: Looked, statefulSets: readonly string[]): string | undefined {
+/** Returns a zone whose replicas differ from the replicas of its leader or of the mirrored object. */
+function followerBehind(scene: SceneView, statefulSets: readonly string[]): string | undefined {
   const [leader = '', ...followers] = statefulSets;
   switch (scene.group.replicas) {
     case 'own':
@@ -86,7 +86,7 @@ function followerBehind(scene: Looked, statefulSets: readonly string[]): string 
   }
 }
 
-function behind({ get, namespace }: Looked, statefulSets: readonly string[], wanted: number | undefined, by: string): string | undefined {
+function behind({ get, namespace }: SceneView, statefulSets: readonly string[], wanted: number | undefined, by: string): string | undefined {
   const other = statefulSets.find((name) => replicasOf(get(statefulSetResource, namespace, name)) !== wanted);
   return other === undefined ? undefined : `${other} has not the ${wanted} replicas of ${by}`;
 }
@@ -97,7 +97,7 @@ function replicasOf(object: ModelObject | undefined): number | undefined {
 
 const templateResource = 'replicatemplates.rollout-operator.grafana.com';
 
-function leftOf(scene: Looked, set: ModelObject): string | undefined {
+function leftOf(scene: SceneView, set: ModelObject): string | undefined {
   const { name, generation = 0 } = set.metadata;
   if ((numberAt(set, 'status', 'observedGeneration') ?? 0) < generation) return `the status of ${name} is older than its spec`;
   const replicas = numberAt(set, 'spec', 'replicas') ?? 1;
@@ -115,11 +115,11 @@ function leftOf(scene: Looked, set: ModelObject): string | undefined {
   return surplus === undefined ? undefined : `${surplus.metadata.name} is still there`;
 }
 
-function podsOf({ list, namespace }: Looked, { metadata }: ModelObject): readonly ModelObject[] {
+function podsOf({ list, namespace }: SceneView, { metadata }: ModelObject): readonly ModelObject[] {
   return list(podResource, namespace).filter((pod) => controllerOf(pod) === metadata.uid);
 }
 
-function isAvailable({ group, nowMs }: Looked, pod: ModelObject, set: ModelObject): boolean {
+function isAvailable({ group, nowMs }: SceneView, pod: ModelObject, set: ModelObject): boolean {
   if (isTerminating(pod) || textAt(pod, 'status', 'phase') !== 'Running') return false;
   if (group.kind === 'adopted') return areContainersReady(pod);
   const { isTrue, sinceMs = 0 } = readyCondition(pod);

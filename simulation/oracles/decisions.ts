@@ -11,11 +11,11 @@ import type { Book } from './places.ts';
 
 /** The most time between a snapshot and a disruption that was decided from it. */
 const maxSnapshotAgeMs = 10_000;
-/** Allowance for rounding and for the time that a process needs, in every comparison of clocks. */
+/** The allowance for rounding and for the time that a process needs, in every comparison of clocks. */
 const toleranceMs = 1_000;
 /** Every decision with a disruption is computed again, and one in this many of all decisions. */
 const sampleEvery = 8;
-/** A watch must show a change after this time. */
+/** The time after which a watch must have delivered a change. */
 const watchDelayMs = 60_000;
 
 /** Creates the judge of turns. It learns from the commits how old each snapshot was. */
@@ -28,19 +28,19 @@ type Versions = { readonly revision: number; readonly atMs: number }[];
 
 class DecisionJudge implements Oracle {
   readonly #book: Book;
-  /** By UID. */
+  /** The versions of each object, by UID. */
   readonly #versions = new Map<string, Versions>();
-  /** By process and UID: the resource version after the last change by the process. */
+  /** The resource version after the last change by each process, by process and UID. */
   readonly #lastChanges = new Map<string, number>();
-  /** By machine and UID: the resource version after the last change that its processes know to have succeeded. */
+  /** The resource version after the last change that the processes of a machine know to have succeeded, by machine and UID. */
   readonly #knownChanges = new Map<string, number>();
-  /** By process: the send times of the disruptions that the server has stored since the last turn of the process ended. */
+  /** The send times of the disruptions that were stored since the end of a process's last turn, by process. */
   readonly #sentDisruptions = new Map<string, { readonly atMs: number; readonly wallMs: number }[]>();
-  /** By process: the clock of its machine at the end of its last turn. */
+  /** The clock of the machine at the end of the last turn of each process. */
   readonly #clocks = new Map<string, MachineState & { readonly atMs: number }>();
-  /** By policy digest and group: the definition, also as text. */
+  /** The definitions, also as text, by policy digest and group. */
   readonly #definitions = new Map<string, { readonly group: TurnReport['group']; readonly text: string }>();
-  /** When all faults ended. */
+  /** The time at which all faults ended. */
   #healingBeganMs = Number.POSITIVE_INFINITY;
   #decisions = 0;
   #isStaleReported = false;
@@ -95,7 +95,7 @@ class DecisionJudge implements Oracle {
     this.#book.scene.violated(invariant, `${process}: a decision ${predicate}`);
   }
 
-  /** S4: before a disruption, the StatefulSet and the pods of every zone were read. */
+  /** Checks S4: before a disruption, the StatefulSet and the pods of every zone were read. */
   #checkCompleteness(process: string, { group, snapshot }: TurnReport): void {
     for (const { statefulSet } of group.zones) {
       const found = snapshot.statefulSets.find(({ namespace, name }) => namespace === group.namespace && name === statefulSet);
@@ -105,7 +105,7 @@ class DecisionJudge implements Oracle {
     }
   }
 
-  /** S5: each disruption of a turn is sent at most 10 s after the time of the snapshot, by the process's own wall clock. */
+  /** Checks S5: each disruption of a turn is sent at most 10 s after the time of the snapshot, by the wall clock of the process. */
   #checkAge(process: string, { snapshot, durationMs }: TurnReport): void {
     const before = this.#clocks.get(process);
     const ages = (this.#sentDisruptions.get(process) ?? []).flatMap(({ atMs, wallMs }) => {
@@ -122,7 +122,7 @@ class DecisionJudge implements Oracle {
     if (ageMs > maxSnapshotAgeMs + toleranceMs) this.#report('S5', process, `was ${Math.round(ageMs)} ms old when its disruption was sent`);
   }
 
-  /** S21: a snapshot for a disruption contains every change that a process of the machine made and saw succeed, also before a restart. */
+  /** Checks S21: the snapshot contains every change that a process of the machine made and knows to have succeeded. */
   #checkNoStepBack(process: string, { snapshot, group }: TurnReport): void {
     const machine = processLetter(process);
     const statefulSets = snapshot.statefulSets.filter(({ namespace }) => namespace === group.namespace);
@@ -134,7 +134,7 @@ class DecisionJudge implements Oracle {
     }
   }
 
-  /** Keeps what the checks of the process's next turn compare with. */
+  /** Keeps the values with which the next turn of the process is compared. */
   #remember(process: string, performed: readonly PerformedAction[]): void {
     for (const { action, result } of performed) {
       if (!('uid' in action) || result !== 'done') continue;
@@ -145,7 +145,7 @@ class DecisionJudge implements Oracle {
     this.#clocks.set(process, { ...machineOf(this.#book.scene, process), atMs: this.#book.scene.nowMs() });
   }
 
-  /** S25: the decision uses the definition in its snapshot, and two definitions never have the same policy digest. */
+  /** Checks S25: the decision uses the definition in its snapshot, and two definitions never have the same policy digest. */
   #checkDefinition(process: string, { snapshot, group }: TurnReport): void {
     const key = `${snapshot.policyDigest} ${group.namespace}/${group.name}`;
     const known = this.#definitions.get(key);
@@ -165,7 +165,7 @@ class DecisionJudge implements Oracle {
     this.#definitions.set(key, { group, text });
   }
 
-  /** S27: the same snapshot and definition always give the same decision. */
+  /** Checks S27: the same snapshot and definition always give the same decision. */
   #decideAgain(process: string, { snapshot, group, decision }: TurnReport): void {
     const copy = JSON.parse(JSON.stringify({ snapshot, group })) as Pick<TurnReport, 'snapshot' | 'group'>;
     const again = JSON.stringify(decideGroup(copy.snapshot, copy.group));
@@ -177,7 +177,7 @@ class DecisionJudge implements Oracle {
     this.#report('S27', process, `differs when it is computed again: "${excerpt(first)}" and "${excerpt(again)}"`);
   }
 
-  /** L8: after all faults have ended, no process keeps a stale view. Reports the first case only. */
+  /** Checks L8: after all faults have ended, no process keeps a stale view. Reports only the first case. */
   #checkWatches(process: string, { snapshot, group }: TurnReport): void {
     if (this.#isStaleReported) return;
     const nowMs = this.#book.scene.nowMs();

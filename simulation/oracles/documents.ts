@@ -1,15 +1,15 @@
-// Reads the stored ledgers by their documentation only: claims, leadership and pinned pods.
+// Reads stored ledgers for the judges, without code of the agent: claims, epoch, preparations and pins.
 import type { ModelObject } from '../server/request.ts';
 import { field, groupResource, listAt, numberAt, parsed, statefulSetResource, textAt } from './objects.ts';
 import type { Scene } from './oracle.ts';
 
 type ClaimVerb = 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
 
-/** An announced disruption. */
+/** A claim: an announced disruption. */
 export interface Claimed {
   readonly verb: ClaimVerb;
   readonly zone: string;
-  /** UID of the pod; of the StatefulSet for scaleDown and setPartition. */
+  /** The UID of the pod, or of the StatefulSet for scaleDown and setPartition. */
   readonly uid: string;
   readonly resourceVersion: string | undefined;
   readonly to: number | undefined;
@@ -20,7 +20,7 @@ interface PreparedPod {
   readonly ordinal: number;
 }
 
-/** A pod of this ordinal is created at this revision. */
+/** A pin: a new pod of this ordinal is created at this revision. */
 export interface PinnedPod {
   readonly zone: string;
   readonly ordinal: number;
@@ -30,11 +30,11 @@ export interface PinnedPod {
 export interface LedgerText {
   readonly group: string;
   readonly epoch: number | undefined;
-  /** By verb and UID, and the number of a scaleDown or setPartition. */
+  /** The claims by `keyOf`. */
   readonly claims: ReadonlyMap<string, Claimed>;
-  /** Pods that may be prepared to leave. Entries outlive their pods, because successors may be prepared too. */
+  /** The pods that may be prepared to leave. Entries outlive their pods, because successors may be prepared too. */
   readonly prepared: readonly PreparedPod[];
-  /** By zone and ordinal (pinKey). */
+  /** The pins by `pinKey`. */
   readonly pins: ReadonlyMap<string, PinnedPod>;
 }
 
@@ -43,7 +43,7 @@ export function isLedger({ metadata }: ModelObject): boolean {
   return metadata.name.startsWith('rollout-group-') && metadata.labels?.['rollout-group.dev/document'] === 'ledger';
 }
 
-/** Returns its content; undefined if unreadable. */
+/** Returns the content of a ledger; undefined if it cannot be parsed. */
 export function readLedger(object: ModelObject): LedgerText | undefined {
   const value = parsed(textAt(object, 'data', 'ledger'));
   if (value === undefined) return undefined;
@@ -73,7 +73,7 @@ function pinnedOf(row: unknown): readonly PinnedPod[] {
   return ordinals.map((ordinal) => ({ zone, ordinal, revision }));
 }
 
-/** Returns prepared pods that are not removed: the StatefulSet wants their ordinals. */
+/** Returns the prepared pods that are not removed, because their ordinals belong to the StatefulSet. */
 export function stayingPods({ prepared }: LedgerText, scene: Pick<Scene, 'list' | 'get' | 'namespace'>): readonly string[] {
   if (prepared.length === 0) return [];
   const zones = scene.list(groupResource, scene.namespace).flatMap((group) => listAt(group, 'spec', 'members', 'zones'));
@@ -95,7 +95,7 @@ function ordinalsOf(ranges: string): readonly number[] {
   });
 }
 
-/** Returns the same key for the same announcement. */
+/** Returns a key that is the same for equal claims. */
 export function keyOf({ verb, uid, to, resourceVersion }: Claimed): string {
   return `${verb} ${uid} ${to ?? ''} ${resourceVersion ?? ''}`;
 }

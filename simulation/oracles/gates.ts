@@ -4,17 +4,17 @@ import { isAgent, placeOf, podResource, readyCondition, revisionLabelOf, statefu
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
 import { isDisruption } from './places.ts';
 
-/** Groups without a gate, and the first zone, are exempt. */
+/** Creates the judge. Groups without a gate, and the first zone, are exempt. */
 export const judgeGates: OracleFactory = (scene) => (scene.group.gate === undefined ? {} : judgeGated(scene));
 
 function judgeGated(scene: Scene): Oracle {
-  /** Consecutive good answers per process. */
+  /** The times of the consecutive good answers, by process. */
   const streaks = new Map<string, readonly number[]>();
-  /** Time of the first answer in the newest sufficient row, by any process: a passed gate is stored. */
+  /** The time of the first answer in the latest sufficient streak of any process. A passed gate is stored, so it counts for all. */
   let passedFromMs = Number.NEGATIVE_INFINITY;
-  /** Time of the last deletion of an outdated pod in the zone. */
-  const takenMs = new Map<string, number>();
-  /** Zones under way with their revision: further pods need no new reading. */
+  /** The time of the last deletion of an outdated pod, by StatefulSet. */
+  const deletedMs = new Map<string, number>();
+  /** The zones that have begun, with their revision. Further pods of such a zone need no new reading. */
   const begun = new Set<string>();
   return {
     gateAnswered: ({ process, atMs, isGood }) => {
@@ -30,12 +30,12 @@ function judgeGated(scene: Scene): Oracle {
       const zone = scene.statefulSets.indexOf(statefulSet);
       const target = textAt(scene.get(statefulSetResource, namespace, statefulSet), 'status', 'updateRevision');
       if (namespace !== scene.namespace || zone < 0 || target === undefined || revisionLabelOf(before) === target) return;
-      takenMs.set(statefulSet, commit.atMs);
+      deletedMs.set(statefulSet, commit.atMs);
       // A broken pod is replaced in any open zone.
       if (zone === 0 || !readyCondition(before).isTrue || begun.has(`${statefulSet} ${target}`)) return;
       begun.add(`${statefulSet} ${target}`);
       const previous = scene.statefulSets[zone - 1] ?? '';
-      if (passedFromMs > (takenMs.get(previous) ?? Number.NEGATIVE_INFINITY)) return;
+      if (passedFromMs > (deletedMs.get(previous) ?? Number.NEGATIVE_INFINITY)) return;
       const missing = `its gate was not good ${gateConsecutive} times in a row since the last pod of ${previous} was taken`;
       scene.violated('S8', `${actor.process} begins ${statefulSet} with ${name}, and ${missing}`);
     },

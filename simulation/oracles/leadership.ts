@@ -4,28 +4,28 @@ import { field, isAgent, leaseResource, parsed, podResource, statefulSetResource
 import type { Oracle, Scene } from './oracle.ts';
 
 const renewDeadlineMs = 10_000;
-/** Largest clock slowdown under which Leases are safe. */
+/** The slowest rate of a clock with which Leases are safe. */
 const slowestRate = 1 / 1.5;
-/** LeaseDuration and 1.2 retry periods, rounded up as in the bound, and the time of one or two requests. */
+/** The time within which a free Lease is taken: LeaseDuration, 1.2 retry periods and the time of one or two requests. */
 const failoverMs = 20_000;
 
 /** A renewal, or (`isHeld` false) a release of the Lease. */
 interface Holding {
   readonly sentMs: number;
-  /** Time of the commit. */
+  /** The time of the commit. */
   readonly atMs: number;
-  /** Speed of the process's clock at that time. */
+  /** The rate of the process's clock at that time. */
   readonly rate: number;
   readonly isHeld: boolean;
 }
 
-/** S17 judges by what a process knew when it sent the request. It covers changes of the group, not Events and published state. */
+/** Creates the judge. For S17 the time of sending counts. S17 covers changes of the group, but not Events and published decisions. */
 export function judgeLeadership(scene: Scene): Oracle {
-  /** Lease operations per process, in the order of sending. */
+  /** The Lease operations of each process in the order of sending. */
   const holdings = new Map<string, Holding[]>();
   const running = new Set<string>();
   let healingMs = Number.POSITIVE_INFINITY;
-  /** Last start or end of a process: a process that was stopping at the repair ends later, and restarts later still. */
+  /** The time of the last start or end of a process. A process that was stopping when faults ended restarts only later. */
   let turnoverMs = 0;
   let isFailoverChecked = false;
 
@@ -39,7 +39,7 @@ export function judgeLeadership(scene: Scene): Oracle {
     holdings.set(process, known);
     known.splice(known.findLastIndex(({ sentMs }) => sentMs <= sentAtMs) + 1, 0, { sentMs: sentAtMs, atMs, rate: rateOf(process), isHeld });
   };
-  /** Returns the latest Lease time the process could know: a request that was not sent or not applied gives none. */
+  /** Returns the latest Lease operation of which the process could know. */
   const holdingAt = (process: string, nowMs: number): Holding | undefined =>
     holdings.get(process)?.findLast(({ sentMs, atMs, isHeld }) => sentMs <= nowMs && (atMs <= nowMs || !isHeld));
   const checkHolder = (process: string, sentAtMs: number, what: string): void => {

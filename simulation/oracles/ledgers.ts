@@ -1,4 +1,4 @@
-// Judges the ledger: claims are open, open claims are never forgotten, and leaderships follow each other (S1, S18, S19, S28, L4).
+// Judges the ledger: disruptions have claims, open claims are not dropped, and epochs never decrease (S1, S18, S19, S28, L4).
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { type Claimed, isLedger, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';
@@ -14,20 +14,20 @@ interface Open {
   readonly sinceMs: number;
 }
 
-/** Twice the longest time of a request: after that, a request without a trace is void. */
+/** The time after which a request without an effect no longer counts: twice the longest duration of a request. */
 const unappliedMs = 120_000;
 
-/** Judges each commit before the book records it. */
+/** Creates the judge of ledgers. It sees each commit before the book records it. */
 export function judgeLedgers(book: Book): Oracle {
   return new LedgerJudge(book);
 }
 
 class LedgerJudge implements Oracle {
   readonly #book: Book;
-  /** By name of the ConfigMap. */
+  /** The ledgers by name of their ConfigMap. */
   readonly #ledgers = new Map<string, LedgerText>();
   readonly #open = new Map<string, Open>();
-  /** The leadership of each process at its last write. */
+  /** The epoch of each process at its last write. */
   readonly #epochs = new Map<string, number>();
   #epoch = 0;
   #healingMs: number | undefined;
@@ -35,7 +35,7 @@ class LedgerJudge implements Oracle {
 
   constructor(book: Book) {
     this.#book = book;
-    for (const map of book.scene.list(configMapResource, book.scene.namespace)) this.#take(map, '', 0);
+    for (const map of book.scene.list(configMapResource, book.scene.namespace)) this.#record(map, '', 0);
   }
 
   committed(commit: Commit): void {
@@ -44,9 +44,9 @@ class LedgerJudge implements Oracle {
     if (after.metadata.namespace !== scene.namespace) return;
     if (resource === configMapResource && isLedger(after)) {
       if (type !== 'DELETED' && isAgent(actor, scene.agentUser)) this.#written(commit);
-      else this.#take(type === 'DELETED' ? { ...after, data: {} } : after, '', atMs);
+      else this.#record(type === 'DELETED' ? { ...after, data: {} } : after, '', atMs);
     }
-    if (disruptedByUs(this.#book, commit) !== undefined) this.#checkTaken(commit);
+    if (disruptedByUs(this.#book, commit) !== undefined) this.#checkDisruption(commit);
     if (resource === statefulSetResource && type === 'MODIFIED') {
       this.#checkScale(commit);
       this.#checkPartition(commit);
@@ -72,12 +72,12 @@ class LedgerJudge implements Oracle {
     return false;
   }
 
-  #checkTaken({ after, actor }: Commit): void {
+  #checkDisruption({ after, actor }: Commit): void {
     const { uid, name } = after.metadata;
     const by = actor.process ?? '';
     const isClaimed = this.#isOpen(({ claim }) => claim.uid === uid && isOfPod(claim));
     if (!isClaimed) this.#book.scene.violated('S19', `${by} takes ${name} away, and the ledger does not announce it`);
-    // An eviction under way cannot be revoked, so its claim stands.
+    // An eviction in flight cannot be revoked, so its claim stays valid under later leaders.
     const isDeleted = this.#isOpen(({ claim }) => claim.uid === uid && claim.verb === 'deletePod');
     if (isDeleted || !isClaimed) this.#checkEpoch(by, `takes ${name} away`);
   }
@@ -88,12 +88,12 @@ class LedgerJudge implements Oracle {
     const to = numberAt(after, 'spec', 'replicas') ?? 1;
     if (to >= (numberAt(before, 'spec', 'replicas') ?? 1)) return;
     const { uid, name } = after.metadata;
-    // A decrease under way cannot be revoked either; its claim informs every later leader.
+    // A decrease in flight cannot be revoked either, so its claim stays valid under later leaders.
     const isAnnounced = this.#isOpen(({ claim }) => claim.verb === 'scaleDown' && claim.uid === uid && (claim.to ?? 0) <= to);
     if (!isAnnounced) scene.violated('S19', `${actor.process ?? ''} scales ${name} to ${to}, and the ledger does not announce it`);
   }
 
-  /** A partition that exposes pods; others need no claim. */
+  /** Checks that a lower partition has a claim if it exposes pods. Other partitions need no claim. */
   #checkPartition({ before, after, actor, atMs }: Commit): void {
     const { scene } = this.#book;
     const zone = this.#book.zoneOf(after.metadata.name);
@@ -101,7 +101,7 @@ class LedgerJudge implements Oracle {
     if (!isAgent(actor, scene.agentUser) || zone === undefined || to >= partitionOf(before)) return;
     const facts = zone.facts.since(this.#book.momentOf({ actor, atMs }).fromMs);
     const first = facts.at(-1)?.first ?? 0;
-    const goes = [...zone.places.values()].some(
+    const exposesPods = [...zone.places.values()].some(
       ({ pod, ordinal }) =>
         pod !== undefined &&
         !isTerminating(pod) &&
@@ -111,7 +111,7 @@ class LedgerJudge implements Oracle {
     );
     const { uid, name } = after.metadata;
     const isAnnounced = this.#isOpen(({ claim }) => claim.verb === 'setPartition' && claim.uid === uid && (claim.to ?? 0) <= to);
-    if (goes && !isAnnounced)
+    if (exposesPods && !isAnnounced)
       scene.violated('S19', `${actor.process ?? ''} lowers the partition of ${name} to ${to}, and the ledger does not announce it`);
   }
 
@@ -143,7 +143,7 @@ class LedgerJudge implements Oracle {
     if (isNew.some((claim) => this.#isPausedFor(claim, actor, atMs))) {
       scene.violated('S28', `${by} announces ${isNew.map(describe).join(', ')} although it is paused`);
     }
-    this.#take(after, by, atMs);
+    this.#record(after, by, atMs);
     this.#checkAge(atMs);
   }
 
@@ -154,11 +154,11 @@ class LedgerJudge implements Oracle {
     return binds(this.#book, zone.statefulSet, this.#book.momentOf({ actor, atMs }));
   }
 
-  /** The half of S1 about claims: only one zone has open claims. */
+  /** Checks the part of S1 about claims: only one zone has open claims. */
   #checkAdded(added: readonly Claimed[], ledger: LedgerText, { actor, atMs }: Commit): void {
     const { scene, terms } = this.#book;
     const { fromMs } = this.#book.momentOf({ actor, atMs });
-    // Drop-in groups shrink zones without a check of the others.
+    // In drop-in groups a zone is scaled down without a check of the other zones.
     const counts = ({ verb }: Claimed): boolean => verb !== 'scaleDown' || scene.group.kind === 'native';
     const [first] = added.filter(counts);
     if (first === undefined || terms.isExcepted()) return;
@@ -169,7 +169,7 @@ class LedgerJudge implements Oracle {
       scene.violated('S1', `${actor.process ?? ''} announces ${describe(first)} next to ${elsewhere.map(describe).join(', ')}`);
   }
 
-  /** Returns whether the zone existed and belonged to the group since then: claims of removed or recreated StatefulSets may go. */
+  /** Returns whether the zone has belonged to the group since `fromMs`. Claims of removed or recreated StatefulSets may be dropped. */
   #hasBeenMember(claim: Claimed, fromMs: number): boolean {
     const zone = this.#book.zones.find(({ statefulSet }) => this.#book.terms.zoneName(statefulSet) === claim.zone);
     if (zone === undefined) return false;
@@ -177,20 +177,20 @@ class LedgerJudge implements Oracle {
     return uids.size === 1 && !uids.has(undefined) && this.#book.terms.wasMember(zone.statefulSet, fromMs);
   }
 
-  /** A claim may end if its object is gone or replaced, was written since, or if its writer sent nothing. */
+  /** Checks a dropped claim: its object was deleted, replaced or written since, or the writer of the claim sent no request. */
   #checkDropped(claim: Claimed, ledger: LedgerText, by: string, atMs: number): void {
     const { scene } = this.#book;
     if (claim.verb === 'scaleDown') {
       this.#checkDroppedScale(claim, ledger, by);
       return;
     }
-    // The StatefulSet itself exposes its pods from then on.
+    // After the write, the partition in the StatefulSet itself shows which pods are exposed.
     if (claim.verb === 'setPartition') return;
     const pod = this.#book.podByUid(claim.uid);
     // A claim with a newer state of the same pod replaces the older one.
     if (pod === undefined || [...ledger.claims.values()].some(({ uid }) => uid === claim.uid)) return;
     if (isTerminating(pod)) {
-      // A deletion by another client is not the announced one.
+      // A deletion by another client is not the claimed deletion.
       if (this.#book.placeOfPod(pod)?.isOurs !== true) return;
       scene.violated('S19', `${by} forgets ${describe(claim)} while ${pod.metadata.name} still ends`);
       return;
@@ -210,7 +210,7 @@ class LedgerJudge implements Oracle {
     const facts = zone?.facts.latest();
     const isSame = [...ledger.claims.values()].some(({ uid, verb }) => uid === claim.uid && verb === claim.verb);
     if (zone === undefined || facts === undefined || facts.uid !== claim.uid || isSame) return;
-    // Not carried out, or carried out and reverted: no pod leaves.
+    // The scale-down had no effect or was reverted, so no pod is removed.
     if (facts.replicas > (claim.to ?? 0) || zone.surplus === undefined || !zone.surplus.isOurs) return;
     this.#book.scene.violated('S19', `${by} forgets ${describe(claim)} while pods of ${zone.statefulSet} are on their way out`);
   }
@@ -222,7 +222,7 @@ class LedgerJudge implements Oracle {
     return (pod && this.#book.placeOfPod(pod)?.zone) ?? zones.find(({ statefulSet }) => terms.zoneName(statefulSet) === name);
   }
 
-  #take(map: ModelObject, by: string, atMs: number): void {
+  #record(map: ModelObject, by: string, atMs: number): void {
     if (!isLedger(map)) return;
     const before = this.#ledgers.get(map.metadata.name);
     const ledger = readLedger(map) ?? { group: '', epoch: undefined, claims: new Map(), prepared: [], pins: new Map() };
@@ -232,7 +232,7 @@ class LedgerJudge implements Oracle {
     this.#epoch = Math.max(this.#epoch, ledger.epoch ?? 0);
   }
 
-  /** L4: after all repairs every claim ends. */
+  /** Checks L4: after all faults have ended, every claim ends. */
   #checkAge(atMs: number): void {
     if (this.#healingMs === undefined) return;
     const { drainMs, startMs, minReadySeconds, delaySeconds } = this.#book.scene.group;

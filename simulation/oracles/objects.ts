@@ -36,7 +36,7 @@ export function listAt(value: unknown, ...path: readonly string[]): readonly unk
   return Array.isArray(found) ? found : [];
 }
 
-/** Parses JSON; undefined if invalid. */
+/** Parses JSON. Returns undefined if the text is invalid. */
 export function parsed(text: string | undefined): unknown {
   if (text === undefined || text === '') return undefined;
   try {
@@ -46,7 +46,7 @@ export function parsed(text: string | undefined): unknown {
   }
 }
 
-/** Returns StatefulSet and ordinal of a pod name. */
+/** Returns the StatefulSet and the ordinal in a pod name. */
 export function placeOf(pod: string): { readonly statefulSet: string; readonly ordinal: number } | undefined {
   const found = /^(.+)-(\d{1,9})$/.exec(pod);
   return found === null ? undefined : { statefulSet: found[1] ?? '', ordinal: Number(found[2]) };
@@ -72,7 +72,7 @@ export function readyCondition(object: ModelObject): { readonly isTrue: boolean;
   return { isTrue: field(condition, 'status') === 'True', sinceMs: instantAt(condition, 'lastTransitionTime') };
 }
 
-/** Returns whether every container runs and is ready: the definition of grafana/rollout-operator. */
+/** Returns whether every container runs and is ready, which is how grafana/rollout-operator defines an available pod. */
 export function areContainersReady(pod: ModelObject): boolean {
   return listAt(pod, 'status', 'containerStatuses').every(
     (status) => field(status, 'ready') === true && field(status, 'state', 'running') !== undefined,

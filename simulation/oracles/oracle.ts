@@ -1,4 +1,4 @@
-// Defines a judge of a run: it sees every event at once and reports violations. Judges share no code with the judged parts.
+// Defines the judges of a run, which see every event as it happens and report violations. They share no code with the agent.
 
 import type { TurnReport } from '../../agent/report.ts';
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
@@ -7,10 +7,10 @@ import type { GroupShape } from '../scenario.ts';
 import type { Actor, Answered, Commit, ModelObject } from '../server/request.ts';
 
 export interface Violation {
-  /** Id of the invariant in docs/simulation.md, such as `S1` or `L2`. */
+  /** The id of the invariant in docs/simulation.md, such as `S1` or `L2`. */
   readonly invariant: string;
   readonly atMs: number;
-  /** Names the object, and the process if there is one. */
+  /** A sentence that names the object, and the process if one is involved. */
   readonly message: string;
 }
 
@@ -19,42 +19,42 @@ export interface MachineState {
   readonly wallErrorMs: number;
 }
 
-/** Read-only view for oracles; never the agents' memory. */
+/** The view of a run for its judges. It contains no memory of agents. */
 export interface Scene {
   readonly nowMs: () => number;
   readonly group: GroupShape;
-  /** The group of a user, which may wait longer and for more than generated groups. */
+  /** True for the group of a user, which may wait longer than a generated group, and for people. */
   readonly isGiven?: boolean;
   readonly namespace: string;
-  /** Names of the StatefulSets by zone. */
+  /** The names of the StatefulSets in the order of the zones. */
   readonly statefulSets: readonly string[];
   readonly agentUser: string;
-  /** Newest state of the storage by name. */
+  /** Returns the newest state of the stored objects, sorted by name. */
   readonly list: (resource: string, namespace?: string) => readonly ModelObject[];
   readonly get: (resource: string, namespace: string, name: string) => ModelObject | undefined;
   readonly violated: (invariant: string, message: string) => void;
-  /** Clock of the process's machine: its speed, and how far its wall clock is ahead. Correct if omitted. */
+  /** Returns the rate of the clock of the process's machine, and the lead of its wall clock. If absent, all clocks are correct. */
   readonly clockOf?: (process: string) => MachineState;
-  /** Returns whether an open watch of an agent is dead: until the agent closes it, also after all faults. */
+  /** Returns whether an agent has a dead watch that is still open. A watch stays dead after all faults, until the agent closes it. */
   readonly isWatchDead?: () => boolean;
 }
 
-/** A call of a pod by an agent, on arrival. */
+/** A call of an agent that arrived at a pod. */
 export interface PodCalled {
   readonly process: string;
   readonly atMs: number;
   readonly sentAtMs: number;
   readonly namespace: string;
   readonly pod: string;
-  /** UID of the pod that received it. */
+  /** The UID of the pod. */
   readonly uid: string;
   readonly method: 'POST' | 'DELETE';
   readonly path: string;
-  /** The reported time, true or not, in milliseconds since the run began; absent without one. */
+  /** The time that the pod reported, which may be wrong, in milliseconds since the run began; absent if it reported no time. */
   readonly reportedMs?: number;
 }
 
-/** An answer of the metric server, when the question arrives. */
+/** An answer of the metric server at the time when the query arrives. */
 export interface GateAnswered {
   readonly process: string;
   readonly atMs: number;
@@ -65,23 +65,23 @@ export interface GateAnswered {
 export type ProcessChange = 'started' | 'crashed' | 'paused' | 'resumed' | 'stopped';
 
 export interface Oracle {
-  /** A request or pod call before it is sent; `verb` as in Faults. */
+  /** Called before a request or a call to a pod is sent. `verb` as in Faults. */
   readonly sending?: (point: Point, verb: string) => void;
   readonly committed?: (commit: Commit) => void;
   readonly answered?: (answered: Answered) => void;
   readonly turnEnded?: (process: string, report: TurnReport) => void;
   readonly podCalled?: (call: PodCalled) => void;
   readonly gateAnswered?: (answer: GateAnswered) => void;
-  /** A pod before it is stored; only for groups with pinned pods. */
+  /** Called before a pod is stored, but only for groups with pinned pods. */
   readonly podAdmitted?: (admitted: PodAdmitted) => void;
   readonly processChanged?: (process: string, change: ProcessChange) => void;
-  /** Faults have ended, repairs are done and every agent runs. */
+  /** Called when faults have ended, repairs are done and every agent runs. */
   readonly healingBegan?: () => void;
-  /** The run has ended; the agents still run. */
+  /** Called at the end of the run, while the agents still run. */
   readonly ended?: () => void;
 }
 
-/** Creates the oracle of one run. */
+/** A function that creates a judge for one run. */
 export type OracleFactory = (scene: Scene) => Oracle;
 
 /**
@@ -91,25 +91,25 @@ export type OracleFactory = (scene: Scene) => Oracle;
  *   -------|---------------------|-----------------------|------> time
  *   seen by every decision       decided by now          done
  *
- * - Changes by agents always count at T: the ledger tells every agent about them, however long the request was under way. A place that
- *   an agent emptied stays the agent's until a pod is available there again. So does a place whose pod was down when an agent replaced it.
+ * - Changes by agents always count at T, because the ledger announces them to every agent, also while the request is in flight. A place
+ *   from which an agent deleted a pod counts as disrupted by agents until a pod is available there again.
  * - Changes by others (a failed pod, a drain, a person) count at T if they were visible in the storage at S - 10 s: a decision may use a
- *   view that is 10 s old (S5), by the agent's own clock. Later changes are unknown, and an outage that ended meanwhile may look over.
+ *   view that is 10 s old (S5), by the agent's own clock. Later changes do not count, and an outage that ended in between counts as over.
  * - Settings (replicas, revisions, limits, membership) may be read at any time from S - 10 s on. The most lenient value since then counts.
  *
- * The request of a sender that died, was suspended or gave up is still the agent's. The ledger must have stopped other agents, or a touch
- * of the pod must have made the request fail.
+ * A request counts as a change by an agent also if its sender crashed, was suspended or gave up. The ledger must then have stopped other
+ * agents, or a patch of the pod must have made the request fail.
  */
 export interface Moment {
-  /** T: time of the commit. */
+  /** T: the time of the commit. */
   readonly atMs: number;
-  /** S - 10 s: the decision knew what was visible then. */
+  /** S - 10 s: the decision knew the changes that were visible at this time. */
   readonly fromMs: number;
-  /** Lead of the agent's wall clock: it sees time-dependent states that much earlier. */
+  /** The lead of the agent's wall clock. The agent sees states that depend on the time this much earlier. */
   readonly aheadMs: number;
 }
 
-/** A commit or an answer. */
+/** The sender and the time of a commit or an answer. */
 export interface Asked {
   readonly actor: Actor;
   readonly atMs: number;
@@ -117,7 +117,7 @@ export interface Asked {
 
 const snapshotAgeMs = 10_000;
 
-/** Returns the time of the request by the requester's clock. */
+/** Returns the times by which a request is judged. */
 export function momentOf(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Asked): Moment {
   const { rate, wallErrorMs } = machineOf(scene, actor.process);
   return { atMs, fromMs: (actor.sentAtMs ?? atMs) - snapshotAgeMs / Math.min(1, rate), aheadMs: Math.max(0, wallErrorMs) };

@@ -1,13 +1,13 @@
-// Judges writes of partitions: an exposed pod is a disruption, although the StatefulSet controller deletes it (S1, S2, S4, S6, S28).
+// Judges writes of partitions, because a lower partition disrupts the pods that it exposes (S1, S2, S4, S6, S28).
 import { traitsOfShape } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
-import { named, whyNotWhole } from './availability.ts';
+import { named, unavailabilityOf } from './availability.ts';
 import { controllerOf, isAgent, isTerminating, partitionOf, revisionLabelOf, statefulSetResource } from './objects.ts';
 import type { Moment, Oracle } from './oracle.ts';
 import { type Book, isAbsent, lackingIn, limitSince, type Place, wasDown, type Zone } from './places.ts';
 import { checkObserved, isPaused } from './targets.ts';
 
-/** Judges each commit before the book records it. */
+/** Creates the judge of partitions. It sees each commit before the book records it. */
 export function judgePartitions(book: Book): Oracle {
   return {
     committed: (commit) => {
@@ -24,7 +24,7 @@ export function judgePartitions(book: Book): Oracle {
   };
 }
 
-/** Returns outdated pods by any status that the decision may have seen. */
+/** Returns the places whose pods are outdated by every status that the decision may have seen. */
 function outdated(zone: Zone, fromMs: number): readonly Place[] {
   const facts = zone.facts.since(fromMs);
   const now = facts.at(-1);
@@ -35,7 +35,7 @@ function outdated(zone: Zone, fromMs: number): readonly Place[] {
   });
 }
 
-/** A partition rises only above pods at the update revision: a restart would change the revision of any other. */
+/** Checks that a partition rises only above pods at the update revision, because a restart would change the revision of other pods. */
 function checkRaised(book: Book, zone: Zone, { actor, atMs, after }: Commit): void {
   const behind = outdated(zone, book.momentOf({ actor, atMs }).fromMs);
   if (behind.length === 0) return;
@@ -53,14 +53,14 @@ function checkLowered(
   const moment = book.momentOf({ actor, atMs });
   const first = zone.facts.latest()?.first ?? 0;
   const behind = outdated(zone, moment.fromMs).filter(({ pod }) => pod !== undefined && !isTerminating(pod));
-  const going = behind.filter(({ ordinal }) => ordinal >= first + to && ordinal < first + from);
-  if (going.length === 0) return;
-  const what = `${actor.process ?? ''} exposes ${named(going)} by partition ${to} of ${after.metadata.name}`;
-  checkOtherZones(book, { zone, going, moment, what });
+  const exposed = behind.filter(({ ordinal }) => ordinal >= first + to && ordinal < first + from);
+  if (exposed.length === 0) return;
+  const what = `${actor.process ?? ''} exposes ${named(exposed)} by partition ${to} of ${after.metadata.name}`;
+  checkOtherZones(book, { zone, exposed, moment, what });
   const limit = limitSince(book, zone, moment);
   const released = behind.filter(({ ordinal }) => ordinal >= first + from);
   const down = new Set([...(lackingIn(book, zone, moment) ?? []), ...released]);
-  const costly = going.filter((place) => !wasDown(place, moment) && !down.has(place));
+  const costly = exposed.filter((place) => !wasDown(place, moment) && !down.has(place));
   if (limit !== undefined && costly.length > 0 && down.size + costly.length > limit) {
     scene.violated(
       'S2',
@@ -73,18 +73,18 @@ function checkLowered(
 
 interface Exposure {
   readonly zone: Zone;
-  readonly going: readonly Place[];
+  readonly exposed: readonly Place[];
   readonly moment: Moment;
   readonly what: string;
 }
 
-function checkOtherZones(book: Book, { zone, going, moment, what }: Exposure): void {
-  const [only, ...more] = going;
-  // As with deletions: an unavailable pod costs no availability, so one at a time is repaired next to other zones.
-  const isCure = only !== undefined && more.length === 0 && wasDown(only, moment);
+function checkOtherZones(book: Book, { zone, exposed, moment, what }: Exposure): void {
+  const [only, ...more] = exposed;
+  // As with deletions, one unavailable pod at a time may be replaced while pods of other zones are unavailable.
+  const isRepair = only !== undefined && more.length === 0 && wasDown(only, moment);
   for (const other of book.zones) {
-    if (other === zone || (isCure && !isAbsent(book, other, moment))) continue;
-    const why = whyNotWhole(book, other, moment);
+    if (other === zone || (isRepair && !isAbsent(book, other, moment))) continue;
+    const why = unavailabilityOf(book, other, moment);
     if (why !== undefined) book.scene.violated('S1', `${what} while ${why}`);
   }
 }

@@ -1,4 +1,4 @@
-// Judges pinned pods: a pod comes back at its revision, or at one that an agent decided, and attempts are limited (S6, S7, S19, L4).
+// Judges pinned pods: a new pod has the revision of its predecessor or one that an agent decided, with few attempts (S6, S7, S19, L4).
 
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
 import { traitsOfShape } from '../scenario.ts';
@@ -22,15 +22,15 @@ import { type Book, isDisruption, type Place, type SetFacts, type Zone } from '.
 
 /** The partition under which the StatefulSet controller replaces no pod. */
 const holding = 1_000_000;
-/** Deletions of a pod for one revision before a person is asked. */
+/** The most deletions of a pod for one revision before agents must wait for a person. */
 const maxTries = 2;
 
 /** The last deleted pod of a place, and the pin of its successor. */
 interface Left {
-  /** UID of the StatefulSet. */
+  /** The UID of the StatefulSet. */
   readonly owner: string | undefined;
   readonly revision: string;
-  /** The ledger pinned it to its revision. */
+  /** True if the ledger pinned the pod to its revision. */
   readonly isNoted: boolean;
   readonly pinnedTo: string | undefined;
 }
@@ -41,7 +41,7 @@ interface Tries {
   readonly sinceMs: number;
 }
 
-/** Judges each commit before the book records it. */
+/** Creates the judge of pins. It sees each commit before the book records it. */
 export function judgePins(book: Book): Oracle {
   if (!traitsOfShape(book.scene.group).pinsPods) return {};
   return new PinJudge(book);
@@ -53,10 +53,10 @@ class PinJudge implements Oracle {
   readonly #admitted = new Map<string, PodAdmitted>();
   readonly #left = new Map<Place, Left>();
   readonly #tries = new Map<Place, Tries>();
-  /** UIDs of pods that the ledger pins to their current revision. */
+  /** The UIDs of pods that the ledger has pinned to their own revision. */
   readonly #noted = new Set<string>();
-  /** Creation time by UID; initial pods always existed. */
-  readonly #madeMs = new Map<string, number>();
+  /** The creation time by UID; absent for the initial pods. */
+  readonly #createdMs = new Map<string, number>();
 
   constructor(book: Book) {
     this.#book = book;
@@ -71,12 +71,12 @@ class PinJudge implements Oracle {
     const { resource, after, type } = commit;
     if (after.metadata.namespace !== this.#book.scene.namespace) return;
     if (resource === configMapResource && isLedger(after)) this.#written(commit);
-    // A person permits further attempts.
+    // A retry request of a person permits further attempts.
     if (resource === intentResource && field(after, 'spec', 'action') === 'retry') this.#tries.clear();
     if (resource === statefulSetResource && type === 'MODIFIED') this.#checkPartition(commit);
     if (resource !== podResource) return;
-    if (isDisruption(commit)) this.#goes(commit);
-    if (type === 'ADDED') this.#comes(commit);
+    if (isDisruption(commit)) this.#podLeft(commit);
+    if (type === 'ADDED') this.#podCreated(commit);
   }
 
   ended(): void {
@@ -101,8 +101,8 @@ class PinJudge implements Oracle {
     this.#ledger = type === 'DELETED' ? undefined : readLedger(after);
     if (isAgent(actor, this.#book.scene.agentUser)) {
       for (const place of this.#places()) {
-        const said = before?.pins.get(pinKey(this.#book.terms.zoneName(place.zone.statefulSet), place.ordinal));
-        if (said !== undefined && this.#pinOf(place)?.revision !== said.revision) this.#checkForgotten(place, said, commit);
+        const formerPin = before?.pins.get(pinKey(this.#book.terms.zoneName(place.zone.statefulSet), place.ordinal));
+        if (formerPin !== undefined && this.#pinOf(place)?.revision !== formerPin.revision) this.#checkForgotten(place, formerPin, commit);
       }
     }
     for (const place of this.#places()) {
@@ -110,16 +110,16 @@ class PinJudge implements Oracle {
     }
   }
 
-  /** A pin is dropped only if the StatefulSet controller would create the same revision, or the pod gets another one. */
+  /** Checks that a pin is dropped only if the StatefulSet controller would create the same revision, or if the pod is to be updated. */
   #checkForgotten(place: Place, { revision }: PinnedPod, commit: Commit): void {
-    const facts = this.#standsApart(place, revision, commit);
+    const facts = this.#factsIfPinNeeded(place, revision, commit);
     const next = this.#pinOf(place)?.revision;
     if (facts === undefined || facts.some(({ updateRevision }) => updateRevision === next)) return;
     this.#book.scene.violated('S6', `${commit.actor.process ?? ''} forgets that ${place.pod?.metadata.name} comes back at ${revision}`);
   }
 
-  /** Returns the status since the decision if its pod has the revision but would not come back at it; else undefined. */
-  #standsApart({ pod, zone }: Place, revision: string, { actor, atMs }: Commit): readonly SetFacts[] | undefined {
+  /** Returns the facts since the decision if the pod has this revision and its successor would not have it without a pin. */
+  #factsIfPinNeeded({ pod, zone }: Place, revision: string, { actor, atMs }: Commit): readonly SetFacts[] | undefined {
     const { fromMs } = this.#book.momentOf({ actor, atMs });
     const facts = zone.facts.since(fromMs);
     if (
@@ -129,14 +129,14 @@ class PinJudge implements Oracle {
       !this.#book.terms.wasMember(zone.statefulSet, fromMs)
     )
       return undefined;
-    if ((this.#madeMs.get(pod.metadata.uid) ?? 0) > fromMs) return undefined;
+    if ((this.#createdMs.get(pod.metadata.uid) ?? 0) > fromMs) return undefined;
     const known = facts.filter((one) => one !== undefined);
-    const isApart =
+    const isPinNeeded =
       known.length === facts.length && known.every(({ uid, currentRevision }) => uid === controllerOf(pod) && currentRevision !== revision);
-    return isApart ? known : undefined;
+    return isPinNeeded ? known : undefined;
   }
 
-  /** A partition rises to its maximum, and only after every pod is pinned. */
+  /** Checks that agents write only the maximum partition, and only after every pod is pinned. */
   #checkPartition(commit: Commit): void {
     const { before, after, actor } = commit;
     const { scene } = this.#book;
@@ -147,20 +147,20 @@ class PinJudge implements Oracle {
     if (to !== holding) scene.violated('S6', what);
     for (const place of zone.places.values()) {
       const revision = place.pod === undefined ? '' : revisionLabelOf(place.pod);
-      if (this.#pinOf(place)?.revision === revision || this.#standsApart(place, revision, commit) === undefined) continue;
+      if (this.#pinOf(place)?.revision === revision || this.#factsIfPinNeeded(place, revision, commit) === undefined) continue;
       scene.violated('S6', `${what} before the ledger says that ${place.pod?.metadata.name} comes back at ${revision}`);
     }
   }
 
-  #goes(commit: Commit): void {
+  #podLeft(commit: Commit): void {
     const pod = commit.before ?? commit.after;
     const place = this.#book.placeOfPod(pod);
     if (place === undefined) return;
     const facts = place.zone.facts.latest();
-    const isAsked = facts !== undefined && place.ordinal >= facts.first && place.ordinal < facts.first + facts.replicas;
-    if (isAsked) this.#left.set(place, this.#leaving(place, pod));
+    const isInRange = facts !== undefined && place.ordinal >= facts.first && place.ordinal < facts.first + facts.replicas;
+    if (isInRange) this.#left.set(place, this.#leaving(place, pod));
     else this.#left.delete(place);
-    if (disruptedByUs(this.#book, commit) === place) this.#checkTaken(place, pod, commit);
+    if (disruptedByUs(this.#book, commit) === place) this.#checkDisruption(place, pod, commit);
   }
 
   #leaving(place: Place, pod: ModelObject): Left {
@@ -172,8 +172,8 @@ class PinJudge implements Oracle {
     };
   }
 
-  /** A pin is stored before the deletion, and after two failed attempts a person is asked. */
-  #checkTaken(place: Place, pod: ModelObject, { actor, atMs }: Commit): void {
+  /** Checks that a pin is stored before the deletion, and that agents wait for a person after two failed attempts. */
+  #checkDisruption(place: Place, pod: ModelObject, { actor, atMs }: Commit): void {
     const { scene } = this.#book;
     const { fromMs } = this.#book.momentOf({ actor, atMs });
     const by = actor.process ?? '';
@@ -181,8 +181,8 @@ class PinJudge implements Oracle {
     const pinned = this.#pinOf(place)?.revision;
     const facts = place.zone.facts.since(fromMs);
     if (pinned === undefined || facts.every((one) => one !== undefined && one.updateRevision !== pinned)) {
-      const said = pinned === undefined ? 'nothing of its successor' : `that it comes back at ${pinned}`;
-      scene.violated('S19', `${by} takes ${name} away, and the ledger says ${said}`);
+      const content = pinned === undefined ? 'nothing of its successor' : `that it comes back at ${pinned}`;
+      scene.violated('S19', `${by} takes ${name} away, and the ledger says ${content}`);
       return;
     }
     const known = this.#tries.get(place);
@@ -193,12 +193,12 @@ class PinJudge implements Oracle {
       scene.violated('S7', `${by} takes ${name} away for the ${tries.count}. time, and it never came back at ${pinned}`);
   }
 
-  #comes({ after, atMs }: Commit): void {
+  #podCreated({ after, atMs }: Commit): void {
     const place = this.#book.placeOfPod(after);
     const { name, uid } = after.metadata;
     const admitted = this.#admitted.get(name);
     this.#admitted.delete(name);
-    this.#madeMs.set(uid, atMs);
+    this.#createdMs.set(uid, atMs);
     const zone = this.#book.zones.find(({ statefulSet }) => name.startsWith(`${statefulSet}-`));
     if (zone === undefined || admitted === undefined) return;
     const ordinal = Number(name.slice(zone.statefulSet.length + 1));
@@ -215,7 +215,7 @@ class PinJudge implements Oracle {
     if (left !== undefined) this.#checkSame(zone, left, { after, admitted, atMs });
   }
 
-  /** Accepts the revision of the StatefulSet controller without the webhook, of a lagging controller, and above the partition. */
+  /** Checks the revision of a new pod, unless the webhook was away, the controller lagged, or the pod is above the partition. */
   #checkSame(
     zone: Zone,
     { owner, revision: before, isNoted, pinnedTo }: Left,

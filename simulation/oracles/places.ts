@@ -1,4 +1,4 @@
-// Keeps the book of places: whether each ordinal has an available pod, since when not, and who caused it.
+// Keeps the book of places for the judges: for each ordinal its pod, its outages, and the disruptions by agents.
 import type { Commit, ModelObject } from '../server/request.ts';
 import {
   areContainersReady,
@@ -17,7 +17,7 @@ import {
 import { type Asked, type Moment, momentOf, type Oracle, type Scene } from './oracle.ts';
 import { createTerms, createTimeline, limitOf, type TermsBook, type Timeline } from './terms.ts';
 
-/** State of a StatefulSet at one time. */
+/** The state of a StatefulSet at one time. */
 export interface SetFacts {
   readonly uid: string;
   readonly replicas: number;
@@ -33,37 +33,37 @@ export interface SetFacts {
 export interface Place {
   readonly zone: Zone;
   readonly ordinal: number;
-  /** The pod of that name, owned or not. */
+  /** The pod with the name of this place, even if the StatefulSet does not own it. */
   pod: ModelObject | undefined;
-  /** Time since which it has no available pod; undefined with one. */
+  /** The time since which the place has no available pod; undefined if it has one. */
   downSinceMs: number | undefined;
-  /** An agent deleted the pod, and no successor has been available since. */
+  /** True if an agent deleted the pod and no successor has been available since. */
   isOurs: boolean;
-  /** When a ready pod becomes available; infinite for an unready one. */
+  /** The time at which the ready pod becomes available; infinite if the pod is not ready. */
   upAtMs: number;
-  /** End of its last outage. */
+  /** The end of the last outage. */
   lastDownMs: number;
-  /** Time since which the StatefulSet wants it. */
+  /** The time since which the ordinal belongs to the StatefulSet. */
   requiredSinceMs: number;
-  /** An agent caused it by a scale-up. */
+  /** True if an agent added the ordinal by a scale-up. */
   isRequiredByUs: boolean;
-  /** An agent's disruption that has not settled: the pod, and the allowed revisions of its successor. */
+  /** The disruption by an agent that has not settled: the pod, and the allowed revisions of its successor. */
   open: { readonly uid: string; readonly targets: Set<string> } | undefined;
 }
 
 export interface Zone {
   readonly statefulSet: string;
   set: ModelObject | undefined;
-  /** undefined: the StatefulSet does not exist. */
+  /** The states of the StatefulSet; undefined while it does not exist. */
   readonly facts: Timeline<SetFacts | undefined>;
-  /** Number of owned pods. */
+  /** The number of pods that the StatefulSet owns. */
   readonly podCounts: Timeline<number>;
   readonly places: Map<number, Place>;
-  /** Time since which surplus pods exist, and whether an agent caused them. */
+  /** The time since which surplus pods exist, and whether an agent caused them. */
   surplus: { readonly sinceMs: number; readonly isOurs: boolean } | undefined;
 }
 
-/** Applies commits to the places of the zones. */
+/** The book. It applies each commit to the places of the zones. */
 export class Book implements Oracle {
   readonly scene: Scene;
   readonly terms: TermsBook;
@@ -131,7 +131,7 @@ export class Book implements Oracle {
     return this.#byName.get(statefulSet);
   }
 
-  /** By UID as stored. */
+  /** Returns the stored pod with this UID. */
   podByUid(uid: string): ModelObject | undefined {
     return this.#pods.get(uid);
   }
@@ -203,18 +203,18 @@ export function isDisruption({ resource, type, before, after }: Commit): boolean
   return type === 'DELETED' || isTerminating(after);
 }
 
-/** Returns whether no pod is available there at that time, which is not before the last change. */
+/** Returns whether the place has no available pod at that time. The time must not be before the last change. */
 function isDown({ downSinceMs, upAtMs }: Pick<Place, 'downSinceMs' | 'upAtMs'>, atMs: number): boolean {
   return downSinceMs !== undefined && atMs < upAtMs;
 }
 
-/** Returns whether a decision of that moment may have seen it as down: at T, or at any time since `fromMs`. */
+/** Returns whether a decision may have seen the place without an available pod: at T, or at any time since `fromMs`. */
 export function wasDown(place: Place, { atMs, fromMs }: Moment): boolean {
   const upSinceMs = place.downSinceMs === undefined ? place.lastDownMs : place.upAtMs;
   return isDown(place, atMs) || upSinceMs >= fromMs;
 }
 
-/** Returns the places that are down at T and that the decision had to count; undefined if the zone does not count. */
+/** Returns the places without an available pod at T that the decision had to count; undefined if the zone does not count. */
 export function lackingIn({ terms }: Book, zone: Zone, { atMs, fromMs, aheadMs }: Moment): readonly Place[] | undefined {
   if (!terms.wasMember(zone.statefulSet, fromMs)) return undefined;
   const facts = zone.facts.since(fromMs);
@@ -228,7 +228,7 @@ export function lackingIn({ terms }: Book, zone: Zone, { atMs, fromMs, aheadMs }
   return lacking;
 }
 
-/** Returns whether the outage was caused by an agent, or visible at that time. */
+/** Returns whether the outage was caused by an agent, or was visible at `fromMs`. */
 function isKnown(place: Place, fromMs: number): boolean {
   if (place.isOurs) return true;
   if (place.isRequiredByUs && place.downSinceMs === place.requiredSinceMs) return true;
@@ -241,7 +241,7 @@ export function isAbsent({ scene, terms }: Book, zone: Zone, { fromMs }: Moment)
   return terms.wasMember(zone.statefulSet, fromMs) && zone.facts.since(fromMs).every((facts) => facts === undefined);
 }
 
-/** Returns the largest permitted outage of the zone under all limits since then; undefined if only the eviction API knows it. */
+/** Returns the most unavailable pods under any limit since `fromMs`; undefined if only the eviction API knows the limit. */
 export function limitSince({ terms }: Book, zone: Zone, { fromMs }: Moment): number | undefined {
   let most = 0;
   for (const { maxUnavailable } of terms.of(zone.statefulSet).since(fromMs)) {
@@ -251,27 +251,27 @@ export function limitSince({ terms }: Book, zone: Zone, { fromMs }: Moment): num
   return most;
 }
 
-/** Returns whether an agent's disruption has no successor yet that was available at a revision requested since. */
+/** Returns whether an agent disrupted the place and no successor has been available at an update revision since then. */
 export function isOpen(place: Place, atMs: number): boolean {
   // A settled disruption stays settled.
   if (place.open !== undefined && isSettled(place, atMs)) place.open = undefined;
   return place.open !== undefined;
 }
 
-/** Returns whether nothing is open there at that time, or the place is not wanted any more. */
+/** Returns whether the place has no open disruption at that time, or no longer belongs to the StatefulSet. */
 export function isSettled(place: Place, atMs: number): boolean {
-  if (place.open === undefined || isUnasked(place)) return true;
+  if (place.open === undefined || isOutOfRange(place)) return true;
   return place.pod !== undefined && place.open.targets.has(revisionLabelOf(place.pod)) && isReplaced(place, atMs);
 }
 
-/** Returns whether another pod is available there at any revision: a lagging controller may create an outdated one. */
+/** Returns whether another pod is available, at any revision, because a lagging controller may create an outdated pod. */
 export function isReplaced(place: Place, atMs: number): boolean {
   const { pod, open, downSinceMs, upAtMs } = place;
-  if (open === undefined || isUnasked(place)) return true;
+  if (open === undefined || isOutOfRange(place)) return true;
   return pod !== undefined && pod.metadata.uid !== open.uid && !isDown({ downSinceMs, upAtMs }, atMs);
 }
 
-function isUnasked({ zone, ordinal }: Place): boolean {
+function isOutOfRange({ zone, ordinal }: Place): boolean {
   const facts = zone.facts.latest();
   return facts === undefined || ordinal < facts.first || ordinal >= facts.first + facts.replicas;
 }
@@ -317,16 +317,16 @@ function require(zone: Zone, facts: SetFacts | undefined, { before, atMs, isOurs
   const end = facts === undefined ? 0 : facts.first + facts.replicas;
   const isNew = before?.uid !== facts?.uid;
   for (let ordinal = facts?.first ?? 0; ordinal < end; ordinal += 1) {
-    const wasAsked = !isNew && before !== undefined && ordinal >= before.first && ordinal < before.first + before.replicas;
-    if (wasAsked) continue;
+    const wasInRange = !isNew && before !== undefined && ordinal >= before.first && ordinal < before.first + before.replicas;
+    if (wasInRange) continue;
     const place = placeIn(zone, ordinal, atMs);
     place.requiredSinceMs = atMs;
     place.isRequiredByUs = isOurs;
-    // A leaving pod is missed only after its place is wanted again.
+    // The outage counts only from the time at which the ordinal belongs to the StatefulSet again.
     if (isDown(place, atMs)) place.downSinceMs = atMs;
     place.isOurs = false;
   }
-  // Pods of another owner are not disruptions.
+  // Disruptions of pods of a former StatefulSet do not count.
   if (isNew) for (const place of zone.places.values()) place.open = undefined;
 }
 
@@ -343,7 +343,7 @@ function disrupt(place: Place, pod: ModelObject, atMs: number): void {
   place.open = { uid: pod.metadata.uid, targets: new Set(facts === undefined ? [] : [facts.updateRevision]) };
 }
 
-/** Returns when the pod becomes available without further events. */
+/** Returns the time at which the pod becomes available without further events; infinite if it does not. */
 function availability({ pod, zone }: Place, isAdopted: boolean, isReadyNode: (name: string) => boolean): number {
   const facts = zone.facts.latest();
   const never = Number.POSITIVE_INFINITY;

@@ -5,43 +5,44 @@ import { machineOf, type Oracle, type PodCalled } from './oracle.ts';
 import type { Book } from './places.ts';
 
 /** The calls of one ordinal and path since the preparation was last cancelled. */
-interface Asked {
-  /** UID of the last pod that received it. */
+interface PrepareCall {
+  /** The UID of the pod that received the last call. */
   readonly uid: string;
-  /** Start of the delay. */
+  /** The start of the delay. */
   readonly sinceMs: number;
-  /** Lead of the requester's wall clock, in milliseconds. */
+  /** The lead of the requester's wall clock, in milliseconds. */
   readonly wallErrorMs: number;
   /** The earliest reported time, on the run's clock. */
   readonly reportedMs: number | undefined;
 }
 
-/** Times are stored in whole milliseconds, and pods report whole seconds. */
+/** The rounding error of times, because pods report whole seconds. */
 const roundingMs = 1_000;
 
 /**
- * Judges the delay of a downscale, before the book sees a commit. It counts from the first received call by the true clock; a later
- * reported time restarts it. A wrong wall clock shortens it by its error. Drop-in groups trust the pod.
+ * Creates the judge of preparations. It sees each commit before the book records it. The delay of a downscale counts from the first
+ * received call by the true clock. A later reported time restarts the delay. A wrong wall clock may shorten the delay by its error. In
+ * drop-in groups the time that the pod reports counts.
  */
 export function judgePreparations(book: Book): Oracle {
   return new PreparationJudge(book);
 }
 
-/** Remembers which pods were asked to leave, and checks each decrease against it. */
+/** Remembers which pods were asked to leave, and checks that each removed pod was prepared long enough. */
 class PreparationJudge implements Oracle {
   readonly #book: Book;
   readonly #scene: Book['scene'];
-  /** By name of the pod. */
-  readonly #asked = new Map<string, Asked>();
-  /** By path and name of the pod: whether the last received call asked it to leave. */
+  /** The calls by name of the pod. */
+  readonly #asked = new Map<string, PrepareCall>();
+  /** The last received call by path and pod. `isAsked` is true if it asked the pod to leave. */
   readonly #isLeaving = new Map<string, { readonly pod: string; readonly isAsked: boolean }>();
-  readonly #isBelieved: boolean;
+  readonly #trustsPods: boolean;
 
   constructor(book: Book) {
     this.#book = book;
     const { scene } = this.#book;
     this.#scene = scene;
-    this.#isBelieved = this.#scene.group.kind === 'adopted';
+    this.#trustsPods = this.#scene.group.kind === 'adopted';
   }
 
   podCalled(call: PodCalled): void {
@@ -80,7 +81,7 @@ class PreparationJudge implements Oracle {
     if (!Number.isFinite(delayMs)) return;
     for (let ordinal = facts.first + to; ordinal < facts.first + from; ordinal += 1) {
       const pod = zone.places.get(ordinal)?.pod;
-      // An absent pod has nothing to prepare, and a new one was unknown to the decision.
+      // An absent pod has nothing to prepare, and a new pod was unknown to the decision.
       if (pod === undefined || (instantAt(pod, 'metadata', 'creationTimestamp') ?? 0) > moment.fromMs) continue;
       const what = `${actor.process ?? ''} scales ${zone.statefulSet} to ${to}`;
       this.#checkPrepared(pod.metadata, what, { actor, atMs, delayMs });
@@ -97,17 +98,17 @@ class PreparationJudge implements Oracle {
       this.#scene.violated('S11', `${what}, and ${name} (${uid}) was never asked to prepare`);
       return;
     }
-    const aheadMs = Math.max(0, machineOf(this.#scene, actor.process).wallErrorMs - (this.#isBelieved ? 0 : call.wallErrorMs));
-    const preparedMs = atMs - (this.#isBelieved ? (call.reportedMs ?? call.sinceMs) : call.sinceMs);
+    const aheadMs = Math.max(0, machineOf(this.#scene, actor.process).wallErrorMs - (this.#trustsPods ? 0 : call.wallErrorMs));
+    const preparedMs = atMs - (this.#trustsPods ? (call.reportedMs ?? call.sinceMs) : call.sinceMs);
     if (preparedMs + aheadMs + roundingMs < delayMs)
       this.#scene.violated('S11', `${what}, and ${name} has been prepared for ${Math.round(preparedMs)} ms, not for ${delayMs} ms`);
   }
 }
 
-function continued(before: Asked | undefined, call: Asked, atMs: number): Asked {
+function continued(before: PrepareCall | undefined, call: PrepareCall, atMs: number): PrepareCall {
   if (before === undefined) return call;
   const { reportedMs } = call;
-  // A time in the future is not an answer.
+  // A reported time in the future does not count.
   if (reportedMs === undefined || before.reportedMs === undefined || reportedMs > atMs) {
     return { ...before, uid: call.uid, reportedMs: before.reportedMs ?? reportedMs };
   }

@@ -1,7 +1,7 @@
 // Judges the replica writes of agents: one zone at a time, the time between zones, bounds, the replicas of the leader, pauses, and
 // oscillation (S1, S4, S12 to S16, S28).
 import type { Commit } from '../server/request.ts';
-import { named, whyNotWhole } from './availability.ts';
+import { named, unavailabilityOf } from './availability.ts';
 import {
   configMapResource,
   groupResource,
@@ -29,11 +29,11 @@ interface Write {
 
 interface Direction {
   readonly sign: number;
-  /** Number of changes so far that may change the replicas of the zone, counted at the decision. */
+  /** The number of changes before the decision that may change the replicas of the zone. */
   readonly inputCount: number;
 }
 
-/** Judges each commit before the book records it. */
+/** Creates the judge of replicas. It sees each commit before the book records it. */
 export function judgeReplicas(book: Book): Oracle {
   return new ReplicaJudge(book);
 }
@@ -93,7 +93,7 @@ class ReplicaJudge implements Oracle {
   }
 }
 
-/** Longest time between the decision and the request of a decrease. */
+/** The longest time between the decision and the request of a decrease. */
 const longestClaimAgeMs = 10_000;
 
 function writeOf(book: Book, { resource, type, before, after, actor, atMs }: Commit): Write | undefined {
@@ -119,12 +119,12 @@ function checkDecrease(book: Book, write: Write): void {
   const { scene } = book;
   const { zone, moment, to } = write;
   if (isHalted(book, zone.statefulSet, moment)) scene.violated('S28', `${describe(write)} although it is paused`);
-  // Drop-in groups keep the original's arithmetic: a decrease without preparation ignores other zones.
+  // As in grafana/rollout-operator, a decrease without preparation in a drop-in group ignores other zones.
   if (scene.group.kind === 'adopted') return;
   checkObserved(book, moment, describe(write));
   const others = book.zones.filter((other) => other !== zone);
   for (const other of others) {
-    const why = whyNotWhole(book, other, moment);
+    const why = unavailabilityOf(book, other, moment);
     if (why !== undefined) scene.violated('S1', `${describe(write)} while ${why}`);
     const rolling = (lackingIn(book, other, moment) ?? []).filter((place) => place.open !== undefined);
     if (rolling.length > 0) scene.violated('S15', `${describe(write)} while ${named(rolling)} are being replaced`);
@@ -135,7 +135,7 @@ function checkDecrease(book: Book, write: Write): void {
   checkLeader(book, write);
 }
 
-/** A follower never has fewer pods than its leader requests or still has. */
+/** Checks that a follower never has fewer replicas than its leader requests, or than the leader still has pods. */
 function checkLeader({ scene, zones }: Book, write: Write): void {
   const leader = zones[0];
   if (scene.group.replicas !== 'leader' || leader === undefined || leader === write.zone) return;
@@ -147,7 +147,7 @@ function checkLeader({ scene, zones }: Book, write: Write): void {
   }
 }
 
-/** Reports whether the change may change the replicas of a zone. Pods, records of agents and statuses do not. */
+/** Returns whether the change may change the replicas of a zone. Pods, records of agents and statuses do not. */
 function isInput({ scene }: Book, { resource, before, after, actor, type }: Commit, write: Write | undefined): boolean {
   if (write !== undefined) return write.from !== write.to;
   if ([podResource, nodeResource, leaseResource, configMapResource, 'events', 'events.events.k8s.io'].includes(resource)) return false;

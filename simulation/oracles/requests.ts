@@ -1,16 +1,16 @@
-// Judges single requests of agents: safe verbs, preconditions, dry runs without effect, no endless conflicts (S10, S20, S29, L11).
+// Judges each request of agents: safe verbs, preconditions, dry runs without effect, and few conflicts in a row (S10, S20, S29, L11).
 import type { Answered } from '../server/request.ts';
 import { field, isAgent, listAt, parsed } from './objects.ts';
 import type { Oracle, Scene } from './oracle.ts';
 
 const neverDeleted = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces', 'nodes']);
-/** Reads that use POST. */
+/** The resources of reads that use POST. */
 const reviews = /^(?:self)?subject(?:access|rules)?reviews\.|^tokenreviews\./;
 
-/** Consecutive conflicts of one process on one object: occasional writers never cause this many. */
+/** The limit of consecutive conflicts of one process on one object. Other writers never cause so many. */
 const conflictLimit = 20;
 
-/** Judges refused requests too: that the server refused one is luck. */
+/** Creates the judge. It also judges rejected requests, because an agent must not rely on a rejection. */
 export function judgeRequests(scene: Scene): Oracle {
   const conflicts = new Map<string, number>();
   return {
@@ -24,8 +24,8 @@ export function judgeRequests(scene: Scene): Oracle {
       if (verb === 'delete') checkDelete(answered, body, say);
       else if (verb === 'create') checkCreate(answered, body, say);
       else checkChange(answered, body, say);
-      const stuck = countConflicts(conflicts, answered);
-      if (stuck) scene.violated('L11', `${describe(answered)} met ${conflictLimit} conflicts in a row`);
+      const isAtLimit = countConflicts(conflicts, answered);
+      if (isAtLimit) scene.violated('L11', `${describe(answered)} met ${conflictLimit} conflicts in a row`);
     },
   };
 }
@@ -65,14 +65,14 @@ function checkChange({ verb, request }: Answered, body: unknown, say: Say): void
     say('S20', `carries no resourceVersion${verb === 'patch' ? ' and no test' : ''}`);
 }
 
-/** A patch with `finalizers: null` or `[]`, or an operation on them. */
+/** Returns whether a patch sets `finalizers` or has an operation on them. */
 function namesFinalizers(body: unknown): boolean {
   if (Array.isArray(body)) return body.some((operation) => String(field(operation, 'path') ?? '').startsWith('/metadata/finalizers'));
   const metadata = field(body, 'metadata');
   return typeof metadata === 'object' && metadata !== null && 'finalizers' in metadata;
 }
 
-/** Returns whether the process cannot succeed. Lease conflicts are normal. */
+/** Counts consecutive conflicts and returns true at the limit. Conflicts on Leases are normal and do not count. */
 function countConflicts(conflicts: Map<string, number>, { request, resource, namespace, name, status }: Answered): boolean {
   if (resource.startsWith('leases')) return false;
   const key = `${request.actor.process ?? ''} ${resource} ${namespace}/${name}`;

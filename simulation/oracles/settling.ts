@@ -1,5 +1,5 @@
-// Judges the end: the group reaches its state and keeps it, then everything is quiet, and nothing is forgotten before (L1, L2, L6, L8, L9,
-// L10, L12).
+// Judges the end of a run: the group reaches and keeps its requested state, agents react and retry in time, and then no agent writes (L1,
+// L2, L6, L8, L9, L10, L12).
 import type { TurnReport } from '../../agent/report.ts';
 import type { Answered, Commit } from '../server/request.ts';
 import { whatIsLeft } from './converged.ts';
@@ -24,23 +24,23 @@ import {
 } from './objects.ts';
 import { machineOf, type Oracle, type Scene } from './oracle.ts';
 
-/** Records of finished work may follow by this time: the run record, the published decision, Events, a status. */
+/** The time in which records of finished work may follow: the run record, the published decision, Events, a status. */
 const afterworkMs = 60_000;
-/** A wait must be visible within this time. */
-const toldMs = 60_000;
-/** Earliest and latest time after the end of faults at which a leader exists and has seen a change. */
+/** The time within which a wait must be published. */
+const publishedWithinMs = 60_000;
+/** The time after the end of faults until a leader exists, and the time within which a change must then cause a turn. */
 const steadyMs = 45_000;
 const wakeMs = 15_000;
-/** The longest pause between two attempts (five minutes), and a turn. */
+/** The longest time between two turns of an unfinished group: the longest pause (five minutes) and a turn. */
 const longestPauseMs = 330_000;
-/** A minute, a delay that a server requested before the repair, and a turn: a failed turn is repeated this soon. */
+/** The time within which a failed turn is repeated: a minute, a delay that a server requested during the faults, and a turn. */
 const retriedMs = 120_000;
-/** Time after the end of faults in which a silent watch is detected: a minute and a half without a bookmark, with slack. */
+/** The time after the end of faults within which a silent watch is closed: a minute and a half without a bookmark, with slack. */
 const givenUpMs = 100_000;
-/** Interval of the convergence check without events, because time makes pods available. */
-const lookEveryMs = 5_000;
+/** The interval of the convergence check without commits, because a pod becomes available without a commit. */
+const checkEveryMs = 5_000;
 
-/** Receives everything; reports only after all repairs. */
+/** Creates the judge. It reports violations only after the faults have ended. */
 export function judgeSettling(scene: Scene): Oracle {
   return new SettlingJudge(scene);
 }
@@ -48,29 +48,29 @@ export function judgeSettling(scene: Scene): Oracle {
 class SettlingJudge implements Oracle {
   readonly #scene: Scene;
   #healingMs = Number.POSITIVE_INFINITY;
-  /** Time since which no work is left. */
+  /** The time since which no work is left. */
   #convergedMs: number | undefined;
-  /** Time of the turn that reported it. */
+  /** The time of the first turn that reported that no work is left. */
   #doneMs: number | undefined;
   #isDirty = true;
-  #lookedMs = 0;
+  #checkedMs = 0;
   #lastTurnMs = 0;
-  /** Latest next turn of a user's own group without further changes. */
+  /** The latest time of the next turn of a user's group without further changes. */
   #dueMs = 0;
-  /** Changes without a later turn: the first and the last. */
+  /** The first and the last change after which no turn has begun. */
   #unseen: { readonly firstMs: number; readonly lastMs: number; readonly what: string } | undefined;
   #waiting: { readonly sinceMs: number; readonly report: TurnReport } | undefined;
   /** The last failed turn of the leader, and its process. */
   #failed: { readonly process: string; readonly atMs: number } | undefined;
-  /** Reported once. */
-  readonly #said = new Set<string>();
+  /** The reported invariants. Each is reported once. */
+  readonly #reported = new Set<string>();
 
   constructor(scene: Scene) {
     this.#scene = scene;
   }
 
   committed(commit: Commit): void {
-    // A new leader begins with its own turn.
+    // A new leader takes its own turn, so the failed turn of the former leader no longer counts.
     if (commit.resource === leaseResource && textAt(commit.after, 'spec', 'holderIdentity') !== this.#failed?.process)
       this.#failed = undefined;
     if (!this.#isHealing()) return;
@@ -80,23 +80,23 @@ class SettlingJudge implements Oracle {
     if (isOurs) this.#checkStay(commit);
     else if (isDemand(commit)) this.#convergedMs = undefined;
     const what = isOurs || after.metadata.namespace !== scene.namespace ? undefined : wakingChange(commit, scene.group.kind === 'adopted');
-    // A change on a dead watch is unknown until L8 makes the agent give it up.
+    // While a watch is dead, the agent cannot know of a change. L8 checks that the agent closes the watch.
     if (what !== undefined && atMs >= this.#healingMs + steadyMs && scene.isWatchDead?.() !== true) {
       this.#unseen = { firstMs: this.#unseen?.firstMs ?? atMs, lastMs: atMs, what: this.#unseen?.what ?? what };
     }
     if (resource === podResource || resource === statefulSetResource || resource === configMapResource) this.#isDirty = true;
-    this.#look();
+    this.#check();
   }
 
   answered({ verb, resource, subresource, name, request, atMs, isDryRun }: Answered): void {
     if (!this.#isHealing()) return;
-    this.#look();
+    this.#check();
     const isWrite = verb !== 'get' && verb !== 'list' && !isDryRun && resource !== leaseResource && !resource.includes('reviews');
     if (!isWrite || !isAgent(request.actor, this.#scene.agentUser) || this.#convergedMs === undefined) return;
     const quietMs = atMs - Math.max(this.#convergedMs, this.#doneMs ?? atMs);
     if (quietMs < afterworkMs) return;
     const what = `${request.actor.process ?? ''}: ${verb} ${resource}${subresource === '' ? '' : `/${subresource}`} ${name}`;
-    this.#say('L2', `${what}, ${Math.round(quietMs)} ms after nothing was left to do`);
+    this.#report('L2', `${what}, ${Math.round(quietMs)} ms after nothing was left to do`);
   }
 
   turnEnded(process: string, report: TurnReport): void {
@@ -111,7 +111,7 @@ class SettlingJudge implements Oracle {
     const unseen = this.#unseen;
     if (unseen !== undefined && begunMs >= unseen.lastMs) this.#unseen = undefined;
     else if (unseen !== undefined && begunMs >= unseen.firstMs) this.#unseen = { ...unseen, firstMs: unseen.lastMs };
-    this.#look();
+    this.#check();
   }
 
   healingBegan(): void {
@@ -124,36 +124,36 @@ class SettlingJudge implements Oracle {
   ended(): void {
     if (!this.#isHealing()) return;
     this.#isDirty = true;
-    this.#look();
+    this.#check();
     const left = whatIsLeft(this.#scene, this.#scene.statefulSets);
     if (left !== undefined && !this.#isPaused()) {
       const stuck = this.#stuckPod();
-      if (stuck === undefined) this.#say('L1', `at the end ${left}`);
-      else this.#say('L6', `at the end ${stuck} still runs a revision that does not become ready, although another one is asked for`);
+      if (stuck === undefined) this.#report('L1', `at the end ${left}`);
+      else this.#report('L6', `at the end ${stuck} still runs a revision that does not become ready, although another one is asked for`);
     }
     const published = left === undefined ? this.#published() : undefined;
     const outcome = field(published, 'outcome');
     if (published !== undefined && outcome !== 'done')
-      this.#say('L9', `at the end nothing is left to do, and what is published says ${String(outcome)}`);
-    if (left === undefined && published === undefined && this.#waiting !== undefined) this.#say('L9', 'at the end nothing is published');
+      this.#report('L9', `at the end nothing is left to do, and what is published says ${String(outcome)}`);
+    if (left === undefined && published === undefined && this.#waiting !== undefined) this.#report('L9', 'at the end nothing is published');
   }
 
   #isHealing(): boolean {
     return this.#healingMs < Number.POSITIVE_INFINITY;
   }
 
-  #say(invariant: string, message: string): void {
-    if (this.#said.has(invariant)) return;
-    this.#said.add(invariant);
+  #report(invariant: string, message: string): void {
+    if (this.#reported.has(invariant)) return;
+    this.#reported.add(invariant);
     this.#scene.violated(invariant, message);
   }
 
   /** Checks every deadline. */
-  #look(): void {
+  #check(): void {
     const nowMs = this.#scene.nowMs();
-    if (this.#isDirty || (this.#convergedMs === undefined && nowMs - this.#lookedMs >= lookEveryMs)) {
+    if (this.#isDirty || (this.#convergedMs === undefined && nowMs - this.#checkedMs >= checkEveryMs)) {
       this.#isDirty = false;
-      this.#lookedMs = nowMs;
+      this.#checkedMs = nowMs;
       const isDone = whatIsLeft(this.#scene, this.#scene.statefulSets) === undefined;
       this.#convergedMs = isDone ? (this.#convergedMs ?? nowMs) : undefined;
       if (!isDone) this.#doneMs = undefined;
@@ -161,15 +161,15 @@ class SettlingJudge implements Oracle {
     const { firstMs, what } = this.#unseen ?? { firstMs: nowMs, what: '' };
     if (nowMs - firstMs > wakeMs) {
       this.#unseen = undefined;
-      this.#say('L10', `no turn has begun for ${Math.round(nowMs - firstMs)} ms since ${what}`);
+      this.#report('L10', `no turn has begun for ${Math.round(nowMs - firstMs)} ms since ${what}`);
     }
     if (this.#convergedMs === undefined && nowMs - Math.max(this.#lastTurnMs, this.#dueMs) > longestPauseMs) {
-      this.#say('L12', `the group has had no turn for ${Math.round(nowMs - this.#lastTurnMs)} ms, and is not done`);
+      this.#report('L12', `the group has had no turn for ${Math.round(nowMs - this.#lastTurnMs)} ms, and is not done`);
     }
     this.#checkRetried(nowMs);
     if (nowMs > this.#healingMs + givenUpMs && this.#scene.isWatchDead?.() === true)
-      this.#say('L8', `a watch that died while things went wrong is still open ${Math.round(nowMs - this.#healingMs)} ms later`);
-    this.#checkTold(nowMs);
+      this.#report('L8', `a watch that died while things went wrong is still open ${Math.round(nowMs - this.#healingMs)} ms later`);
+    this.#checkPublished(nowMs);
   }
 
   #noteFailure(process: string, { error }: TurnReport, atMs: number): void {
@@ -178,23 +178,23 @@ class SettlingJudge implements Oracle {
     else if (this.#failed?.process === process) this.#failed = undefined;
   }
 
-  /** L8: a process that was blocked by an outage resumes soon after it. */
+  /** Checks L8: a process that was blocked by a fault retries soon after the faults. */
   #checkRetried(nowMs: number): void {
     if (this.#failed === undefined) return;
     const { process, atMs } = this.#failed;
     if (nowMs - atMs <= retriedMs / Math.min(1, machineOf(this.#scene, process).rate)) return;
     this.#failed = undefined;
-    this.#say('L8', `${process} has not tried again for ${Math.round(nowMs - atMs)} ms what failed while things went wrong`);
+    this.#report('L8', `${process} has not tried again for ${Math.round(nowMs - atMs)} ms what failed while things went wrong`);
   }
 
-  /** L1: the reached state stays. */
+  /** Checks L1: the group keeps its reached state. */
   #checkStay(commit: Commit): void {
     const { resource, before, after, type, actor } = commit;
     if (this.#convergedMs === undefined || this.#isPaused()) return;
     const isGone =
       resource === podResource && (type === 'DELETED' || (isTerminating(after) && before !== undefined && !isTerminating(before)));
     const isScaled = resource === statefulSetResource && numberAt(before, 'spec', 'replicas') !== numberAt(after, 'spec', 'replicas');
-    if (isGone || isScaled) this.#say('L1', `${actor.process ?? ''} changes ${after.metadata.name} although nothing was left to do`);
+    if (isGone || isScaled) this.#report('L1', `${actor.process ?? ''} changes ${after.metadata.name} although nothing was left to do`);
   }
 
   #noteWait(report: TurnReport, nowMs: number): void {
@@ -208,23 +208,23 @@ class SettlingJudge implements Oracle {
     }
   }
 
-  /** L9: every wait has a visible reason. */
-  #checkTold(nowMs: number): void {
+  /** Checks L9: every wait has a published reason. */
+  #checkPublished(nowMs: number): void {
     const { sinceMs, report } = this.#waiting ?? {};
-    if (sinceMs === undefined || report === undefined || nowMs - sinceMs < toldMs) return;
+    if (sinceMs === undefined || report === undefined || nowMs - sinceMs < publishedWithinMs) return;
     const published = this.#published();
     const outcome = field(published, 'outcome');
-    const isTold = outcome === report.decision?.outcome && listAt(published, 'waits').length > 0;
+    const isPublished = outcome === report.decision?.outcome && listAt(published, 'waits').length > 0;
     const name = `${report.group.namespace}/${report.group.name}`;
-    if (!isTold)
-      this.#say(
+    if (!isPublished)
+      this.#report(
         'L9',
         `${name} has not moved for ${Math.round(nowMs - sinceMs)} ms (${report.decision?.outcome}), and what is published says ${String(outcome)}`,
       );
     this.#waiting = { sinceMs: nowMs, report };
   }
 
-  /** Returns the published decisions of the group, by the name of their objects. */
+  /** Returns the published decision of the group; undefined if none is published. */
   #published(): unknown {
     const scene = this.#scene;
     for (const object of scene.list(groupResource, scene.namespace)) {
@@ -261,19 +261,19 @@ class SettlingJudge implements Oracle {
   }
 }
 
-/** Returns the time without checks: the decision may wait for a window, a soak or a person. */
+/** Returns how long the group may have no turn, because its decision waits for a window, a soak or a person. */
 function waitOf({ decision, snapshot }: TurnReport): number {
   if (decision === undefined || decision.outcome === 'act') return 0;
   return decision.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : Math.max(0, decision.wakeAtMs - snapshot.nowMs);
 }
 
-/** Returns whether the request changes the wanted state. */
+/** Returns whether the commit changes the requested state. */
 function isDemand({ resource, before, after }: Commit): boolean {
   if (resource === podResource || resource === configMapResource || resource === leaseResource) return false;
   return before === undefined || JSON.stringify(before['spec']) !== JSON.stringify(after['spec']);
 }
 
-/** Returns the part of a change to which a group must react. */
+/** Returns a description of the change if a group must react to it; else undefined. */
 function wakingChange({ resource, before, after, type }: Commit, isAdopted: boolean): string | undefined {
   const { name } = after.metadata;
   if (resource === intentResource) return `the change of RolloutIntent ${name}`;

@@ -1,13 +1,13 @@
-// Judges the choice of the pod: the observed one, outdated, once, of the group, and not paused (S4, S6, S7, S22, S28).
+// Judges which pods agents disrupt: outdated pods of the group by a current status, each once, and not while paused (S4, S6, S7, S22, S28).
 import type { Answered, Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { controllerOf, field, isAgent, parsed, podResource, revisionLabelOf, textAt } from './objects.ts';
 import type { Moment, Oracle } from './oracle.ts';
 import { type Book, isDisruption, type Place } from './places.ts';
 
-/** Judges each commit before the book records it. */
+/** Creates the judge of targets. It sees each commit before the book records it. */
 export function judgeTargets(book: Book): Oracle {
-  /** Deletions: by whom, when, and at which revision. */
+  /** The deletions by UID of the pod. `revision` is that of the storage. */
   const ended = new Map<string, { readonly isOurs: boolean; readonly atMs: number; readonly revision: number }>();
   return {
     committed: (commit) => {
@@ -34,14 +34,14 @@ export function judgeTargets(book: Book): Oracle {
   };
 }
 
-/** Returns the pod that an agent deleted with this request. */
+/** Returns the UID of the pod that an agent deleted with this request. */
 function askedPod(
   { scene }: Book,
   { resource, subresource, verb, status, namespace, isDryRun, request }: Answered,
 ): { readonly uid: string } | undefined {
   if (resource !== podResource || namespace !== scene.namespace || status > 299 || isDryRun) return undefined;
-  const isAsked = (verb === 'delete' && subresource === '') || (verb === 'create' && subresource === 'eviction');
-  if (!isAsked || !isAgent(request.actor, scene.agentUser)) return undefined;
+  const isDeletion = (verb === 'delete' && subresource === '') || (verb === 'create' && subresource === 'eviction');
+  if (!isDeletion || !isAgent(request.actor, scene.agentUser)) return undefined;
   const body = parsed(request.body);
   const options = subresource === 'eviction' ? field(body, 'deleteOptions') : body;
   const uid = textAt(options, 'preconditions', 'uid');
@@ -69,7 +69,7 @@ function checkTarget(book: Book, place: Place, { after, actor, atMs }: Commit): 
   if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${by} takes ${name} away although it is paused`);
 }
 
-/** Outdated pods are unknown in a zone whose status is older than its spec. Drop-in groups do not check it. */
+/** Checks that the status of each zone is as new as its spec; otherwise outdated pods are unknown. Drop-in groups are exempt. */
 export function checkObserved({ scene, zones, terms }: Book, { fromMs }: Moment, what: string): void {
   if (scene.group.kind === 'adopted') return;
   for (const { statefulSet, facts } of zones) {
@@ -80,13 +80,13 @@ export function checkObserved({ scene, zones, terms }: Book, { fromMs }: Moment,
   }
 }
 
-/** Returns whether no pod of it may be replaced, by its settings or a pause, and the decision had to know. */
+/** Returns whether settings or a pause forbid to replace pods of the StatefulSet, and the decision had to know this. */
 export function isPaused(book: Book, statefulSet: string, moment: Moment): boolean {
   const settings = book.terms.of(statefulSet).since(moment.fromMs);
   return (settings.length > 0 && settings.every((one) => one.isPaused)) || isHalted(book, statefulSet, moment);
 }
 
-/** Returns whether a person paused it, and the decision had to know. `paused` of a zone stops its rollout, not its downscale. */
+/** Returns whether a person paused the group and the decision had to know this. `paused` of a zone stops its rollout, not its downscale. */
 export function isHalted({ terms }: Book, statefulSet: string, { atMs, fromMs, aheadMs }: Moment): boolean {
   return terms.isPausedSince(statefulSet, fromMs, atMs + aheadMs);
 }

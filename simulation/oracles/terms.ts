@@ -1,4 +1,4 @@
-// Reads the stored settings of a zone over time: membership, budget, scaling, pauses.
+// Keeps the stored settings of each zone over time for the judges: membership, budget, scaling, pauses.
 
 import type { Commit, ModelObject } from '../server/request.ts';
 import { durationAt, exceptionResource, field, groupResource, instantAt, intentResource, listAt, numberAt, textAt } from './objects.ts';
@@ -9,21 +9,21 @@ type Amount = number | `${number}%`;
 /** The settings of one zone. */
 interface Terms {
   readonly isMember: boolean;
-  /** The last readable value; undefined if it follows from budgets that the eviction API enforces. */
+  /** The last valid value; undefined if only budgets that the eviction API enforces limit the zone. */
   readonly maxUnavailable: Amount | undefined;
-  /** The current value is unreadable, so `maxUnavailable` is older. */
+  /** True if the current value is invalid, so that `maxUnavailable` is an earlier value. */
   readonly isUnreadable: boolean;
   readonly isPaused: boolean;
-  /** A person forces the replicas against all rules. */
+  /** True if a person forces the replicas against all rules. */
   readonly isForced: boolean;
   readonly minReplicas: number;
   readonly betweenZonesMs: number;
-  /** Duration of the preparation before pods leave; undefined without one. */
+  /** The duration of the preparation before pods are removed; undefined without a preparation. */
   readonly delayMs: number | undefined;
 }
 
 interface Pause {
-  /** Absent: the whole group. */
+  /** The paused zone; undefined for the whole group. */
   readonly zone: string | undefined;
   readonly sinceMs: number;
   readonly expiresMs: number;
@@ -31,20 +31,20 @@ interface Pause {
 
 export interface TermsBook {
   readonly of: (statefulSet: string) => Timeline<Terms>;
-  /** Returns whether the zone belonged to the group all the time since then. */
+  /** Returns whether the zone has belonged to the group without interruption since this time. */
   readonly wasMember: (statefulSet: string, sinceMs: number) => boolean;
-  /** Returns whether a person paused the zone by an intent, since this time or before. */
+  /** Returns whether a pause of the zone by a RolloutIntent began at `sinceMs` or before, and has not expired at `atMs`. */
   readonly isPausedSince: (statefulSet: string, sinceMs: number, atMs: number) => boolean;
-  /** An exception permits what rules deny, so nothing can be judged. */
+  /** Returns whether an exception exists. It permits actions that rules deny, so these actions cannot be judged. */
   readonly isExcepted: () => boolean;
-  /** Name of a zone in claims and waves. */
+  /** Returns the name of the zone in claims and waves. */
   readonly zoneName: (statefulSet: string) => string;
   readonly apply: (commit: Commit) => void;
-  /** A StatefulSet changed, or is gone. */
+  /** Called when a StatefulSet changed or was deleted. */
   readonly setChanged: (statefulSet: string, set: ModelObject | undefined, atMs: number) => void;
 }
 
-/** Begins with the stored state. */
+/** Creates the book of settings from the stored objects. */
 export function createTerms(scene: Scene): TermsBook {
   const timelines = new Map(scene.statefulSets.map((name) => [name, createTimeline<Terms>()]));
   const of = (statefulSet: string): Timeline<Terms> => timelines.get(statefulSet) ?? createTimeline<Terms>();
@@ -52,14 +52,14 @@ export function createTerms(scene: Scene): TermsBook {
   const exceptions = new Set<string>();
   let definition: ModelObject | 'never' | 'gone' = 'never';
 
-  const say = (statefulSet: string, next: Omit<Terms, 'isUnreadable'> & { readonly isUnreadable?: boolean }, atMs: number): void => {
+  const setTerms = (statefulSet: string, next: Omit<Terms, 'isUnreadable'> & { readonly isUnreadable?: boolean }, atMs: number): void => {
     const timeline = timelines.get(statefulSet);
     const before = timeline?.latest();
     const terms = { isUnreadable: false, ...next };
     if (before === undefined || JSON.stringify(before) !== JSON.stringify(terms)) timeline?.set(atMs, terms);
   };
   const fromDefinition = (atMs: number): void => {
-    for (const name of scene.statefulSets) say(name, nativeTerms(scene, definition, name), atMs);
+    for (const name of scene.statefulSets) setTerms(name, nativeTerms(scene, definition, name), atMs);
   };
   const noteDefinition = (object: ModelObject, isGone: boolean, atMs: number): void => {
     definition = isGone ? 'gone' : object;
@@ -111,7 +111,7 @@ export function createTerms(scene: Scene): TermsBook {
     apply: ({ resource, type, after, atMs }) => note(resource, after, type === 'DELETED', atMs),
     setChanged: (statefulSet, set, atMs) => {
       if (scene.group.kind !== 'adopted' || set === undefined) return;
-      say(statefulSet, adoptedTerms(set, timelines.get(statefulSet)?.latest()), atMs);
+      setTerms(statefulSet, adoptedTerms(set, timelines.get(statefulSet)?.latest()), atMs);
     },
   };
 }
@@ -137,7 +137,7 @@ function nativeTerms({ group }: Scene, definition: ModelObject | 'never' | 'gone
   };
 }
 
-/** Labels and annotations of grafana/rollout-operator. */
+/** Returns the settings in the labels and annotations of grafana/rollout-operator. */
 function adoptedTerms({ metadata }: ModelObject, before: Terms | undefined): Terms {
   const { labels = {}, annotations = {} } = metadata;
   const isMirrored =
@@ -163,17 +163,17 @@ function amountOf(value: unknown): Amount | undefined {
   return typeof value === 'string' && /^\d+%$/.test(value) ? (value as `${number}%`) : undefined;
 }
 
-/** Returns how many pods of a zone may be down at once: percentages are rounded down, at least 1. */
+/** Returns how many pods of a zone may be unavailable at once. Percentages are rounded down, to at least 1. */
 export function limitOf(amount: Amount, replicas: number): number {
   return typeof amount === 'number' ? amount : Math.max(1, Math.floor((Number.parseInt(amount, 10) * replicas) / 100));
 }
 
 export interface Timeline<Value> {
-  /** Sets the value from this time on. Times never decrease; the last of several at one time counts. */
+  /** Sets the value from this time on. Times must not decrease. If a time is repeated, its last value counts. */
   readonly set: (atMs: number, value: Value) => void;
-  /** Returns the current value; undefined without one. */
+  /** Returns the current value; undefined if no value was set. */
   readonly latest: () => Value | undefined;
-  /** Returns the value at the time and all later ones, the oldest first. The first value also applies to all earlier times. */
+  /** Returns the value at the time and all later values, the oldest first. The first value also applies to all earlier times. */
   readonly since: (fromMs: number) => readonly Value[];
 }
 

@@ -1,4 +1,4 @@
-// Runs the agents: processes that start, die, stand still, stop and return, each with the real loop of the agent.
+// Runs the agents of a run: processes that start, crash, are suspended, stop and restart, each with the real loop of the agent.
 import type { LogFields } from '../../agent/env.ts';
 import type { TurnListener } from '../../agent/report.ts';
 import type { PodCall, PodReply } from '../cluster/cluster.ts';
@@ -20,30 +20,30 @@ export interface AgentsOptions {
   readonly scenario: Pick<Scenario, 'seed' | 'agents' | 'clockRates'>;
   readonly scheduler: Scheduler;
   readonly server: Pick<ModelServer, 'handle' | 'watch' | 'lagFrontEnd' | 'goBackFrontEnd'>;
-  /** Number of front ends of the server. */
+  /** The number of front ends of the API server. */
   readonly frontEnds: number;
   readonly faults: Faults;
-  /** Namespace to watch. */
+  /** The namespace to watch. */
   readonly namespace: string;
-  /** Files of the policy directory; optional. */
+  /** The files of the policy directory; without them the agents have no directory. */
   readonly policies?: readonly { readonly name: string; readonly text: string }[];
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
   readonly podCalled: (call: PodCalled) => void;
-  /** The metric server; without it no gate is read. */
+  /** The metric server. Without it no gate is read. */
   readonly gateServer?: GateServer;
-  /** Another writer changes the object of the request (F4). */
+  /** Changes the object of the request as another writer (F4). */
   readonly touch: (request: ModelRequest) => void;
-  /** Receives the reports of the loop while the process lives. */
+  /** Returns the listener that receives the reports of the loop while the process is alive. */
   readonly listenerOf?: (process: string) => TurnListener;
   readonly processChanged?: (process: string, change: ProcessChange) => void;
   readonly log?: (process: string, level: 'debug' | 'info' | 'warn' | 'error', message: string, fields: LogFields) => void;
-  /** Receives everything sent, answered and delivered, for the trace. */
+  /** Receives each request, answer and delivered line, for the trace. */
   readonly note?: (...parts: readonly (string | number)[]) => void;
 }
 
 export interface Leak {
   readonly process: string;
-  /** For example `2 timers` or `1 open watch`. */
+  /** What the process left open, for example `2 timers` or `1 open watch`. */
   readonly what: string;
 }
 
@@ -60,14 +60,14 @@ interface Machine {
   running?: Running;
 }
 
-/** Delay between the shutdown and the check for leaks: requests under way usually arrive. */
+/** The pause between the shutdown and the check for leaks, in which most requests in flight end. */
 const lingerMs = 1_000;
-/** Longest duration of a request, both ways at their slowest. It cannot be revoked. */
+/** The longest duration of a request, with the slowest latency in both directions. */
 const longestAnswerMs = 2 * slowestWayMs;
 
 /**
- * Starts, ends and restarts the processes of the scenario. Letters name processes across lives; the name of a life is its Lease identity.
- * Methods return whether the process existed. One run at a time per Node process.
+ * Starts, ends and restarts the processes of the scenario. A letter names a process in all of its lives. The name of a life, for example
+ * `a1`, is its identity in the Lease. Methods return whether the process exists. A Node process can play one run at a time.
  */
 export class Agents {
   readonly #options: AgentsOptions;
@@ -94,7 +94,7 @@ export class Agents {
     }
   }
 
-  /** Shuts down as after SIGTERM; the next life begins `restartAfterMs` later. No effect on a dead or stopping process. */
+  /** Shuts the process down as after SIGTERM. Its next life begins `restartAfterMs` later. No effect on a dead or stopping process. */
   stop(letter: string, restartAfterMs: number): boolean {
     const found = this.#runningOf(letter);
     if (found?.running.body === undefined || found.running.isStopping) return false;
@@ -103,7 +103,7 @@ export class Agents {
     return true;
   }
 
-  /** Dies at once; no effect on a dead process. */
+  /** Crashes the process at once. No effect on a dead process. */
   crash(letter: string, restartAfterMs: number): boolean {
     const found = this.#runningOf(letter);
     found?.running.life.crash(restartAfterMs);
@@ -122,49 +122,49 @@ export class Agents {
     return machine !== undefined;
   }
 
-  /** Releases everything that a fault delays: starts the dead, resumes the suspended, corrects clocks, updates lagging front ends. */
+  /** Ends all delays of faults: starts dead processes, resumes suspended processes, corrects clocks and updates lagging front ends. */
   heal(): void {
     for (const { clock } of this.#machines.values()) clock.mend();
     for (const frontEnd of this.#lagging) this.#options.server.lagFrontEnd(frontEnd, this.#options.scheduler.nowMs());
     this.#holds.release();
   }
 
-  /** Returns speed and wall-clock offset of the machine of a process such as `a1`. */
+  /** Returns the rate and the wall-clock error of the machine of a process such as `a1`. */
   clockOf(process: string): { readonly rate: number; readonly wallErrorMs: number } {
     const clock = this.#machines.get(processLetter(process))?.clock;
     if (clock === undefined) return { rate: 1, wallErrorMs: 0 };
     return { rate: clock.rate(), wallErrorMs: clock.wallMs() - runStartMs - this.#options.scheduler.nowMs() };
   }
 
-  /** Names of living processes, such as `a1`. */
+  /** Returns the names of living processes, such as `a1`. */
   alive(): readonly string[] {
     return [...this.#machines.values()].flatMap(({ running }) => (running === undefined ? [] : [running.life.name]));
   }
 
-  /** Returns whether every process lives and is ready. */
+  /** Returns whether every process is alive and ready. */
   isReady(): boolean {
     return [...this.#machines.values()].every(({ running }) => running?.body?.agent.isReady() === true);
   }
 
-  /** Returns whether a watch is dead and its process has not noticed. */
+  /** Returns whether a process has a dead watch that it has not closed. */
   isWatchDead(): boolean {
     return [...this.#machines.values()].some(({ running }) => running !== undefined && running.life.open.dead > 0);
   }
 
-  /** Shuts every process down and returns what each left behind. Resolves within half a minute of scheduler time. */
+  /** Shuts every process down and returns the leaks. Resolves within half a minute of scheduler time. */
   async end(): Promise<readonly Leak[]> {
     this.#isEnding = true;
     const running = [...this.#machines.values()].flatMap((machine) => machine.running ?? []);
-    const leaks = await Promise.all(running.map((given) => this.#leftBy(given)));
+    const leaks = await Promise.all(running.map((given) => this.#leaksOf(given)));
     return leaks.flat();
   }
 
-  /** Returns the unexpected errors in agents: unhandled rejections, listeners that threw. */
+  /** Returns the unexpected errors in agents: unhandled rejections and errors of listeners. */
   defects(): readonly string[] {
     return [...this.#defects];
   }
 
-  /** Ends everything at once. Call it after the run. */
+  /** Ends every process at once. Call this after the run. */
   close(): void {
     this.#isEnding = true;
     for (const { running } of this.#machines.values()) if (running !== undefined) endTime(running.life);
@@ -214,7 +214,7 @@ export class Agents {
     const running: Running = { life, isStopping: false };
     machine.running = running;
     this.#options.processChanged?.(name, 'started');
-    // It may die of its first request.
+    // The process may crash at its first request, before `startBody` returns.
     running.body = startBody({
       ...this.#options,
       life,
@@ -242,31 +242,31 @@ export class Agents {
     return new Promise((resolve) => void this.#options.scheduler.after(delayMs, resolve));
   }
 
-  async #leftBy({ life, body }: Running): Promise<readonly Leak[]> {
-    // A process that dies during it leaves nothing.
+  async #leaksOf({ life, body }: Running): Promise<readonly Leak[]> {
+    // A process that crashes during its shutdown has no leaks.
     const death = new Promise<undefined>((resolve) => life.onEnd.add(() => resolve(undefined)));
     const end = await Promise.race([body?.handOver(), death]);
     await this.#later(lingerMs);
-    const underWay = life.open.requests;
+    const inFlight = life.open.requests;
     const { begun } = life.open;
-    // A last-moment request is no leak if it ends by itself without consequences.
-    if (underWay > 0 && leftNow(life, underWay).length === 0) await this.#later(longestAnswerMs);
+    // A request in flight is not a leak if it ends without a further request.
+    if (inFlight > 0 && openNow(life, inFlight).length === 0) await this.#later(longestAnswerMs);
     if (!life.time.isAlive()) return [];
-    const left = [...leftNow(life), ...counted(life.open.begun - begun, 'later request')];
+    const left = [...openNow(life), ...counted(life.open.begun - begun, 'later request')];
     endTime(life);
     this.#options.processChanged?.(life.name, 'stopped');
     return [...(end === 'late' ? ['a hand-over that took too long'] : []), ...left].map((what) => ({ process: life.name, what }));
   }
 }
 
-/** Ends the process: it receives nothing more, and its connections close. */
+/** Ends the process. It receives no further event, and its connections close. */
 function endTime({ time, onEnd }: Life): void {
   time.end();
   for (const callback of [...onEnd]) callback();
 }
 
-/** Each request under way has a timeout timer. */
-function leftNow({ time, open }: Life, requests = 0): readonly string[] {
+/** Returns the open timers, requests and watches, without `requests` requests and their timers. */
+function openNow({ time, open }: Life, requests = 0): readonly string[] {
   const { watches } = open;
   return [
     ...counted(time.timerCount() - requests, 'timer'),
@@ -281,10 +281,10 @@ function counted(count: number, what: string): readonly string[] {
   return [`${count} ${count === 1 ? what : plural}`];
 }
 
-/** The executable exits on an unhandled rejection. */
-function watchRejections(tell: (message: string) => void): () => void {
+/** Reports unhandled rejections, because the executable exits on them. Returns a function that ends the reports. */
+function watchRejections(report: (message: string) => void): () => void {
   const note = (error: unknown): void =>
-    tell(`an unhandled rejection: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    report(`an unhandled rejection: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   process.on('unhandledRejection', note);
   return () => process.off('unhandledRejection', note);
 }

@@ -1,4 +1,4 @@
-// Runs one life of a process: the real loop of the agent as in the executable, on ports of this life.
+// Runs one life of a process: the real agent with its writers as in the executable, on simulated ports.
 import { Agent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv, Log } from '../../agent/env.ts';
@@ -12,25 +12,25 @@ import type { Life } from './life.ts';
 import { createPods, gateHttp } from './pods.ts';
 import { Transport, type TransportOptions } from './transport.ts';
 
-/** User name of the agents at the API server. */
+/** The user name of the agents at the API server. */
 export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agent';
-/** Namespace of their Lease. */
+/** The namespace of their Lease. */
 export const agentNamespace = 'rollout-group';
 export const leaseName = 'rollout-group-agent';
 
 interface BodyOptions extends AgentsOptions, Pick<TransportOptions, 'frontEndOfPast' | 'showVersion' | 'isPastShown'> {
   readonly life: Life;
-  /** A part of the agent threw unexpectedly. */
+  /** Called when a part of the agent threw unexpectedly. */
   readonly onDefect: (message: string) => void;
 }
 
 export interface Body {
   readonly agent: Agent;
-  /** As after SIGTERM: `late` if it exceeded the grace period. Never resolves if the process dies first. */
+  /** Hands over as after SIGTERM. Resolves with `late` after the grace period. Never resolves if the process crashes first. */
   readonly handOver: () => Promise<'ended' | 'late'>;
 }
 
-/** Settings as in the executable (agent/process/main.ts). */
+/** The longest hand-over, as in the executable (agent/process/main.ts). */
 const handOverMs = 25_000;
 
 /** Starts the agent in a new process. */
@@ -55,8 +55,8 @@ export function startBody(options: BodyOptions): Body {
   };
   const config = configOf(life.name, namespace);
   const writers = createWriters({ env: writersEnv, config });
-  const told = listenerOf === undefined ? [] : [whileAlive(life, listenerOf(life.name))];
-  const agent = new Agent(env, config, [...told, turnLog(log), ...writers.listeners]);
+  const listeners = listenerOf === undefined ? [] : [whileAlive(life, listenerOf(life.name))];
+  const agent = new Agent(env, config, [...listeners, turnLog(log), ...writers.listeners]);
   return {
     agent,
     handOver: async () => {
@@ -90,14 +90,14 @@ function logOf({ life, log, onDefect }: BodyOptions): Log {
     (level: keyof Log): Log['info'] =>
     (message, fields = {}) => {
       if (!life.time.isAlive()) return;
-      // A throwing listener stops nothing, so it would go unnoticed.
+      // An error in a listener only causes this log entry, so it is reported here.
       if (message === 'listener failed') onDefect(`${life.name}: ${message}: ${String(fields['problem'])}`);
       log?.(life.name, level, message, fields);
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** A dead process reports nothing. */
+/** Returns a listener that ignores reports after the end of the process. */
 function whileAlive({ time }: Life, listener: TurnListener): TurnListener {
   return {
     turnEnded: (report) => {

@@ -1,36 +1,36 @@
-// Models the clocks and timers of one process: wrong speed, jumps of the wall clock, suspension and death.
+// Models the clocks and timers of one process with a wrong rate, jumps of the wall clock, suspension and crash.
 
 import type { Clock, Timers } from '../../cluster/env.ts';
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 
-/** 2026-01-15T12:00:00Z, the default. */
+/** The default start of a run: 2026-01-15T12:00:00Z. */
 const usualStartMs: number = Date.UTC(2026, 0, 15, 12);
 
-/** Wall clock at the start of the run, in milliseconds since 1970. One run at a time per Node process. */
+/** The wall-clock time at the start of the run. A Node process can play one run at a time. */
 export let runStartMs: number = usualStartMs;
 
-/** Sets the start of the next run. */
+/** Sets the wall-clock time at the start of the next run. */
 export function beginRunAt(startMs: number = usualStartMs): void {
   runStartMs = startMs;
 }
 
-/** The machine clock of all lives of a process. */
+/** The clock of a machine, for all lives of a process. */
 export interface MachineClock {
-  /** Milliseconds since the run began by this clock. Never decreases. */
+  /** Returns the milliseconds since the run began by this clock. Never decreases. */
   readonly elapsedMs: () => number;
-  /** Whole milliseconds since 1970. */
+  /** Returns the wall-clock time in whole milliseconds. */
   readonly wallMs: () => number;
   readonly jumpWallClock: (byMs: number) => void;
-  /** Speed: its milliseconds per true millisecond. */
+  /** Returns the rate: milliseconds of this clock per true millisecond. */
   readonly rate: () => number;
-  /** Corrects speed and wall clock from now on. */
+  /** Corrects the rate and the wall clock from now on. */
   readonly mend: () => void;
-  /** Calls back after a change of speed; returns a function that ends it. */
+  /** Calls the listener after each change of the rate. Returns a function that removes the listener. */
   readonly onRate: (listener: () => void) => () => void;
 }
 
-/** Creates a correct clock. */
+/** Creates a clock with this rate and a correct wall clock. */
 export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1): MachineClock {
   let current = rate;
   let anchor = { nowMs: scheduler.nowMs(), elapsedMs: scheduler.nowMs() * rate };
@@ -39,7 +39,7 @@ export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1
   const elapsedMs = (): number => anchor.elapsedMs + (scheduler.nowMs() - anchor.nowMs) * current;
   return {
     elapsedMs,
-    // Avoids that rounding turns a whole millisecond into the previous one.
+    // Without the addition, a rounding error could turn a whole millisecond into the previous one.
     wallMs: () => Math.floor(runStartMs + elapsedMs() + jumpedMs + 1e-6),
     jumpWallClock: (byMs) => {
       jumpedMs += byMs;
@@ -64,14 +64,14 @@ interface ProcessTimeOptions {
   readonly machine: MachineClock;
   readonly holds: Holds;
   readonly seed: number;
-  /** For example `a1`; seeds the offset of the monotonic clock, and the order after a suspension. */
+  /** The name of the process, for example `a1`. It seeds the offset of the monotonic clock, and the order after a suspension. */
   readonly name: string;
   readonly onPaused?: () => void;
   readonly onResumed?: () => void;
 }
 
 interface Timer {
-  /** On the process's monotonic clock. */
+  /** The due time on the monotonic clock of the process. */
   readonly dueMs: number;
   readonly callback: () => void;
   cancel: () => void;
@@ -82,7 +82,7 @@ interface Arrival {
   readonly run: () => void;
 }
 
-/** Keeps the timers of one process, and what arrives while the process is paused. */
+/** The clocks and timers of one process, and the events that arrive while the process is suspended. */
 export class ProcessTime {
   readonly clock: Clock;
   readonly timers: Timers;
@@ -123,7 +123,7 @@ export class ProcessTime {
     };
   }
 
-  /** Suspends for these milliseconds, or for the rest of a longer suspension; clocks continue. `resumeWith` runs first afterwards. */
+  /** Suspends the process, unless it is already suspended for longer. Clocks continue. `resumeWith` runs first after the suspension. */
   pause(durationMs: number, resumeWith?: () => void): void {
     if (this.#state === 'over') return;
     if (resumeWith !== undefined) this.#inbox.unshift({ kind: 'middle', run: resumeWith });
@@ -139,12 +139,12 @@ export class ProcessTime {
     this.#options.onPaused?.();
   }
 
-  /** Delivers an external event: at once, after a suspension, or never to a dead process. */
+  /** Delivers an external event at once, or after a suspension. A dead process receives nothing. */
   take(callback: () => void): void {
     this.#arrive({ kind: 'outside', run: callback });
   }
 
-  /** Delivers nothing from now on, and drops all timers. */
+  /** Ends the process: drops all timers and all further events. */
   end(): void {
     if (this.#state === 'over') return;
     this.#state = 'over';
@@ -179,14 +179,14 @@ export class ProcessTime {
   }
 
   #schedule(timer: Timer, delayMs: number): void {
-    // In whole milliseconds, as Node's timers; never early by the process's own clock.
+    // Timers have whole milliseconds, as in Node.js, and are never early by the clock of the process.
     timer.cancel = this.#options.scheduler.after(Math.ceil(delayMs / this.#options.machine.rate()), () =>
       this.#arrive({ kind: 'timer', run: () => this.#fire(timer) }),
     );
   }
 
   #fire(timer: Timer): void {
-    // An earlier event after a suspension may have cancelled it.
+    // An earlier event after the suspension may have cancelled the timer.
     if (!this.#timers.delete(timer)) return;
     this.#floorMs = Math.max(this.#floorMs, timer.dueMs);
     timer.callback();
@@ -200,7 +200,7 @@ export class ProcessTime {
     this.#catchUp();
   }
 
-  // Runs as separate events: consequences of one finish before the next.
+  // Each arrival is a separate event of the scheduler, so that its consequences finish before the next arrival.
   #catchUp(): void {
     if (this.#state !== 'catchingUp') return;
     const arrival = this.#inbox.shift();
@@ -215,7 +215,7 @@ export class ProcessTime {
 
 const ranks = [
   { middle: 0, timer: 1, outside: 1 },
-  // A process suspended during its turn continues with timers; one suspended while waiting, with its input.
+  // A process that was suspended in the middle of its work continues with timers; an idle process continues with its input.
   { middle: 0, timer: 1, outside: 2 },
   { middle: 0, timer: 2, outside: 1 },
 ] as const;
@@ -227,9 +227,9 @@ function inOrderOfResume(inbox: Arrival[], lot: number): void {
 }
 
 export interface Holds {
-  /** Calls back once, after `delayMs` or on release. Returns a function that cancels; cancelling twice has no effect. */
+  /** Calls back once, after `delayMs` or at `release`. Returns a function that cancels the call. */
   readonly after: (delayMs: number, callback: () => void) => () => void;
-  /** Releases everything in the order in which it began to wait. */
+  /** Calls back for all waiting calls at once, in the order in which they began to wait. */
   readonly release: () => void;
 }
 

@@ -1,26 +1,26 @@
-// Describes one life of a process for its ports: name, time, faults, and open requests.
+// Defines one life of a process, and the calls that its ports make, with latency and with the faults of the process.
 import type { Faults, Point, RequestFault } from '../faults/fault.ts';
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { Holds, ProcessTime } from './clock.ts';
 
 export interface Life {
-  /** For example `a1`: the first life of `a`. */
+  /** The name, for example `a1` for the first life of `a`. */
   readonly name: string;
   readonly seed: number;
   readonly scheduler: Scheduler;
   readonly time: ProcessTime;
   readonly holds: Holds;
   readonly faults: Faults;
-  /** Number of this life; names places. */
+  /** The places of faults that this life has reached. */
   readonly places: Places;
-  /** Ends this life at once; the next one begins after these milliseconds. */
+  /** Ends this life at once. The next life begins after these milliseconds. */
   readonly crash: (restartAfterMs: number) => void;
-  /** Receives everything sent, answered and delivered, for the trace. */
+  /** Receives each request, answer and delivered line, for the trace. */
   readonly note: (...parts: readonly (string | number)[]) => void;
-  /** `begun`: number of requests so far. `dead`: watches that can deliver nothing. */
+  /** Counters of open requests and watches. `begun` counts all requests so far, `dead` the watches that deliver nothing. */
   readonly open: { requests: number; watches: number; begun: number; dead: number };
-  /** The connections of a dead process close. */
+  /** The callbacks at the end of the life, which close its connections. */
   readonly onEnd: Set<() => void>;
 }
 
@@ -28,7 +28,7 @@ interface Places {
   readonly next: (port: 'request' | 'line' | 'pod', site: string) => Point;
 }
 
-/** Counts visits of each place by a process. */
+/** Creates the counters of how often the process has reached each site. */
 export function createPlaces(name: string, scheduler: Pick<Scheduler, 'nowMs'>): Places {
   const counts = new Map<string, number>();
   return {
@@ -41,10 +41,10 @@ export function createPlaces(name: string, scheduler: Pick<Scheduler, 'nowMs'>):
   };
 }
 
-/** Longest latency of one way. */
+/** The longest latency in one direction. */
 export const slowestWayMs = 3_000;
 
-/** Returns the latency of one way: 1 to 30 ms, and rarely up to 3 s. `lot` is at least 0 and less than 1. */
+/** Returns the latency in one direction: 1 to 30 ms, rarely up to 3 s. `lot` is at least 0 and less than 1. */
 export function latencyMs(lot: number): number {
   const isSlow = lot < slowShare;
   return Math.round(isSlow ? 100 + (lot / slowShare) * (slowestWayMs - 100) : 1 + ((lot - slowShare) / (1 - slowShare)) * 29);
@@ -54,14 +54,14 @@ const slowShare = 0.004;
 
 interface Call<Answer> {
   readonly site: string;
-  /** As in Answered, `watch`, or podVerb. */
+  /** A verb as in Answered, `watch`, or podVerb. */
   readonly verb: string;
   readonly timeoutMs: number;
-  /** The result after a timeout. */
+  /** Returns the error after a timeout. */
   readonly timedOut: () => Error;
-  /** Sends it, unless the process died before. `replied` or `failed` receive the result, after the way back. */
+  /** Sends the call, unless the process crashed before. Reports the result to `replied` or `failed`, which add the latency back. */
   readonly send: (sending: Sending<Answer>) => void;
-  /** The answer arrived after the caller stopped waiting. */
+  /** Called if the answer arrives after the caller stopped waiting. */
   readonly unheard?: (answer: Answer) => void;
 }
 
@@ -70,12 +70,12 @@ export interface Sending<Answer> {
   readonly fault: RequestFault | undefined;
   readonly replied: (answer: Answer) => void;
   readonly failed: (error: Error) => void;
-  /** Call it when the request was applied: the process may die just then, and then no answer is needed. */
+  /** Returns whether the process is dead, so that no answer is needed. Call this when the request was applied: a crash may happen then. */
   readonly hasDied: () => boolean;
 }
 
 /**
- * Models one call of a process from sending to its result, with every fault of the process. Never settles if the process is over before.
+ * Models one call of a process from sending to its result, with every fault of the process. Never settles if the process ends first.
  */
 export function makeCall<Answer>(life: Life, call: Call<Answer>): Promise<Answer> {
   const { time, places, faults } = life;
@@ -112,7 +112,7 @@ export function makeCall<Answer>(life: Life, call: Call<Answer>): Promise<Answer
     };
     const nothing = (): void => undefined;
     const cancelTimeout = time.timers.after(call.timeoutMs, () => settle('timeout', () => reject(call.timedOut()), nothing));
-    const comesIn = (outcome: string, finish: () => void, drop: () => void): void => {
+    const arrives = (outcome: string, finish: () => void, drop: () => void): void => {
       const lot = draw(life.seed, `${point.key} from`);
       life.scheduler.after(latencyMs(lot), () => (time.isAlive() ? time.take(() => settle(outcome, finish, drop)) : drop()));
     };
@@ -120,12 +120,12 @@ export function makeCall<Answer>(life: Life, call: Call<Answer>): Promise<Answer
       point,
       fault,
       replied: (answer) =>
-        comesIn(
+        arrives(
           'answer',
           () => resolve(answer),
           () => call.unheard?.(answer),
         ),
-      failed: (error) => comesIn('failure', () => reject(error), nothing),
+      failed: (error) => arrives('failure', () => reject(error), nothing),
       hasDied: () => !time.isAlive() || dies(fault, 'afterApply'),
     });
   });
@@ -133,7 +133,7 @@ export function makeCall<Answer>(life: Life, call: Call<Answer>): Promise<Answer
 
 type Moment = Extract<RequestFault, { readonly kind: 'crash' }>['moment'];
 
-/** Returns the latency of a request. */
+/** Returns the latency of a request on its way to the server. */
 export function sendingLatencyMs(life: Life, point: Point): number {
   return latencyMs(draw(life.seed, `${point.key} to`));
 }

@@ -1,4 +1,4 @@
-// Models the lines of one watch from the server to the process: in order, delayed, and with every fault of a watch.
+// Models the connection of one watch: it delivers lines from the server to the process in order, with latency and with faults.
 import type { KubernetesStream } from '../../cluster/env.ts';
 import type { WatchFault } from '../faults/fault.ts';
 import { type Random, streamOf } from '../random.ts';
@@ -8,30 +8,30 @@ import { type Life, latencyMs } from './life.ts';
 interface LinesOptions {
   readonly life: Life;
   readonly site: string;
-  /** Key of the request that opened it. */
+  /** The key of the request that opened the watch. */
   readonly key: string;
-  /** A lagging server serves the next watch of this site. */
+  /** Makes a lagging server serve the next watch of this site. */
   readonly onReconnectToPast: (behindMs: number) => void;
-  /** Servers show the state of that revision from now on for a while. */
+  /** Makes all servers show the state of that revision for a time. */
   readonly onShowVersion: (revision: number, forMs: number) => void;
 }
 
-/** Skipped lines of one object. */
+/** The lines of one object that are still dropped. */
 interface Hidden {
   left: number;
   readonly cancel: () => void;
 }
 
-interface Coming {
+interface PendingLine {
   readonly kind: 'line' | 'end';
-  /** A line, or the reason for the end. */
+  /** The line, or the reason for the end. */
   readonly text: string;
   readonly dueMs: number;
-  /** Its fault is decided. */
+  /** True if the fault of the line was decided. */
   readonly isDecided: boolean;
 }
 
-/** The last line of a watch whose version is gone. */
+/** The last line of a watch whose resource version is too old. */
 const goneLine = JSON.stringify({
   type: 'ERROR',
   object: {
@@ -45,7 +45,7 @@ const goneLine = JSON.stringify({
   },
 });
 
-/** Longest wait for the next line of an object before the replaced one is delivered. */
+/** The longest wait for the next line of the object, after which `coalesce` delivers the held line. */
 const longestCoalesceMs = 5_000;
 
 /** Delivers the lines of one watch in order, with the latency and the faults of its connection. */
@@ -54,16 +54,16 @@ export class Lines {
   readonly #options: LinesOptions;
   readonly #life: Life;
   readonly #random: Random;
-  #coming: Coming[] = [];
+  #pending: PendingLine[] = [];
   #lastDueMs = 0;
   #server: ModelWatch | undefined;
   #onLine: ((line: string) => void) | undefined;
   #resolveEnded: (reason: string) => void = () => undefined;
   #state: 'opening' | 'open' | 'ended' = 'opening';
   #isServed = true;
-  /** A stall, or the wait for the replacing line. */
+  /** True during a stall, and during the wait for the next line of an object. */
   #isBlocked = false;
-  /** The connection is gone, unknown to both sides. */
+  /** True if the connection is dead and neither side knows it. */
   #isDead = false;
   #isPlanned = false;
   readonly #hidden = new Map<string, Hidden>();
@@ -108,17 +108,17 @@ export class Lines {
     this.#state = 'ended';
   }
 
-  #enqueue(kind: Coming['kind'], text: string): void {
+  #enqueue(kind: PendingLine['kind'], text: string): void {
     if (!this.#isServed || this.#isDead || this.#state === 'ended') return;
-    // In the order of sending, under any network fault.
+    // Lines arrive in the order of sending, because a watch is one TCP stream.
     this.#lastDueMs = Math.max(this.#lastDueMs, this.#life.scheduler.nowMs() + latencyMs(this.#random()));
-    this.#coming.push({ kind, text, dueMs: this.#lastDueMs, isDecided: false });
+    this.#pending.push({ kind, text, dueMs: this.#lastDueMs, isDecided: false });
     if (kind === 'line' && this.#awaited !== undefined && objectOf(text) === this.#awaited.object) this.#awaited.found();
     this.#plan();
   }
 
   #plan(): void {
-    const first = this.#coming[0];
+    const first = this.#pending[0];
     if (first === undefined || this.#isPlanned || this.#isBlocked || this.#state !== 'open') return;
     this.#isPlanned = true;
     this.#life.scheduler.after(Math.max(0, first.dueMs - this.#life.scheduler.nowMs()), () => {
@@ -126,26 +126,26 @@ export class Lines {
       while (
         this.#state === 'open' &&
         !this.#isBlocked &&
-        this.#coming[0] !== undefined &&
-        this.#coming[0].dueMs <= this.#life.scheduler.nowMs()
+        this.#pending[0] !== undefined &&
+        this.#pending[0].dueMs <= this.#life.scheduler.nowMs()
       )
-        this.#arrive(this.#coming.shift() as Coming);
+        this.#arrive(this.#pending.shift() as PendingLine);
       this.#plan();
     });
   }
 
-  #arrive(one: Coming): void {
+  #arrive(one: PendingLine): void {
     const fault =
       one.kind === 'end' || one.isDecided
         ? undefined
         : this.#life.faults.ofLine(this.#life.places.next('line', this.#options.site), one.text);
     if (one.kind === 'end') this.#end(one.text);
-    else if (this.#isPassedOver(one.text)) return;
+    else if (this.#isHidden(one.text)) return;
     else if (fault === undefined) this.#deliver(one.text);
-    else this.#suffer(fault, one);
+    else this.#applyFault(fault, one);
   }
 
-  #suffer(fault: WatchFault, one: Coming): void {
+  #applyFault(fault: WatchFault, one: PendingLine): void {
     switch (fault.kind) {
       case 'gone':
         this.#deliver(goneLine);
@@ -157,7 +157,7 @@ export class Lines {
       case 'dead':
         this.#isBlocked = true;
         this.#isDead = true;
-        this.#coming = [];
+        this.#pending = [];
         this.#life.open.dead += 1;
         break;
       case 'duplicate':
@@ -187,10 +187,10 @@ export class Lines {
     }
   }
 
-  /** Delays all lines until this one. Returns a function that continues without it. */
-  #block(one: Coming, durationMs: number): () => void {
+  /** Holds this line and all later lines. Returns a function that drops this line and continues. */
+  #block(one: PendingLine, durationMs: number): () => void {
     this.#isBlocked = true;
-    this.#coming.unshift({ ...one, isDecided: true });
+    this.#pending.unshift({ ...one, isDecided: true });
     const goOn = (): void => {
       cancel();
       this.#isBlocked = false;
@@ -199,15 +199,15 @@ export class Lines {
     };
     const cancel = this.#life.holds.after(durationMs, goOn);
     return () => {
-      this.#coming.shift();
+      this.#pending.shift();
       goOn();
     };
   }
 
-  #coalesce(one: Coming): void {
+  #coalesce(one: PendingLine): void {
     const object = objectOf(one.text);
-    // The next line is under way already, so this one is dropped.
-    const isReplaced = this.#coming.some(({ kind, text }) => kind === 'line' && objectOf(text) === object);
+    // If the next line of the object is already in flight, this line is dropped.
+    const isReplaced = this.#pending.some(({ kind, text }) => kind === 'line' && objectOf(text) === object);
     if (object === undefined) this.#deliver(one.text);
     else if (!isReplaced) this.#awaited = { object, found: this.#block(one, longestCoalesceMs) };
   }
@@ -225,7 +225,7 @@ export class Lines {
     this.#hidden.set(object, { left: lines - 1, cancel });
   }
 
-  #isPassedOver(text: string): boolean {
+  #isHidden(text: string): boolean {
     if (this.#hidden.size === 0) return false;
     const object = objectOf(text);
     const of = object === undefined ? undefined : this.#hidden.get(object);
@@ -250,7 +250,7 @@ export class Lines {
   readonly #closeServer = (): void => {
     if (!this.#isServed) return;
     this.#isServed = false;
-    this.#coming = [];
+    this.#pending = [];
     for (const { cancel } of this.#hidden.values()) cancel();
     this.#hidden.clear();
     this.#life.onEnd.delete(this.#closeServer);

@@ -1,4 +1,4 @@
-// Models what a process calls besides the API server: pods and gate providers, with the faults of each call.
+// Models the calls of a process to pods and to gate providers, with latency and with the faults of each call.
 
 import type { GateAnswer, GateHttp, PodHttp, PodRequest, PodResponse } from '../../agent/env.ts';
 import type { PodCall, PodReply } from '../cluster/cluster.ts';
@@ -11,16 +11,16 @@ import { type Life, makeCall, type Sending, sendingLatencyMs } from './life.ts';
 
 interface PodsOptions {
   readonly life: Life;
-  /** The model of the pods; undefined if nothing listens there. Changes take effect before it returns. */
+  /** Returns the answer of the model of the pods; undefined if no pod listens. Its effects happen before it returns. */
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
   readonly podCalled: (call: PodCalled) => void;
 }
 
-/** Calls pods: with latency and faults as in `PodFault`; a process may die or be suspended at each. */
+/** Creates the port for calls to pods, with faults as in `PodFault`. The process may crash or be suspended at each call. */
 export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp {
   const hear = (request: PodRequest, sentAtMs: number, fault: PodFault | undefined): PodReply | undefined => {
     const { method } = request;
-    // Probes of gates, which no simulated group has.
+    // A GET is a probe of a gate. No simulated group has such a gate.
     if (method === 'GET') return undefined;
     const url = new URL(request.url);
     const path = url.pathname + url.search;
@@ -29,18 +29,18 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
     const { namespace, pod, uid } = answer;
     const atMs = life.scheduler.nowMs();
     const reportedMs = reportedBy(answer, fault, request.maxBodyBytes);
-    const said = reportedMs === undefined ? {} : { reportedMs };
-    podCalled({ process: life.name, atMs, sentAtMs, namespace, pod, uid, method, path, ...said });
+    const report = reportedMs === undefined ? {} : { reportedMs };
+    podCalled({ process: life.name, atMs, sentAtMs, namespace, pod, uid, method, path, ...report });
     return answer;
   };
   const arrive = (request: PodRequest, sending: Sending<PodResponse>, sentAtMs: number, fault: PodFault | undefined): void => {
-    const isHeard = fault?.kind !== 'hang' && fault?.kind !== 'refuse';
-    const answer = isHeard ? hear(request, sentAtMs, fault) : undefined;
-    if (fault !== undefined && isHeard && answer === undefined) life.faults.missed?.('F21');
+    const isReceived = fault?.kind !== 'hang' && fault?.kind !== 'refuse';
+    const answer = isReceived ? hear(request, sentAtMs, fault) : undefined;
+    if (fault !== undefined && isReceived && answer === undefined) life.faults.missed?.('F21');
     if (sending.hasDied() || fault?.kind === 'hang') return;
-    const told = answer === undefined ? new Error('connect ECONNREFUSED') : toldBy(answer, fault, request.maxBodyBytes);
-    if (told instanceof Error) sending.failed(told);
-    else sending.replied(told);
+    const result = answer === undefined ? new Error('connect ECONNREFUSED') : resultOf(answer, fault, request.maxBodyBytes);
+    if (result instanceof Error) sending.failed(result);
+    else sending.replied(result);
   };
   return {
     call: (request) =>
@@ -58,15 +58,15 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
   };
 }
 
-/** Returns the time in the answer that reaches the caller, on the run's clock; undefined without one. */
+/** Returns the time in the answer that reaches the caller, on the run's clock; undefined if the answer has no time. */
 function reportedBy(answer: PodReply, fault: PodFault | undefined, maxBodyBytes: number): number | undefined {
-  const told = toldBy(answer, fault, maxBodyBytes);
-  const seconds = told instanceof Error || told.status > 299 ? undefined : timestampIn(told.body);
+  const result = resultOf(answer, fault, maxBodyBytes);
+  const seconds = result instanceof Error || result.status > 299 ? undefined : timestampIn(result.body);
   return seconds === undefined ? undefined : seconds * 1000 - runStartMs;
 }
 
-/** Returns the part of the answer that reaches the caller. */
-function toldBy({ status, body }: PodReply, fault: PodFault | undefined, maxBodyBytes: number): PodResponse | Error {
+/** Returns the answer that reaches the caller after the fault. */
+function resultOf({ status, body }: PodReply, fault: PodFault | undefined, maxBodyBytes: number): PodResponse | Error {
   switch (fault?.kind) {
     case 'replyLost':
       return new Error('socket hang up');
@@ -77,7 +77,7 @@ function toldBy({ status, body }: PodReply, fault: PodFault | undefined, maxBody
     case 'hugeBody':
       return new Error(`the answer is longer than ${maxBodyBytes} bytes`);
     case 'lie':
-      return { status, body: lying(body, fault.byMs ?? 0) };
+      return { status, body: withWrongTime(body, fault.byMs ?? 0) };
     case 'noTimestamp':
       return { status, body: '{}' };
     default:
@@ -85,14 +85,14 @@ function toldBy({ status, body }: PodReply, fault: PodFault | undefined, maxBody
   }
 }
 
-/** Returns the body with another `timestamp` in seconds; unchanged without one. */
-function lying(body: string, byMs: number): string {
+/** Returns the body with another `timestamp` in seconds; unchanged if it has no timestamp. */
+function withWrongTime(body: string, byMs: number): string {
   const timestamp = timestampIn(body);
   if (timestamp === undefined) return body;
   return JSON.stringify({ ...(JSON.parse(body) as object), timestamp: timestamp + Math.round(byMs / 1000) });
 }
 
-/** Returns `timestamp` of a JSON text in seconds; undefined without one. */
+/** Returns `timestamp` of a JSON text in seconds; undefined if it has no timestamp. */
 function timestampIn(body: string): number | undefined {
   try {
     const value: unknown = JSON.parse(body);
@@ -108,7 +108,7 @@ interface GatePortOptions {
   readonly server: GateServer;
 }
 
-/** Creates a port with faults (F22) under the key `PROCESS/gate.read#N`; the process may die or be suspended there. */
+/** Creates the port for gate queries with faults (F22). The process may crash or be suspended at each query. */
 export function gateHttp({ life, server }: GatePortOptions): GateHttp {
   return {
     query: ({ source, query, site, timeoutMs, maxBodyBytes }) =>

@@ -1,4 +1,4 @@
-// Models the API server for one process: a network that delays, loses, holds and garbles, in front of the model server.
+// Models the network between one process and the API server: it delays, loses and damages requests and answers.
 
 import type { KubernetesHttp, KubernetesRequest, KubernetesResponse, KubernetesStream } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
@@ -12,21 +12,21 @@ import { Lines } from './lines.ts';
 export interface TransportOptions {
   readonly life: Life;
   readonly server: Pick<ModelServer, 'handle' | 'watch'>;
-  /** User name of the process. */
+  /** The user name of the process. */
   readonly user: string;
-  /** Number of front ends, 1 or more. */
+  /** The number of front ends, 1 or more. */
   readonly frontEnds: number;
-  /** Another writer changes the object of the request (F4). */
+  /** Changes the object of the request as another writer (F4). */
   readonly touch: (request: ModelRequest) => void;
-  /** A front end shows nothing new for a while (F8). */
+  /** Makes a front end lag behind by this time, and returns its number (F8). */
   readonly frontEndOfPast: (behindMs: number) => number;
-  /** All front ends show that revision for a while (F10). */
+  /** Makes all front ends show that revision for a time (F10). */
   readonly showVersion: (revision: number, forMs: number) => void;
-  /** Returns whether they show the past. */
+  /** Returns whether the front ends show an earlier revision. */
   readonly isPastShown: () => boolean;
 }
 
-/** A client with separate connections: one for actions, one for status. Connections keep their front end until a failure. */
+/** The client of a process: `acting` for actions, `writing` for published state. It uses one front end until a failure. */
 export class Transport implements KubernetesHttp {
   readonly #options: TransportOptions;
   readonly #connection: 'acting' | 'writing';
@@ -136,12 +136,12 @@ export class Transport implements KubernetesHttp {
   }
 }
 
-/** Returns whether it is the list of a new cache. */
+/** Returns whether the request is the list that fills a cache. */
 function isListOfCache(site: string): boolean {
   return site.startsWith('watch.') && site.endsWith('.list');
 }
 
-/** Returns the path of the list with any version, as clients request it. */
+/** Returns the path with `resourceVersion=0`, so that the list may have any version. */
 function ofAnyVersion(path: string): string {
   const [collection = path, query = ''] = path.split('?');
   const parameters = new URLSearchParams(query);
@@ -151,7 +151,7 @@ function ofAnyVersion(path: string): string {
 
 interface Opened {
   readonly response: ModelResponse;
-  /** Absent if the server opened none. */
+  /** Absent if the server opened no watch. */
   readonly lines?: Lines;
 }
 
@@ -160,7 +160,7 @@ const opening: ModelResponse = { status: 200, headers: { 'content-type': 'applic
 function streamOf({ response, lines }: Opened, onLine: (line: string) => void): KubernetesStream {
   if (lines !== undefined) return lines.connect(onLine);
   const { status, body } = response;
-  // A stream that ends at once, as if a proxy answered.
+  // The stream ends at once, as if a proxy had answered.
   if (status === 200) for (const line of body.split('\n')) onLine(line);
   return { status, body: status === 200 ? '' : body, ended: Promise.resolve(`the server answered ${status}`), close: () => undefined };
 }
@@ -169,7 +169,7 @@ interface Exchange<Answer> {
   readonly ask: (request: ModelRequest, key: string) => Answer | Promise<Answer>;
   readonly made: (response: ModelResponse) => Answer;
   readonly responseOf: (answer: Answer) => ModelResponse;
-  /** The answer is lost. */
+  /** Called if the answer is lost. */
   readonly unheard: (answer: Answer) => void;
 }
 
@@ -182,10 +182,10 @@ interface SendOptions<Answer> {
   readonly touch: (request: ModelRequest) => void;
 }
 
-/** Sends a request to the server, with the fault of this place. A sent request arrives even if its sender dies. */
+/** Sends a request to the server with the fault of this place. A sent request arrives even if its sender crashes. */
 function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: SendOptions<Answer>): void {
   const { point, fault } = sending;
-  const garbled = (response?: ModelResponse): void => {
+  const damaged = (response?: ModelResponse): void => {
     if (fault?.kind !== 'answer') return;
     const { what } = fault;
     if (what === 'tls') failed('the TLS connection failed', response !== undefined);
@@ -198,12 +198,12 @@ function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: 
       if (!fault.isSilent) failed('the connection was reset', true);
     } else if (fault?.kind === 'answer') {
       exchange.unheard(answer);
-      garbled(exchange.responseOf(answer));
+      damaged(exchange.responseOf(answer));
     } else sending.replied(answer);
   };
   const arrive = (): void => {
     if (fault?.kind === 'foreignWrite') touch(model);
-    if (fault?.kind === 'answer' && (!fault.isApplied || fault.what === 429)) garbled();
+    if (fault?.kind === 'answer' && (!fault.isApplied || fault.what === 429)) damaged();
     else if (fault?.kind === 'expired' || fault?.kind === 'tooLarge') sending.replied(exchange.made(versionAnswer(fault.kind)));
     else {
       const answer = exchange.ask(model, point.key);
@@ -218,7 +218,7 @@ function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: 
   else life.scheduler.after(onTheWayMs, arrive);
 }
 
-/** Returns the verb of a request as in the API server's log. Watches are excluded. */
+/** Returns the verb of a request as in the audit log of the API server. Watches are excluded. */
 export function verbOf({ method, path }: Pick<KubernetesRequest, 'method' | 'path'>): string {
   if (method === 'POST') return 'create';
   if (method === 'PUT') return 'update';
@@ -232,7 +232,7 @@ export function verbOf({ method, path }: Pick<KubernetesRequest, 'method' | 'pat
 
 type AnswerFault = Extract<RequestFault, { readonly kind: 'answer' }>;
 
-/** `applied`: the answer of the server, if it was asked. `tls` has no answer: the connection fails. */
+/** Returns the answer of the fault. `applied` is the answer of the server if the request reached it. */
 function faultyAnswer(fault: AnswerFault & { readonly what: Exclude<AnswerFault['what'], 'tls'> }, applied?: ModelResponse): ModelResponse {
   const { what, retryAfterSeconds } = fault;
   const html = { 'content-type': 'text/html' };
@@ -255,7 +255,7 @@ function faultyAnswer(fault: AnswerFault & { readonly what: Exclude<AnswerFault[
   }
 }
 
-/** Answers a list or a watch with a version that is too old or too new. */
+/** Returns the answer to a list or a watch whose resource version is too old or too new. */
 function versionAnswer(kind: 'expired' | 'tooLarge'): ModelResponse {
   if (kind === 'expired') {
     const message = 'The provided continue parameter is too old to display a consistent list result.';

@@ -1,4 +1,4 @@
-// Judges by comparison: faults may cost time, but may neither change the end state nor repeat work.
+// Compares a run with the same run without faults: faults may cost time, but may neither change the end state nor repeat work.
 
 import { draw } from '../random.ts';
 import type { RunResult } from '../run.ts';
@@ -15,32 +15,32 @@ const ofProcesses: ReadonlySet<ScenarioEvent['kind']> = new Set([
   'frontEndRestarts',
 ]);
 
-/** Returns whether the event affects agents, their clocks, Lease or servers, and not the group. */
+/** Returns whether the event affects only agents, their clocks, their Lease or API servers. */
 function isOfProcesses(event: ScenarioEvent): boolean {
   return ofProcesses.has(event.kind);
 }
 
-/** Returns the same workload without faults of agents or their servers. Events of people and accidents stay. */
+/** Returns the scenario without faults and without events of agents and API servers. Events of people and accidents stay. */
 export function withoutFaults(scenario: Scenario): Scenario {
   const { clockRates: _, ...rest } = scenario;
   return { ...rest, rates: {}, faults: [], events: scenario.events.filter((event) => !isOfProcesses(event)) };
 }
 
-/** Returns the faults over a workload with countable writes: one rollout, or one change of replicas, with pauses. */
+/** Returns the scenario with the same faults, but with work whose writes can be counted: one rollout or one change of replicas. */
 export function countable(scenario: Scenario): Scenario {
-  const wishes: readonly ScenarioEvent[] =
+  const changes: readonly ScenarioEvent[] =
     draw(scenario.seed, 'countable') < 0.5
       ? [{ atMs: 20_000, kind: 'setImage', image: 'app:2' }]
       : [{ atMs: 20_000, kind: 'setReplicas', replicas: otherReplicas(scenario) }];
   const kept = scenario.events.filter((event) => isOfProcesses(event) || event.kind === 'pause' || event.kind === 'resume');
-  return { ...scenario, events: [...wishes, ...kept].sort((one, other) => one.atMs - other.atMs) };
+  return { ...scenario, events: [...changes, ...kept].sort((one, other) => one.atMs - other.atMs) };
 }
 
 function otherReplicas({ group, seed }: Scenario): number {
   return draw(seed, 'countable replicas') < 0.5 && group.podsPerZone > 1 ? group.podsPerZone - 1 : group.podsPerZone + 1;
 }
 
-/** Returns differences of the end states, one sentence each; empty if equal. */
+/** Returns the differences of the end states, one sentence each; empty if the states are equal. */
 export function differentEnds(result: RunResult, faultless: RunResult): readonly string[] {
   const names = [...new Set([...Object.keys(result.endState), ...Object.keys(faultless.endState)])].sort();
   return names.flatMap((name) => {
@@ -50,7 +50,7 @@ export function differentEnds(result: RunResult, faultless: RunResult): readonly
   });
 }
 
-/** Writes that change availability, each counted once when applied. Preconditions and the ledger must prevent duplicates. */
+/** The writes that change availability. Preconditions and the ledger must prevent duplicates, so their numbers are compared. */
 const neverTwice: readonly string[] = [
   'delete pods',
   'create pods/eviction',
@@ -60,10 +60,10 @@ const neverTwice: readonly string[] = [
   'update statefulsets.apps/scale',
 ];
 
-/** The number of partition steps depends on timing: after a pause several pods are exposed together. */
+/** The writes whose number depends on timing, because after a pause one partition exposes several pods. */
 const inSteps: readonly string[] = ['patch statefulsets.apps', 'update statefulsets.apps'];
 
-/** Returns what the agents did more or less often than without faults, one sentence each. For `countable` scenarios. */
+/** Returns the writes whose number differs from the run without faults, one sentence each. For scenarios of `countable`. */
 export function differentWrites(result: RunResult, faultless: RunResult, shape: Pick<GroupShape, 'strategy'>): readonly string[] {
   return neverTwice.flatMap((write) => {
     if (traitsOfShape(shape).lowersPartition && inSteps.includes(write)) return [];

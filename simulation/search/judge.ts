@@ -1,46 +1,46 @@
-// Judges a scenario: it keeps every invariant, comes to rest, repeats identically, and ends as without faults.
+// Judges a scenario: its run keeps every invariant, becomes quiet, can be repeated exactly, and ends as without faults.
 import { type RunOptions, type RunResult, runScenario } from '../run.ts';
 import type { Scenario } from '../scenario.ts';
 import { countable, differentEnds, differentWrites, withoutFaults } from './compare.ts';
 import type { Attempt } from './shrink.ts';
 
 export interface Failure {
-  /** The first broken invariant, or one of `failureIds`. */
+  /** The first violated invariant, or one of `failureIds`. */
   readonly id: string;
   readonly atMs: number;
   readonly message: string;
-  /** The failing scenario: the judged one, or one it was compared with. */
+  /** The failing scenario: the judged scenario, or a scenario with which it was compared. */
   readonly scenario: Scenario;
 }
 
-/** Failures besides broken invariants. */
+/** The failures besides violated invariants. */
 export const failureIds = {
-  /** It did not converge, did not become quiet, or left something behind. */
+  /** The group did not converge, writes did not end, or a process left something open. */
   unfinished: 'unfinished',
   /** The second run of the same scenario differed. */
   unrepeatable: 'unrepeatable',
-  /** Its end state differs from the one without faults. */
+  /** The end state differs from the end state without faults. */
   endsOtherwise: 'ends-otherwise',
-  /** Faults repeated or omitted a write. */
+  /** The number of writes differs from that without faults. */
   writesOtherwise: 'writes-otherwise',
 } as const;
 
 export interface Checks {
-  /** Runs it twice and compares both traces. */
+  /** True to play the scenario twice and compare the traces. */
   readonly isRepeated: boolean;
-  /** Compares with a run without faults: the end state, or the writes of a countable workload. */
+  /** The comparisons with a run without faults: the end state, or the writes of countable work. */
   readonly compared: readonly ('ends' | 'writes')[];
 }
 
 export interface Judged {
-  /** Result of the scenario itself. */
+  /** The result of the scenario itself. */
   readonly result: RunResult;
   readonly failure?: Failure;
-  /** Number of all runs. */
+  /** The number of all runs. */
   readonly runs: number;
 }
 
-/** Runs the scenario, and the runs it is compared with. */
+/** Plays the scenario, and the runs with which it is compared. */
 export async function judge(scenario: Scenario, checks: Checks, options: RunOptions = {}): Promise<Judged> {
   const result = await runScenario(scenario, options);
   const failed = failureOf(result, scenario);
@@ -66,7 +66,7 @@ interface Compared {
   readonly runs: number;
 }
 
-/** Compares the end of the scenario with that of the same scenario without faults. */
+/** Compares the end state of the scenario with the end state without faults. */
 async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compared> {
   const plain = withoutFaults(scenario);
   const faultless = await runScenario(plain);
@@ -76,7 +76,7 @@ async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compa
   };
 }
 
-/** Compares the writes of a countable workload with the faults of the scenario with its writes without faults. */
+/** Plays countable work with and without the faults of the scenario, and compares the writes. */
 async function compareWrites(scenario: Scenario): Promise<Compared> {
   const simple = countable(scenario);
   const simplePlain = withoutFaults(simple);
@@ -102,7 +102,7 @@ export function failureOf(result: RunResult, scenario: Scenario): Failure | unde
   return { id: failureIds.unfinished, atMs: result.endMs, message: result.unfinished, scenario };
 }
 
-/** Runs the scenario until it fails by `failure`; used by shrinking. */
+/** Plays the scenario with the checks that can find `failure`, for shrinking. */
 export async function tryFor(failure: string, scenario: Scenario): Promise<Attempt> {
   const checks: Checks = {
     isRepeated: failure === failureIds.unrepeatable,

@@ -1,25 +1,25 @@
-// Reads and writes scenarios as text: from failing seeds, and as stored plans.
+// Reads and writes scenarios as text: scenarios of failing seeds, and stored plans.
 import type { z } from 'zod';
 import { messageOf } from '../../policies/error-message.ts';
 import type { Scenario } from '../scenario.ts';
 import { planSchema, scenarioSchema } from './schema.ts';
 
-/** A scenario that once found a defect, and is played in every test run. */
+/** A scenario that once found a defect. Every test run plays it again. */
 export interface StoredPlan extends Scenario {
-  /** In file-name form, such as `delete-after-takeover`. */
+  /** The name in kebab case, such as `delete-after-takeover`. */
   readonly name: string;
-  /** Its finding: an invariant such as `S7`, or the name of a planted defect. */
+  /** The violated invariant such as `S7`, or the name of the planted defect. */
   readonly finds: string;
-  /** One or two sentences: what happens, and what was wrong. */
+  /** One or two sentences about the events and the defect. */
   readonly why: string;
 }
 
-/** Thrown for an invalid scenario or plan: names the file and each invalid place. */
+/** The error for an invalid scenario or plan. It names the file and each invalid field. */
 export class PlanError extends Error {
   override readonly name = 'PlanError';
 }
 
-/** Reads a scenario; with `name` the stored plan of that name from a list of plans. Throws PlanError that names `source`. */
+/** Reads a scenario, or with `name` the plan of that name from a list of plans. Throws a PlanError that names `source`. */
 export function readScenario(text: string, source: string, name?: string): Scenario {
   if (name === undefined) return checked(scenarioSchema, parsed(text, source), source);
   const found = readPlans(text, source).find((plan) => plan.name === name);
@@ -28,7 +28,7 @@ export function readScenario(text: string, source: string, name?: string): Scena
   return scenario;
 }
 
-/** Reads a list of stored plans. Throws PlanError that names `source` and the plan. */
+/** Reads a list of stored plans. Throws a PlanError that names `source` and the plan. */
 export function readPlans(text: string, source: string): readonly StoredPlan[] {
   const plans = parsed(text, source);
   if (!Array.isArray(plans)) throw new PlanError(`${source} is not a list of plans`);
@@ -54,7 +54,7 @@ function checked(schema: z.ZodType, value: unknown, source: string): Scenario {
     const problems = result.error.issues.map((issue) => `  ${placeOf(issue.path)}: ${issue.message}`);
     throw new PlanError([`${source} cannot be played:`, ...problems].join('\n'));
   }
-  // The schema equals the type; the compiler cannot compare the two.
+  // The schema has the same fields as the type, but the compiler cannot compare them.
   const scenario = result.data as Scenario;
   const late = scenario.events.find((event, index) => event.atMs < (scenario.events[index - 1]?.atMs ?? 0));
   if (late === undefined) return scenario;

@@ -135,7 +135,7 @@ const placed = z.discriminatedUnion('port', [
   z.strictObject({ at, port: z.literal('gate'), fault: gateFault }),
 ]);
 
-/** The fields of a scenario. A stored plan has these and a name, the invariant that it finds, and the cause. */
+/** The fields of a scenario. A stored plan has three further fields: `name`, `finds` and `why`. */
 const fields = {
   seed: z.number().int().min(0),
   group,

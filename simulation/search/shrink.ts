@@ -1,35 +1,35 @@
-// Shrinks a failing scenario: fewer faults, events, agents, zones and pods, and less time, with the same failure.
+// Shrinks a failing scenario to fewer faults, events, agents, zones and pods, and less time, with the same failure.
 
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { FaultClass, PlacedFault } from '../faults/fault.ts';
 import { type GroupShape, letterOf, type Scenario, type ScenarioEvent } from '../scenario.ts';
 
-/** Result of a scenario. */
+/** The result of a scenario. */
 export interface Attempt {
-  /** The first broken invariant, or another failure; undefined on success. */
+  /** The first violated invariant, or another failure; undefined on success. */
   readonly failure?: string;
-  /** Time of the failure, in virtual milliseconds. */
+  /** The time of the failure, in virtual milliseconds. */
   readonly failedAtMs?: number;
-  /** Faults with their places (RunResult.placed). */
+  /** The faults with their places (RunResult.placed). */
   readonly placed: readonly PlacedFault[];
 }
 
 type TryScenario = (scenario: Scenario) => Promise<Attempt>;
 
 interface Shrunk {
-  /** Fails in the same way as the given one. */
+  /** The shrunk scenario, which fails in the same way as the given scenario. */
   readonly scenario: Scenario;
   readonly runs: number;
-  /** The limit of runs was reached before all candidates were tried. */
+  /** True if the limit of runs was reached before all candidates were tried. */
   readonly isCutShort: boolean;
 }
 
-/** Default limit of runs. */
+/** The default limit of runs. */
 const usualRuns = 250;
 
 /**
- * Returns a smaller scenario with the same failure. First replaces rates by the resulting faults, which then stay in place. Throws if the
- * scenario does not fail with `failure`.
+ * Returns a smaller scenario with the same failure. First it replaces rates by the faults that happened, so that these no longer depend on
+ * draws. Throws if the scenario does not fail with `failure`.
  */
 export async function shrink(scenario: Scenario, failure: string, attempt: TryScenario, maxRuns: number = usualRuns): Promise<Shrunk> {
   const search = await startSearch(scenario, failure, attempt, maxRuns);
@@ -46,11 +46,11 @@ interface Search {
   readonly best: () => Scenario;
   readonly failedAtMs: () => number;
   readonly placed: () => readonly PlacedFault[];
-  /** Returns whether it fails in the same way; then it becomes the best. False without a run if none is left or it was tried. */
+  /** Tries a candidate. If it fails in the same way, it becomes the best. Returns false without a run after the limit or a former try. */
   readonly fails: (candidate: Scenario) => Promise<boolean>;
   readonly runs: () => number;
   readonly isSpent: () => boolean;
-  /** The best as text. */
+  /** Returns the best scenario as text. */
   readonly text: () => string;
 }
 
@@ -58,13 +58,13 @@ async function startSearch(first: Scenario, failure: string, attempt: TryScenari
   const tried = new Set<string>();
   let runs = 1;
   let best = first;
-  let shown = await attempt(first);
-  if (shown.failure !== failure) throw new Error(`it does not fail by ${failure}, but ${shown.failure ?? 'not at all'}`);
+  let result = await attempt(first);
+  if (result.failure !== failure) throw new Error(`it does not fail by ${failure}, but ${result.failure ?? 'not at all'}`);
   tried.add(canonicalJson(first));
   return {
     best: () => best,
-    failedAtMs: () => shown.failedAtMs ?? best.safetyMs,
-    placed: () => shown.placed,
+    failedAtMs: () => result.failedAtMs ?? best.safetyMs,
+    placed: () => result.placed,
     fails: async (candidate) => {
       const text = canonicalJson(candidate);
       if (runs >= maxRuns || tried.has(text)) return false;
@@ -73,7 +73,7 @@ async function startSearch(first: Scenario, failure: string, attempt: TryScenari
       const now = await attempt(candidate);
       if (now.failure !== failure) return false;
       best = candidate;
-      shown = now;
+      result = now;
       return true;
     },
     runs: () => runs,
@@ -84,7 +84,7 @@ async function startSearch(first: Scenario, failure: string, attempt: TryScenari
 
 type Reducer = (search: Search) => Promise<unknown>;
 
-/** Replaces rates by the resulting faults. If it no longer fails, omits classes one by one. */
+/** Replaces rates by the faults that happened. If the scenario then no longer fails, it removes classes from the rates one by one. */
 async function placeFaults(search: Search): Promise<void> {
   if (await search.fails({ ...search.best(), rates: {}, faults: search.placed() })) return;
   for (const name of Object.keys(search.best().rates)) {
@@ -127,7 +127,7 @@ async function fewerAgents(search: Search): Promise<void> {
   }
 }
 
-/** Steps towards the simplest group. */
+/** The steps towards the simplest group. */
 const plainer: readonly ((group: GroupShape) => GroupShape)[] = [
   ({ gate: _, ...group }) => group,
   (group) => ({ ...group, zones: Math.max(1, group.zones - 1) }),
@@ -153,36 +153,36 @@ async function plainerGroup(search: Search): Promise<void> {
   }
 }
 
-/** Returns the event with existing zones only; undefined without any. */
+/** Returns the event for existing zones only, as a list; an empty list if no zone is left. */
 function inZones(event: ScenarioEvent, zones: number): readonly ScenarioEvent[] {
-  const isThere = (zone: string): boolean => zone < letterOf(zones);
-  if ('zone' in event && event.zone !== undefined) return isThere(event.zone) ? [event] : [];
+  const exists = (zone: string): boolean => zone < letterOf(zones);
+  if ('zone' in event && event.zone !== undefined) return exists(event.zone) ? [event] : [];
   if (event.kind !== 'setImage' || event.zones === undefined) return [event];
-  const left = event.zones.filter(isThere);
+  const left = event.zones.filter(exists);
   return left.length === 0 ? [] : [{ ...event, zones: left }];
 }
 
 const reducers: readonly Reducer[] = [lessTime, fewerClasses, fewerEvents, fewerFaults, fewerAgents, plainerGroup];
 
 /**
- * Returns a shorter list with the property, in order, by omitting shorter and shorter parts, until `isSo` returns false at its limit. Calls
- * `isSo` at most about n log n + n² times.
+ * Returns a shorter list, in the same order, for which `isSo` returns true. It removes shorter and shorter parts of the list. Calls `isSo`
+ * at most about n log n + n² times.
  */
 export async function fewest<Item>(items: readonly Item[], isSo: (items: readonly Item[]) => Promise<boolean>): Promise<readonly Item[]> {
   if (items.length === 0 || (await isSo([]))) return [];
   let kept = items;
-  let stretch = Math.ceil(kept.length / 2);
+  let partLength = Math.ceil(kept.length / 2);
   for (;;) {
     let isShorter = false;
     for (let from = 0; from < kept.length; ) {
-      const rest = [...kept.slice(0, from), ...kept.slice(from + stretch)];
+      const rest = [...kept.slice(0, from), ...kept.slice(from + partLength)];
       if (rest.length > 0 && (await isSo(rest))) {
         kept = rest;
         isShorter = true;
-      } else from += stretch;
+      } else from += partLength;
     }
-    if (stretch === 1 && !isShorter) return kept;
-    // Repeats at single items until nothing can go: an item may have been needed only by a removed one.
-    stretch = Math.max(1, Math.ceil(stretch / 2));
+    if (partLength === 1 && !isShorter) return kept;
+    // Single items are tried repeatedly, because an item may have been needed only by an item that was removed later.
+    partLength = Math.max(1, Math.ceil(partLength / 2));
   }
 }

@@ -1,4 +1,4 @@
-// Parses request bodies, and refuses invalid objects and patches.
+// Parses the bodies of requests as the API server does, and rejects invalid objects and patches.
 import { isObject, jsonPatch, mergePatch, type Operation, objectOf, strategicPatch } from './json.ts';
 import type { ServedKind } from './kinds.ts';
 import { badRequest, Refusal, unsupportedMediaType } from './refusal.ts';
@@ -21,7 +21,7 @@ export function objectIn({ body = '', contentType = 'application/json' }: ModelR
   return value;
 }
 
-/** Returns the JSON of the body, undefined without one. Throws Refusal. */
+/** Returns the JSON of the body; undefined without a body. Throws Refusal. */
 export function optionalJson(body: string | undefined): unknown {
   if (body === undefined || body === '') return undefined;
   try {
@@ -31,7 +31,7 @@ export function optionalJson(body: string | undefined): unknown {
   }
 }
 
-/** Returns a function that applies the patch; it throws Refusal for an invalid patch. Throws Refusal for other formats. */
+/** Returns a function that applies the patch and throws Refusal if the patch is invalid. Throws Refusal for other formats. */
 export function patchIn({ body = '', contentType = '' }: ModelRequest, kind: ServedKind): (before: Json) => unknown {
   switch (mediaTypeOf(contentType)) {
     case 'application/merge-patch+json':

@@ -1,9 +1,9 @@
-// Applies the API server's changes before an object is stored: drops unknown fields, and adds defaults.
+// Changes an object before it is stored as the API server does: drops unknown fields, and adds defaults.
 import { isObject, objectOf } from './json.ts';
 import { apiVersionOf, resourceOf, type ServedKind } from './kinds.ts';
 import type { Json } from './request.ts';
 
-/** Fields of kinds with more than `spec` and `status`. */
+/** The fields of kinds with other fields than `spec` and `status`. */
 const fieldsOf: Readonly<Record<string, readonly string[]>> = {
   configmaps: ['immutable', 'data', 'binaryData'],
   'controllerrevisions.apps': ['data', 'revision'],
@@ -45,7 +45,7 @@ const metadataFields = [
   'finalizers',
 ];
 
-/** Returns the stored metadata: nothing empty, nothing unknown. managedFields are not modelled. */
+/** Returns the metadata without empty and unknown fields. managedFields are not modelled. */
 function cleanMetadata(metadata: Json): Json {
   const clean: Record<string, unknown> = {};
   for (const field of metadataFields) {
@@ -61,7 +61,7 @@ function isEmpty(value: unknown): boolean {
   return true;
 }
 
-/** Returns the object with the fields of its kind, and their defaults. */
+/** Returns the object with only the fields of its kind, and with their defaults. */
 export function prepared(kind: ServedKind, object: Json): Json {
   const resource = resourceOf(kind);
   const metadata = cleanMetadata(objectOf(object['metadata']));
@@ -73,7 +73,7 @@ export function prepared(kind: ServedKind, object: Json): Json {
   return known;
 }
 
-/** Marks results, which return here with the next change of another part: then they stay as they are. */
+/** The fields that already have their defaults. A change of another part of the object passes them here again. */
 const ready = new WeakMap<object, string>();
 
 function fieldOf(resource: string, field: string, value: unknown): unknown {
@@ -87,7 +87,7 @@ function fieldOf(resource: string, field: string, value: unknown): unknown {
   return made;
 }
 
-/** `null` equals absent in built-in kinds, except for times of pod conditions. */
+/** Removes `null`, which in built-in kinds means an absent field, except for times of pod conditions. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(withoutNulls);
@@ -109,7 +109,7 @@ function unlessEmpty(value: Json): Json | undefined {
   return isEmpty(value) ? undefined : value;
 }
 
-/** By resource and field: the server's value of the field; of an empty object if absent. */
+/** The functions that add defaults, by resource and field. An absent field is passed as an empty object. */
 const defaulted: Readonly<Record<string, Readonly<Record<string, (value: Json) => Json | undefined>>>> = {
   configmaps: { data: unlessEmpty, binaryData: unlessEmpty },
   pods: { spec: (spec) => podSpec(spec, true), status: podStatus },
@@ -151,7 +151,7 @@ const tolerations = ['not-ready', 'unreachable'].map((taint) => ({
   tolerationSeconds: 300,
 }));
 
-/** `isPod`: with the additions of admission to pods but not templates; the token volume is not modelled. */
+/** Adds the defaults of a pod spec. `isPod` also adds the changes of admission, which templates do not have. */
 function podSpec(spec: Json, isPod: boolean): Json {
   const containers = listOf(spec['containers']).map(container);
   const initContainers = listOf(spec['initContainers']).map(container);
@@ -220,7 +220,7 @@ function statefulSetStatus(status: Json): Json {
   return without(filled(status, { replicas: 0, availableReplicas: 0 }), [...countsOfSets, 'conditions'], isNothing);
 }
 
-/** Initial status of a pod; the one of the request is ignored. */
+/** Returns the initial status of a pod. The status in the request is ignored. */
 export function newPodStatus(spec: Json): Json {
   const resources = listOf(spec['containers']).map((one) => objectOf(objectOf(one)['resources']));
   const isBestEffort = resources.every(({ requests, limits }) => isEmpty(objectOf(requests)) && isEmpty(objectOf(limits)));

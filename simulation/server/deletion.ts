@@ -1,4 +1,4 @@
-// Deletes objects: at once, after a grace period, or after their last finalizer.
+// Deletes objects as the API server does: at once, after a grace period, or after their last finalizer.
 import { secondText } from '../../policies/instant.ts';
 import { isObject, objectOf } from './json.ts';
 import { resourceOf, type ServedKind } from './kinds.ts';
@@ -45,7 +45,7 @@ function refuseUnknown(policy: unknown, dryRun: readonly unknown[]): void {
   if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', causes);
 }
 
-/** Returns the problem of the values of `dryRun`. */
+/** Returns the causes of a rejection for invalid values of `dryRun`. */
 export function dryRunCauses(values: readonly unknown[]): readonly Cause[] {
   if (values.every((value) => value === 'All')) return [];
   const message = `Unsupported value: ${JSON.stringify(values)}: supported values: "All"`;
@@ -72,15 +72,15 @@ export function remove(core: Core, target: Target, options: DeleteOptions, { act
   const going = hasFinalizers && resource !== 'pods' ? markAsGoing(core, marked) : marked;
   const store = (type: 'MODIFIED' | 'DELETED', from: ModelObject, object: ModelObject): ModelObject =>
     options.isDryRun ? object : core.storage.commit({ type, resource, before: from, object, actor });
-  // A graceful kind is marked first even if it is removed at once: watchers see both.
+  // A pod is marked as terminating even if it is removed at once, so a watch delivers both changes.
   const isDated = graceful.object !== before;
-  // An object without further references is removed in its last stored state.
+  // An object that needs no mark is removed in its last stored state.
   const stored = going === before || !(hasFinalizers || isDated) ? before : store('MODIFIED', before, going);
   if (hasFinalizers || (going.metadata.deletionGracePeriodSeconds ?? 0) > 0) return { object: stored, isGone: false };
   return { object: store('DELETED', stored, stored), isGone: true };
 }
 
-/** Throws Refusal 409 if the object is another one, or changed since. */
+/** Throws Refusal 409 if the object has another UID or another resource version. */
 export function refuseOther(
   kind: ServedKind,
   { metadata }: ModelObject,
@@ -108,16 +108,16 @@ function graceOf(
     const dated = { deletionTimestamp: secondText(core.wallMs() + seconds * 1000), deletionGracePeriodSeconds: seconds };
     return { isPending: false, object: withMetadata(pod, { ...dated, ...(generation > 0 && { generation: generation + 1 }) }) };
   }
-  // Its grace period is over: checks finalizers again.
+  // The grace period is over, so only finalizers can keep the pod.
   if (known === 0) return { isPending: false, object: pod };
-  // A second request is granted in any state of the pod.
+  // A second request may shorten the grace period in any state of the pod.
   const sooner = gracePeriodSeconds === undefined || gracePeriodSeconds >= 0 ? gracePeriodSeconds : 1;
   if (sooner === undefined || sooner >= known) return { isPending: true, object: pod };
   const earlier = secondText(Date.parse(deletionTimestamp) - (known - sooner) * 1000);
   return { isPending: false, object: withMetadata(pod, { deletionTimestamp: earlier, deletionGracePeriodSeconds: sooner }) };
 }
 
-/** Returns whether no kubelet runs the pod, or its containers ended, so that nothing has to be waited for. */
+/** Returns the grace period in seconds; 0 if no kubelet runs the pod or its containers have ended. */
 function podGrace(pod: ModelObject, asked: number | undefined): number {
   const { nodeName, terminationGracePeriodSeconds } = objectOf(pod['spec']);
   const { phase } = objectOf(pod['status']);
@@ -137,7 +137,7 @@ function markAsGoing(core: Core, object: ModelObject): ModelObject {
   });
 }
 
-/** Adds the finalizers that tell the garbage collector what happens to owned objects. */
+/** Adds the finalizers by which the garbage collector orphans or deletes owned objects. */
 function withFinalizers(object: ModelObject, { propagationPolicy }: DeleteOptions): ModelObject {
   const known = object.metadata.finalizers ?? [];
   if (propagationPolicy === undefined) return object;

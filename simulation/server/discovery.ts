@@ -1,4 +1,4 @@
-// Answers discovery, in the aggregated and the classic documents.
+// Answers discovery requests with the aggregated or the classic documents of the API server.
 import { apiVersionOf, hasSubresource, type ServedKind } from './kinds.ts';
 import { answer, pageNotFound } from './refusal.ts';
 import type { Json, ModelResponse } from './request.ts';
@@ -6,7 +6,7 @@ import type { Json, ModelResponse } from './request.ts';
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 const aggregatedType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
-/** Answers discovery paths and `/version`; undefined for others. */
+/** Answers discovery paths and `/version`. Returns undefined for other paths. */
 export function discover(kinds: readonly ServedKind[], path: string, accept: string): ModelResponse | undefined {
   if (isBelowVersion(path)) return undefined;
   const isAggregated = accept.replaceAll(' ', '').includes(aggregatedType);
@@ -29,7 +29,7 @@ function discoverGroups(kinds: readonly ServedKind[], rest: readonly string[], i
   return more.length === 0 ? resources(kinds, group, name) : undefined;
 }
 
-/** Returns whether the path is longer than a group version, as object paths are: nearly every request has one. */
+/** Returns whether the path is longer than a group version. Nearly every request has such a path, so this check saves time. */
 function isBelowVersion(path: string): boolean {
   let slashes = 0;
   for (let index = path.indexOf('/'); index >= 0; index = path.indexOf('/', index + 1)) slashes += 1;
@@ -111,7 +111,7 @@ function resources(kinds: readonly ServedKind[], group: string, name: string): M
   return json({ kind: 'APIResourceList', apiVersion: 'v1', groupVersion: apiVersionOf(first), resources: entries });
 }
 
-/** Returns one document for all groups, as API servers do since 1.26 for clients that accept it. */
+/** Returns one document for all groups, as API servers since 1.26 do for clients that accept it. */
 function aggregated(kinds: readonly ServedKind[]): ModelResponse {
   const items = [...versionsOf(kinds)].map(([group, names]) => ({
     metadata: group === '' ? {} : { name: group },

@@ -1,16 +1,16 @@
-// Models one process of the API server: a slightly lagging watch cache per resource, and its watches.
+// Models one process of the API server: a watch cache per resource that lags slightly, and its watches.
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { tooLarge } from './refusal.ts';
 import type { Commit } from './request.ts';
 import type { Collection, Storage } from './store.ts';
 
-/** Latency of a commit into a watch cache, drawn for each, in milliseconds. */
+/** The range of the latency until a commit is in a watch cache, in milliseconds. */
 const latencyMs = { from: 5, to: 50 };
-/** Longest wait of a read for a version that the cache lacks, and its check interval, as in the API server. */
+/** The longest wait of a read for a version that the cache lacks, and the interval of its checks, as in the API server. */
 const longestWaitMs = 3000;
-const lookAgainMs = 100;
-/** Events in an unfollowed cache before they are processed. */
+const checkAgainMs = 100;
+/** The most unprocessed events in a cache without watches. */
 const maxUnread = 100;
 
 interface FrontEndOptions {
@@ -20,7 +20,7 @@ interface FrontEndOptions {
   readonly index: number;
 }
 
-/** Receives each event of a cache. */
+/** A receiver of the events of a cache. */
 interface Follower {
   readonly saw: (commit: Commit) => void;
   readonly cut: (reason: string) => void;
@@ -31,7 +31,7 @@ export class FrontEnd {
   readonly storage: Storage;
   readonly #options: FrontEndOptions;
   readonly #caches = new Map<string, WatchCache>();
-  /** Time from which its caches know events. */
+  /** The revision from which on its caches know events. */
   #startRevision = 0;
   #lag: { readonly untilMs: number; readonly revision: number } | undefined;
 
@@ -57,7 +57,7 @@ export class FrontEnd {
     this.cache(commit.resource).expect(commit, commit.atMs + latency);
   }
 
-  /** Shows nothing new until that time. */
+  /** Shows no new state until that time. */
   lag(untilMs: number): void {
     const nowMs = this.scheduler.nowMs();
     const isLagging = this.#lag !== undefined && this.#lag.untilMs > nowMs;
@@ -66,20 +66,20 @@ export class FrontEnd {
     this.#lag = { untilMs: Math.max(untilMs, isLagging ? (this.#lag?.untilMs ?? 0) : 0), revision };
   }
 
-  /** Goes back to that revision, and shows nothing newer until that time. Watches receive nothing twice. */
+  /** Goes back to that revision and shows no newer state until that time. Watches receive no event twice. */
   goBack(revision: number, untilMs: number): void {
     for (const cache of this.#caches.values()) cache.goBack(revision);
     this.#lag = { untilMs, revision };
   }
 
-  /** Ends every watch. `isCompacted`: restarts from the stored state without history. */
+  /** Ends every watch. If `isCompacted`, it restarts from the stored state without history. */
   restart(isCompacted: boolean): void {
     if (isCompacted) this.#lag = undefined;
     if (isCompacted) this.#startRevision = this.storage.revision;
     for (const cache of this.#caches.values()) cache.restart(isCompacted);
   }
 
-  /** Time until which nothing new is visible; at most now without a fault. */
+  /** The time until which no new state is visible; not in the future without a fault. */
   get lagsUntilMs(): number {
     return this.#lag?.untilMs ?? 0;
   }
@@ -101,7 +101,7 @@ export class WatchCache {
   readonly #followers = new Set<Follower>();
   #expected: Expected[] = [];
   #lastDueMs = 0;
-  /** Time from which it knows events. */
+  /** The revision from which on the cache knows events. */
   #startRevision: number;
   #cancelTimer: (() => void) | undefined;
 
@@ -118,12 +118,12 @@ export class WatchCache {
     else if (this.#expected.length > maxUnread) this.catchUp();
   }
 
-  /** Returns to an earlier revision. Later events are delivered again. */
+  /** Goes back to an earlier revision and delivers the later events again. */
   goBack(revision: number): void {
     this.#expected = this.collection.since(revision).map((commit) => ({ commit, dueMs: commit.atMs }));
   }
 
-  /** Processes due events, and tells the followers. */
+  /** Processes due events and passes them to the followers. */
   catchUp(): void {
     const nowMs = this.frontEnd.scheduler.nowMs();
     if (this.frontEnd.lagsUntilMs > nowMs) return;
@@ -163,7 +163,7 @@ export class WatchCache {
     this.#startRevision = this.frontEnd.storage.revision;
   }
 
-  /** Resolves when the revision was processed; rejects with Refusal after too long. */
+  /** Resolves when the revision was processed. Rejects with Refusal after the longest wait. */
   async reach(revision: number): Promise<void> {
     const { scheduler } = this.frontEnd;
     const endMs = scheduler.nowMs() + longestWaitMs;
@@ -171,12 +171,12 @@ export class WatchCache {
       const leftMs = endMs - scheduler.nowMs();
       if (leftMs <= 0) throw tooLarge(revision, this.version());
       await new Promise<void>((resolve) => {
-        scheduler.after(Math.min(lookAgainMs, leftMs), resolve);
+        scheduler.after(Math.min(checkAgainMs, leftMs), resolve);
       });
     }
   }
 
-  /** Only followers need events in time; others catch up when they read. */
+  /** Sets a timer for the next event, but only for followers. A read catches up without a timer. */
   #setTimer(): void {
     const next = this.#expected[0];
     if (this.#cancelTimer !== undefined || next === undefined || this.#followers.size === 0) return;

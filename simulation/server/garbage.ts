@@ -1,4 +1,4 @@
-// Models the garbage collector: an owned object is deleted with its last owner, or orphaned.
+// Models the garbage collector, which deletes an object after its last owner, or orphans it.
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { remove } from './deletion.ts';
@@ -8,7 +8,7 @@ import type { Actor, Commit, ModelObject } from './request.ts';
 import { type Core, keep, type Target } from './write.ts';
 
 const actor: Actor = { user: 'system:serviceaccount:kube-system:generic-garbage-collector' };
-/** Delay in milliseconds. */
+/** The range of the delay of a reaction, in milliseconds. */
 const delayMs = { from: 20, to: 500 };
 
 interface GarbageOptions {
@@ -23,7 +23,7 @@ interface Owned {
   readonly object: ModelObject;
 }
 
-/** Follows the storage from now on. */
+/** Starts the garbage collector, which follows the storage from now on. */
 export function collectGarbage(options: GarbageOptions): void {
   const { core, scheduler, seed } = options;
   const kinds = new Map(options.kinds.map((kind) => [resourceOf(kind), kind]));
@@ -42,7 +42,7 @@ export function collectGarbage(options: GarbageOptions): void {
       return;
     }
     if (hasNewlyGone(commit)) soon(commit.revision, () => finalize(options, kind, commit.after, existing));
-    // An object with a missing owner, such as one deleted at the same time.
+    // The new object has a missing owner, for example an owner that was deleted at the same time.
     else if (commit.type === 'ADDED' && ownersOf(commit.after).some(({ uid }) => !existing.has(uid))) {
       soon(commit.revision, () => collect(options, { kind, object: commit.after }, existing));
     }
@@ -74,7 +74,7 @@ function orphaned(options: GarbageOptions, uid: string, existing: ReadonlySet<st
   for (const owned of ownedBy(options, uid)) collect(options, owned, existing);
 }
 
-/** Deletes objects without owners, and removes deleted owners from others. */
+/** Deletes the object if no owner exists, or else removes deleted owners from it. */
 function collect(options: GarbageOptions, { kind, object }: Owned, existing: ReadonlySet<string>): void {
   const { core } = options;
   const current = core.storage.collection(resourceOf(kind)).get(object.metadata.namespace ?? '', object.metadata.name);
@@ -90,7 +90,7 @@ function collect(options: GarbageOptions, { kind, object }: Owned, existing: Rea
   }
 }
 
-/** Does what the finalizer requires, then removes it. */
+/** Orphans or deletes the owned objects as the finalizer requires, and then removes the finalizer. */
 function finalize(options: GarbageOptions, kind: ServedKind, owner: ModelObject, existing: ReadonlySet<string>): void {
   const { core, scheduler } = options;
   const current = core.storage.collection(resourceOf(kind)).get(owner.metadata.namespace ?? '', owner.metadata.name);
@@ -127,7 +127,7 @@ function targetOf(kind: ServedKind, { metadata }: ModelObject): Target {
   return { kind, namespace: metadata.namespace ?? '', name: metadata.name };
 }
 
-/** Another writer was faster; a real collector retries, and finds nothing to do. */
+/** Ignores a Refusal: another writer was faster, and a real collector would find no work when it retries. */
 function attempt(act: () => void): void {
   try {
     act();

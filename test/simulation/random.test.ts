@@ -46,6 +46,6 @@ describe('chance', () => {
       expect(['x', 'y']).toContain(oneOf(random, ['x', 'y']));
     }
     expect([...whole].sort()).toEqual([3, 4, 5]);
-    expect(() => oneOf(random, [])).toThrow('one of nothing');
+    expect(() => oneOf(random, [])).toThrow('the list is empty');
   });
 });

@@ -1,20 +1,20 @@
-// Draws the scenario of a seed: the group, the agents, the faults and their rates. Each seed omits some classes of faults, so that rare
-// combinations of the others occur.
+// Draws the scenario of a seed: the group, the agents, the faults and their rates. Each seed leaves out some classes of faults, so that
+// rare combinations of the other classes occur.
 import type { FaultClass } from '../../faults/fault.ts';
 import { between, draw, oneOf, type Random, streamOf } from '../../random.ts';
 import { type GroupShape, letterOf, type Scenario, type ScenarioEvent } from '../../scenario.ts';
 import { drawnEvents } from './events.ts';
 
-/** Duration of faults, in virtual milliseconds. */
+/** The duration of faults, in virtual milliseconds. */
 const safetyMs = 400_000;
 
-/** Final quiet of most seeds, in virtual milliseconds; every eighth seed waits for the five-minute cycle. */
+/** The final time without writes of most seeds, in virtual milliseconds. Every eighth seed waits longer than five minutes. */
 const shortQuietMs = 90_000;
 
-/** Time to heal, besides the time to roll and scale: ten quiet minutes, and as much again. */
+/** The time after faults, in addition to the time to roll and scale: twice ten minutes. */
 const healingBaseMs = 1_200_000;
 
-/** The highest share of each class drawn by rates: of requests, watch lines, pod calls and gate readings (docs/simulation.md). */
+/** The highest rate of each class: its share of requests, watch lines, calls to pods or gate readings (docs/simulation.md). */
 export const highestRate: Readonly<Partial<Record<FaultClass, number>>> = {
   F1: 0.15,
   F2: 0.15,
@@ -25,7 +25,7 @@ export const highestRate: Readonly<Partial<Record<FaultClass, number>>> = {
   F7: 0.08,
   F8: 0.05,
   F9: 0.001,
-  // A process sends about one request per second with three moments each: up to one crash in 60 s, one pause in 40 s.
+  // A process sends about one request per second, so these rates mean up to one crash in 60 s and one pause in 40 s.
   F11: 0.015,
   F12: 0.025,
   F21: 0.3,
@@ -42,9 +42,9 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
   return draw(seed, `class ${faultClass}`) >= leftOut(faultClass);
 }
 
-/** Returns the scenario of a seed: the same seed gives the same one. */
+/** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
-  const group = withEngine(seed, drawnGroup(streamOf(seed, 'group')));
+  const group = withStrategy(seed, drawnGroup(streamOf(seed, 'group')));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed);
   const clockRates = drawnClockRates(seed, agents);
@@ -64,7 +64,7 @@ export function scenarioOf(seed: number): Scenario {
   return scenario;
 }
 
-/** Excludes scenarios that are played several times. */
+/** Returns whether the seed waits for the default time without writes. No such seed is played several times. */
 function hasLongQuiet(seed: number): boolean {
   return seed % 8 === 1;
 }
@@ -76,7 +76,7 @@ function healingMsOf(group: GroupShape): number {
   return Math.ceil(healingBaseMs + 2 * group.zones * group.podsPerZone * podMs + 2 * scalingMs);
 }
 
-/** Returns how far a stored time may be in the future. A reader with a correct clock waits for it, and then for the requested time. */
+/** Returns how far a stored time may be in the future because of clock jumps. A reader with a correct clock waits for that time. */
 function aheadMs(events: readonly ScenarioEvent[]): number {
   return events.reduce((sum, event) => sum + (event.kind === 'jumpWallClock' ? Math.max(0, event.byMs) : 0), 0);
 }
@@ -95,7 +95,7 @@ function drawnGroup(random: Random): GroupShape {
     maxUnavailable: oneOf(random, [1, 1, 1, 2, '34%', '50%']),
     minReadySeconds: oneOf(random, [0, 0, 5, 10]),
     podManagementPolicy: random() < 0.7 ? 'Parallel' : 'OrderedReady',
-    // A drop-in group replaces pods as its former operator did.
+    // grafana/rollout-operator deletes pods, so a drop-in group does too.
     rotateBy: kind === 'native' && random() < 0.4 ? 'evict' : 'delete',
     replicas,
     delaySeconds: replicas === 'delayedMirror' ? oneOf(random, [20, 30, 60]) : 0,
@@ -106,8 +106,8 @@ function drawnGroup(random: Random): GroupShape {
   };
 }
 
-/** Gives some native groups the strategy `partition` or `pinned`. Drawn separately, so that the other draws of a seed do not change. */
-function withEngine(seed: number, group: GroupShape): GroupShape {
+/** Gives some native groups the strategy `partition` or `pinned`. It has its own draw, so that other draws of a seed do not change. */
+function withStrategy(seed: number, group: GroupShape): GroupShape {
   const lot = draw(seed, 'engine');
   if (group.kind === 'adopted' || lot >= 0.3) return group;
   return lot < 0.15 ? { ...group, strategy: 'partition', rotateBy: 'delete' } : { ...group, strategy: 'pinned' };
@@ -118,21 +118,21 @@ function drawnRates(seed: number): Scenario['rates'] {
   for (const [name, highest] of Object.entries(highestRate)) {
     const faultClass = name as FaultClass;
     if (!isDrawn(seed, faultClass)) continue;
-    // Squared: most seeds have few faults of a class, so that work finishes and its last writes are reached; some have many.
+    // The draw is squared, so that most seeds have few faults of a class and can finish their work, and some seeds have many.
     const share = draw(seed, `rate ${faultClass}`) ** 2;
     rates[faultClass] = Math.ceil(highest * share * 1e6) / 1e6;
   }
   return rates;
 }
 
-/** Draws clock rates for some seeds: they differ by more than leader election tolerates. */
+/** Draws clock rates for some seeds. The rates may differ by more than leader election tolerates. */
 function drawnClockRates(seed: number, agents: number): Scenario['clockRates'] {
   if (!isDrawn(seed, 'F13') || draw(seed, 'clocks differ') >= 0.4) return undefined;
   const random = streamOf(seed, 'clock rates');
   const rates: Record<string, number> = {};
   for (let index = 0; index < agents; index += 1) {
     const letter = letterOf(index);
-    // Slow as often as fast.
+    // A clock is slow as often as it is fast.
     const isFast = random() < 0.5;
     rates[letter] = Math.round(between(random, isFast ? 1 : 0.4, isFast ? 2.2 : 1) * 1000) / 1000;
   }

@@ -20,12 +20,12 @@ const ordinalOf = (random: Random, { group }: Ground): number => wholeBetween(ra
 const zoneOf = (random: Random, { group }: Ground): string => letterOf(wholeBetween(random, 0, group.zones));
 const processOf = (random: Random, { agents }: Ground): string => letterOf(wholeBetween(random, 0, agents));
 
-/** Draws whole milliseconds from a log-uniform distribution over a range. */
+/** Draws a log-uniform number of whole milliseconds between `fromMs` and `toMs`. */
 function lasting(random: Random, fromMs: number, toMs: number): number {
   return Math.round(fromMs * (toMs / fromMs) ** random());
 }
 
-/** Draws a duration like `lasting` that ends at least one second before the faults end; at least one second. */
+/** Draws a duration as `lasting` does, cut off one second before the faults end, but at least one second. */
 function within(random: Random, { endMs }: Ground, atMs: number, [fromMs, toMs]: readonly [number, number]): number {
   return Math.max(1000, Math.min(lasting(random, fromMs, toMs), endMs - atMs - 1000));
 }
@@ -204,7 +204,7 @@ export function drawnAccidents(seed: number, ground: Ground): readonly ScenarioE
   const events: ScenarioEvent[] = [];
   for (const kind of kinds) {
     if (!ground.isDrawn(kind.class) || (kind.strategy !== undefined && kind.strategy !== ground.group.strategy)) continue;
-    // One stream per class: omitting a class does not change the others.
+    // Each class has its own stream, so that leaving out a class does not change the other classes.
     const random = streamOf(seed, `events ${kind.class}`);
     const count = wholeBetween(random, kind.fewest, kind.most + 1);
     for (let index = 0; index < count; index += 1) {
@@ -220,7 +220,7 @@ export function drawnAccidents(seed: number, ground: Ground): readonly ScenarioE
 interface Ground {
   readonly group: GroupShape;
   readonly agents: number;
-  /** All events and their effects end before this time. */
+  /** The end of the faults. All events and their effects end before this time. */
   readonly endMs: number;
   readonly isDrawn: (faultClass: FaultClass) => boolean;
 }
@@ -234,7 +234,7 @@ const at = (atMs: number): number => Math.round(atMs);
 
 const rollout: Story = (_, __, atMs) => [{ atMs, kind: 'setImage', image: 'app:2' }];
 
-/** Sets another image before every pod runs the first one. */
+/** Sets a second image, often before every pod runs the first image. */
 const secondRollout: Story = (random, _, atMs) => [
   { atMs, kind: 'setImage', image: 'app:2' },
   { atMs: at(atMs + between(random, 5000, 150_000)), kind: 'setImage', image: 'app:3' },
@@ -272,7 +272,7 @@ function changed(random: Random, { group }: Ground): number {
 
 const scaled: Story = (random, ground, atMs) => [{ atMs, kind: 'setReplicas', replicas: changed(random, ground) }];
 
-/** Decreases the replicas and reverts the change later, often before the decrease is complete. */
+/** Decreases the replicas and reverts the decrease later, often before it is complete. */
 const scaledAndBack: Story = (random, ground, atMs) => [
   { atMs, kind: 'setReplicas', replicas: Math.max(1, ground.group.podsPerZone - 1) },
   { atMs: at(atMs + between(random, 2000, 90_000)), kind: 'setReplicas', replicas: ground.group.podsPerZone },
