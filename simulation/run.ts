@@ -118,7 +118,12 @@ function convergenceCheck(run: Run): ConvergenceCheck {
 }
 
 /** Injects faults until the group has converged after the last event, or for the time of the scenario. */
-async function runUntilConverged({ scheduler }: Run, { events, safetyMs }: Scenario, check: ConvergenceCheck, isOver: () => boolean): Promise<void> {
+async function runUntilConverged(
+  { scheduler }: Run,
+  { events, safetyMs }: Scenario,
+  check: ConvergenceCheck,
+  isOver: () => boolean,
+): Promise<void> {
   const fromMs = Math.min(safetyMs, Math.max(firstCheckMs, (events.at(-1)?.atMs ?? 0) + checkEveryMs));
   await scheduler.runUntil(Math.min(fromMs, firstCheckMs), isOver);
   while (!isOver() && scheduler.nowMs() < safetyMs) {

@@ -86,7 +86,12 @@ function followerBehind(scene: SceneView, statefulSets: readonly string[]): stri
   }
 }
 
-function behind({ get, namespace }: SceneView, statefulSets: readonly string[], wanted: number | undefined, by: string): string | undefined {
+function behind(
+  { get, namespace }: SceneView,
+  statefulSets: readonly string[],
+  wanted: number | undefined,
+  by: string,
+): string | undefined {
   const other = statefulSets.find((name) => replicasOf(get(statefulSetResource, namespace, name)) !== wanted);
   return other === undefined ? undefined : `${other} has not the ${wanted} replicas of ${by}`;
 }
