@@ -43,7 +43,7 @@ export interface AgentsOptions {
 
 export interface Leak {
   readonly process: string;
-  /** What the process left open, for example `2 timers` or `1 open watch`. */
+  /** The resources that the process left open, for example `2 timers` or `1 open watch`. */
   readonly what: string;
 }
 
