@@ -3,6 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantMs, instantText } from '../../policies/instant.ts';
 import { apiVersion, type RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ordinalRanges } from '../amount.ts';
 import { contextOf } from '../context.ts';
@@ -52,6 +53,10 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
     return joined === undefined ? ended(previous, 'superseded', turn.startedMs) : runState(joined, turn, decision, run);
   }
   if (run.outcome !== 'running') return previous;
+  // A rollback starts at the revision that it leaves, also if that revision never reached every pod.
+  const left = run.kind === 'rollback' ? previous?.spec.zones : undefined;
+  const fromRevision = (zone: string) =>
+    defined({ fromRevision: left?.find((one) => one.zone === zone)?.toRevision ?? (run.previous[zone] || undefined) });
   const began = newRecord(turn, {
     id: run.id,
     kind: run.kind,
@@ -59,7 +64,7 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
     zones: turn.group.zones.slice(0, runLimits.zones).map(({ name, statefulSet }) => ({
       zone: name,
       statefulSet,
-      ...(run.previous[name] ? { fromRevision: run.previous[name] } : {}),
+      ...fromRevision(name),
       ...(run.target[name] ? { toRevision: run.target[name] } : {}),
     })),
   });
@@ -70,7 +75,8 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
 function joining(record: RolloutRun, run: RunState): RolloutRun | undefined {
   const revisions = (key: 'fromRevision' | 'toRevision'): Readonly<Record<string, string>> =>
     Object.fromEntries(record.spec.zones.flatMap((zone) => (zone[key] === undefined ? [] : [[zone.zone, zone[key]]])));
-  if (!isJoinOf(run, { target: revisions('toRevision'), previous: revisions('fromRevision') })) return undefined;
+  const { kind } = record.spec;
+  if (kind === 'scale' || !isJoinOf(run, { kind, target: revisions('toRevision'), previous: revisions('fromRevision') })) return undefined;
   const zones = record.spec.zones.map((zone) => {
     const toRevision = run.target[zone.zone];
     return toRevision === undefined ? zone : { ...zone, toRevision };
@@ -255,15 +261,17 @@ const kinds: Readonly<Record<Action['kind'], Step['action']>> = {
 
 function stepOf({ action, result, message }: TakenAction, atMs: number, wave: string | undefined): Step {
   const isWithdrawal = action.kind === 'callPods' && action.method === 'DELETE';
+  const isApplied = result === 'done' || result === 'unknown';
   const ordinals = 'ordinals' in action ? action.ordinals : replacedBy(action).map(({ ordinal }) => ordinal);
+  const applied = isApplied ? ordinals : [];
   const at = instantText(atMs) ?? '1970-01-01T00:00:00Z';
   return {
     action: isWithdrawal ? 'withdraw' : kinds[action.kind],
     ...('zone' in action ? { zone: action.zone } : {}),
     ...(wave === undefined ? {} : { wave }),
     what: actionText(action).slice(0, 1024),
-    ...(ordinals.length === 0 ? {} : { pods: shortRanges(ordinals) }),
-    count: 1,
+    ...(applied.length === 0 ? {} : { pods: shortRanges(applied) }),
+    count: ordinals.length === 0 ? 1 : applied.length,
     ...(result === 'done' ? {} : { failures: 1, message: `${result}${message === undefined ? '' : `: ${message}`}`.slice(0, 256) }),
     startedAt: at,
     endedAt: at,
@@ -277,12 +285,14 @@ function isSameStep(a: Step, b: Step): boolean {
 function merged(before: Step, next: Step): Step {
   const failures = (before.failures ?? 0) + (next.failures ?? 0);
   const pods = before.pods === undefined || next.pods === undefined ? (before.pods ?? next.pods) : joinRanges(before.pods, next.pods);
+  const hasEveryPod = before.pods !== undefined && next.pods !== undefined && pods?.endsWith('…') === false;
   const message = next.message ?? before.message;
   return {
     ...before,
     what: next.what,
     ...(pods === undefined ? {} : { pods }),
-    count: before.count + next.count,
+    // A pod that was replaced twice counts once.
+    count: hasEveryPod ? ordinalsOf(pods).length : before.count + next.count,
     ...(failures === 0 ? {} : { failures }),
     ...(message === undefined ? {} : { message }),
     endedAt: next.endedAt,
@@ -369,8 +379,14 @@ function shortened({ name, by, reason, about, ...rest }: RecordedRequest): Recor
 /** The outcome in output. `abandoned`, which is never stored: the group was deleted or another run started while the run was running. */
 type ShownOutcome = Spec['outcome'] | 'abandoned';
 
+/** Images by container. */
+export type Images = Readonly<Record<string, string>>;
+
+/** A zone of a record with the images of its revisions. Absent images are unknown. */
+export type ShownZone = Spec['zones'][number] & { readonly fromImages?: Images; readonly toImages?: Images };
+
 /** A record for output. */
-export type ShownRun = Omit<Spec, 'outcome'> & { readonly outcome: ShownOutcome };
+export type ShownRun = Omit<Spec, 'outcome' | 'zones'> & { readonly outcome: ShownOutcome; readonly zones: readonly ShownZone[] };
 
 /** Returns the records of one group for output, the newest first. A change of replicas and a rollout may run at the same time. */
 export function shownRuns(runs: readonly Spec[], isDefined: boolean): readonly ShownRun[] {

@@ -88,12 +88,18 @@ function keepRolledBack({ view, group }: GroupContext, run: RunningRun, { rolled
   return kept.length === 0 ? run : { ...run, rolledBack: { ...rolledBack, revisions: Object.fromEntries(kept) } };
 }
 
+type RunRevisions = Pick<RunCore, 'kind' | 'target'>;
+
 /**
- * Reports whether a run only adds zones to the run before it, for example because manifests are applied one after another.
+ * Reports whether a run only adds zones to the run before it, because StatefulSets are written one after another: by `kubectl apply`, or by an
+ * undo. The undo of an unfinished run returns a zone to the revision before both runs.
  */
-export function isJoinOf(run: Pick<RunCore, 'target'>, before: Pick<RunCore, 'target' | 'previous'>): boolean {
+export function isJoinOf(run: RunRevisions, before: RunRevisions & Pick<RunCore, 'previous'>): boolean {
   const changed = Object.keys(run.target).filter((zone) => run.target[zone] !== before.target[zone]);
-  return changed.length > 0 && changed.every((zone) => before.target[zone] === before.previous[zone]);
+  const isReturn = run.kind === 'rollback' && before.kind === 'rollback';
+  const isAdded = (zone: string): boolean =>
+    before.target[zone] === before.previous[zone] || (isReturn && run.target[zone] === before.previous[zone]);
+  return changed.length > 0 && changed.every(isAdded);
 }
 
 /** Returns the target revision per zone. An unreadable zone keeps its revision, so that a failed read starts no run. */

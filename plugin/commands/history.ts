@@ -4,7 +4,7 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { readGroups, scopeOf } from '../live/groups.ts';
-import { readRuns } from '../live/history.ts';
+import { readImages, readRuns } from '../live/history.ts';
 import { chosenGroups, type GroupChoice, refuseSeveral } from '../live/named-group.ts';
 import { releaseLines } from '../live/removed-group.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
@@ -36,7 +36,8 @@ export function run(context: CommandContext, options: HistoryOptions): Promise<E
 
 async function writeHistory(context: CommandContext, cluster: Cluster, options: HistoryOptions, name: GroupName): Promise<void> {
   const { runs: records, unreadable } = await readRuns(cluster, name);
-  const runs = shownRuns(records, !records.some(({ outcome }) => outcome === 'running') || (await isDefined(cluster, name)));
+  const shown = shownRuns(records, !records.some(({ outcome }) => outcome === 'running') || (await isDefined(cluster, name)));
+  const runs = await readImages(cluster, name.namespace, shown);
   for (const object of unreadable)
     context.stderr.write(`note: RolloutRun ${name.namespace}/${object} has an unknown version and is not shown\n`);
   // Run records remain after the deletion of their group. Without records, the group itself must exist.

@@ -163,7 +163,8 @@ function revisionOf({ metadata }: KubernetesObject): string | undefined {
   return metadata.labels?.['controller-revision-hash'];
 }
 
-function imagesIn(containers: unknown): ReadonlyMap<string, string> {
+/** Returns the image of each container. */
+export function imagesIn(containers: unknown): ReadonlyMap<string, string> {
   if (!Array.isArray(containers)) return new Map();
   return new Map(
     containers.flatMap((one: unknown): readonly (readonly [string, string])[] => {

@@ -4,13 +4,18 @@ import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
+import type { Images, ShownRun, ShownZone } from '../../engine/publish/run-record.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, schemas } from '../../policies/schema/kinds.ts';
+import { valueAt } from '../../policies/schema/schema-walk.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutRuns } from '../cluster-snapshot/kinds.ts';
+import { itemsOf, listKnown } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { shortRevision } from '../output/group-text.ts';
+import { imagesIn } from './facts.ts';
 import type { Member } from './members.ts';
 import { type GroupName, nameOf } from './target.ts';
 
@@ -128,6 +133,22 @@ function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: stri
 }
 
 type RunRecord = RolloutRun['spec'];
+
+/** Adds the images of the revisions that Kubernetes keeps. Without the right to list them, the run stays as it is. */
+export async function readImages(cluster: Cluster, namespace: string, runs: readonly ShownRun[]): Promise<readonly ShownRun[]> {
+  const listed = itemsOf(await listKnown(cluster, resources.controllerRevisions, [namespace], { site: 'history.revisions' }));
+  const images = new Map(listed.flatMap(revisionOf).map(({ name, template }) => [name, imagesOf(template)]));
+  const imagesAt = (revision: string | undefined) => (revision === undefined ? undefined : images.get(revision));
+  const withImages = (zone: ShownZone): ShownZone => ({
+    ...zone,
+    ...defined({ fromImages: imagesAt(zone.fromRevision), toImages: imagesAt(zone.toRevision) }),
+  });
+  return runs.map((run) => ({ ...run, zones: run.zones.map(withImages) }));
+}
+
+function imagesOf(template: JsonObject): Images {
+  return Object.fromEntries(imagesIn(valueAt(template, ['spec', 'containers'])));
+}
 
 interface RunRecords {
   readonly runs: readonly RunRecord[];

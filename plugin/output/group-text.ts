@@ -279,6 +279,12 @@ export function changeText(changes: readonly ImageChange[], arrow: string): stri
   return `${imageText(first, arrow)}${changes.length > 1 ? `, and ${changes.length - 1} more` : ''}`;
 }
 
+/** Returns `mimir:2.17.1`: the last part of the repository with the tag, or the start of the digest. */
+export function shortImage(image: string): string {
+  const { repository, tag, digest } = partsOf(image);
+  return `${repository.slice(repository.lastIndexOf('/') + 1)}:${tag ?? digest?.slice(0, 12) ?? 'latest'}`;
+}
+
 /** Shows the last part of an unchanged repository once, and the digests if the tag is unchanged too. */
 function imageText({ from, to }: ImageChange, arrow: string): string {
   const [before, after] = [partsOf(from), partsOf(to)];

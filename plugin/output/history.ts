@@ -1,6 +1,7 @@
 // Renders the runs of a group as a table, or one run in full.
-import type { ShownRun } from '../../engine/publish/run-record.ts';
-import { shortRevision } from './group-text.ts';
+import type { ShownRun, ShownZone } from '../../engine/publish/run-record.ts';
+import type { ImageChange } from '../live/facts.ts';
+import { changeText, shortImage, shortRevision } from './group-text.ts';
 import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { shortPods } from './pod-text.ts';
@@ -50,13 +51,29 @@ export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
   return `${[look.paint('bold', header), ...painted, summary(runs)].join('\n')}\n`;
 }
 
-/** Returns the target revisions, or the target replicas. */
+/** Returns the target images or revisions, or the target replicas. */
 function targetText({ zones }: ShownRun): string {
-  const targets = zones.flatMap(({ toRevision, statefulSet = '', toReplicas }) => {
-    if (toRevision !== undefined) return [shortRevision(toRevision, statefulSet)];
-    return toReplicas === undefined ? [] : [`${toReplicas}`];
+  const targets = zones.flatMap((zone) => {
+    if (zone.toRevision !== undefined) return [revisionText(zone)];
+    return zone.toReplicas === undefined ? [] : [`${zone.toReplicas}`];
   });
   return [...new Set(targets)].join(',') || '-';
+}
+
+/** Returns the images that change, such as `mimir:2.17.1`. Without a known change of images, the hash names the revision. */
+function revisionText(zone: ShownZone): string {
+  const { toRevision = '', statefulSet = '', fromImages, toImages = {} } = zone;
+  const changed = fromImages === undefined ? Object.values(toImages) : changesOf(zone).map(({ to }) => to);
+  const [first, ...others] = changed.map(shortImage);
+  if (first === undefined) return shortRevision(toRevision, statefulSet);
+  return `${first}${others.length > 0 ? ` and ${others.length} more` : ''}`;
+}
+
+function changesOf({ fromImages = {}, toImages = {} }: ShownZone): readonly ImageChange[] {
+  return Object.entries(toImages).flatMap(([container, to]) => {
+    const from = fromImages[container];
+    return from === undefined || from === to ? [] : [{ from, to }];
+  });
 }
 
 function noteOf({ outcome, failure, waiting, cause, commit }: ShownRun): string {
@@ -99,9 +116,11 @@ function requestText({ action, by, at, reason, about }: NonNullable<ShownRun['pe
   return `${at.slice(0, 16).replace('T', ' ')} ${by ?? 'unverified requester'}: ${action}${subject}${reasonSuffix(reason)}`;
 }
 
-function zoneText({ zone, statefulSet = '', fromRevision, toRevision, fromReplicas, toReplicas }: ShownRun['zones'][number]): string {
-  const revision =
-    toRevision === undefined ? [] : [`${shortRevision(fromRevision ?? '?', statefulSet)} -> ${shortRevision(toRevision, statefulSet)}`];
+function zoneText(shown: ShownZone): string {
+  const { zone, statefulSet = '', fromRevision, toRevision, fromReplicas, toReplicas } = shown;
+  const hashes = `${shortRevision(fromRevision ?? '?', statefulSet)} -> ${shortRevision(toRevision ?? '?', statefulSet)}`;
+  const images = changeText(changesOf(shown), '->');
+  const revision = toRevision === undefined ? [] : [images === undefined ? hashes : `${images} (${hashes})`];
   const replicas = toReplicas === undefined ? [] : [`${fromReplicas ?? '?'} -> ${toReplicas} replicas`];
   return `${zone} ${[...revision, ...replicas].join(', ')}`.trim();
 }
@@ -123,8 +142,8 @@ function stepLines({ steps, stepsOmitted, zones }: ShownRun, look: TableLook): r
       startedAt.slice(11, 19),
       wave ?? '-',
       zone ?? '-',
-      count > 1 ? `${action} x${count}` : action,
-      pods ?? '-',
+      pods === undefined && count > 1 ? `${action} x${count}` : action,
+      pods === undefined ? '-' : `${pods}${count > 1 ? ` (${count})` : ''}`,
       failures === undefined ? '-' : `${failures}`,
       spanText((Date.parse(endedAt) - Date.parse(startedAt)) / 1000),
       shortPods(message === undefined ? what : `${what} (${message})`, zones),

@@ -31,8 +31,11 @@ const step = z
         'Kind of the actions. `prepare` asks pods to prepare for their deletion, and `withdraw` tells them to stay. `writeBack` writes the replicas to the mirrored object. `advanceRevision` sets the current revision of the StatefulSet.',
       ),
     what: z.string().max(1024).describe('Description of the last action.'),
-    pods: z.string().max(1024).optional().describe('Ordinals of the affected pods, as ranges such as 0-2,5.'),
-    count: z.int().min(1).describe('Number of actions in this step.'),
+    pods: z.string().max(1024).optional().describe('Ordinals of these pods, as ranges such as 0-2,5.'),
+    count: z
+      .int()
+      .min(0)
+      .describe('Number of pods that the step affected, each counted once. For actions without pods: number of actions.'),
     failures: z.int().min(0).optional().describe('Number of failed actions.'),
     message: z.string().max(256).optional().describe('Message of the last failure.'),
     startedAt: instant.describe('Time of the first action.'),

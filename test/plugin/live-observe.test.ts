@@ -356,6 +356,31 @@ describe('history', () => {
     `);
   });
 
+  it('shows images instead of revisions that Kubernetes keeps', async () => {
+    const revision = (hash: string, images: Readonly<Record<string, string>>) => ({
+      apiVersion: 'apps/v1',
+      kind: 'ControllerRevision',
+      metadata: { name: `ingester-zone-a-${hash}`, namespace: 'mimir' },
+      revision: 1,
+      data: { spec: { template: { spec: { containers: Object.entries(images).map(([name, image]) => ({ name, image })) } } } },
+    });
+    const kept = [
+      revision('7c9', { main: 'grafana/mimir:2.16.0', sidecar: 'x/proxy:1' }),
+      revision('d2', { main: 'grafana/mimir:2.17.1', sidecar: 'x/proxy:1' }),
+    ];
+    const { stdout } = await ask([record, ...kept], 'history ingester', {});
+    expect(stdout).toContain('4f1c9a02  rollout  mimir:2.17.1  2026-08-02');
+    expect((await ask([record, ...kept], 'history ingester 4f1c', {})).stdout).toContain('zone     a mimir:2.16.0 -> 2.17.1 (7c9 -> d2)');
+    const [{ zones }] = JSON.parse((await ask([record, ...kept], 'history ingester -o json', {})).stdout).runs;
+    expect(zones).toEqual([
+      {
+        ...record.spec.zones[0],
+        fromImages: { main: 'grafana/mimir:2.16.0', sidecar: 'x/proxy:1' },
+        toImages: { main: 'grafana/mimir:2.17.1', sidecar: 'x/proxy:1' },
+      },
+    ]);
+  });
+
   it('says what is missing where nothing can be recorded', async () => {
     const { status, stderr } = await ask(adoptedObjects(), 'history ingester');
     expect(status).toBe(10);

@@ -46,6 +46,11 @@ const groupObject = {
   },
 };
 
+interface ImagesOfZone {
+  readonly fromImages: object;
+  readonly toImages: object;
+}
+
 interface Published {
   readonly phase: string;
   readonly run?: {
@@ -267,6 +272,19 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     await ok(anna, 'status', 'ingester', '--timeout', '90s');
     expect(await images()).toBe('222222');
     expect((await until('rolled back', ({ run }) => run?.outcome === 'completed')).run?.kind).toBe('rollback');
+    const shown = async () => {
+      const { runs } = JSON.parse(await ok(anna, 'history', 'ingester', '-o', 'json'));
+      const [newest, before] = runs;
+      return { kinds: [newest.kind, before.kind], outcomes: [newest.outcome, before.outcome] };
+    };
+    await expect.poll(shown, { timeout: 10_000 }).toEqual({ kinds: ['rollback', 'rollout'], outcomes: ['completed', 'superseded'] });
+    const table = await ok(anna, 'history', 'ingester');
+    expect(table.split('\n')[1]).toMatch(/^\w+ +rollback +server:2 /);
+    const [{ steps, zones }] = JSON.parse(await ok(anna, 'history', 'ingester', '-o', 'json')).runs;
+    expect(zones.map(({ fromImages, toImages }: ImagesOfZone) => [fromImages, toImages].map((one) => Object.values(one)))).toEqual(
+      ['a', 'b', 'c'].map(() => [['example.com/server:3'], ['example.com/server:2']]),
+    );
+    expect(steps.map(({ pods, count }: { readonly pods: string; readonly count: number }) => [pods, count])).toEqual([['1', 1]]);
     // Git comes along.
     await group.setImage('example.com/server:3');
     const { waits } = await untilHeld('undone');

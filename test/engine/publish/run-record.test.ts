@@ -76,8 +76,8 @@ describe('the record of a rollout', () => {
         wave: 'all',
         action: 'replace',
         what: 'evict pod ingester-zone-a-0',
-        pods: '0-2',
-        count: 3,
+        pods: '1-2',
+        count: 2,
         failures: 1,
         message: 'refused: budget',
         startedAt: '2026-03-02T12:00:00Z',
@@ -138,6 +138,28 @@ describe('the record of a rollout', () => {
     ]);
     const changed = must(runRecord(first, turn(1, { run: { ...before, id: 'other', target: { a: 'a-3', b: 'b-2' } } })));
     expect(changed.spec.outcome).toBe('superseded');
+  });
+
+  it('is one run while an undo returns zone after zone, also of a run that never ended', () => {
+    const before = { target: { a: 'a-2', b: 'b-2' }, previous: { a: 'a-1', b: 'b-1' } };
+    const failed = { ...before, outcome: 'failed' as const, failedMs: kitNowMs, failure: 'a gate failed' };
+    const first = recordAfter(turn(0, { run: before }), turn(1, { run: failed }));
+    const back = { kind: 'rollback' as const, previous: before.previous, restores: before.previous };
+    const began = must(runRecord(first, turn(2, { run: { ...back, id: 'one', target: { a: 'a-1', b: 'b-2' } } })));
+    const joined = must(runRecord(began, turn(3, { run: { ...back, id: 'two', target: { a: 'a-1', b: 'b-1' } } })));
+    expect([joined.metadata.name, joined.spec.id, joined.spec.outcome]).toEqual([began.metadata.name, 'two', 'running']);
+    expect(joined.spec.zones.map(({ zone, fromRevision, toRevision }) => [zone, fromRevision, toRevision])).toEqual([
+      ['a', 'a-2', 'a-1'],
+      ['b', 'b-2', 'b-1'],
+    ]);
+  });
+
+  it('counts each pod once, however often its eviction was requested', () => {
+    const refused: TakenAction = { action: evict(2), result: 'refused', message: 'budget' };
+    const steps = (...performed: readonly TakenAction[]) =>
+      recordAfter(...performed.map((one) => turn(0, { performed: [one] }))).spec.steps;
+    expect(steps(refused, refused, done(evict(2)), done(evict(2)), done(evict(1)))).toMatchObject([{ pods: '1-2', count: 2, failures: 2 }]);
+    expect(steps(refused)).toMatchObject([{ count: 0, failures: 1 }]);
   });
 
   it('begins for no run that is over, and for no turn that failed', () => {
