@@ -14,7 +14,7 @@ const exits = {
 const pause: Verb = {
   name: 'pause',
   summary: 'Pause a group: pods in flight finish, no further pod is replaced',
-  description: 'Creates a RolloutIntent. Scaling goes on. If the group is already paused, updates only the reason and the end.',
+  description: 'Creates a RolloutIntent. The agent still scales up, but not down. If the group is already paused, updates only the reason and the end.',
   arguments: [eachGroupArgument],
   options: [zone, { flags: '--duration <duration>', description: 'Resume automatically after this time, for example 2h.' }, ...actOptions],
   examples: ['pause ingester --zone zone-c --duration 2h --reason "read latency"'],
@@ -26,7 +26,7 @@ const pause: Verb = {
 const resume: Verb = {
   name: 'resume',
   summary: 'Resume a paused group or zone',
-  description: 'Deletes the RolloutIntents that pause it. If nothing is paused, says so and exits with 0.',
+  description: 'Deletes the RolloutIntents that pause the group or zone. If nothing is paused, says so and exits with 0.',
   arguments: [eachGroupArgument],
   options: [zone, ...actOptions],
   examples: ['resume ingester', 'resume ingester --zone zone-c'],
@@ -156,7 +156,7 @@ const undo: Verb = {
   name: 'undo',
   summary: 'Roll the whole group back to the previous revision, in its safe order',
   description:
-    'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still ask for it. A rollback to the revision before the run skips soaks and approvals unless the group requires them.',
+    'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still request that revision. A rollback to the revision before the run skips soaks and approvals unless the group requires them.',
   arguments: [eachGroupArgument],
   options: [
     { flags: '--to-revision <revision>', description: 'Revision number from kubectl rollout history, or revision hash.' },
@@ -218,7 +218,7 @@ const protect: Verb = {
   name: 'protect',
   summary: 'Protect a group, a zone or single pods until a given time',
   description:
-    'Creates a RolloutIntent. Protected pods are not replaced and not scaled down, and the webhook denies their deletion and eviction. It ends by itself, or with cancel.',
+    'Creates a RolloutIntent. Protected pods are not replaced and not scaled down, and the webhook denies their deletion and eviction. The protection ends at the given time, or with cancel.',
   arguments: [eachGroupArgument],
   options: [
     zone,

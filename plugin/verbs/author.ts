@@ -5,7 +5,7 @@ const lint: Verb = {
   name: 'lint',
   summary: 'Check policies and manifests and show where each finding is',
   description:
-    'Checks syntax, schema and meaning, also across files. Errors and warnings fail. Notices name checks that need a running agent; they fail only with --strict.',
+    'Checks syntax, schema and meaning, also across files. Errors and warnings fail. Notices name checks that need a running agent, and fail only with --strict.',
   arguments: [{ name: 'files', description: 'Files, directories, - or git:REV[:PATH].', isVariadic: true, completes: 'source' }],
   options: [
     fileOption,

@@ -68,7 +68,7 @@ const installOptions: readonly OptionSpec[] = [
   { flags: '-n, --namespace <name>', description: 'Namespace of the agent.', default: usualAgentNamespace },
   {
     flags: '--policies <directory>',
-    description: 'Policies and manifests of the groups; RBAC rules and webhooks cover only what they name.',
+    description: 'Policies and manifests of the groups; RBAC rules and webhooks cover only the objects that these policies name.',
     completes: 'directory',
   },
   fileOption,

@@ -73,7 +73,7 @@ const plan: Verb = {
     1: 'with --detailed-exitcode: an error',
     2: 'with --detailed-exitcode: there are changes',
     4: 'a policy has findings',
-    5: 'a policy denies a part of it',
+    5: 'a policy denies a part of the plan',
     10: 'a file, a revision or a group does not exist',
     ...clusterExits,
   },
@@ -119,7 +119,7 @@ const apply: Verb = {
   name: 'apply',
   summary: 'Apply policies and manifests, or a saved plan, after showing the plan',
   description:
-    'Uses server-side apply, object by object. Takes no field of another field manager, except as --force-conflicts says. The command refuses a saved plan if an object of the plan has changed since. It also refuses objects that another tool syncs from Git.',
+    'Uses server-side apply, object by object. Takes over no field of another field manager, except with --force-conflicts. The command refuses a saved plan if an object of the plan has changed since. It also refuses objects that another tool syncs from Git.',
   arguments: [{ name: 'plan', description: 'A plan saved by plan --out.', completes: 'file' }],
   options: [
     fileOption,
@@ -135,7 +135,7 @@ const apply: Verb = {
       choices: ['client', 'server'],
     },
     { flags: '--detailed-exitcode', description: 'With --dry-run: exit with 2 if there are changes, and with 1 on errors.' },
-    { flags: '--wait', description: 'Then wait like status, with its exit codes.' },
+    { flags: '--wait', description: 'After the apply, wait as status does, with the exit codes of status.' },
     { flags: '--for <condition>', description: 'With --wait: the condition to wait for, as in status.' },
     { flags: '--timeout <duration>', description: 'With --wait: stop waiting after this time.' },
     namespace,
@@ -176,7 +176,7 @@ const simulate: Verb = {
         'A fault at a time after the start: pod=NAME@DURATION or zone=NAME@DURATION (pods are lost; with +DURATION they are not ready for that time), node=ZONE@DURATION (lost), drain=ZONE@DURATION, agent=a@DURATION (crashes).',
       isRepeatable: true,
     },
-    { flags: '--until <duration>', description: 'Stop each run after this time on its clock.' },
+    { flags: '--until <duration>', description: 'Stop each run after this virtual time.' },
     outputOption('table', 'json'),
   ],
   examples: [
