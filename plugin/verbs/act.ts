@@ -14,7 +14,8 @@ const exits = {
 const pause: Verb = {
   name: 'pause',
   summary: 'Pause a group: pods in flight finish, no further pod is replaced',
-  description: 'Creates a RolloutIntent. The agent still scales up, but not down. If the group is already paused, updates only the reason and the end.',
+  description:
+    'Creates a RolloutIntent. The agent still scales up, but not down. If the group is already paused, updates only the reason and the end.',
   arguments: [eachGroupArgument],
   options: [zone, { flags: '--duration <duration>', description: 'Resume automatically after this time, for example 2h.' }, ...actOptions],
   examples: ['pause ingester --zone zone-c --duration 2h --reason "read latency"'],
