@@ -241,14 +241,14 @@ export type UnderWay = 'nothing' | 'zone' | 'run';
 /** Returns the result of all windows for the action. A closed window determines how much work in progress may finish. */
 export function windowResult(context: GroupContext, action: PolicyAction, underWay: UnderWay): RuleResult {
   const windows = context.policies.flatMap((policy) => policy.windows);
-  if (!windows.some((window) => window.actions.includes(action))) return result('window', 'skip', 'no window restricts this action');
+  if (!windows.some((window) => window.actions.includes(action))) return result('window', 'skip', `no window restricts ${action}`);
   const state = joinWindows(
     context.policies.map((policy) => policy.windows),
     action,
     context.nowMs,
   );
   const details = { earliestMs: state.changesMs };
-  if (state.isOpen) return result('window', 'ok', 'the windows are open', details);
+  if (state.isOpen) return result('window', 'ok', `the windows are open for ${action}`, details);
   const closed = state.deniedBy === undefined ? (state.notAllowedBy ?? []) : [state.deniedBy];
   // Two policies may have windows of the same name; the state names the window that blocks.
   const isDeny = state.deniedBy !== undefined;
@@ -256,7 +256,7 @@ export function windowResult(context: GroupContext, action: PolicyAction, underW
     (window) => window.name === closed[0] && window.actions.includes(action) && (window.kind === 'deny') === isDeny,
   );
   const source = (named.find((window) => windowState(window, context.nowMs).isOpen === isDeny) ?? named[0])?.source;
-  const fact = isDeny ? 'a deny window is open' : 'no allow window is open';
+  const fact = `${isDeny ? 'a deny window is open' : 'no allow window is open'} for ${action}`;
   const held = { ...details, limit: closed.join(', '), source };
   if (mayFinish(state.inFlight, underWay)) return result('window', 'ok', `${fact}; work in progress may finish`, held);
   return result('window', 'wait', fact, held);

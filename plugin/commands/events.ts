@@ -13,6 +13,7 @@ import { type ResultDocument, writeDocument, writeLines } from '../output/format
 
 export interface EventsOptions extends ConnectionFlags, GroupChoice {
   readonly watch?: boolean;
+  readonly timeout?: string;
   readonly since?: string;
   readonly output: 'table' | 'json' | 'yaml' | 'jsonl';
 }
@@ -21,12 +22,14 @@ export async function run(context: CommandContext, options: EventsOptions): Prom
   if (options.watch === true && (options.output === 'yaml' || options.output === 'json')) {
     throw usageFailure(`-o ${options.output} prints one document and cannot be watched`, 'use -o jsonl with --watch');
   }
+  if (options.timeout !== undefined && options.watch !== true) throw usageFailure('--timeout needs --watch');
+  const timeoutMs = options.timeout === undefined ? undefined : durationFlag('--timeout', options.timeout);
   const sinceMs = options.since === undefined ? undefined : durationFlag('--since', options.since);
   return withCluster(context, options, 'read', async (cluster) => {
     const { namespace, isWanted } = await wanted(cluster, options);
     const fromMs = sinceMs === undefined ? 0 : cluster.env.clock.nowMs() - sinceMs;
     const isShown = (event: GroupEvent): boolean => event.atMs >= fromMs && isWanted(event);
-    if (options.watch === true) return watch(context, cluster, options, { namespace, isShown });
+    if (options.watch === true) return watch(context, cluster, options, { namespace, isShown, timeoutMs });
     const events = (await listEvents(cluster, namespace)).filter(isShown);
     await write(context.stdout, options, events, { nowMs: cluster.env.clock.nowMs(), hasNamespaces: namespace === undefined });
     if (events.length === 0) context.stderr.write('no events; by default the API server keeps events for one hour\n');
@@ -80,12 +83,18 @@ function eventDocument({ uid, resourceVersion: _version, atMs, ...event }: Group
   return { kind: 'Event', at: new Date(atMs).toISOString(), ...event, id: uid };
 }
 
-/** Prints the existing events by time, then new events until Ctrl-C or the end of the pipe. */
+interface Watched extends Pick<Wanted, 'namespace'> {
+  readonly isShown: (event: GroupEvent) => boolean;
+  /** Undefined to watch until Ctrl-C. */
+  readonly timeoutMs: number | undefined;
+}
+
+/** Prints the existing events by time, then new events until Ctrl-C, the end of the pipe or the timeout. */
 async function watch(
   { stdout, stderr }: CommandContext,
   cluster: Cluster,
   { output }: EventsOptions,
-  { namespace, isShown }: { readonly namespace: string | undefined; readonly isShown: (event: GroupEvent) => boolean },
+  { namespace, isShown, timeoutMs }: Watched,
 ): Promise<ExitCode> {
   const seen = new Map<string, number>();
   const show = (event: GroupEvent): void => {
@@ -95,14 +104,17 @@ async function watch(
     else writeLines(stdout, [eventDocument(event)]);
   };
   for (const event of await listEvents(cluster, namespace)) show(event);
-  await new Promise<void>((resolve) => {
+  const exitCode = await new Promise<ExitCode>((resolve) => {
     const stop = watchEvents(cluster, namespace, show);
-    const forget = onLeaving(stdout.raw, () => {
+    const end = (code: ExitCode) => () => {
       forget();
       stop();
-      resolve();
-    });
+      cancel?.();
+      resolve(code);
+    };
+    const forget = onLeaving(stdout.raw, end(exitCodes.interrupted));
+    const cancel = timeoutMs === undefined ? undefined : cluster.env.timers.after(timeoutMs, end(exitCodes.timedOut));
   });
   stderr.write('the rollout continues; only the watch has ended\n');
-  return exitCodes.interrupted;
+  return exitCode;
 }

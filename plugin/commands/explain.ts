@@ -44,6 +44,7 @@ async function explainManifests(context: CommandContext, { group: name, ...optio
     const { renderExplanation } = await import('../output/explain.ts');
     context.stdout.write(renderExplanation({ decision, refused, nowMs, showsAllRules: options.allRules === true }, context.stdout));
   } else await writeDocument(context.stdout, options.output, { kind: 'Explanation', decision, refused });
-  if (decision.outcome === 'act') suggestNext(context, `plan --current ${options.current ?? options.desired ?? ''} --group ${name}`);
+  if (decision.outcome === 'act')
+    suggestNext(context, `plan --current ${options.current ?? options.desired ?? ''} --group ${decision.namespace}/${decision.group}`);
   return exitCodes.done;
 }

@@ -1,5 +1,6 @@
 // Parses group names and durations of the command line. A group is `ingester` in the namespace of the connection, `mimir/ingester`, or
 // `rolloutgroup/ingester`.
+import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
 import type { Cluster } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
@@ -25,6 +26,13 @@ export function groupNamed(text: string, { namespace }: Pick<Cluster, 'namespace
   if (parts.length > 2 || first === '' || second === '')
     throw usageFailure(`${text} is not a group name`, 'give GROUP, NAMESPACE/GROUP or KIND/NAME');
   return second === undefined ? { namespace, group: first } : { namespace: first, group: second };
+}
+
+/** Reports whether the text names the group: GROUP in any namespace, NAMESPACE/GROUP, or KIND/NAME of the group or of a member. */
+export function isNamed({ namespace, name, zones }: Pick<GroupDefinition, 'namespace' | 'name' | 'zones'>, text: string): boolean {
+  const member = text.replace(memberKinds, '');
+  if (member !== text) return zones.some(({ statefulSet }) => member === statefulSet || member.replace(/-\d+$/, '') === statefulSet);
+  return [name, `${namespace}/${name}`].includes(text.replace(groupKinds, ''));
 }
 
 /** Returns the name of a group in messages and commands. */

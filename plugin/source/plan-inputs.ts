@@ -14,6 +14,7 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { CommandContext } from '../context.ts';
 import { policyChanges } from '../difference.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import { isNamed } from '../live/target.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { readInput, readInputs } from './input.ts';
 import { absentMembers, notesOf, type PlanSources, refuseOtherNamespace } from './plan-notes.ts';
@@ -186,11 +187,6 @@ export function selectGroups(
         ? 'name policies with -f, or label StatefulSets with rollout-group, or have groups proposed: kubectl rollout-group init --help'
         : 'name one of these',
   });
-}
-
-/** Reports whether `GROUP` or `NAMESPACE/GROUP` names the group. */
-function isNamed(group: Pick<GroupDefinition, 'namespace' | 'name'>, name: string): boolean {
-  return group.name === name || fullName(group) === name;
 }
 
 function fullName(group: Pick<GroupDefinition, 'namespace' | 'name'>): string {

@@ -2,10 +2,13 @@
 import { actOptions, agentNamespaceOption, clusterExits, eachGroupArgument, groupArgument, type OptionSpec, type Verb } from './verb.ts';
 
 const zone = { flags: '--zone <name>', description: 'Only this zone.', completes: 'zone' } as const;
-const prompts: readonly OptionSpec[] = [
-  { flags: '--yes', description: 'Do not ask for confirmation.' },
-  { flags: '--no-input', description: 'Never prompt. The command fails if a confirmation is required.' },
-];
+/** Returns the flags about the confirmation. Without a terminal a verb goes on, except as `needs` says. */
+function prompts(needs = ''): readonly OptionSpec[] {
+  return [
+    { flags: '--yes', description: 'Do not ask for confirmation.' },
+    { flags: '--no-input', description: `Never prompt: go on, as without a terminal. ${needs}`.trim() },
+  ];
+}
 const exits = {
   10: 'the group does not exist, or the CRD of the request is not installed',
   ...clusterExits,
@@ -42,7 +45,7 @@ const restart: Verb = {
   description:
     'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git.',
   arguments: [eachGroupArgument],
-  options: [zone, ...prompts, ...actOptions, agentNamespaceOption],
+  options: [zone, ...prompts(), ...actOptions, agentNamespaceOption],
   examples: ['restart store-gateway -n mimir --reason "new certificates"', 'restart store-gateway --zone zone-a --dry-run=server'],
   exits: { 5: 'denied by policy, or not confirmed', ...exits },
   usesCluster: true,
@@ -59,7 +62,7 @@ const scale: Verb = {
     { flags: '--replicas <number>', description: 'Number of replicas.', isRequired: true, atLeast: 0 },
     { flags: '--zone <name>', description: 'The leading zone, if the group has several.', completes: 'zone' },
     { flags: '--confirm <group>', description: 'Name of the group; required to scale to zero without a prompt.' },
-    ...prompts,
+    ...prompts('Scaling to zero needs --confirm.'),
     ...actOptions,
     agentNamespaceOption,
   ],
@@ -114,7 +117,7 @@ const promote: Verb = {
       flags: '--full',
       description: 'Skip the soak and the gates of every wave. Without a terminal it needs --yes.',
     },
-    ...prompts,
+    ...prompts('--full needs --yes.'),
     ...actOptions,
     agentNamespaceOption,
   ],
@@ -163,7 +166,7 @@ const undo: Verb = {
     { flags: '--to-revision <revision>', description: 'Revision number from kubectl rollout history, or revision hash.' },
     { flags: '--to-commit <commit>', description: 'The revision that the recorded run of this commit rolled out.' },
     zone,
-    ...prompts,
+    ...prompts('--to-revision and --to-commit need --yes.'),
     ...actOptions,
     agentNamespaceOption,
   ],
@@ -185,7 +188,7 @@ const override: Verb = {
     zone,
     { flags: '--replicas-at-least <number>', description: 'Allow a scale-down only to this number of replicas.', atLeast: 0 },
     { flags: '--pods-at-most <number>', description: 'Allow at most this many pods at once.', atLeast: 1 },
-    ...prompts,
+    ...prompts('An override needs --yes.'),
     ...actOptions,
     agentNamespaceOption,
   ],

@@ -137,7 +137,7 @@ const uninstall: Verb = {
     { flags: '--apply', description: 'Delete from the cluster instead of printing.' },
     dryRun,
     { flags: '--yes', description: 'Do not ask if a partition still blocks the update of StatefulSets.' },
-    { flags: '--no-input', description: 'Never prompt.' },
+    { flags: '--no-input', description: 'Never prompt: go on, as without a terminal.' },
   ],
   examples: ['uninstall --groups-in mimir | kubectl delete -f -', 'uninstall --apply', 'uninstall --apply --dry-run server'],
   exits: {

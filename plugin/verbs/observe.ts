@@ -7,6 +7,7 @@ import {
   clusterExits,
   fileOption,
   groupArgument,
+  groupForms,
   groupsArgument,
   namespaceOption,
   outputOption,
@@ -92,7 +93,7 @@ const explain: Verb = {
   arguments: [
     {
       name: 'group',
-      description: 'A group, or NAMESPACE/GROUP. On a cluster also a pod, a StatefulSet, or decision/ID of a denial.',
+      description: `${groupForms} On a cluster also the name of a member alone, or decision/ID of a denial.`,
       isRequired: true,
       isVariadic: true,
       isEach: true,
@@ -127,6 +128,7 @@ const events: Verb = {
   arguments: [{ ...groupsArgument, description: `${groupsArgument.description} Default: all groups.` }],
   options: [
     { flags: '-w, --watch', description: 'Watch for new events.' },
+    { flags: '--timeout <duration>', description: 'With --watch: exit with 7 after this time.' },
     { flags: '--since <duration>', description: 'Only events newer than this, for example 2h.' },
     namespaceOption,
     allNamespacesOption,
@@ -134,7 +136,7 @@ const events: Verb = {
     outputOption('table', 'json', 'yaml', 'jsonl'),
   ],
   examples: ['events ingester -n mimir', 'events -A --since 2h -w'],
-  exits: { 10: 'the group does not exist', ...clusterExits },
+  exits: { 7: 'the time of --timeout is over', 10: 'the group does not exist', ...clusterExits },
   usesCluster: true,
   load: async () => (await import('../commands/events.ts')).run,
 };

@@ -1,6 +1,15 @@
 // Describes the verbs that preview a change from files or a cluster, and the verb that applies a change.
 
-import { agentNamespaceOption, allNamespacesOption, clusterExits, fileOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
+import {
+  agentNamespaceOption,
+  allNamespacesOption,
+  clusterExits,
+  fileOption,
+  groupForms,
+  type OptionSpec,
+  outputOption,
+  type Verb,
+} from './verb.ts';
 
 /** All fault names, in the order of docs/simulate.md. */
 export const faultNames: readonly string[] =
@@ -33,6 +42,12 @@ const setOption: OptionSpec = {
   description: 'Plan this change: [ZONE.]image=[CONTAINER=]IMAGE, [ZONE.]replicas=N or spec.PATH=VALUE.',
   isRepeatable: true,
 };
+const groupOption: OptionSpec = {
+  flags: '--group <name>',
+  description: `Only this group: ${groupForms}`,
+  isRepeatable: true,
+  completes: 'group',
+};
 const planInputs: readonly OptionSpec[] = [
   currentState,
   desiredState,
@@ -40,7 +55,7 @@ const planInputs: readonly OptionSpec[] = [
   setOption,
   { flags: '--assumptions <file>', description: 'Start, drain and gate durations for the p50 and p90 estimates.', completes: 'file' },
   instant,
-  { flags: '--group <name>', description: 'Only this group.', isRepeatable: true, completes: 'group' },
+  groupOption,
   namespace,
   agentNamespaceOption,
 ];
@@ -125,10 +140,10 @@ const apply: Verb = {
     fileOption,
     desiredState,
     { flags: '--assumptions <file>', description: 'Start, drain and gate durations for the p50 and p90 estimates.', completes: 'file' },
-    { flags: '--group <name>', description: 'Plan only this group.', isRepeatable: true },
+    groupOption,
     forceConflicts,
     { flags: '--yes', description: 'Do not ask for confirmation.' },
-    { flags: '--no-input', description: 'Never prompt. Without --yes, the command fails if a confirmation is required.' },
+    { flags: '--no-input', description: 'Never prompt. Without --yes or --dry-run, the command fails, as without a terminal.' },
     {
       flags: '--dry-run <where>',
       description: 'Change nothing. client: only plan. server: the API server validates every object.',

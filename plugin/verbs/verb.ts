@@ -157,7 +157,7 @@ export const actOptions: readonly OptionSpec[] = [
   namespaceOption,
 ];
 
-const groupForms = 'GROUP, NAMESPACE/GROUP, or a member as sts/NAME or pod/NAME.';
+export const groupForms = 'GROUP, NAMESPACE/GROUP, or a member as sts/NAME or pod/NAME.';
 
 /** The argument for one group. */
 export const groupArgument: ArgumentSpec = { name: 'group', description: groupForms, isRequired: true, completes: 'group' };

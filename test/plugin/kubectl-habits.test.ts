@@ -63,6 +63,13 @@ describe('flags of kubectl', () => {
     expect((await type(server, 'get --timeout 1s')).status).toBe(3);
   });
 
+  it('events -w --timeout ends with 7 after its time', async () => {
+    const server = await fakeApiServer(published);
+    expect(await type(server, 'events -w --timeout 1s')).toMatchObject({ status: 7, stdout: '' });
+    expect((await type(server, 'events --timeout 1s')).status).toBe(3);
+    expect((await type(server, 'events -w --timeout soon')).status).toBe(3);
+  });
+
   it('have one name: --filename, --replicas and --yes', () => {
     expect(runPlugin(['lint', '--filename', 'examples/kafka']).status).toBe(0);
     expect(runPlugin(['lint', '--file', 'examples/kafka']).status).toBe(3);
@@ -129,6 +136,15 @@ describe('names of groups', () => {
       expect([paused.status, paused.stdout]).toEqual([0, expect.stringContaining('group: ingester')]);
     },
   );
+
+  it.each(['kafka', 'kafka/kafka', 'rg/kafka', 'sts/kafka-zone-b', 'pod/kafka-zone-b-3'])('%s is the group kafka in files', (name) => {
+    const files = ['--current', 'examples/kafka/manifests', '-f', 'examples/kafka/policies', '-q'];
+    expect(runPlugin(['plan', ...files, '--group', name])).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^Plan {2}kafka\/kafka /),
+    });
+    expect(runPlugin(['explain', name, ...files])).toMatchObject({ status: 0, stdout: expect.stringMatching(/^kafka\/kafka is /) });
+  });
 
   it('can be several for every verb, one after the other', async () => {
     const server = await fakeApiServer(published);

@@ -54,7 +54,7 @@ describe('a stop while no step is due', () => {
     [
       'window',
       { policies: [policy({ windows: [freeze()] })] },
-      'a deny window is open',
+      'a deny window is open for rollout',
       `${override} window --duration 1h --reason REASON`,
     ],
   ])('is in the decision, in what is published and in a condition: %s', (_, overrides, fact, endsWith) => {

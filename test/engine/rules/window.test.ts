@@ -12,7 +12,7 @@ const ask = (windows: readonly WindowDefinition[], underWay: UnderWay = 'nothing
 const closed = {
   rule: 'window',
   outcome: 'wait',
-  fact: 'a deny window is open',
+  fact: 'a deny window is open for rollout',
   limit: 'freeze',
   source: line(20),
   earliestMs: kitNowMs + hourMs,
@@ -28,9 +28,9 @@ const hours: WindowDefinition = {
 
 describe('windows', () => {
   it('do not apply to an action that none of them names', () => {
-    const skip = { rule: 'window', outcome: 'skip', fact: 'no window restricts this action' };
+    const skip = { rule: 'window', outcome: 'skip', fact: 'no window restricts rollout' };
     expect(ask([])).toEqual(skip);
-    expect(ask([freeze()], 'nothing', 'scaleUp')).toEqual(skip);
+    expect(ask([freeze()], 'nothing', 'scaleUp')).toEqual({ ...skip, fact: 'no window restricts scaleUp' });
   });
 
   it('block what a freeze denies, until it ends', () => {
@@ -39,9 +39,14 @@ describe('windows', () => {
 
   it('are open before and after a freeze, and say when that changes', () => {
     const later = freeze({ ranges: [{ fromMs: kitNowMs + hourMs, toMs: kitNowMs + 2 * hourMs }] });
-    expect(ask([later])).toEqual({ rule: 'window', outcome: 'ok', fact: 'the windows are open', earliestMs: kitNowMs + hourMs });
+    expect(ask([later])).toEqual({
+      rule: 'window',
+      outcome: 'ok',
+      fact: 'the windows are open for rollout',
+      earliestMs: kitNowMs + hourMs,
+    });
     const over = freeze({ ranges: [{ fromMs: ago(2 * hourMs), toMs: kitNowMs }] });
-    expect(ask([over])).toEqual({ rule: 'window', outcome: 'ok', fact: 'the windows are open' });
+    expect(ask([over])).toEqual({ rule: 'window', outcome: 'ok', fact: 'the windows are open for rollout' });
   });
 
   it('name the place of the blocking window, not of another one with its name', () => {
@@ -53,7 +58,7 @@ describe('windows', () => {
     expect(ask([hours])).toEqual({
       rule: 'window',
       outcome: 'wait',
-      fact: 'no allow window is open',
+      fact: 'no allow window is open for rollout',
       limit: 'business-hours',
       source: line(21),
       earliestMs: kitNowMs + hourMs,
@@ -61,7 +66,7 @@ describe('windows', () => {
     expect(ask([{ ...hours, ranges: [{ fromMs: ago(1), toMs: kitNowMs + 1 }] }])).toMatchObject({ outcome: 'ok' });
   });
 
-  const finish = { ...closed, outcome: 'ok', fact: 'a deny window is open; work in progress may finish' };
+  const finish = { ...closed, outcome: 'ok', fact: 'a deny window is open for rollout; work in progress may finish' };
   it.each<[WindowDefinition['inFlight'], UnderWay, object]>([
     ['finishPod', 'nothing', closed],
     ['finishPod', 'zone', closed],
