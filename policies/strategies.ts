@@ -1,4 +1,4 @@
-// Defines the properties of the rollout strategies as data. `engine/strategies/` contains their behavior.
+// Defines the properties of the rollout strategies as data. `engine/strategies/` contains their behaviour.
 
 /** The properties of a rollout strategy. Code reads a property and never compares the name of a strategy. */
 export interface StrategyTraits {

@@ -47,7 +47,7 @@ export function findingsMarkdown(): string {
   });
   const head = [
     '# Findings',
-    'Generated from `policies/findings/codes/`. Lint fails on errors and warnings; notices are for your information.',
+    'Look up the code of a finding. `lint` fails on errors and warnings, and not on notices. Generated from `policies/findings/codes/`.',
   ];
   return `${[...head, ...sections].join('\n\n')}\n`;
 }

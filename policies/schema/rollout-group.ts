@@ -29,7 +29,7 @@ const endpoint = z
 
 const delayedDownscale = z
   .strictObject({
-    after: duration.describe('Time between the answer that a pod is prepared and its deletion.'),
+    after: duration.describe('Time from the answer of a pod that it is prepared to the deletion of the pod.'),
     endpoint,
     onUnreachable: z
       .enum(['hold', 'fail'])
@@ -214,8 +214,11 @@ const gate = z
     every: duration.default('1m').describe('Time between readings.'),
     consecutive: z.int().min(1).max(1000).default(1).describe('Number of consecutive successful readings that pass the gate.'),
     failureLimit: z.int().min(0).max(1000).default(1).describe('Number of failed readings that fails the run; 0 means no limit.'),
-    noData: z.enum(['fail', 'hold', 'pass']).default('fail').describe('Effect of an empty result.'),
-    onError: z.enum(['hold', 'fail']).default('hold').describe('Effect of a query error.'),
+    noData: z
+      .enum(['fail', 'hold', 'pass'])
+      .default('fail')
+      .describe('An empty result is a failed reading (`fail`), a successful reading (`pass`), or no reading (`hold`).'),
+    onError: z.enum(['hold', 'fail']).default('hold').describe('A query error is no reading (`hold`) or a failed reading (`fail`).'),
     pass: condition
       .optional()
       .describe(
@@ -256,7 +259,8 @@ const rollout = z
       .default(1)
       .meta({
         'x-kubernetes-int-or-string': true,
-        description: 'Maximum number of unavailable pods in one zone: n, n% of its replicas, or `fromBudget` (its PodDisruptionBudget).',
+        description:
+          'Maximum number of unavailable pods in one zone: a number, a percentage of its replicas, or `fromBudget` (its PodDisruptionBudget).',
       }),
     minInterval: duration.default('0s').describe('Minimum time between two pod replacements in the group.'),
     replaceUnready: z
@@ -265,7 +269,7 @@ const rollout = z
           .enum(['any', 'crashing', 'none'])
           .default('any')
           .describe('Unready outdated pods that may be replaced when the budget is spent.'),
-        after: duration.default('5m').describe('Minimum time that such a pod is unready. Crashing pods are replaced at once.'),
+        after: duration.default('5m').describe('Time for which such a pod must be unready. Crashing pods are replaced at once.'),
       })
       .prefault({}),
     waves: optionalList(wave, 100).describe('Waves of the rollout. Without waves each zone is updated completely, in the listed order.'),

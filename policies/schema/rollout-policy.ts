@@ -51,7 +51,7 @@ const window = z
     inFlight: z
       .enum(['finishPod', 'finishZone', 'finishAll'])
       .default('finishPod')
-      .describe('Work that may finish after the window closes.'),
+      .describe('Work that may finish after the window closes: pods in flight, the current zone, or the whole rollout.'),
   })
   .meta({ 'x-rollout-group-one-of': ['schedule', 'ranges'] });
 

@@ -10,13 +10,13 @@ export const clusterCodes = {
   RG4002: {
     title: 'The downscale leader is not in the group',
     explanation:
-      'The annotation names a StatefulSet that is not a member of the group. An empty value counts as a name. The whole group is then not scaled, as with grafana/rollout-operator.',
+      'The annotation names a StatefulSet that is not a member of the group. An empty value counts as a name. The agent then does not scale this member. grafana/rollout-operator scales no member of the group.',
     hint: 'name a StatefulSet with the same rollout-group label, or remove the annotation',
   },
   RG4003: {
     title: 'A member has both a leader and a mirrored source',
     explanation:
-      'The operator grafana/rollout-operator alternates between the replicas of the leader and those of the source, in an endless loop.',
+      'The agent follows the leader and ignores the source. grafana/rollout-operator alternates between the replicas of both, in an endless loop.',
     hint: 'remove the leader or the mirrored source',
   },
   RG4004: {
@@ -33,7 +33,7 @@ export const clusterCodes = {
   RG4006: {
     title: 'The URL for delayed downscales is not valid',
     explanation:
-      'The annotation takes an absolute URL. The agent replaces its host by the host of each pod. If the URL is not valid, the StatefulSet is not scaled.',
+      'The annotation takes an absolute URL. The agent replaces its host by the host of each pod. If the URL cannot be parsed, the StatefulSet is not scaled. If it cannot be used for pods, the StatefulSet does not shrink.',
     hint: 'write a URL such as http://pod:8080/ingester/prepare-delayed-downscale',
   },
   RG4007: {
@@ -167,7 +167,7 @@ export const clusterCodes = {
     title: 'The rollout never ends',
     severity: 'warning',
     explanation:
-      'A limit of zero blocks the rollout: `maxUnavailable: 0` of the group, of a zone or of a policy, or a PodDisruptionBudget with `maxUnavailable: 0` or `minAvailable: 100%`. Neither time nor progress changes that. The plan is blocked and ends with exit code 5; the agent waits indefinitely.',
+      'A limit of zero blocks the rollout: `maxUnavailable: 0` of the group, of a zone or of a policy, or a PodDisruptionBudget with `maxUnavailable: 0` or `minAvailable: 100%`. Neither time nor progress ends this block. The plan is blocked and ends with exit code 5; the agent waits indefinitely.',
     hint: 'change the limit that the risk names; to stop the group on purpose, set paused: true in its zones or run: kubectl rollout-group pause',
   },
   RG5009: {
@@ -179,7 +179,8 @@ export const clusterCodes = {
   },
   RG6001: {
     title: 'No agent holds the Lease',
-    explanation: 'Only the agent that holds the Lease acts. Without it no group is rolled or scaled; running pods are not affected.',
+    explanation:
+      'Only the agent that holds the Lease acts. Without such an agent no group is rolled or scaled; running pods are not affected.',
     hint: 'install the agent, or name its namespace with --agent-namespace',
   },
   RG6002: {
@@ -219,7 +220,8 @@ export const clusterCodes = {
   },
   RG6008: {
     title: 'The operator grafana/rollout-operator is still running',
-    explanation: 'Both would replace pods of the same groups without coordination. Two zones can become unavailable at once.',
+    explanation:
+      'The agent and grafana/rollout-operator would both replace pods of the same groups, without coordination. Two zones can become unavailable at once.',
     hint: 'scale the Deployment of grafana/rollout-operator to 0',
   },
   RG6009: {

@@ -70,7 +70,7 @@ export const policyCodes = {
   RG2114: {
     title: 'The selector is empty',
     explanation: 'An empty selector matches every object of the namespace, including objects that are created later.',
-    hint: 'name the objects, or write all: true if the field exists',
+    hint: 'name the objects, or write all: true if the kind has this field',
   },
   RG2115: {
     title: 'The selector can never match',
@@ -137,7 +137,7 @@ export const policyCodes = {
     title: 'The field has no effect here',
     severity: 'notice',
     explanation:
-      'The strategy already implies the setting, or cannot apply it. Example: with onDelete no partition blocks pods, so onPolicyDeleted: release has nothing to hand back. Outdated pods keep running until they are deleted.',
+      'The strategy already implies the setting, or cannot apply it. Example: with onDelete no partition blocks pods, so onPolicyDeleted: release has no effect. Outdated pods keep running until they are deleted.',
     hint: 'remove the field, or use the strategy pinned or partition',
   },
   RG2206: {
@@ -200,7 +200,7 @@ export const policyCodes = {
     title: 'A limit of zero blocks every pod',
     severity: 'warning',
     explanation:
-      'No pod of a zone may be unavailable, or a PodDisruptionBudget allows no eviction. The rollout never ends, because neither time nor progress changes that. Pods that are stuck on an outdated revision are still replaced. A PodDisruptionBudget with a number of pods is reported only if the files contain all pods that it covers. To stop a group on purpose, use `paused: true` in its zones, a rule or window of a policy, or `kubectl rollout-group pause`. The plan then waits and is not blocked. Zones with a RolloutException for `zone-budget` and replicas that an autoscaler or overlay sets are not reported.',
+      'No pod of a zone may be unavailable, or a PodDisruptionBudget allows no eviction. The rollout never ends, because neither time nor progress ends this block. Pods that are stuck on an outdated revision are still replaced. A PodDisruptionBudget with a number of pods is reported only if the files contain all pods that it covers. To stop a group on purpose, use `paused: true` in its zones, a rule or window of a policy, or `kubectl rollout-group pause`. The plan then waits and is not blocked. Zones with a RolloutException for `zone-budget` and replicas that an autoscaler or overlay sets are not reported.',
     hint: 'write 1 or more, or paused: true to stop the group on purpose',
   },
   RG2217: {
@@ -225,7 +225,7 @@ export const policyCodes = {
   RG2303: {
     title: 'The limit has no effect',
     severity: 'warning',
-    explanation: 'Every group that the policy applies to already has a stricter limit.',
+    explanation: 'Every group of the policy already has a setting that is at least as strict.',
     hint: 'tighten the limit, or remove it',
   },
   RG2304: {
@@ -261,7 +261,7 @@ export const policyCodes = {
   RG2310: {
     title: 'The rule cannot be overridden',
     explanation:
-      'No exception can override this rule. It depends on what the agent can observe and claim, the API server enforces it too, or another request with separate rights ends its block, such as approve, promote or resume. A policy rule that demands an approval is such a rule. The exception has no effect.',
+      'No exception can override this rule. It depends on what the agent can observe and claim, the API server enforces it too, or another request with separate rights ends its block, for example approve, promote or resume. A policy rule that demands an approval cannot be overridden either. The exception has no effect.',
     hint: 'name the rule that blocks, as explain shows it',
   },
   RG2401: {
