@@ -16,9 +16,9 @@ export interface TimelineEntry {
 
 export interface RunOptions {
   /** True to keep the timeline, which needs memory. */
-  readonly isTold?: boolean;
+  readonly keepsTimeline?: boolean;
   /** True to end the run at the first violation. */
-  readonly isShort?: boolean;
+  readonly stopsAtViolation?: boolean;
   /** The final time without writes, in virtual milliseconds, instead of that of the scenario. */
   readonly quietMs?: number;
   /** True to end faults as soon as all events happened and the group has its requested state, instead of after `safetyMs`. */
@@ -60,7 +60,7 @@ export interface RunResult {
 export async function runScenario(scenario: Scenario, options: RunOptions = {}): Promise<RunResult> {
   const run = new Run(scenario, options);
   const { scheduler } = run;
-  const isOver = (): boolean => options.isShort === true && run.violations.length > 0;
+  const isOver = (): boolean => options.stopsAtViolation === true && run.violations.length > 0;
   let unfinished: string | undefined;
   let convergedMs: number | undefined;
   try {

@@ -1,4 +1,4 @@
-// Composes a run: the clock, the server, the cluster, the agents, the faults, the judges, the events, and the counters.
+// Builds one run: the clock, the API server, the cluster, the agents, the faults, the judges, the events, and the counters.
 
 import type { GroupDecision } from '../engine/decision.ts';
 import { type ClusterModel, startCluster } from './cluster/cluster.ts';
@@ -17,19 +17,19 @@ import type { ClusterEvent, PeopleEvent, Scenario, ScenarioEvent } from './scena
 import { createScheduler, type Scheduler } from './scheduler.ts';
 import type { Actor, Answered, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
-import { answeredText, classOfEvent, committedText, eventAuthor, eventText, faultText, turnText } from './telling.ts';
+import { answeredText, classOfEvent, committedText, eventAuthor, eventText, faultText, turnText } from './timeline-text.ts';
 import { createTrace, type Trace } from './trace.ts';
 
-/** API servers with their own watch caches. */
+/** The number of front ends of the API server. */
 const frontEnds = 2;
 
-/** Log lines that report an internal error of the agent. */
-export const selfAccusations: readonly string[] = [
+/** The log messages that report a defect of the agent. */
+export const defectMessages: readonly string[] = [
   'decision violates an invariant; destructive actions are blocked',
   'policies cannot be resolved',
 ];
 
-/** One run: everything around the agents, the agents, the faults and the judges. It begins when the scheduler runs. */
+/** One run with its cluster, its agents, its faults and its judges. It begins when the scheduler runs. */
 export class Run {
   readonly scheduler: Scheduler;
   readonly scene: Scene;
@@ -68,12 +68,12 @@ export class Run {
     this.#cluster.observe((what) => {
       const [who, rest] = what.startsWith('people: ') ? ['people', what.slice(8)] : ['cluster', what.replace(/^cluster: /, '')];
       this.#note(who, rest);
-      this.#tell(who, rest);
+      this.#addToTimeline(who, rest);
     });
     this.faults = recordedFaults(
       eitherFaults(placedFaults(scenario.faults), drawnFaults(seed, scenario.rates)),
       () => this.#isHealing,
-      (placed) => this.#tell('fault', faultText(placed)),
+      (placed) => this.#addToTimeline('fault', faultText(placed)),
     );
     this.agents = this.#startAgents(wallMs);
     for (const rate of Object.values(scenario.clockRates ?? {})) if (rate !== 1) this.faults.happened('F13');
@@ -83,28 +83,28 @@ export class Run {
   violated(invariant: string, message: string): void {
     this.#note('violated', invariant, message);
     this.violations.push({ invariant, atMs: this.scheduler.nowMs(), message });
-    this.#tell('verdict', `${invariant}: ${message}`);
+    this.#addToTimeline('verdict', `${invariant}: ${message}`);
   }
 
-  /** Ends faults and repairs everything. */
+  /** Ends all faults and repairs the cluster and the agents. */
   beginHealing(): void {
     this.#isHealing = true;
     this.#note('healing');
-    this.#tell('verdict', 'faults end');
+    this.#addToTimeline('verdict', 'faults end');
     this.#cluster.heal();
     this.agents.heal();
     for (let frontEnd = 0; frontEnd < frontEnds; frontEnd += 1) this.#server.lagFrontEnd(frontEnd, this.scheduler.nowMs());
     this.#judge((oracle) => oracle.healingBegan?.());
   }
 
-  /** Returns what the group lacks; undefined if converged. */
+  /** Returns the first difference from the requested state; undefined if the group has converged. */
   missing(): string | undefined {
     const missing = whatIsMissing(this.scene, this.#cluster.wanted());
     if (missing !== undefined) return missing;
     const prepared = this.#cluster.preparedPods();
     if (prepared.length > 0) return `${prepared.length} pods still expect to leave`;
     if (!this.agents.isReady()) return 'not every agent is ready';
-    // Its pods may be done while the last wave still soaks.
+    // All pods of a user's group may be updated while its last wave still soaks.
     const decision = this.#scenario.given === undefined ? undefined : this.#decision;
     const isWaiting = decision !== undefined && decision.outcome !== 'done';
     return isWaiting ? `the agents wait: ${decision.waits[0]?.fact ?? decision.outcome}` : undefined;
@@ -123,7 +123,7 @@ export class Run {
     return this.#lastWrite;
   }
 
-  /** Ends the run; the judges report their pending findings. */
+  /** Ends the run for the judges, which then report their last violations. */
   endJudgement(): void {
     this.#judge((oracle) => oracle.ended?.());
   }
@@ -132,11 +132,11 @@ export class Run {
     this.trace.note(this.scheduler.nowMs(), ...parts);
   }
 
-  #tell(who: string, what: string | undefined): void {
-    if (this.#options.isTold === true && what !== undefined) this.timeline.push({ atMs: this.scheduler.nowMs(), who, what });
+  #addToTimeline(who: string, what: string | undefined): void {
+    if (this.#options.keepsTimeline === true && what !== undefined) this.timeline.push({ atMs: this.scheduler.nowMs(), who, what });
   }
 
-  /** A judge that throws is a defect of the judge and fails the run. */
+  /** Calls every judge. A judge that throws has a defect, which fails the run. */
   #judge(ask: (oracle: Oracle) => void): void {
     for (const oracle of this.#oracles) {
       try {
@@ -165,20 +165,21 @@ export class Run {
   }
 
   #observeServer(): void {
-    const isTold = this.#options.isTold === true;
+    const keepsTimeline = this.#options.keepsTimeline === true;
     this.#server.observe({
       committed: (commit) => {
         const { revision, type, resource, after, actor } = commit;
         this.#note('commit', revision, type, resource, after.metadata.name, actor.process ?? actor.user);
         this.#judge((oracle) => oracle.committed?.(commit));
-        if (isTold) this.#tell('cluster', committedText(commit));
+        if (keepsTimeline) this.#addToTimeline('cluster', committedText(commit));
       },
       answered: (answered) => {
         const { verb, resource, subresource, name, status, request } = answered;
         this.#note('answered', request.actor.process ?? request.actor.user, verb, resource, subresource, name, status);
         this.#count(answered);
         this.#judge((oracle) => oracle.answered?.(answered));
-        if (isTold && request.actor.user === agentUser) this.#tell(request.actor.process ?? 'agent', answeredText(answered));
+        if (keepsTimeline && request.actor.user === agentUser)
+          this.#addToTimeline(request.actor.process ?? 'agent', answeredText(answered));
       },
     });
   }
@@ -208,14 +209,14 @@ export class Run {
           this.#note(process, 'turn', report.performed.length, report.error ?? '');
           this.#judge((oracle) => oracle.turnEnded?.(process, report));
           this.#decision = report.decision ?? this.#decision;
-          if (this.#options.isTold === true) this.#tell(process, turnText(report));
+          if (this.#options.keepsTimeline === true) this.#addToTimeline(process, turnText(report));
         },
       }),
       podAnswer: this.#cluster.podAnswer,
       podCalled: (call) => {
         this.#note('pod', call.process, call.method, call.pod, call.uid);
         this.#judge((oracle) => oracle.podCalled?.(call));
-        this.#tell(call.process, `${call.method} ${call.path} is heard by pod ${call.pod}`);
+        this.#addToTimeline(call.process, `${call.method} ${call.path} is heard by pod ${call.pod}`);
       },
       touch: (request) => {
         this.#touches += 1;
@@ -224,10 +225,10 @@ export class Run {
       processChanged: (process, change) => {
         this.#note(process, change);
         this.#judge((oracle) => oracle.processChanged?.(process, change));
-        this.#tell(process, change);
+        this.#addToTimeline(process, change);
       },
       log: (process, _level, message, fields) => {
-        if (selfAccusations.includes(message)) this.violated('error', `${process} says: ${message} ${JSON.stringify(fields)}`);
+        if (defectMessages.includes(message)) this.violated('error', `${process} says: ${message} ${JSON.stringify(fields)}`);
       },
       note: (...parts) => this.#note(...parts),
     });
@@ -270,10 +271,10 @@ export class Run {
     if (event === undefined) return;
     const faultClass = classOfEvent(event, events.slice(0, index));
     this.scheduler.after(event.atMs, () => {
-      // A shortened scenario also shortens its events.
+      // In a shrunk scenario the faults may end before the last events. These events do not happen.
       if (this.#isHealing) return;
       this.#note('event', index);
-      this.#tell(eventAuthor(event), eventText(event));
+      this.#addToTimeline(eventAuthor(event), eventText(event));
       const { nowMs } = this.scheduler;
       const stage = { nowMs, wallMs, agents: this.agents, cluster: this.#cluster, server: this.#server, frontEnds };
       if (play(event, stage) && faultClass !== undefined) this.faults.happened(faultClass);
@@ -288,12 +289,12 @@ const stranger: Actor = { user: 'another-user' };
 
 export interface Stage {
   readonly nowMs: () => number;
-  /** True time, in milliseconds since 1970. */
+  /** Returns the true wall-clock time. */
   readonly wallMs: () => number;
   readonly agents: Pick<Agents, 'crash' | 'stop' | 'pause' | 'jumpWallClock'>;
   readonly cluster: { readonly happen: (event: PeopleEvent | ClusterEvent) => boolean };
   readonly server: Pick<ModelServer, 'change' | 'remove' | 'lagFrontEnd' | 'restartFrontEnd'>;
-  /** Number of front ends of the server. */
+  /** The number of front ends of the API server. */
   readonly frontEnds: number;
 }
 
@@ -311,7 +312,7 @@ export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, ser
     case 'deleteLease':
       return server.remove(stranger, { resource: leases, namespace: agentNamespace, name: leaseName });
     case 'editLease': {
-      // Writes the two relevant fields as a person does: leaseTransitions stays.
+      // Changes only two fields, as a person would do. The count of transitions stays.
       const renewTime = new Date(wallMs()).toISOString().replace('Z', '000Z');
       const spec = { holderIdentity: 'another-holder', renewTime };
       return server.change(stranger, { resource: leases, namespace: agentNamespace, name: leaseName }, { spec }) !== undefined;
@@ -329,7 +330,7 @@ export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, ser
 
 const ofObject = /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)\/namespaces\/([^/]+)\/([^/?]+)\/([^/?]+)/;
 
-/** Changes the object of the request in an irrelevant way. Returns whether it exists. */
+/** Changes an annotation without meaning on the object of the request. Returns whether the object exists. */
 export function touchObject({ path }: Pick<ModelRequest, 'path'>, nth: number, server: Pick<Stage['server'], 'change'>): boolean {
   const [, group, namespace = '', plural = '', name = ''] = ofObject.exec(path) ?? [];
   if (name === '') return false;

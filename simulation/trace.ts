@@ -1,14 +1,14 @@
-// Hashes the trace of a run: everything in order, so that equal runs have equal hashes.
+// Hashes the events of a run in order, so that equal runs have equal hashes.
 import { createHash } from 'node:crypto';
 
 export interface Trace {
-  /** Adds one event. Parts are separated: `a`, `bc` is not `ab`, `c`. */
+  /** Adds one event. The parts `a`, `bc` give another hash than `ab`, `c`. */
   readonly note: (atMs: number, ...parts: readonly (string | number)[]) => void;
-  /** Returns the hash of everything so far, 32 hexadecimal digits. Callable at any time. */
+  /** Returns the hash of all events so far as 32 hexadecimal digits. */
   readonly hash: () => string;
 }
 
-/** Text is buffered up to this many characters: one hash call per event would cost more than the hash. */
+/** The length of the buffered text. A hash call for each event would take longer than the hash itself. */
 const batchLength = 16_384;
 
 /** Returns an empty trace. Its memory does not depend on the length of the run. */

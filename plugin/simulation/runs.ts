@@ -127,7 +127,7 @@ async function shownRun(
     async (scenario) => {
       progress?.({ what: 'shrink', done: tried, of: shrinkRuns });
       tried += 1;
-      const result = await play(scenario, { ...brief, isShort: true });
+      const result = await play(scenario, { ...brief, stopsAtViolation: true });
       const failed = failureOf(result, scenario);
       return { ...(failed === undefined ? {} : { failure: failed.id, failedAtMs: failed.atMs }), placed: result.placed };
     },
@@ -149,7 +149,7 @@ async function playOne(scenario: Scenario, play: typeof runScenario): Promise<Pl
   const turns: Turn[] = [];
   const result = await play(scenario, {
     ...brief,
-    isTold: true,
+    keepsTimeline: true,
     observer: {
       turnEnded: (_, { decision, startedMs }) => {
         if (decision !== undefined) turns.push({ nowMs: startedMs - runStartMs, decision });

@@ -26,7 +26,7 @@ async function smallAndTold(name: string, failure: Failure, replay: string): Pro
   const { scenario, runs, isCutShort } = await shrink(failure.scenario, failure.id, (candidate) => tryFor(failure.id, candidate));
   const file = join(mkdtempSync(join(tmpdir(), 'rollout-group-soak-')), `${name.replace(/\W+/g, '-')}-${failure.id}.json`);
   writeFileSync(file, writeScenario(scenario));
-  const told = await runScenario(scenario, { isTold: true, isShort: true });
+  const told = await runScenario(scenario, { keepsTimeline: true, stopsAtViolation: true });
   const found = told.violations.map((violation) => `${violation.invariant} at ${violation.atMs} ms: ${violation.message}`);
   return [
     `${name} fails by ${failure.id}: ${failure.message}`,

@@ -59,7 +59,7 @@ async function playOne(asked: SoakArguments): Promise<Failure | undefined> {
   const scenario = asked.plan === undefined ? scenarioOf(asked.seed ?? 0) : scenarioFrom(asked.plan);
   const { result, failure } = await judge(scenario, { isRepeated: true, compared: ['ends', 'writes'] });
   if (failure === undefined || !asked.isShrinking) {
-    const told = await runScenario(failure?.scenario ?? scenario, { isTold: true });
+    const told = await runScenario(failure?.scenario ?? scenario, { keepsTimeline: true });
     say([...timelineLines(told), '', `trace ${told.traceHash}, ${told.events} events, ${Math.round(told.endMs / 1000)} virtual seconds`]);
     for (const violation of told.violations) say([`${violation.invariant} at ${violation.atMs} ms: ${violation.message}`]);
   }

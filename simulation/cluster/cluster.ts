@@ -3,7 +3,7 @@
 import { between, draw, streamOf } from '../random.ts';
 import { type ClusterEvent, type GroupShape, type PeopleEvent, type Scenario, traitsOfShape } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
-import { isByPeople } from '../telling.ts';
+import { isByPeople } from '../timeline-text.ts';
 import { Accidents } from './accidents.ts';
 import { startDisruptionController } from './budgets.ts';
 import { type GroupObjects, groupObjects, zoneLetters } from './group-objects.ts';

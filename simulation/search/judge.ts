@@ -108,6 +108,8 @@ export async function tryFor(failure: string, scenario: Scenario): Promise<Attem
     isRepeated: failure === failureIds.unrepeatable,
     compared: failure === failureIds.endsOtherwise || failure === failureIds.writesOtherwise ? ['ends', 'writes'] : [],
   };
-  const { result, failure: failed } = await judge(scenario, checks, { isShort: !checks.isRepeated && checks.compared.length === 0 });
+  const { result, failure: failed } = await judge(scenario, checks, {
+    stopsAtViolation: !checks.isRepeated && checks.compared.length === 0,
+  });
   return { ...(failed === undefined ? {} : { failure: failed.id, failedAtMs: failed.atMs }), placed: result.placed };
 }

@@ -1,18 +1,18 @@
-// Operates on JSON without mutation: patches of the three formats, and comparison. Unchanged parts stay identical.
+// Patches JSON in the three formats of the API server and compares it. Values are not mutated, and unchanged parts stay identical.
 
 import type { Json } from './request.ts';
 
-/** Returns whether the value is a JSON object: no array and not null. */
+/** Returns whether the value is a JSON object, not an array and not null. */
 export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the value if it is a JSON object, otherwise an empty one. */
+/** Returns the value if it is a JSON object, else an empty object. */
 export function objectOf(value: unknown): Json {
   return isObject(value) ? value : {};
 }
 
-/** Returns whether two values are equal JSON; key order does not matter, and `undefined` equals absent. */
+/** Returns whether two values are equal JSON. The order of keys does not matter, and `undefined` equals an absent key. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
@@ -25,7 +25,7 @@ export function isSame(a: unknown, b: unknown): boolean {
   return true;
 }
 
-/** JSON merge patch (RFC 7386): objects are merged, `null` removes, everything else replaces. */
+/** Applies a JSON merge patch (RFC 7386): merges objects, removes a field for `null`, and replaces every other value. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const before = objectOf(target);
@@ -54,7 +54,7 @@ export interface Operation {
   readonly value?: unknown;
 }
 
-/** JSON patch (RFC 6902) as in the API server's library: undefined if an operation fails. It adds a missing field on replace. */
+/** Applies a JSON patch (RFC 6902) as the API server does: `replace` adds a missing field. Returns undefined if an operation fails. */
 export function jsonPatch(target: unknown, operations: readonly Operation[]): unknown {
   let result = target;
   for (const operation of operations) {
@@ -105,7 +105,7 @@ function valueAt(document: unknown, keys: readonly string[]): unknown {
   return value;
 }
 
-/** A change of one place. */
+/** A change of one value in a document. */
 interface Edit {
   readonly op: 'add' | 'replace' | 'remove';
   readonly value?: unknown;
@@ -141,7 +141,7 @@ function changedArray(document: readonly unknown[], key: string, rest: readonly 
   return { value: op === 'remove' ? document.toSpliced(index, 1) : document.map((item, at) => (at === index ? value : item)) };
 }
 
-/** Lists of objects with their merge key. */
+/** The lists of objects, with their merge keys. */
 const keysOfLists: Readonly<Record<string, string>> = {
   containers: 'name',
   initContainers: 'name',
@@ -156,7 +156,7 @@ const keysOfLists: Readonly<Record<string, string>> = {
   hostAliases: 'ip',
 };
 
-/** Returns the merged object. Of the directives it supports `$patch: delete` of an item. */
+/** Applies a strategic merge patch. The only supported directive is `$patch: delete` of an item. */
 export function strategicPatch(target: unknown, patch: Json): Json {
   const before = objectOf(target);
   const simple: Record<string, unknown> = {};

@@ -1,26 +1,26 @@
-// Lists the kinds of the model server: subresources, generations, and rules.
+// Lists the kinds that the model of the API server serves, with their subresources and generations.
 import type { Resource } from '../../cluster/request/resource.ts';
 
 export interface ServedKind extends Resource {
   readonly singular: string;
-  /** Served by a CustomResourceDefinition: objects are stored as they come, and PUT requires a resourceVersion. */
+  /** True for a kind of a CustomResourceDefinition. Its objects get no defaults, and PUT requires a resourceVersion. */
   readonly isCustom: boolean;
-  /** Has `/status`; then the object itself ignores status in requests. */
+  /** True if the kind has `/status`. Then other requests ignore the status. */
   readonly hasStatus: boolean;
-  /** True if the server counts spec changes in `metadata.generation`. */
+  /** True if the API server counts changes of the spec in `metadata.generation`. */
   readonly hasGeneration: boolean;
-  /** Paths of `/scale`; absent without the subresource. */
+  /** The paths of `/scale`; absent without this subresource. */
   readonly scale?: ScalePaths;
   readonly shortNames?: readonly string[];
-  /** Top-level fields besides metadata; default `spec`, and `status` with that subresource. */
+  /** The top-level fields besides metadata; by default `spec`, and `status` if the kind has this subresource. */
   readonly fields?: readonly string[];
 }
 
 export interface ScalePaths {
-  /** For example `.spec.replicas`. */
+  /** A path such as `.spec.replicas`. */
   readonly specReplicas: string;
   readonly statusReplicas: string;
-  /** Path of a selector text, for custom kinds. */
+  /** The path of the selector text, for custom kinds. */
   readonly labelSelector?: string;
 }
 
@@ -31,7 +31,7 @@ function served(brief: Brief): ServedKind {
   return { ...defaults, ...brief };
 }
 
-/** A kind of a CustomResourceDefinition; all of them have generations. */
+/** Returns a kind of a CustomResourceDefinition. All of these kinds have generations. */
 export function customKind(brief: Brief): ServedKind {
   return served({ isCustom: true, hasGeneration: true, ...brief });
 }
@@ -72,7 +72,7 @@ export const kubernetesKinds: readonly ServedKind[] = [
 const ours = { group: 'rollout-group.dev', version: 'v1alpha1' };
 const grafana = { group: 'rollout-operator.grafana.com', version: 'v1' };
 
-/** The kinds of this project (deploy/crds) and those of grafana/rollout-operator. */
+/** The kinds of this project (deploy/crds) and of grafana/rollout-operator. */
 export const projectKinds: readonly ServedKind[] = [
   customKind({ ...ours, plural: 'metricsources', kind: 'MetricSource' }),
   customKind({ ...ours, plural: 'notificationchannels', kind: 'NotificationChannel' }),
@@ -98,7 +98,7 @@ export const projectKinds: readonly ServedKind[] = [
   customKind({ ...grafana, plural: 'zoneawarepoddisruptionbudgets', kind: 'ZoneAwarePodDisruptionBudget' }),
 ];
 
-/** Plural and group, such as `pods` or `statefulsets.apps`: the name of a resource everywhere in the simulation. */
+/** Returns the name of a resource in the simulation: plural and group, such as `pods` or `statefulsets.apps`. */
 export function resourceOf(kind: Pick<ServedKind, 'plural' | 'group'>): string {
   let name = resourceNames.get(kind);
   if (name === undefined) {
@@ -108,10 +108,10 @@ export function resourceOf(kind: Pick<ServedKind, 'plural' | 'group'>): string {
   return name;
 }
 
-/** One string per kind: comparing a newly concatenated one takes longer. */
+/** The name of each kind. One string per kind can be compared faster than a new concatenation. */
 const resourceNames = new WeakMap<object, string>();
 
-/** `apiVersion` of the kind's objects. */
+/** Returns the `apiVersion` of the objects of the kind. */
 export function apiVersionOf({ group, version }: Pick<ServedKind, 'group' | 'version'>): string {
   return group === '' ? version : `${group}/${version}`;
 }

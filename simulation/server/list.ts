@@ -1,4 +1,4 @@
-// Implements lists: a collection at one version, in pages of the same version.
+// Implements lists of the API server: all pages of a list show the collection at one revision.
 import type { WatchCache } from './front-end.ts';
 import { apiVersionOf, type ServedKind } from './kinds.ts';
 import { badRequest, expired, invalid, type Refusal } from './refusal.ts';
@@ -7,19 +7,19 @@ import { labelRequirements, type Selection, selectionOf } from './selector.ts';
 import { keyOf, textOf } from './store.ts';
 
 interface Wanted {
-  /** Revision of the pages; undefined for the newest one. */
+  /** The revision of the pages; undefined for the newest revision. */
   readonly exact: number | undefined;
-  /** Oldest acceptable revision, from the cache; undefined reads the storage. */
+  /** The oldest accepted revision for a read from the cache; undefined for a read from the storage. */
   readonly notOlderThan: number | undefined;
-  /** The key before the page; empty for the first page. */
+  /** The last key of the previous page; empty for the first page. */
   readonly after: string;
-  /** 0 means no limit. */
+  /** The most items of a page; 0 means no limit. */
   readonly limit: number;
 }
 
-/** Returns the body; a promise if the front end must catch up. Throws Refusal. */
+/** Returns the body of the answer, or a promise if the front end must catch up. Throws Refusal. */
 export function listText(cache: WatchCache, kind: ServedKind, namespace: string, query: URLSearchParams): string | Promise<string> {
-  // In the server's order of query parameters.
+  // The label selector is parsed first, so that several errors are reported in the order of the API server.
   labelRequirements(query.get('labelSelector') ?? '');
   const asked = wantedOf(query);
   const selection = selectionOf(kind, query);
@@ -34,7 +34,7 @@ export function listText(cache: WatchCache, kind: ServedKind, namespace: string,
 }
 
 interface ListSelection extends Selection {
-  /** Empty for all namespaces. */
+  /** The namespace; empty for all namespaces. */
   readonly namespace: string;
   readonly isIndexed: boolean;
 }
@@ -48,7 +48,7 @@ function pageText(cache: WatchCache, kind: ServedKind, { exact, notOlderThan, af
   const selected = selects === undefined ? rest : rest.filter(selects);
   const items = limit > 0 ? selected.slice(0, limit) : selected;
   const leftCount = selected.length - items.length;
-  // Items after a full page may not match: the next page shows it, unless an index knows.
+  // After a full page another page follows, even if no further item matches, unless an index shows that.
   const last = leftCount > 0 || (limit > 0 && items.length === limit) ? items.at(-1) : undefined;
   const isMore = last !== undefined && (selection.isIndexed ? leftCount > 0 : rest.at(-1) !== last);
   return textOfList(kind, items, {
@@ -58,12 +58,12 @@ function pageText(cache: WatchCache, kind: ServedKind, { exact, notOlderThan, af
   });
 }
 
-/** Caches of pods have an index by node; other kinds do not have this field. */
+/** Returns whether an index serves the query: the cache of pods has an index by node. */
 function isIndexed(query: URLSearchParams): boolean {
   return /(?:^|,)spec\.nodeName==?[^=]/.test(query.get('fieldSelector') ?? '');
 }
 
-/** A read of one key has no pages; a limit does not make its version exact. */
+/** Returns the options for a list of one name. Such a list has no pages, and a limit does not make its version exact. */
 function ofOneName(wanted: Wanted, query: URLSearchParams): Wanted {
   const isExact = query.get('resourceVersionMatch') === 'Exact';
   return { ...wanted, limit: 0, exact: isExact ? wanted.exact : undefined };
@@ -80,7 +80,7 @@ function wantedOf(query: URLSearchParams): Wanted {
   return token === '' ? wantedVersion(version, match, limit) : wantedPage(token, version, limit);
 }
 
-/** The next page of a list. */
+/** Returns the options for the next page of a list. */
 function wantedPage(token: string, version: string, limit: number): Wanted {
   if (version !== '' && version !== '0') throw badRequest('specifying resource version is not allowed when using continue');
   const { revision, after } = parseToken(token);
@@ -94,10 +94,10 @@ function wantedVersion(version: string, match: string, limit: number): Wanted {
   }
   if (version === '') return { exact: undefined, notOlderThan: undefined, after: '', limit };
   const revision = Number(version);
-  // A limit with a version and without a match parameter means exactly that version.
+  // With a limit and a version, but without a match parameter, the version is exact.
   const isExact = match === 'Exact' || (match === '' && limit > 0 && revision > 0);
   if (isExact) return { exact: revision, notOlderThan: undefined, after: '', limit };
-  // For any version, the watch cache returns everything at once.
+  // With version 0, the watch cache ignores the limit.
   return { exact: undefined, notOlderThan: revision, after: '', limit: revision === 0 ? 0 : limit };
 }
 
@@ -116,7 +116,7 @@ function wrongMatch(message: string, reason = 'FieldValueForbidden'): Refusal {
   return invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [{ reason, message, field: 'resourceVersionMatch' }]);
 }
 
-/** A page of an expired snapshot returns a token that continues in the current state. */
+/** Returns the refusal for a compacted revision. For a page it contains a token with which the list continues in the current state. */
 function tooOld({ exact = 0, after }: Wanted): Refusal {
   if (after === '') return expired(`The resourceVersion for the provided list is too old.`);
   const message =
@@ -127,7 +127,7 @@ function tooOld({ exact = 0, after }: Wanted): Refusal {
   return expired(message, exact > 0 ? { continue: tokenOf(-1, after) } : {});
 }
 
-/** As in etcd3 storage: the next page begins after the last key. */
+/** Returns the continue token. As in the storage of etcd3, the next page begins after the last key. */
 function tokenOf(revision: number, after: string): string {
   const text = JSON.stringify({ v: 'meta.k8s.io/v1', rv: revision, start: `${after}\u0000` });
   return Buffer.from(text).toString('base64url');
@@ -138,12 +138,12 @@ function parseToken(token: string): { readonly revision: number; readonly after:
     const { rv, start } = JSON.parse(Buffer.from(token, 'base64url').toString()) as { readonly rv: number; readonly start: string };
     if (Number.isInteger(rv) && typeof start === 'string') return { revision: rv, after: start.slice(0, -1) };
   } catch {
-    // Invalid JSON is refused like missing fields.
+    // Invalid JSON is rejected in the same way as missing fields.
   }
   throw badRequest('invalid continue token: continue key is not valid');
 }
 
-/** Items of built-in kinds have no apiVersion and kind, because the list has them. */
+/** Returns the list as text. Items of built-in kinds have no apiVersion and kind, because the list has them. */
 function textOfList(kind: ServedKind, items: readonly ModelObject[], metadata: object): string {
   const name = `"kind":"${kind.kind}List"`;
   const version = `"apiVersion":"${apiVersionOf(kind)}"`;
@@ -152,7 +152,7 @@ function textOfList(kind: ServedKind, items: readonly ModelObject[], metadata: o
   return `{${name},${version},"metadata":${JSON.stringify(metadata)},"items":[${texts.join(',')}]}`;
 }
 
-/** Beginning of every stored text of the kind. */
+/** Returns the beginning of the text of every object of the kind. */
 function prefixOf(kind: ServedKind): string {
   return `{"kind":"${kind.kind}","apiVersion":"${apiVersionOf(kind)}",`;
 }

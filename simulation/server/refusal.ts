@@ -1,4 +1,4 @@
-// Defines refusals of the API server: errors that carry the Status of the answer.
+// Defines the refusals of the API server: errors with the Status of the answer.
 import { resourceOf, type ServedKind } from './kinds.ts';
 import type { Json, ModelResponse } from './request.ts';
 
@@ -8,15 +8,15 @@ export interface Cause {
   readonly field?: string;
 }
 
-/** A refused request. */
+/** The error for a request that the API server rejects. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
-  /** HTTP status code. */
+  /** The HTTP status code. */
   readonly status: number;
-  /** Reason of the Status; empty without one. */
+  /** The reason of the Status; empty if it has no reason. */
   readonly reason: string;
   readonly details: Json | undefined;
-  /** `metadata` of the Status. */
+  /** The `metadata` of the Status. */
   readonly metadata: Json;
 
   constructor(
@@ -49,7 +49,7 @@ export function statusOf({ status, reason, message, details, metadata }: Refusal
 
 const headers: ModelResponse['headers'] = { 'content-type': 'application/json' };
 
-/** Returns an answer with that body. */
+/** Returns an answer with this body. */
 export function answer(status: number, body: string): ModelResponse {
   return { status, headers, body };
 }
@@ -62,14 +62,14 @@ export function refused(refusal: Refusal): ModelResponse {
   return { status: refusal.status, headers: { ...headers, 'retry-after': String(seconds) }, body };
 }
 
-/** Unknown paths are answered by the mux, without a Status. */
+/** The answer to an unknown path, which has no Status. */
 export const pageNotFound: ModelResponse = {
   status: 404,
   headers: { 'content-type': 'text/plain; charset=utf-8' },
   body: '404 page not found\n',
 };
 
-/** The object in `details`, named by its resource. */
+/** Returns the `details` of an object, which name its resource as the kind. */
 function detailsOf({ group, plural }: ServedKind, name: string): Json {
   return { ...(name !== '' && { name }), ...(group !== '' && { group }), kind: plural };
 }
@@ -106,7 +106,7 @@ export function modified(kind: ServedKind, name: string): Refusal {
   return conflict(kind, name, 'the object has been modified; please apply your changes to the latest version and try again');
 }
 
-/** The conflict of a DELETE names the kind, others the resource. */
+/** Returns the conflict of a DELETE. It names the kind, whereas other conflicts name the resource. */
 export function preconditionFailed({ group, kind }: ServedKind, name: string, why: string): Refusal {
   const what = group === '' ? kind : `${kind}.${group}`;
   const details = { name, ...(group !== '' && { group }), kind };
@@ -121,13 +121,13 @@ export function internal(message: string): Refusal {
   return new Refusal(500, '', message);
 }
 
-/** Invalid fields. `subject` is the kind, or the resource if the storage refuses. */
+/** Returns the refusal of invalid fields. `kind` is the kind, or the resource if the storage rejects the object. */
 export function invalid(
   { group, kind }: { readonly group: string; readonly kind: string },
   name: string,
   causes: readonly Cause[],
 ): Refusal {
-  // A duplicate cause appears once in the message, and twice in the details.
+  // A repeated cause appears once in the message, but twice in the details.
   const texts = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
   const message = `${group === '' ? kind : `${kind}.${group}`} "${name}" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`;
   const details = { ...(name !== '' && { name }), ...(group !== '' && { group }), ...(kind !== '' && { kind }), causes };
@@ -156,7 +156,7 @@ export function budgetExceeded(message: string, retryAfterSeconds?: number): Ref
   return new Refusal(429, 'TooManyRequests', text, { details });
 }
 
-/** The message of RBAC. */
+/** Returns the refusal of RBAC. */
 export function forbidden(
   kind: ServedKind,
   { user, verb, namespace, name, subresource }: Readonly<Record<'user' | 'verb' | 'namespace' | 'name' | 'subresource', string>>,

@@ -1,8 +1,8 @@
-// Defines the requests and answers of the model server, and what observers receive.
+// Defines the requests and answers of the model of the API server, and the events for its observers.
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** An object as stored: never mutated, so a reference keeps its moment. */
+/** A stored object. It is never mutated, so a reference keeps its version. */
 export interface ModelObject extends Json {
   readonly apiVersion: string;
   readonly kind: string;
@@ -12,7 +12,7 @@ export interface ModelObject extends Json {
     readonly uid: string;
     readonly resourceVersion: string;
     readonly generation?: number;
-    /** RFC 3339, whole seconds, as the API server writes it. */
+    /** The time in RFC 3339 with whole seconds, as the API server writes it. */
     readonly creationTimestamp: string;
     readonly deletionTimestamp?: string;
     readonly deletionGracePeriodSeconds?: number;
@@ -30,25 +30,25 @@ export interface ModelObject extends Json {
 
 /** The requester. */
 export interface Actor {
-  /** User name, such as `system:serviceaccount:kube-system:statefulset-controller`. */
+  /** The user name, such as `system:serviceaccount:kube-system:statefulset-controller`. */
   readonly user: string;
-  /** For an agent: the process, such as `a1` for the first life of `a`. */
+  /** The process of an agent, such as `a1` for the first life of `a`. */
   readonly process?: string;
-  /** For an agent: the place in its code (KubernetesRequest.site). */
+  /** The place in the code of an agent (KubernetesRequest.site). */
   readonly site?: string;
-  /** For an agent: the visit of that place (Point.key). */
+  /** The place for faults that the agent reached with this request (Point.key). */
   readonly point?: string;
-  /** When the request was sent, on the scheduler's clock. */
+  /** The time at which the request was sent, on the scheduler's clock. */
   readonly sentAtMs?: number;
-  /** Wall clock of the process at that time, in milliseconds since 1970. */
+  /** The time at which the request was sent, on the wall clock of the process. */
   readonly sentWallMs?: number;
 }
 
 export interface ModelRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Path and query. */
+  /** The path with its query. */
   readonly path: string;
-  /** Default `application/json`. */
+  /** The content type; `application/json` by default. */
   readonly contentType?: string;
   readonly accept?: string;
   readonly body?: string;
@@ -57,35 +57,35 @@ export interface ModelRequest {
 
 export interface ModelResponse {
   readonly status: number;
-  /** Lower-case names. */
+  /** The headers with lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** A watch that the server opened; its lines go to the sink. */
+/** A watch that the API server opened. Its lines go to the sink. */
 export interface ModelWatch {
   readonly close: () => void;
 }
 
 export interface WatchSink {
-  /** One JSON text without its line end. */
+  /** Receives one line: a JSON text without the line end. */
   readonly line: (text: string) => void;
-  /** The server ended it; no line follows. */
+  /** Called when the API server ends the watch. No line follows. */
   readonly end: (reason: string) => void;
 }
 
 /** One change of the storage. */
 export interface Commit {
-  /** Counter of the whole server. */
+  /** The revision of the storage, which each commit increases by one. */
   readonly revision: number;
-  /** On the scheduler's clock. */
+  /** The time on the scheduler's clock. */
   readonly atMs: number;
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** Plural and group, such as `pods` or `statefulsets.apps`. */
+  /** The plural and the group, such as `pods` or `statefulsets.apps`. */
   readonly resource: string;
   /** Absent for a new object. */
   readonly before?: ModelObject;
-  /** The current state; for a deleted object the last state with the deletion's resourceVersion. */
+  /** The new state. For a deleted object, the last state with the resourceVersion of the deletion. */
   readonly after: ModelObject;
   readonly actor: Actor;
 }
@@ -95,15 +95,15 @@ export interface Answered {
   readonly request: ModelRequest;
   readonly atMs: number;
   readonly verb: 'get' | 'list' | 'create' | 'update' | 'patch' | 'delete';
-  /** As in Commit. */
+  /** The resource as in Commit. */
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
-  /** Empty without one. */
+  /** The subresource; empty if the request has none. */
   readonly subresource: string;
   readonly isDryRun: boolean;
   readonly status: number;
-  /** Revisions of its changes. */
+  /** The revisions of the changes that the request made. */
   readonly revisions: readonly number[];
 }
 

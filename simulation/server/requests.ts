@@ -1,4 +1,4 @@
-// Serves requests as text: parses the path, authorises, executes and answers them, and reports every answer.
+// Serves the requests to the model of the API server: parses the path, authorises, executes, answers, and reports every answer.
 
 import { objectIn, optionalJson, patchIn } from './body.ts';
 import { deleteOptionsOf, dryRunCauses, remove } from './deletion.ts';
@@ -29,7 +29,7 @@ import { type Core, create, patch, refuseOtherKind, replace } from './write.ts';
 interface RequestsOptions {
   readonly core: Core;
   readonly kinds: readonly ServedKind[];
-  /** From 0 to 1, new for each watch. */
+  /** Returns a random number from 0 to 1 for each watch. */
   readonly chance: () => number;
   readonly nowMs: () => number;
   readonly answered: (answered: Answered) => void;
@@ -40,18 +40,18 @@ interface Asked {
   readonly address: Address;
   readonly route: Route;
   readonly frontEnd: FrontEnd;
-  /** Receives changes. */
-  readonly told: Told;
+  /** The values for observers that become known during the execution. */
+  readonly report: Report;
 }
 
-/** State of a request during its execution. */
-interface Told {
+/** The name of the object and the dry run of a request, as far as they are known. */
+interface Report {
   name: string;
   isDryRun: boolean;
 }
 
 export class Requests {
-  /** `verb resource[/subresource]`; `*` is any verb. */
+  /** The denied permissions as `verb resource[/subresource]`. `*` is any verb. */
   readonly forbidden = new Set<string>();
   readonly #options: RequestsOptions;
   readonly #kinds: KindIndex;
@@ -78,7 +78,7 @@ export class Requests {
       return refusedBy(error);
     }
     if (route === undefined) return pageNotFound;
-    const asked = { request, address, route, frontEnd, told: { name: route.name, isDryRun: false } };
+    const asked = { request, address, route, frontEnd, report: { name: route.name, isDryRun: false } };
     const outer = this.#current;
     const revisions: number[] = [];
     this.#current = { actor: request.actor, revisions };
@@ -91,8 +91,8 @@ export class Requests {
     } finally {
       this.#current = outer;
     }
-    if (!(response instanceof Promise)) return this.#tell(asked, response, revisions);
-    return response.catch(refusedBy).then((late) => this.#tell(asked, late, []));
+    if (!(response instanceof Promise)) return this.#reportAnswer(asked, response, revisions);
+    return response.catch(refusedBy).then((late) => this.#reportAnswer(asked, late, []));
   }
 
   watch(request: ModelRequest, frontEnd: FrontEnd, sink: WatchSink): ModelWatch | ModelResponse {
@@ -111,7 +111,7 @@ export class Requests {
     }
   }
 
-  /** Caches parsed paths: few paths repeat. Refused ones, and those with a query, are parsed each time. */
+  /** Returns the route of a path from a cache. Paths that are rejected or have a query are parsed each time. */
   #routeOf(address: Address, method: ModelRequest['method']): Route | undefined {
     if (address.query.size > 0) return routeOf(address, method, this.#kinds);
     const key = `${method} ${address.path}`;
@@ -174,23 +174,23 @@ export class Requests {
     return typeof text === 'string' ? answer(200, text) : text.then((late) => answer(200, late));
   }
 
-  #create({ request, address, route: { kind, namespace }, told }: Asked): ModelResponse {
+  #create({ request, address, route: { kind, namespace }, report }: Asked): ModelResponse {
     const isDryRun = isDryRunOf(address.query, 'CreateOptions');
-    told.isDryRun = isDryRun;
+    report.isDryRun = isDryRun;
     const object = objectIn(request, kind);
     const { name } = objectOf(object['metadata']);
-    if (typeof name === 'string') told.name = name;
+    if (typeof name === 'string') report.name = name;
     refuseOtherKind(kind, object);
     const created = create(this.#options.core, { kind, namespace }, object, { actor: request.actor, isDryRun });
-    told.name = created.metadata.name;
+    report.name = created.metadata.name;
     return answer(201, textOf(created));
   }
 
-  #change({ request, address, route, told }: Asked): ModelResponse {
+  #change({ request, address, route, report }: Asked): ModelResponse {
     const { core } = this.#options;
     const { kind, subresource, verb } = route;
     const isDryRun = isDryRunOf(address.query, verb === 'update' ? 'UpdateOptions' : 'PatchOptions');
-    told.isDryRun = isDryRun;
+    report.isDryRun = isDryRun;
     const options = { actor: request.actor, isDryRun, subresource };
     if (subresource === 'scale') {
       const make = verb === 'patch' ? patchIn(request, kind) : whole(objectIn(request, { ...kind, kind: 'Scale', isCustom: false }));
@@ -203,21 +203,21 @@ export class Requests {
     return answer(replaced.isNew ? 201 : 200, textOf(replaced.object));
   }
 
-  #delete({ request, address, route, told }: Asked): ModelResponse {
+  #delete({ request, address, route, report }: Asked): ModelResponse {
     const { kind, name } = route;
     const options = deleteOptionsOf(optionalJson(request.body), address.query);
-    told.isDryRun = options.isDryRun;
+    report.isDryRun = options.isDryRun;
     const { object, isGone } = remove(this.#options.core, route, options, request);
-    // DELETE returns pods and services; for others, a Status.
+    // A DELETE returns the object for pods and services, and a Status for other kinds.
     if (!isGone || ((kind.plural === 'pods' || kind.plural === 'services') && kind.group === '')) return answer(200, textOf(object));
     const details = { name, ...(kind.group !== '' && { group: kind.group }), kind: kind.plural, uid: object.metadata.uid };
     return answer(200, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }));
   }
 
-  #deleteAll({ request, address: { query }, route, frontEnd, told }: Asked): ModelResponse {
+  #deleteAll({ request, address: { query }, route, frontEnd, report }: Asked): ModelResponse {
     const { kind, namespace } = route;
     const options = deleteOptionsOf(optionalJson(request.body), query);
-    told.isDryRun = options.isDryRun;
+    report.isDryRun = options.isDryRun;
     const { selects = () => true } = selectionOf(kind, query);
     const text = listText(frontEnd.cache(resourceOf(kind)), kind, namespace, new URLSearchParams(selectorsOf(query)));
     const all = this.#options.core.storage.collection(resourceOf(kind)).list();
@@ -228,29 +228,29 @@ export class Requests {
     return answer(200, typeof text === 'string' ? text : '');
   }
 
-  #evict({ request, address: { query }, route, told }: Asked): ModelResponse {
+  #evict({ request, address: { query }, route, report }: Asked): ModelResponse {
     const { kind, name } = route;
     const eviction = objectOf(optionalJson(request.body));
     const metadata = objectOf(eviction['metadata']);
     if (metadata['name'] !== name) throw badRequest('name in URL does not match name in Eviction object');
     const deleteOptions = deleteOptionsOf(eviction['deleteOptions'] ?? undefined, query);
-    told.isDryRun = deleteOptions.isDryRun;
+    report.isDryRun = deleteOptions.isDryRun;
     const budgets = this.#kinds.find('policy', 'v1', 'poddisruptionbudgets');
     if (budgets === undefined) throw notFound(kind, name);
     evict(this.#options.core, route, { actor: request.actor, budgets, isDryRun: deleteOptions.isDryRun, deleteOptions });
     return answer(201, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }));
   }
 
-  #tell({ request, route, told }: Asked, response: ModelResponse, revisions: readonly number[]): ModelResponse {
+  #reportAnswer({ request, route, report }: Asked, response: ModelResponse, revisions: readonly number[]): ModelResponse {
     this.#options.answered({
       request,
       atMs: this.#options.nowMs(),
       verb: verbs[route.verb],
       resource: resourceOf(route.kind),
       namespace: route.namespace,
-      name: told.name,
+      name: report.name,
       subresource: route.subresource,
-      isDryRun: told.isDryRun,
+      isDryRun: report.isDryRun,
       status: response.status,
       revisions,
     });
@@ -302,11 +302,11 @@ function refusedBy(error: unknown): ModelResponse {
 
 interface Route {
   readonly kind: ServedKind;
-  /** Empty for cluster-scoped kinds and for all namespaces. */
+  /** The namespace; empty for cluster-scoped kinds and for all namespaces. */
   readonly namespace: string;
-  /** Empty for a collection. */
+  /** The name; empty for a collection. */
   readonly name: string;
-  /** Empty without one. */
+  /** The subresource; empty if the path has none. */
   readonly subresource: string;
   readonly verb: Verb;
 }
@@ -320,13 +320,13 @@ interface Address {
 
 const noQuery = new URLSearchParams();
 
-/** Path and query of a request; the query is not changed. */
+/** Splits the address of a request into path and query. */
 function addressOf(text: string): Address {
   const at = text.indexOf('?');
   return at < 0 ? { path: text, query: noQuery } : { path: text.slice(0, at), query: new URLSearchParams(text.slice(at + 1)) };
 }
 
-/** Finds kinds by `group/version` and plural. */
+/** An index of kinds by group, version and plural. */
 interface KindIndex {
   readonly find: (group: string, version: string, plural: string) => ServedKind | undefined;
   /** Returns whether the group is served in that version. */
@@ -335,14 +335,14 @@ interface KindIndex {
   readonly isBuiltIn: (group: string) => boolean;
 }
 
-/** Returns the target of the request; undefined for paths outside of the API. Throws Refusal for unknown targets. */
+/** Returns the target of the request; undefined for a path outside the API. Throws Refusal for an unknown target. */
 function routeOf({ path, query }: Address, method: ModelRequest['method'], kinds: KindIndex): Route | undefined {
   const parts = path.split('/').slice(1).map(decodeURIComponent);
   const isCore = parts[0] === 'api';
   if (!isCore && parts[0] !== 'apis') return undefined;
   const [group = '', version = '', ...rest] = isCore ? ['', ...parts.slice(1)] : parts.slice(1);
   if (rest.length === 0) return undefined;
-  // Groups of custom kinds answer unknown paths without a Status.
+  // For an unknown path in a group of custom kinds, the answer has no Status.
   if (!kinds.isBuiltIn(group) && !kinds.has(group, version)) return undefined;
   const place = kinds.has(group, version) ? placeOf(rest, (plural) => kinds.find(group, version, plural)) : undefined;
   if (place === undefined && !kinds.isBuiltIn(group)) return undefined;
@@ -389,7 +389,7 @@ function verbOf({ kind, namespace, name, subresource }: Place, method: ModelRequ
       if (subresource !== '') throw methodNotAllowed();
       return 'delete';
     case 'POST':
-      // The server of custom kinds ignores the name in the path.
+      // For custom kinds, the API server ignores the name in the path.
       if (kind.isCustom && subresource === '') return 'create';
       throw methodNotAllowed();
     default:

@@ -1,4 +1,4 @@
-// Implements label and field selectors of lists and watches.
+// Implements the label and field selectors of lists and watches.
 
 import { objectOf } from './json.ts';
 import type { ServedKind } from './kinds.ts';
@@ -8,10 +8,10 @@ import type { Json, ModelObject } from './request.ts';
 export type Selects = (object: ModelObject) => boolean;
 
 export interface Selection {
-  /** Undefined if everything is selected. */
+  /** Returns whether an object is selected; undefined if all objects are selected. */
   readonly selects: Selects | undefined;
   readonly isFiltered: boolean;
-  /** The name of a field selector. */
+  /** The name in a field selector on `metadata.name`. */
   readonly name?: string;
 }
 
@@ -32,7 +32,7 @@ const setBased = /^([^\s,()=!]+)\s+(in|notin)\s+\(([^)]*)\)$/;
 const equality = /^([^\s,()=!]+)\s*(==|=|!=)\s*([A-Za-z0-9._-]*)$/;
 const existence = /^(!?)\s*([^\s,()=!]+)$/;
 
-/** Parses requirements of a label selector. */
+/** Parses the requirements of a label selector. Throws Refusal. */
 export function labelRequirements(text: string): readonly LabelsMatch[] {
   return splitOutside(text).map((part) => labelRequirement(part));
 }
@@ -47,15 +47,15 @@ function labelRequirement(part: string): LabelsMatch {
   const [, key = '', sign, value = ''] = equality.exec(part) ?? [];
   if (sign !== undefined) return sign === '!=' ? (labels) => labels[key] !== value : (labels) => labels[key] === value;
   const [, not, name] = existence.exec(part) ?? [];
-  if (name === undefined) throw notUnderstood(part);
+  if (name === undefined) throw cannotParse(part);
   return not === '!' ? (labels) => labels[name] === undefined : (labels) => labels[name] !== undefined;
 }
 
-function notUnderstood(part: string): Refusal {
+function cannotParse(part: string): Refusal {
   return badRequest(`unable to parse requirement: found '${/[=!()]/.exec(part.slice(1))?.[0] ?? part}', expected: identifier`);
 }
 
-/** Splits at commas outside of parentheses. */
+/** Splits the text at commas outside parentheses. */
 function splitOutside(text: string): readonly string[] {
   const parts: string[] = [];
   let depth = 0;
@@ -74,7 +74,7 @@ function splitOutside(text: string): readonly string[] {
 }
 
 const fieldPattern = /^([^=!]+)(==|=|!=)(.*)$/;
-/** Selectable fields of pods besides name and namespace. */
+/** The selectable fields of pods besides name and namespace. */
 const podFields = ['spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName', 'spec.serviceAccountName', 'status.phase'];
 
 function fieldRequirements(kind: ServedKind, text: string): readonly Selects[] {
@@ -103,7 +103,7 @@ function fieldAt(object: Json, keys: readonly string[]): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Returns whether a `metav1.LabelSelector` selects the labels. An absent one selects nothing, an empty one everything. */
+/** Returns whether a `metav1.LabelSelector` selects the labels. An absent selector selects nothing, an empty selector everything. */
 export function matchesSelector(selector: unknown, labels: Readonly<Record<string, string>> = {}): boolean {
   if (selector === undefined || selector === null) return false;
   const { matchLabels, matchExpressions } = objectOf(selector);

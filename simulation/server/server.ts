@@ -1,5 +1,4 @@
-// Models the API server: requests and watches as text for agents, and direct access to the same storage for models of controllers and
-// people.
+// Models the API server: it serves requests and watches of agents as text, and gives the models of controllers and people direct access.
 import { draw, type Random, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { type DeleteOptions, remove } from './deletion.ts';
@@ -16,18 +15,18 @@ import { type Core, create, patch, type Target } from './write.ts';
 
 export interface ModelServerOptions {
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
-  /** Wall clock of the server, in milliseconds since 1970. */
+  /** Returns the wall-clock time of the API server. */
   readonly wallMs: () => number;
   readonly seed: number;
-  /** Number of front ends over one storage, each with its own watch cache; default 1. */
+  /** The number of front ends over one storage, each with its own watch cache; 1 by default. */
   readonly frontEnds?: number;
-  /** Additional kinds; default: those of the project. */
+  /** The additional kinds; by default the kinds of the project. */
   readonly kinds?: readonly ServedKind[];
-  /** True if the garbage collector of kube-controller-manager runs; default true. */
+  /** True if the garbage collector of kube-controller-manager runs; true by default. */
   readonly collectsGarbage?: boolean;
 }
 
-/** One object of the server. */
+/** The reference to one object. */
 interface ObjectRef {
   readonly resource: string;
   readonly namespace: string;
@@ -35,7 +34,7 @@ interface ObjectRef {
 }
 
 interface RemoveOptions {
-  /** Default `Background`. */
+  /** The propagation policy; `Background` by default. */
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
 }
 
@@ -70,17 +69,17 @@ export class ModelServer {
     });
   }
 
-  /** Answers one request; watches use `watch`. Returns a promise only for reads that wait for a newer version. */
+  /** Answers one request, except watches. Returns a promise only for a read that waits for a newer version. */
   handle(request: ModelRequest, frontEnd = 0): ModelResponse | Promise<ModelResponse> {
     return this.#requests.handle(request, this.#frontEnd(frontEnd));
   }
 
-  /** Opens a watch; returns a response if the server refuses it. The sink is never called before this returns. */
+  /** Opens a watch, or returns the response if the API server rejects it. Never calls the sink before it returns. */
   watch(request: ModelRequest, sink: WatchSink, frontEnd = 0): ModelWatch | ModelResponse {
     return this.#requests.watch(request, this.#frontEnd(frontEnd), sink);
   }
 
-  /** Receives every commit and every answered request at once and in order. Returns a function that ends it. */
+  /** Adds an observer of every commit and every answered request, in order. Returns a function that removes the observer. */
   observe(observer: ServerObserver): () => void {
     this.#observers.add(observer);
     return () => {
@@ -88,18 +87,18 @@ export class ModelServer {
     };
   }
 
-  /** Returns the newest stored state. `namespace` is empty for cluster-scoped kinds. */
+  /** Returns the newest state of the object. `namespace` is empty for cluster-scoped kinds. */
   get(resource: string, namespace: string, name: string): ModelObject | undefined {
     return this.#core.storage.collection(resource).get(namespace, name);
   }
 
-  /** Returns the newest stored states, sorted by namespace and name; of all namespaces by default. */
+  /** Returns the newest states of the objects, sorted by namespace and name; of all namespaces by default. */
   list(resource: string, namespace?: string): readonly ModelObject[] {
     const all = this.#core.storage.collection(resource).list();
     return namespace === undefined ? all : all.filter(({ metadata }) => (metadata.namespace ?? '') === namespace);
   }
 
-  /** Creates the object without its status, as a request does. Throws Refusal as the server does, for example if the name exists. */
+  /** Creates the object without its status, as a request does. Throws Refusal, for example if the name exists. */
   create(actor: Actor, resource: string, object: Json): ModelObject {
     const kind = this.#kind(resource);
     const { namespace } = objectOf(object['metadata']);
@@ -108,8 +107,8 @@ export class ModelServer {
   }
 
   /**
-   * Merges the patch into the object, or into its `status`, without preconditions; `binding` sets the node of a pod. Undefined if nothing
-   * changes or the object does not exist. Throws Refusal for an invalid result.
+   * Merges the patch into the object, or into its `status`, without preconditions. `binding` sets the node of a pod. Returns undefined if
+   * the object does not change or does not exist. Throws Refusal if the result is invalid.
    */
   change(
     actor: Actor,
@@ -126,19 +125,19 @@ export class ModelServer {
     return after === before ? undefined : after;
   }
 
-  /** Deletes it without grace, as the kubelet does for an ended pod; finalizers still apply. False if it does not exist. */
+  /** Deletes the object without a grace period. Finalizers still apply. Returns false if the object does not exist. */
   remove(actor: Actor, { resource, namespace, name }: ObjectRef, { propagationPolicy }: RemoveOptions = {}): boolean {
     const options = { gracePeriodSeconds: 0, isDryRun: false, ...(propagationPolicy !== undefined && { propagationPolicy }) };
     return this.#remove({ kind: this.#kind(resource), namespace, name }, options, actor);
   }
 
-  /** Deletes the pod gracefully; the grace period defaults to that of the pod. False if it does not exist. */
+  /** Deletes the pod with a grace period, by default that of the pod. Returns false if the pod does not exist. */
   terminate(actor: Actor, namespace: string, pod: string, graceSeconds?: number): boolean {
     const options = { isDryRun: false, ...(graceSeconds !== undefined && { gracePeriodSeconds: graceSeconds }) };
     return this.#remove({ kind: this.#kind('pods'), namespace, name: pod }, options, actor);
   }
 
-  /** Evicts the pod under its budgets; returns the HTTP status, such as 201, 404 or 429. */
+  /** Evicts the pod under its budgets. Returns the HTTP status, such as 201, 404 or 429. */
   evict(actor: Actor, namespace: string, pod: string): number {
     const target = { kind: this.#kind('pods'), namespace, name: pod };
     const budgets = this.#kind('poddisruptionbudgets.policy');
@@ -151,7 +150,7 @@ export class ModelServer {
     }
   }
 
-  /** Refuses each `verb resource[/subresource]`, such as `list nodes` or `create pods/eviction`, with 403 from now on; `*` is any verb. */
+  /** Denies each `verb resource[/subresource]`, such as `list nodes` or `create pods/eviction`, with 403. `*` is any verb. */
   forbid(...permissions: readonly string[]): void {
     for (const permission of permissions) this.#requests.forbidden.add(permission);
   }
@@ -160,17 +159,17 @@ export class ModelServer {
     for (const permission of permissions) this.#requests.forbidden.delete(permission);
   }
 
-  /** Makes the front end show no new state until that time (scheduler clock). Reads without a version are current. */
+  /** Makes the front end show no new state until that time (scheduler clock). Reads without a resource version stay current. */
   lagFrontEnd(frontEnd: number, untilMs: number): void {
     this.#frontEnd(frontEnd).lag(untilMs);
   }
 
-  /** Makes the front end return to that revision until that time. Reads without a version are current. */
+  /** Makes the front end show that earlier revision until that time. Reads without a resource version stay current. */
   goBackFrontEnd(frontEnd: number, revision: number, untilMs: number): void {
     this.#frontEnd(frontEnd).goBack(revision, untilMs);
   }
 
-  /** Ends every watch of the front end; with `isCompacted` older versions cannot be listed or watched. */
+  /** Ends every watch of the front end. If `isCompacted`, older versions can no longer be listed or watched. */
   restartFrontEnd(frontEnd: number, { isCompacted }: { readonly isCompacted: boolean }): void {
     if (isCompacted) this.#core.storage.compact();
     this.#frontEnd(frontEnd).restart(isCompacted);
@@ -204,14 +203,14 @@ export class ModelServer {
   }
 }
 
-/** A random UID of version 4, as the server's. */
+/** Returns a function that creates UIDs of version 4, as the API server does. */
 function uidsOf(seed: number): () => string {
   const random = streamOf(seed, 'uid');
   const hex = (digits: number): string => Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
   return () => `${hex(8)}-${hex(4)}-4${hex(3)}-${'89ab'[Math.floor(random() * 4)]}${hex(3)}-${hex(12)}`;
 }
 
-/** Five letters without vowels, so that no words appear. */
+/** Returns a function that creates suffixes of five letters without vowels, so that no words appear. */
 function suffixesOf(seed: number): () => string {
   const random: Random = streamOf(seed, 'suffix');
   const letters = 'bcdfghjklmnpqrstvwxz2456789';

@@ -1,19 +1,18 @@
-// Implements the storage behind every front end: one revision counter, the newest state of each object, and the history since the last
-// compaction.
+// Implements the storage behind all front ends: the revision counter, the newest state of each object, and the recent history.
 import type { Commit, Json, ModelObject } from './request.ts';
 
-/** First revision; a real server has made some hundred commits before. */
+/** The first revision. A real API server has already made several hundred commits. */
 const firstRevision = 1000;
-/** Interval of compactions, as the API server requests of etcd. */
+/** The interval of compactions, as the API server requests from etcd. */
 const compactionMs = 300_000;
-/** A watch cache keeps at least this many events of a resource, and all younger than `freshMs`. */
+/** The minimum number of events of a resource that a watch cache keeps. It keeps more events if they are younger than `freshMs`. */
 const keptEvents = 100;
 const freshMs = 75_000;
 
 type Change = Pick<Commit, 'type' | 'resource' | 'actor'> & {
   /** Absent for a new object. */
   readonly before?: ModelObject;
-  /** The state to store; the storage sets its resourceVersion. */
+  /** The state to store. The storage sets its resourceVersion. */
   readonly object: ModelObject;
 };
 
@@ -33,12 +32,12 @@ export class Storage {
     return this.#revision;
   }
 
-  /** Older revisions cannot be listed. */
+  /** The compacted revision. Older revisions cannot be listed. */
   get compacted(): number {
     return this.#compacted;
   }
 
-  /** Calls back after each commit, in order. */
+  /** Calls the listener after each commit, in order. */
   onCommit(listener: (commit: Commit) => void): void {
     this.#listeners.push(listener);
   }
@@ -52,19 +51,19 @@ export class Storage {
     return collection;
   }
 
-  /** Makes the change, and returns the stored object, or its last state. */
+  /** Commits the change. Returns the stored object, or the last state of a deleted object. */
   commit({ type, resource, before, object, actor }: Change): ModelObject {
     this.#revision += 1;
     const after = withVersion(object, this.#revision);
-    const told = { revision: this.#revision, atMs: this.#nowMs(), type, resource, after, actor };
-    const commit: Commit = before === undefined ? told : { ...told, before };
+    const added = { revision: this.#revision, atMs: this.#nowMs(), type, resource, after, actor };
+    const commit: Commit = before === undefined ? added : { ...added, before };
     this.collection(resource).take(commit);
     this.#compactInTime(commit.atMs);
     for (const listener of this.#listeners) listener(commit);
     return after;
   }
 
-  /** Drops everything but the newest state. */
+  /** Makes all states except the newest state unavailable for lists. */
   compact(): void {
     this.#compacted = this.#revision;
   }
@@ -81,9 +80,9 @@ export class Storage {
 export class Collection {
   readonly #objects = new Map<string, ModelObject>();
   #sorted: readonly ModelObject[] | undefined;
-  /** Oldest first. */
+  /** The events, the oldest first. */
   #events: Commit[] = [];
-  /** Revision of the newest dropped event. */
+  /** The revision of the newest dropped event. */
   #dropped = 0;
 
   get(namespace: string, name: string): ModelObject | undefined {
@@ -110,7 +109,7 @@ export class Collection {
     return sorted(objects);
   }
 
-  /** Events after the revision, oldest first. */
+  /** Returns the events after the revision, the oldest first. */
   since(revision: number): readonly Commit[] {
     const events = this.#events;
     let index = events.length;
@@ -136,7 +135,7 @@ export class Collection {
     this.#sorted = undefined;
   }
 
-  /** Drops events that neither a list nor a watch can request. */
+  /** Drops events that no list and no watch can request any more. */
   forget(compacted: number, atMs: number): void {
     const limit = this.#events.length - keptEvents;
     let count = 0;
@@ -149,7 +148,7 @@ export class Collection {
   }
 }
 
-/** Key order of etcd: bytes of `namespace/name`. */
+/** Returns the objects in the key order of etcd: the bytes of `namespace/name`. */
 function sorted(objects: ReadonlyMap<string, ModelObject>): readonly ModelObject[] {
   return [...objects.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
 }

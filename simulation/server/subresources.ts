@@ -9,7 +9,7 @@ import type { Json, ModelObject } from './request.ts';
 import { matchesSelector } from './selector.ts';
 import { type Core, keep, type Target, update, type WriteOptions } from './write.ts';
 
-/** Largest number of disrupted pods in one budget. */
+/** The most disrupted pods in one budget. */
 const maxDisruptedPods = 2000;
 
 interface Evicting extends WriteOptions {
@@ -17,22 +17,21 @@ interface Evicting extends WriteOptions {
   readonly deleteOptions: DeleteOptions;
 }
 
-/** Evicts the pod. Throws Refusal: 429 if its budget does not allow it, 500 if it has several. */
+/** Evicts the pod. Throws Refusal: 429 if the budget does not allow the eviction, 500 if the pod has several budgets. */
 export function evict(core: Core, target: Target, options: Evicting): void {
   const pod = core.storage.collection('pods').get(target.namespace, target.name);
   if (pod === undefined) throw notFound(target.kind, target.name);
-  const needsNoBudget = isOver(pod);
-  const spent = needsNoBudget || spend(core, pod, options);
+  const spent = needsNoBudget(pod) || spend(core, pod, options);
   leave(core, target, spent ? options : { ...options, deleteOptions: guarded(options.deleteOptions, pod) });
 }
 
-/** A pod that is not ready, or terminating, disrupts nothing. */
-function isOver(pod: ModelObject): boolean {
+/** Returns whether the eviction of the pod disrupts nothing, because the pod is pending, ended or terminating. */
+function needsNoBudget(pod: ModelObject): boolean {
   const { phase } = objectOf(pod['status']);
   return phase === 'Pending' || phase === 'Succeeded' || phase === 'Failed' || pod.metadata.deletionTimestamp !== undefined;
 }
 
-/** Returns false if the pod may be deleted without using the budget, in its observed state. */
+/** Uses the budget of the pod. Returns false if the pod may be deleted without it, but only in its observed state. */
 function spend(core: Core, pod: ModelObject, options: Evicting): boolean {
   const { namespace = '', labels } = pod.metadata;
   const budgets = core.storage
@@ -111,7 +110,7 @@ function guarded(options: DeleteOptions, pod: ModelObject): DeleteOptions {
   return { ...options, resourceVersion: options.resourceVersion ?? pod.metadata.resourceVersion };
 }
 
-/** Adds the disruption condition to the pod, and deletes it. */
+/** Adds the condition DisruptionTarget to the pod, and deletes the pod. */
 function leave(core: Core, target: Target, { deleteOptions, budgets: _, ...options }: Evicting): void {
   const pod = core.storage.collection('pods').get(target.namespace, target.name);
   if (pod === undefined) throw notFound(target.kind, target.name);
@@ -150,7 +149,7 @@ function count(value: unknown): number {
   return typeof value === 'number' ? value : 0;
 }
 
-/** Assigns the node. Undefined if the pod does not exist, or already has a node. */
+/** Assigns the pod to the node. Returns undefined if the pod does not exist, terminates or already has a node. */
 export function bind(core: Core, { kind, namespace, name }: Target, nodeName: string, options: WriteOptions): ModelObject | undefined {
   const pod = core.storage.collection('pods').get(namespace, name);
   const spec = objectOf(pod?.['spec']);
@@ -168,15 +167,15 @@ export function readScale(core: Core, target: Target): Json {
 }
 
 interface ScaleOptions extends WriteOptions {
-  /** By PATCH; otherwise by PUT. */
+  /** True for a PATCH, false for a PUT. */
   readonly isPatch: boolean;
 }
 
-/** Sets the replicas to the result of `make` on the Scale. Throws Refusal. */
+/** Sets the replicas as in the Scale that `make` returns. Throws Refusal. */
 export function writeScale(core: Core, target: Target, make: (scale: Json) => unknown, options: ScaleOptions): Json {
   const { kind, name } = target;
   const before = stored(core, target);
-  // Without replicas, a Scale for writing begins at 0.
+  // If the object has no replicas, the Scale has 0 replicas.
   const scale = make(scaleOf(kind, before, true));
   if (!isObject(scale)) throw badRequest('the patch does not make an object');
   const metadata = objectOf(scale['metadata']);
@@ -186,7 +185,7 @@ export function writeScale(core: Core, target: Target, make: (scale: Json) => un
   const replicas = objectOf(scale['spec'])['replicas'] ?? 0;
   if (!Number.isInteger(replicas)) throw badRequest(`replicas are no whole number: ${JSON.stringify(replicas)}`);
   const isOther = typeof uid === 'string' && uid !== '' && uid !== before.metadata.uid;
-  // A PUT checks the uid first, a PATCH after validation of the Scale; custom kinds never do.
+  // A PUT checks the UID before the validation of the Scale. A PATCH checks it afterwards, but not for custom kinds.
   if (isOther && !options.isPatch) throw otherUid(kind, before, uid, options);
   if (!kind.isCustom) refuseNegative(kind, name, Number(replicas));
   if (isOther && !kind.isCustom) throw otherUid(kind, before, uid, options);
@@ -264,7 +263,7 @@ function valueAt(object: unknown, path: string): unknown {
   return keysOf(path).reduce<unknown>((value, key) => objectOf(value)[key], object);
 }
 
-/** Returns a LabelSelector as text: equality first, sorted by key. */
+/** Returns a LabelSelector as text, sorted by key. */
 function selectorText(selector: unknown): string {
   const { matchLabels, matchExpressions } = objectOf(selector);
   const equal = Object.entries(objectOf(matchLabels)).map(([key, value]) => [key, `${key}=${value}`] as const);

@@ -1,4 +1,4 @@
-// Validates objects: values of a wrong type in built-in kinds, and rules of metadata, spec and status.
+// Validates objects as the API server does: the types of fields in built-in kinds, and the rules for metadata, spec and status.
 
 import { isObject, isSame, objectOf } from './json.ts';
 import { resourceOf, type ServedKind } from './kinds.ts';
@@ -12,7 +12,7 @@ const subdomainRule =
   "alphanumeric character (e.g. 'example.com', regex used for validation is " +
   "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
-/** Throws Refusal 422 with every cause. `before` is absent for a new object. */
+/** Validates an object. Throws Refusal 422 with every cause. `before` is absent for a new object. */
 export function validate(kind: ServedKind, object: Json, before?: Json): void {
   const causes = [
     ...metadataCauses(objectOf(object['metadata'])),
@@ -41,13 +41,13 @@ function nameCauses(kind: ServedKind, { name, generateName }: Json): readonly Ca
     const message = 'Required value: name or generateName is required';
     return generateName === undefined ? [{ reason: 'FieldValueRequired', message, field: 'metadata.name' }] : [];
   }
-  // Names of budgets are not validated.
+  // The API server does not validate the names of PodDisruptionBudgets.
   if (resourceOf(kind) === 'poddisruptionbudgets.policy') return [];
   if (typeof name === 'string' && name.length <= 253 && subdomain.test(name)) return [];
   return [wrong('metadata.name', name, subdomainRule)];
 }
 
-/** The server validates metadata twice, and reports it twice. */
+/** Returns the causes for changed metadata, each twice, because the API server validates metadata twice. */
 function changedMetadata(metadata: Json, before: Json): readonly Cause[] {
   const causes: Cause[] = [];
   for (const field of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds']) {
@@ -118,11 +118,11 @@ function podCauses(object: Json, before: Json | undefined): readonly Cause[] {
   if (before === undefined || before['spec'] === spec) return [];
   const causes = deadlineCauses(spec['activeDeadlineSeconds'], objectOf(before['spec'])['activeDeadlineSeconds']);
   if (isSame(fixedPart(spec), fixedPart(objectOf(before['spec'])))) return causes;
-  // The server adds the difference as text, which is omitted here.
+  // The API server adds the difference as text, which the model leaves out.
   return [...causes, { reason: 'FieldValueForbidden', message: podRule, field: 'spec' }];
 }
 
-/** A deadline may be added or shortened. */
+/** Returns the cause for a deadline that was removed or extended. */
 function deadlineCauses(seconds: unknown, before: unknown): readonly Cause[] {
   if (typeof before !== 'number') return [];
   const field = 'spec.activeDeadlineSeconds';
@@ -130,7 +130,7 @@ function deadlineCauses(seconds: unknown, before: unknown): readonly Cause[] {
   return seconds > before ? [wrong(field, seconds, 'must be less than or equal to previous value')] : [];
 }
 
-/** Immutable fields of a pod spec. */
+/** Returns the immutable fields of a pod spec. */
 function fixedPart(spec: Json): Json {
   const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, containers, initContainers, ...rest } = spec;
   const withoutImage = (list: unknown): unknown =>
@@ -167,8 +167,8 @@ function statefulSetCauses(spec: Json): readonly Cause[] {
   return causes;
 }
 
-/** Immutable fields of a StatefulSet spec. */
-const changeable = [
+/** The mutable fields of a StatefulSet spec. */
+const mutableFields = [
   'replicas',
   'ordinals',
   'template',
@@ -183,7 +183,7 @@ const fixedSpecRule =
 
 function fixedSpecCauses(spec: Json, before: Json): readonly Cause[] {
   if (spec === before) return [];
-  const rest = (all: Json): Json => Object.fromEntries(Object.entries(all).filter(([key]) => !changeable.includes(key)));
+  const rest = (all: Json): Json => Object.fromEntries(Object.entries(all).filter(([key]) => !mutableFields.includes(key)));
   return isSame(rest(spec), rest(before)) ? [] : [{ reason: 'FieldValueForbidden', message: fixedSpecRule, field: 'spec' }];
 }
 
@@ -234,10 +234,10 @@ function wrong(field: string, value: unknown, why: string): Cause {
   return { reason: 'FieldValueInvalid', message: `Invalid value: ${JSON.stringify(value)}: ${why}`, field };
 }
 
-/** Times of Leases have six fractional digits; others are invalid. */
+/** The format of times in Leases, which must have six fractional digits. */
 const microTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(?:Z|[+-]\d\d:\d\d)$/;
 
-/** Returns why the object cannot be decoded, as the server says it; undefined if it can. */
+/** Returns the message of the API server if the object cannot be decoded; else undefined. */
 export function misfitOf(kind: ServedKind, object: Json): string | undefined {
   if (kind.isCustom) return undefined;
   const metadata = objectOf(object['metadata']);

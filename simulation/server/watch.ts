@@ -1,4 +1,4 @@
-// Implements one watch: events since a version, then live ones, as lines with bookmarks and an end.
+// Implements one watch of the API server: past events since a version, then new events, with bookmarks and a timeout.
 import type { WatchCache } from './front-end.ts';
 import { apiVersionOf, type ServedKind } from './kinds.ts';
 import { badRequest, type Cause, expired, internal, invalid, type Refusal, statusOf } from './refusal.ts';
@@ -6,10 +6,10 @@ import type { Commit, Json, ModelObject, ModelWatch, WatchSink } from './request
 import type { Selects } from './selector.ts';
 import { textOf } from './store.ts';
 
-/** About once a minute, and shortly before the end of the watch. */
+/** The interval of bookmarks, and the time of the last bookmark before the end of the watch. */
 const bookmarkMs = 60_000;
 const beforeEndMs = 2000;
-/** Lifetime of a watch without a timeout: random between 30 minutes and an hour. */
+/** The range of the lifetime of a watch without a timeout: 30 minutes to an hour. */
 const defaultTimeoutMs = { from: 1_800_000, to: 3_600_000 };
 const openingMs = 1;
 
@@ -18,14 +18,14 @@ interface WatchOptions {
   readonly namespace: string;
   readonly query: URLSearchParams;
   readonly selects: Selects | undefined;
-  /** From 0 to 1, for random decisions of the server. */
+  /** A random number from 0 to 1, for the lifetime of the watch. */
   readonly chance: number;
 }
 
 interface Wanted {
-  /** Undefined: begins with the existing objects. */
+  /** The revision after which events are sent; undefined if the watch begins with the existing objects. */
   readonly revision: number | undefined;
-  /** True if it begins with the newest stored state instead of the cache. */
+  /** True if the watch begins with the newest stored state instead of the cache. */
   readonly isConsistent: boolean;
   /** True if a bookmark marks the end of the existing objects. */
   readonly marksBeginning: boolean;
@@ -33,7 +33,7 @@ interface Wanted {
   readonly timeoutMs: number;
 }
 
-/** Opens it; sends nothing before this returns. Throws Refusal. */
+/** Opens the watch. Sends no line before this function returns. Throws Refusal. */
 export function openWatch(cache: WatchCache, options: WatchOptions, sink: WatchSink): ModelWatch {
   const wanted = wantedOf(options);
   return new OpenWatch(cache, options, wanted, sink);
@@ -87,13 +87,13 @@ class OpenWatch implements ModelWatch {
   readonly #sink: WatchSink;
   readonly #endMs: number;
   readonly #stop: () => void;
-  /** Until the response headers are sent. */
+  /** The lines that wait until the response headers are sent; undefined from then on. */
   #held: string[] | undefined = [];
   #isOver = false;
   #cancelBookmark: () => void = () => undefined;
   #cancelEnd: () => void = () => undefined;
   /** The newest delivered or skipped revision. */
-  #told: number;
+  #sentRevision: number;
 
   constructor(cache: WatchCache, options: WatchOptions, wanted: Wanted, sink: WatchSink) {
     const { scheduler, storage } = cache.frontEnd;
@@ -103,12 +103,12 @@ class OpenWatch implements ModelWatch {
     this.#endMs = scheduler.nowMs() + wanted.timeoutMs;
     const version = cache.version();
     const isTooOld = wanted.revision !== undefined && wanted.revision < cache.oldest();
-    // A consistent watch waits for the cache; the storage gives the same result.
+    // A real API server waits until the cache is current. The state of the storage gives the same result.
     const begin = wanted.isConsistent ? storage.revision : version;
-    this.#told = wanted.revision === undefined ? begin : Math.max(wanted.revision, begin);
-    if (isTooOld) this.#tell({ type: 'ERROR', object: statusOf(tooOld(wanted.revision ?? 0, cache.oldest())) });
-    else if (wanted.revision !== undefined) this.#tellSince(wanted.revision, version);
-    else this.#tellAll(begin);
+    this.#sentRevision = wanted.revision === undefined ? begin : Math.max(wanted.revision, begin);
+    if (isTooOld) this.#send({ type: 'ERROR', object: statusOf(tooOld(wanted.revision ?? 0, cache.oldest())) });
+    else if (wanted.revision !== undefined) this.#sendSince(wanted.revision, version);
+    else this.#sendAll(begin);
     if (wanted.marksBeginning) this.#bookmark(begin, { 'k8s.io/initial-events-end': 'true' });
     this.#stop = cache.follow({ saw: (commit) => this.#saw(commit), cut: (reason) => this.#finish(reason) });
     scheduler.after(openingMs, () => this.#begin(isTooOld));
@@ -142,35 +142,35 @@ class OpenWatch implements ModelWatch {
   }
 
   #saw(commit: Commit): void {
-    if (commit.revision <= this.#told) return;
-    this.#told = commit.revision;
-    this.#tellCommit(commit);
+    if (commit.revision <= this.#sentRevision) return;
+    this.#sentRevision = commit.revision;
+    this.#sendCommit(commit);
   }
 
-  #tellSince(revision: number, version: number): void {
-    for (const commit of this.#cache.collection.since(revision)) if (commit.revision <= version) this.#tellCommit(commit);
+  #sendSince(revision: number, version: number): void {
+    for (const commit of this.#cache.collection.since(revision)) if (commit.revision <= version) this.#sendCommit(commit);
   }
 
-  #tellAll(version: number): void {
+  #sendAll(version: number): void {
     for (const object of this.#cache.collection.listAt(version)) {
-      if (this.#isMeant(object)) this.#tellLine(lineOf('ADDED', object));
+      if (this.#isSelected(object)) this.#sendLine(lineOf('ADDED', object));
     }
   }
 
-  /** An object that starts to match is ADDED for this watch; one that stops matching is DELETED, in its former state. */
-  #tellCommit({ type, before, after, revision }: Commit): void {
-    const wasMeant = before !== undefined && this.#isMeant(before);
+  /** Sends a commit. An object that begins to match is ADDED. An object that stops matching is DELETED, in its former state. */
+  #sendCommit({ type, before, after, revision }: Commit): void {
+    const wasSelected = before !== undefined && this.#isSelected(before);
     if (type === 'DELETED') {
-      if (wasMeant) this.#tellLine(lineOf('DELETED', after));
+      if (wasSelected) this.#sendLine(lineOf('DELETED', after));
       return;
     }
-    if (this.#isMeant(after)) this.#tellLine(lineOf(wasMeant ? 'MODIFIED' : 'ADDED', after));
-    else if (wasMeant) {
-      this.#tell({ type: 'DELETED', object: { ...before, metadata: { ...before.metadata, resourceVersion: String(revision) } } });
+    if (this.#isSelected(after)) this.#sendLine(lineOf(wasSelected ? 'MODIFIED' : 'ADDED', after));
+    else if (wasSelected) {
+      this.#send({ type: 'DELETED', object: { ...before, metadata: { ...before.metadata, resourceVersion: String(revision) } } });
     }
   }
 
-  #isMeant(object: ModelObject): boolean {
+  #isSelected(object: ModelObject): boolean {
     const { namespace, selects } = this.#options;
     return (namespace === '' || object.metadata.namespace === namespace) && (selects === undefined || selects(object));
   }
@@ -190,14 +190,14 @@ class OpenWatch implements ModelWatch {
   #bookmark(revision: number, annotations: Json | undefined): void {
     const { kind } = this.#options;
     const metadata = { resourceVersion: String(revision), ...(annotations !== undefined && { annotations }) };
-    this.#tell({ type: 'BOOKMARK', object: { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata } });
+    this.#send({ type: 'BOOKMARK', object: { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata } });
   }
 
-  #tell(event: Json): void {
-    this.#tellLine(JSON.stringify(event));
+  #send(event: Json): void {
+    this.#sendLine(JSON.stringify(event));
   }
 
-  #tellLine(line: string): void {
+  #sendLine(line: string): void {
     if (this.#isOver) return;
     if (this.#held === undefined) this.#sink.line(line);
     else this.#held.push(line);

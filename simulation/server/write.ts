@@ -1,4 +1,4 @@
-// Creates and changes objects: what a request changes, what stays, and when it is refused.
+// Creates and changes objects as the API server does: it keeps immutable fields and rejects invalid requests.
 
 import { secondText } from '../../policies/instant.ts';
 import { newPodStatus, prepared } from './defaults.ts';
@@ -9,26 +9,26 @@ import type { Actor, Json, ModelObject } from './request.ts';
 import type { Storage } from './store.ts';
 import { misfitOf, validate } from './validate.ts';
 
-/** Dependencies of writes. */
+/** The dependencies of writes. */
 export interface Core {
   readonly storage: Storage;
-  /** Time of the server's wall clock. */
+  /** Returns the wall-clock time of the API server. */
   readonly wallMs: () => number;
   readonly newUid: () => string;
-  /** Generator of names. */
+  /** Returns a new suffix for a generated name. */
   readonly newSuffix: () => string;
 }
 
 export interface Target {
   readonly kind: ServedKind;
-  /** Empty for cluster-scoped kinds. */
+  /** The namespace; empty for cluster-scoped kinds. */
   readonly namespace: string;
   readonly name: string;
 }
 
 export interface WriteOptions {
   readonly actor: Actor;
-  /** Validates everything and stores nothing. */
+  /** True to validate the write without storing it. */
   readonly isDryRun: boolean;
 }
 
@@ -42,7 +42,7 @@ export function create(
   const given = objectOf(object['metadata']);
   refuseOtherNamespace(kind, given, namespace);
   const { uid: _uid, generation: asked, creationTimestamp: _created, ...rest } = given;
-  // Only kinds with generations ignore the requested one.
+  // Only kinds with generations ignore the generation in the request.
   const generation = kind.hasGeneration ? 1 : asked;
   const { deletionTimestamp: _deleted, deletionGracePeriodSeconds: _grace, ...kept } = rest;
   const name =
@@ -50,7 +50,7 @@ export function create(
       ? `${textOf(kept['generateName'])}${core.newSuffix()}`
       : kept['name'];
   const metadata = { ...kept, ...(name !== undefined && { name }), ...(kind.isNamespaced && { namespace }) };
-  // Status is a separate request, except for nodes and namespaces.
+  // The status is written by separate requests, except for nodes.
   const hasOwnStatus = kind.hasStatus && resourceOf(kind) !== 'nodes';
   const status = resourceOf(kind) === 'pods' ? newPodStatus(objectOf(object['spec'])) : undefined;
   const candidate = prepared(kind, { ...object, ...(hasOwnStatus && { status }), metadata });
@@ -94,7 +94,7 @@ export function replace(
     if (given !== '')
       throw conflict(kind, name, `uid mismatch: the provided object specified uid ${given}, and no existing object was found`);
     const created = create(core, target, { ...object, metadata: rest }, options);
-    // A dry run assigns no version to a new object.
+    // A dry run assigns no resource version to a new object.
     const shown = options.isDryRun && textOf(version) !== '' ? { ...created.metadata, resourceVersion: textOf(version) } : created.metadata;
     return { object: { ...created, metadata: shown }, isNew: true };
   }
@@ -109,7 +109,7 @@ function uidMismatch(kind: ServedKind, { metadata }: ModelObject, uid: string): 
   return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`;
 }
 
-/** Executes a PATCH with a function from the stored object to the new one. Throws Refusal. */
+/** Executes a PATCH. `make` returns the new object for the stored object. Throws Refusal. */
 export function patch(core: Core, target: Target, make: (before: ModelObject) => unknown, options: ReplaceOptions): ModelObject {
   const { kind, namespace, name } = target;
   const before = core.storage.collection(resourceOf(kind)).get(namespace, name);
@@ -122,17 +122,17 @@ export function patch(core: Core, target: Target, make: (before: ModelObject) =>
   return update(core, target, { before, wanted: object }, options);
 }
 
-/** The result of a patch is decoded as the kind that it claims. */
+/** Throws Refusal if the result of a patch cannot be decoded as its kind. */
 function refuseUnreadable(kind: ServedKind, object: Json): void {
   if (kind.isCustom) refuseOtherKind(kind, object);
-  const isIts = kind.isCustom || (object['kind'] === kind.kind && object['apiVersion'] === apiVersionOf(kind));
-  const why = isIts ? misfitOf(kind, object) : `it cannot be handled as a ${kind.kind}`;
+  const isOfKind = kind.isCustom || (object['kind'] === kind.kind && object['apiVersion'] === apiVersionOf(kind));
+  const why = isOfKind ? misfitOf(kind, object) : `it cannot be handled as a ${kind.kind}`;
   if (why === undefined) return;
   const message = `Invalid value: ${JSON.stringify(JSON.stringify(object))}: ${why}`;
   throw invalid({ group: '', kind: '' }, '', [{ reason: 'FieldValueInvalid', message, field: 'patch' }]);
 }
 
-/** Stores the result of the stored and the wanted object, unless they are equal. Throws Refusal. */
+/** Stores the wanted object with the immutable fields of the stored object, unless they are equal. Throws Refusal. */
 export function update(
   core: Core,
   { kind, name }: Target,
@@ -151,7 +151,7 @@ export function update(
   return keep(core, kind, { before, after: candidate }, options);
 }
 
-/** Stores the new state of an object; without its last finalizer it is removed instead. */
+/** Stores the new state of an object. If a terminating object has no finalizer left, it is removed instead. */
 export function keep(core: Core, kind: ServedKind, { before, after }: StateChange, { actor, isDryRun }: WriteOptions): ModelObject {
   if (isSame(after, before)) return before;
   const isRemoved = before.metadata.deletionGracePeriodSeconds === 0 && (after.metadata.finalizers ?? []).length === 0;
@@ -169,14 +169,14 @@ interface StateChange {
   readonly after: ModelObject;
 }
 
-/** Keeps immutable metadata; a subresource changes its own part, and the object the rest. */
+/** Returns the new state with immutable metadata. A write of the status changes only the status, and other writes change the rest. */
 function successor(kind: ServedKind, before: ModelObject, wanted: Json, subresource: string): ModelObject {
   const isStatus = subresource === 'status';
   const rest = isStatus ? { ...before, ...statusOf(wanted) } : { ...wanted, ...(kind.hasStatus && statusOf(before)) };
   const status = isStatus || !kind.hasStatus ? wanted['status'] : before['status'];
   if (status === undefined) delete (rest as Record<string, unknown>)['status'];
   if (isStatus && kind.isCustom) return rest as ModelObject;
-  // Old kubelets corrupted owner references, hence a pod status write keeps them.
+  // Old kubelets corrupted owner references, so a write of the pod status keeps them.
   const keepsOwners = isStatus && resourceOf(kind) === 'pods';
   const hasNewSpec = kind.hasGeneration && !isSame(objectOf(rest)['spec'], before['spec']);
   return { ...rest, metadata: metadataAfter(before, wanted, { isNamespaced: kind.isNamespaced, keepsOwners, hasNewSpec }) } as ModelObject;
@@ -188,7 +188,7 @@ interface MetadataRules {
   readonly hasNewSpec: boolean;
 }
 
-/** Returns the metadata field by field: every write runs this, and literals with several spreads take several times as long. */
+/** Returns the new metadata. It sets each field, because every write runs this and literals with several spreads are slower. */
 function metadataAfter({ metadata: before }: ModelObject, wanted: Json, rules: MetadataRules): ModelObject['metadata'] {
   const { generation: _generation, ...metadata }: Record<string, unknown> = objectOf(wanted['metadata']);
   const { deletionTimestamp, deletionGracePeriodSeconds, generation = 0 } = before;
@@ -221,7 +221,7 @@ function refuseOtherNamespace(kind: ServedKind, metadata: Json, namespace: strin
   throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
 }
 
-/** Throws Refusal if the body is of another kind, or cannot be decoded. */
+/** Throws Refusal if the body has another kind or cannot be decoded. */
 export function refuseOtherKind(kind: ServedKind, body: Json): void {
   const given = textOf(body['kind']);
   const version = textOf(body['apiVersion']);
@@ -242,12 +242,12 @@ export function refuseOtherKind(kind: ServedKind, body: Json): void {
   );
 }
 
-/** Kinds that a PUT may create. */
+/** Returns whether a PUT may create objects of the kind. */
 function isCreatedByUpdate(kind: ServedKind): boolean {
   return kind.plural === 'leases' || kind.plural === 'events';
 }
 
-/** Kinds that a PUT without a resourceVersion may change. */
+/** Returns whether a PUT without a resourceVersion may change objects of the kind. */
 function isUnconditional(kind: ServedKind): boolean {
   return !kind.isCustom && kind.plural !== 'leases' && kind.plural !== 'poddisruptionbudgets';
 }

@@ -162,7 +162,7 @@ const simulated: Simulated = {
 };
 
 /** In place of a run: the third seed breaks an invariant as long as any agent crashes in it. */
-async function play(scenario: Scenario, { isTold }: RunOptions = {}): Promise<RunResult> {
+async function play(scenario: Scenario, { keepsTimeline }: RunOptions = {}): Promise<RunResult> {
   const crash = scenario.events.find(({ kind }) => kind === 'crash' || kind === 'stop');
   const isBroken = scenario.seed === 3 && crash !== undefined;
   const atMs = (crash?.atMs ?? 0) + 2500;
@@ -178,7 +178,7 @@ async function play(scenario: Scenario, { isTold }: RunOptions = {}): Promise<Ru
     convergedMs: 300_000 + scenario.seed,
     endMs: 400_000,
     timeline:
-      isTold === true && crash !== undefined
+      keepsTimeline === true && crash !== undefined
         ? [
             { atMs: crash.atMs, who: 'fault', what: 'crash process=a restartAfterMs=5000' },
             { atMs: crash.atMs + 1, who: 'fault', what: 'F1 lost isSilent=true at b1/lease.renew#3' },

@@ -33,7 +33,7 @@ describe('a run', () => {
 
   it('is the same each time, told or not, and differs from that of another seed', async () => {
     const first = await drawn();
-    const second = await runScenario(faulty, { isTold: true });
+    const second = await runScenario(faulty, { keepsTimeline: true });
     expect(second.traceHash).toBe(first.traceHash);
     expect({ ...second, timeline: [] }).toEqual(first);
     expect(second.timeline.length).toBeGreaterThan(100);

@@ -84,7 +84,7 @@ describe('each pattern finds a mistake that runs without faults do not show', ()
       if (defect === undefined) throw new Error(`there is no defect ${id}`);
       const plans = ofPattern(plansOf(await recordWorkload(workload)), pattern);
       const player = startPlayer(await bundled(defect.edits));
-      const options = { isShort: true, quietMs: sieveOptions.quietMs ?? 0 };
+      const options = { stopsAtViolation: true, quietMs: sieveOptions.quietMs ?? 0 };
       try {
         expect(foundBy(await player.play(workload.scenario, { options }))).toBeUndefined();
         let found: string | undefined;

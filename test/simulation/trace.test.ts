@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ScenarioEvent } from '../../simulation/scenario.ts';
-import { classOfEvent, eventText } from '../../simulation/telling.ts';
+import { classOfEvent, eventText } from '../../simulation/timeline-text.ts';
 import { createTrace } from '../../simulation/trace.ts';
 
 describe('the trace of a run', () => {

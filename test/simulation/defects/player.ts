@@ -73,7 +73,7 @@ export function startPlayer(script: string, { limitMs = usualLimitMs }: PlayerOp
     return played;
   };
   return {
-    play: (scenario, { checks = nothingElse, options = { isShort: true } } = {}) => {
+    play: (scenario, { checks = nothingElse, options = { stopsAtViolation: true } } = {}) => {
       const playing = last.then(() => ask({ scenario, checks, options }));
       last = playing;
       return playing;

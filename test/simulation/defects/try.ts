@@ -14,15 +14,15 @@ const defect = known.find((one) => one.id === id);
 if (defect === undefined && id !== 'none') throw new Error(`there is no defect ${id}; ${known.map((one) => one.id).join(', ')}`);
 const [file = '', plan] = from.split('#');
 const scenario = /^\d+$/.test(from) ? scenarioOf(Number(from)) : readScenario(readFileSync(file, 'utf8'), file, plan);
-const isTold = !rest.includes('--quiet');
+const keepsTimeline = !rest.includes('--quiet');
 
 async function tell(name: string, script: string): Promise<void> {
   const player = startPlayer(script);
   const startedAt = performance.now();
-  const played: Played = await player.play(scenario, { options: { isTold, isShort: !rest.includes('--whole') } });
+  const played: Played = await player.play(scenario, { options: { keepsTimeline, stopsAtViolation: !rest.includes('--whole') } });
   await player.close();
   const found = foundBy(played);
-  if (played.kind === 'judged' && isTold) {
+  if (played.kind === 'judged' && keepsTimeline) {
     for (const { atMs, who, what } of played.judged.result.timeline)
       process.stdout.write(`${(atMs / 1000).toFixed(3).padStart(9)} ${who.padEnd(8)} ${what}\n`);
   }

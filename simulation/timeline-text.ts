@@ -1,18 +1,18 @@
-// Describes and classifies what happens in a run, in one line each for the timeline.
+// Describes the events of a run in one line each for the timeline, and classifies them.
 
 import type { TurnReport } from '../agent/report.ts';
 import type { FaultClass, PlacedFault } from './faults/fault.ts';
 import type { ClusterEvent, PeopleEvent, ScenarioEvent } from './scenario.ts';
 import type { Answered, Commit, Json, ModelObject } from './server/request.ts';
 
-/** Describes an effective request of an agent; undefined for routine requests such as renewals of a Lease. */
+/** Describes a write of an agent; undefined for reads and for writes of the Lease. */
 export function answeredText({ verb, resource, subresource, name, status, request }: Answered): string | undefined {
   if (verb === 'get' || verb === 'list' || resource === 'leases.coordination.k8s.io') return undefined;
   const what = subresource === '' ? resource : `${resource}/${subresource}`;
   return `${verb} ${what} ${name}: ${status} (${request.actor.site ?? 'no site'})`;
 }
 
-/** Describes a commit of the world around the agents; undefined for routine ones. */
+/** Describes a commit that concerns the group or the Lease; undefined for routine commits. */
 export function committedText({ type, resource, before, after }: Commit): string | undefined {
   const { name } = after.metadata;
   if (resource === 'pods') return podText({ type, before, after });
@@ -39,7 +39,7 @@ function podText({
   return was === is ? undefined : `pod ${name} is ${is ? 'ready' : 'not ready'}`;
 }
 
-/** Describes the result of a turn; undefined if it did nothing successfully. */
+/** Describes the actions of a turn and its error; undefined if it has neither. */
 export function turnText({ performed, error }: TurnReport): string | undefined {
   const acts = performed.map(({ action, result, message }) => {
     const target = 'pod' in action ? podName(action.pod) : 'zone' in action ? String(action.zone) : '';
@@ -83,7 +83,7 @@ function replicasOf(set: ModelObject | undefined): number | undefined {
 
 type Kind = ScenarioEvent['kind'];
 
-/** Undefined for ordinary use of the tool. */
+/** The fault class of each kind of event; undefined for ordinary use. */
 const classOfKind: Readonly<Record<Kind, FaultClass | undefined>> = {
   setImage: undefined,
   setReplicas: undefined,
@@ -114,7 +114,7 @@ const classOfKind: Readonly<Record<Kind, FaultClass | undefined>> = {
   frontEndRestarts: 'F10',
 };
 
-/** Returns the class of an event; undefined if it is no fault. A rollout or replica count is a fault only after an earlier one. */
+/** Returns the class of an event; undefined if it is no fault. A new image or number of replicas is a fault only after an earlier one. */
 export function classOfEvent(event: ScenarioEvent, before: readonly ScenarioEvent[]): FaultClass | undefined {
   if (event.kind === 'setImage') return before.some((other) => other.kind === 'setImage') ? 'F18' : undefined;
   if (event.kind === 'setReplicas') return before.some((other) => other.kind === 'setReplicas') ? 'F17' : undefined;
@@ -141,7 +141,7 @@ const peopleKinds: ReadonlySet<Kind> = new Set<PeopleEvent['kind']>([
   'setStrategy',
 ]);
 
-/** Returns whether people or their autoscalers cause it. */
+/** Returns whether people or their autoscalers cause the event. */
 export function isByPeople(event: ScenarioEvent | PeopleEvent | ClusterEvent): event is PeopleEvent & typeof event {
   return peopleKinds.has(event.kind);
 }
