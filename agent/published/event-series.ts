@@ -1,5 +1,4 @@
-// Writes Kubernetes Events without losing a fact: repetitions count in the series of one Event, and facts that wait for a slow API server
-// are combined.
+// Writes facts as Kubernetes Events for `EventWriter`: repetitions count in the series of one Event, and waiting facts are combined.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject, patchObject, type Target } from '../../cluster/request/write.ts';
@@ -19,7 +18,7 @@ export interface Regarding {
   readonly uid?: string;
 }
 
-/** A fact at an instant. */
+/** A fact with the time at which it was observed. */
 export interface Observed {
   /** The group as `namespace/name`; empty for the agent. */
   readonly subject: string;
@@ -28,21 +27,21 @@ export interface Observed {
   readonly regarding: () => Regarding | Promise<Regarding>;
 }
 
-/** A fact and its repetitions: one Event. */
+/** The state of one Event: a fact and its repetitions. */
 interface Series {
-  /** Group, reason and zone: facts of one kind can be combined. */
+  /** The group, the reason and the zone. Facts of one kind can be combined. */
   readonly kind: string;
   readonly isCombined: boolean;
   readonly regarding: Observed['regarding'];
   fact: EventFact;
   firstMs: number;
   lastMs: number;
-  /** Monotonic. */
+  /** The time of the last repetition (monotonic). */
   seenMs: number;
   count: number;
-  /** The part of `count` that an Event shows. */
+  /** The part of `count` that was written to the Event. */
   writtenCount: number;
-  /** The Event as last written; undefined if its state is unknown. */
+  /** The stored Event; undefined if its version is unknown. */
   stored: Target | undefined;
   isWriting: boolean;
 }
@@ -54,26 +53,26 @@ interface SeriesOptions {
   readonly onWrite?: ((result: 'done' | 'failed' | 'dropped') => void) | undefined;
 }
 
-/** A fact that is repeated within this time counts in the same Event. */
+/** The time within which a repeated fact counts in the same Event. */
 const repeatMs = 600_000;
-/** Minimum time between two writes of one Event. */
+/** The minimum time between two writes of one Event. */
 const everyMs = 5_000;
-/** Limits the Events that wait to be written; beyond it facts of one kind are combined into one Event. */
+/** The most Events that wait to be written. Further facts of one kind are combined into one Event. */
 const maxWaiting = 200;
-/** Limits the remembered Events; beyond it the oldest written ones are forgotten. */
+/** The most Events that are remembered. The oldest written Events are forgotten first. */
 const maxRemembered = 2000;
-/** The API server keeps Events for an hour by default. Older facts are not written. */
+/** The age after which a fact is not written any more. The API server keeps Events for an hour by default. */
 const expiryMs = 3_600_000;
-/** Limit of the API server, in characters. */
+/** The API server's limit for the note of an Event, in characters. */
 const longestNote = 1024;
 const controller = 'rollout-group.dev/agent';
 
-/** Writes one Event per fact. A failed write is repeated until the Event would have expired. */
+/** Writes one Event per fact. A failed write is retried until the Event would have expired. */
 export class EventSeries {
   readonly #options: SeriesOptions;
-  /** The oldest first. */
+  /** The Events by key, the oldest first. */
   readonly #series = new Map<string, Series>();
-  /** Keys of series with an unwritten repetition. */
+  /** The keys of Events with an unwritten repetition. */
   readonly #waiting = new Set<string>();
   readonly #writes: WriteQueue;
   #combinedCount = 0;
@@ -119,7 +118,7 @@ export class EventSeries {
     for (const key of this.#waiting) {
       const open = this.#series.get(key);
       if (open?.kind !== kind || !open.isCombined || open.isWriting || open.writtenCount > 0) continue;
-      // Combined pods are named; other combined facts are counted.
+      // A combined fact about pods names all of them. Other combined facts are only counted.
       const count = open.count + (one.fact.pods === undefined ? 1 : 0);
       Object.assign(open, { fact: combinedFact(open.fact, one.fact), count, lastMs: one.atMs, seenMs });
       return;
@@ -152,7 +151,7 @@ export class EventSeries {
     }
   }
 
-  /** Writes the repetitions into the Event and returns their number; undefined if another Event must show them. */
+  /** Writes the repetitions into the Event and returns the count. Returns undefined if a new Event must be created for them. */
   async #repeat(series: Series): Promise<number | undefined> {
     const { env, timeoutMs } = this.#options;
     const { count, stored } = series;
@@ -163,7 +162,7 @@ export class EventSeries {
         series.stored = targetOf(await patchObject(env, resources.events, stored, options));
         return count;
       } catch (error) {
-        // The Event expired or changed, or a Role without `patch` is in force.
+        // The Event expired or changed, or the Role does not permit `patch`.
         if (!isStatus(error, 403, 404, 409)) throw error;
       }
     }
@@ -225,7 +224,7 @@ function repetitions({ count, lastMs }: Series) {
   return { count, lastObservedTime: microTime(lastMs) };
 }
 
-/** The API server requires exactly six digits. */
+/** Returns a time with exactly six fractional digits, as the API server requires. */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }

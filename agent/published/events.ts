@@ -1,4 +1,4 @@
-// Writes Kubernetes Events about facts of a rollout, on the RolloutGroup or the StatefulSet concerned.
+// Writes Kubernetes Events about turns, releases and deleted groups, on the RolloutGroup or the StatefulSet concerned.
 import { apiVersion } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
@@ -20,7 +20,7 @@ const maxFindings = 20;
 const closeMs = 5000;
 const longestTimeoutMs = 10_000;
 
-/** Writes Events while this process leads. Requests that it sent are reported also after it lost the Lease. */
+/** Writes Events while this process leads. The actions of its last turn have Events even if it has lost the Lease. */
 export class EventWriter {
   readonly #options: EventsOptions;
   readonly #pasts = new Map<string, GroupPast>();

@@ -99,7 +99,7 @@ export interface Answered {
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
-  /** The subresource; empty if the request has none. */
+  /** The subresource; empty for a request to the object itself. */
   readonly subresource: string;
   readonly isDryRun: boolean;
   readonly status: number;

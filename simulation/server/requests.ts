@@ -306,7 +306,7 @@ interface Route {
   readonly namespace: string;
   /** The name; empty for a collection. */
   readonly name: string;
-  /** The subresource; empty if the path has none. */
+  /** The subresource; empty for the object itself. */
   readonly subresource: string;
   readonly verb: Verb;
 }
