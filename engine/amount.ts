@@ -62,7 +62,7 @@ export function pods(count: number): string {
   return `${count} ${count === 1 ? 'pod' : 'pods'}`;
 }
 
-/** Returns the ordinals of ranges such as `0-3,5`; undefined if they do not ascend or are more than `most`. Builds no longer list. */
+/** Returns the ordinals of ranges such as `0-3,5`; undefined if they do not ascend or are more than `most`. Never builds a longer list. */
 export function ordinalsIn(ranges: string, most: number): readonly number[] | undefined {
   const ordinals: number[] = [];
   let last = -1;

@@ -55,7 +55,7 @@ export function sourceOf(context: GroupContext, ...paths: readonly string[]): So
   return undefined;
 }
 
-/** Returns the place of a field of `protect`: the block of a native group, or the label of an adopted group. */
+/** Returns the place of a field of `protect`: the field of a native group, or the label of an adopted group. */
 export function protectSource(context: GroupContext, zone: string, field: 'noDownscale' | 'noDelete' | 'noEviction'): Source | undefined {
   return sourceOf(context, `zones.${zone}.protect`, `zones.${zone}.protect.${field}`, 'protect', `protect.${field}`);
 }

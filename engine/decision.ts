@@ -1,4 +1,4 @@
-// The output of the engine as plain data: the actions to take now, the results that block further steps, and the time of the next decision.
+// Defines the output of the engine as plain data: actions, results that block further steps, and the time of the next decision.
 //
 // The caller of `decideGroup` must carry out a GroupDecision in this order. `agent/turn/turn.ts` does.
 //
@@ -28,7 +28,7 @@ export interface RuleResult {
   readonly outcome: RuleOutcome;
   /** The observed state, as a clause that starts with its subject. */
   readonly fact: string;
-  /** The value that the state was compared with. */
+  /** The value with which the state was compared. */
   readonly limit?: string;
   /** The place where the limit is set. */
   readonly source?: Source;
@@ -48,7 +48,7 @@ interface PodTarget {
   readonly statefulSet: string;
   readonly pod: string;
   readonly ordinal: number;
-  /** Precondition of the request. */
+  /** The precondition: the UID of the pod. */
   readonly uid: string;
   /** The revision of the successor pod under the strategy `pinned`. */
   readonly pinTo?: string;
@@ -89,7 +89,7 @@ export type Action =
       readonly call: 'delayed' | 'prepare';
       /** POST asks to prepare, DELETE withdraws. */
       readonly method: 'POST' | 'DELETE';
-      /** In the order in which they are called. */
+      /** The ordinals in the order of the calls. */
       readonly ordinals: readonly number[];
     }
   | {
@@ -165,7 +165,7 @@ export interface Stop {
   /** The instant at which the stop ends by itself. */
   readonly untilMs?: number;
   readonly zones: readonly string[];
-  /** False for an undone revision that no StatefulSet asks for: every other template rolls out. */
+  /** False for an undone revision that is no update revision now, because every other revision still rolls out. */
   readonly isBlocking: boolean;
   /** The command or edit that ends the stop. */
   readonly endsWith: string;
@@ -192,7 +192,7 @@ export interface GroupDecision {
   readonly zones: readonly ZoneDecision[];
   readonly steps: readonly Step[];
   readonly actions: readonly Action[];
-  /** The blocking results, the leading one first (`leadingResult`). */
+  /** The blocking results by precedence. The first one is the `leadingResult`. */
   readonly waits: readonly RuleResult[];
   readonly stops: readonly Stop[];
   /** Results of warning policies and observing gates. */
@@ -210,7 +210,7 @@ export interface GroupDecision {
 export interface Decision {
   readonly nowMs: number;
   readonly policyDigest: string;
-  /** By namespace and name. */
+  /** The decisions of all groups, by namespace and name. */
   readonly groups: readonly GroupDecision[];
 }
 
@@ -281,7 +281,7 @@ export interface Judgement {
   readonly effect: 'allow' | 'warn' | 'requireApproval' | 'hold' | 'deny';
   readonly results: readonly RuleResult[];
   readonly warnings: readonly string[];
-  /** With `prepare`: the calls before the request is judged again. With `deny`: the calls that revoke a failed preparation. */
+  /** With `prepare`: the calls before the request is judged again. With `deny`: the calls that withdraw a failed preparation. */
   readonly actions: readonly Action[];
   readonly decisionId: string;
 }

@@ -1,4 +1,4 @@
-// The two profiles as data: the native behaviour, and the drop-in profile with the behaviour of grafana/rollout-operator.
+// Defines the two profiles as data: the native behaviour, and the drop-in profile with the behaviour of grafana/rollout-operator.
 import type { GroupDefinition, ProfileName } from '../policies/definition.ts';
 
 /** One row per difference. Each comment states the native behaviour, then that of grafana/rollout-operator (the original). */
@@ -28,8 +28,8 @@ interface Profile {
   /** Unreadable RolloutIntents block a disruption. Original: they do not, because it has no such objects. */
   readonly blocksOnUnreadableRequests: boolean;
   /**
-   * The group sets the time between downscales of two zones. Original: a label sets it, that of the follower; for a downscale through
-   * `/admission/prepare-downscale`, that of the zone that shrank last.
+   * The group sets the time between downscales of two zones. Original: the label of the follower sets it, or for a downscale through
+   * `/admission/prepare-downscale` the label of the zone that shrank last.
    */
   readonly zoneGap: 'group' | 'zone';
   /** The ledger stores the time of a downscale. Original: the annotation `grafana.com/last-downscale` stores it. */
@@ -39,7 +39,7 @@ interface Profile {
    * zones, and only zones that mirror an object have a delay.
    */
   readonly checksEveryDownscale: boolean;
-  /** A delay starts when the agent sees the answer of the pod, or at a later time in it. Original: always at the time in the answer. */
+  /** A delay starts at the time in the pod's answer, but not before the agent sees the answer. Original: always at the time in the answer. */
   readonly delayStart: 'seen' | 'reported';
   /** Fewer replicas than this require `forceReplicas`. Original: zero replicas are allowed. */
   readonly leastReplicas: number;
@@ -49,15 +49,15 @@ interface Profile {
   readonly ownsReplicas: boolean;
   /** The limit in the message of a denied downscale. Scripts match the label of grafana/rollout-operator in it. */
   readonly noDownscaleLimit: string;
-  /** Another webhook than `/admission/enforce` that is enough for `noDownscale`. Original: its own. */
+  /** Only `/admission/enforce` enforces `noDownscale`. Original: the webhook with this path is enough. */
   readonly downscaleWebhook: string | undefined;
   /** `/admission/enforce` denies a downscale of unprepared pods. Original: allowed if `/admission/prepare-downscale` prepares them. */
   readonly preparesInDropInWebhook: boolean;
   /** The endpoint in the policy sets the timeout of a pod call. Original: the flag `-pods.client-timeout` sets it. */
   readonly podCallTimeout: 'endpoint' | 'flag';
-  /** A turn counts as failed if a write or a read fails. Original: also in the other cases in which it counts a failed reconcile. */
+  /** A turn counts as failed if a write or a read fails. Original: also if the original would count a failed reconcile. */
   readonly countsFailedReconciles: boolean;
-  /** Invariants with the scope `native` apply. Original: they do not, because it breaks them by design. */
+  /** Invariants with the scope `native` apply. Original: they do not, because the original breaks them by design. */
   readonly checksNativeInvariants: boolean;
 }
 

@@ -56,10 +56,10 @@ export function blocks({ outcome }: RuleResult): boolean {
   return outcome === 'wait' || outcome === 'no' || outcome === 'unknown';
 }
 
-/** The outcomes, the most lasting first: a person ends `no`, a successful read ends `unknown`, time or progress ends `wait`. */
+/** The outcomes by precedence: only a person ends `no`, a successful read ends `unknown`, time or progress ends `wait`. */
 const precedence: readonly RuleOutcome[] = ['no', 'unknown', 'wait', 'ok', 'skip'];
 
-/** Compares two results for `sort`: the more lasting outcome first, `prepare-downscale` last among equals. Others keep their order. */
+/** Compares two results for `sort`: by the precedence of the outcome, then `prepare-downscale` last. Equal results keep their order. */
 export function byPrecedence(a: RuleResult, b: RuleResult): number {
   const byOutcome = precedence.indexOf(a.outcome) - precedence.indexOf(b.outcome);
   return byOutcome || Number(isPreparation(a)) - Number(isPreparation(b));
@@ -75,12 +75,12 @@ export function blockingResults(results: readonly RuleResult[]): readonly RuleRe
   return results.filter(blocks).sort(byPrecedence);
 }
 
-/** Returns the blocking result that every output names first; undefined when no result blocks. */
+/** Returns the blocking result that every output names first; undefined if no result blocks. */
 export function leadingResult<Result extends RuleResult>(results: readonly Result[]): Result | undefined {
   return results.filter(blocks).sort(byPrecedence)[0];
 }
 
-/** The parts of a denial, in the order in which a sentence has them. Only the last two may be empty. */
+/** The parts of a denial, in their order in the sentence. Only `limit` and `retry` may be empty. */
 interface DenialParts {
   readonly rule: string;
   readonly fact: string;

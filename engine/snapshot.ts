@@ -1,11 +1,11 @@
-// The input of every decision as plain data: the observed state and its time. An unreadable value is unknown, never absent.
+// Defines the input of every decision as plain data: the observed state and its time. An unreadable value is unknown, never absent.
 
 import type { DisruptionDefinition, ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
 import type { LiveIntent } from '../policies/live/intents.ts';
 import type { LabelSelector } from '../policies/schema/scalars.ts';
 import type { ObjectContent } from './diff/field-diff.ts';
 
-/** Stands for an unreadable value and gives the reason. */
+/** An unreadable value, with the reason. */
 export interface Unknown {
   readonly unknown: string;
 }
@@ -170,7 +170,7 @@ export interface Preparation {
   readonly seenMs: number;
   /** Time of the latest answer that the pod is prepared; absent: `seenMs`. */
   readonly answeredMs?: number;
-  /** For a pod that failed after it was prepared, without a withdrawal: the earlier `seenMs`, which belongs to `reportedMs`. */
+  /** The earlier `seenMs`, to which `reportedMs` belongs, of a pod that was prepared and then failed; absent after a withdrawal. */
   readonly sinceMs?: number;
   readonly message?: string;
   /** True if the preparation of a failed pod was withdrawn, because the pod may have prepared despite the failure. */
@@ -208,7 +208,7 @@ export interface RunCore {
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };
 }
 
-/** The part of a run that is in a wave. */
+/** The part of a run that every unfinished run has. */
 interface RunInWave extends RunCore {
   /** The zone whose pods are being replaced. */
   readonly openZone?: string;
@@ -271,7 +271,7 @@ export interface RevisionView {
   readonly template: Known<ObjectContent>;
 }
 
-/** The release of a group without a definition: its StatefulSets are released (`onPolicyDeleted: release`). */
+/** The release of a deleted group: the agent sets the partitions of its StatefulSets to 0 (`onPolicyDeleted: release`). */
 export interface ReleaseTerms {
   /** Last known source of the definition. */
   readonly source: 'directory' | 'objects';
@@ -358,9 +358,9 @@ export interface Snapshot {
 
 /** The problems of webhooks by purpose, each as a sentence without a full stop. A webhook without an entry works. */
 export interface WebhookProblems {
-  /** Gives new pods their pinned revision. */
+  /** The problem of the webhook that gives new pods their pinned revision. */
   readonly pins?: string;
-  /** Records the requester of an approval. */
+  /** The problem of the webhook that records the requester of an approval. */
   readonly requesters?: string;
 }
 

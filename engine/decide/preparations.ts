@@ -29,7 +29,7 @@ export interface PodAnswer {
   readonly message?: string;
 }
 
-/** Returns the ledger with an entry for each pod that is about to be called. It is stored before the calls, so a crash loses no preparation. */
+/** Returns the ledger with an entry for each pod to be called. The caller stores it before the calls, so that a crash loses no preparation. */
 export function noteAsked(
   ledger: Ledger,
   call: Pick<CallPods, 'zone' | 'call' | 'method'>,

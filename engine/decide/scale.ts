@@ -14,7 +14,7 @@ interface ScaleDecision {
   readonly steps: readonly Step[];
   readonly actions: readonly Action[];
   readonly warnings: readonly RuleResult[];
-  /** True if this turn writes replicas. At most one zone is written per turn. */
+  /** True if this turn writes the replicas of a zone. */
   readonly isScaling: boolean;
 }
 
@@ -126,7 +126,7 @@ interface Preparedness {
   readonly permitted?: number;
 }
 
-/** Returns the calls that prepare leaving pods, first for their delay, then for their removal. Each call needs that no earlier result blocks. */
+/** Returns the calls that prepare leaving pods, first for their delay, then for their removal. A blocking result stops the calls after it. */
 function prepareToShrink(question: ScaleQuestion, checked: readonly RuleResult[]): Preparedness {
   const { context, zone, to } = question;
   const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to });

@@ -204,7 +204,7 @@ function isAbsent(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-/** Reports whether the value is absent or empty. An empty selector counts as a value: it selects everything, an absent one nothing. */
+/** Reports whether the value is absent or empty. An empty selector counts as a value: unlike no selector, it selects everything. */
 function isNothing(value: unknown, key: string): boolean {
   if (isAbsent(value)) return true;
   if (/selector$/i.test(key)) return false;

@@ -54,8 +54,8 @@ export interface DisruptionVerdict {
 }
 
 /**
- * Returns whether the pod may be disrupted. Evaluates its ZoneAwarePodDisruptionBudget as grafana/rollout-operator does, then the budget of
- * the group; the first denial counts. Unlike there, the budget may select the pod but not its StatefulSet.
+ * Returns whether the pod may be disrupted. Evaluates its ZoneAwarePodDisruptionBudget, then the budget of the group; the first denial
+ * counts. Unlike in grafana/rollout-operator, a budget may select the pod but not its StatefulSet.
  */
 export function disruptionVerdict(question: DisruptionQuestion): DisruptionVerdict {
   const { pod, snapshot, set } = question;

@@ -1,4 +1,4 @@
-// PodDisruptionBudgets as the eviction API evaluates them: required healthy pods, and pods that may be evicted.
+// Evaluates PodDisruptionBudgets as the eviction API does: required healthy pods, and pods that may be evicted.
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { desiredHealthy } from '../../policies/objects/pod-budget.ts';
 import { isUnknown, type PodBudgetView, type PodView, type Snapshot } from '../snapshot.ts';

@@ -24,7 +24,7 @@ interface Invariant {
   /** A stable id, such as S1, from the list in docs/simulation.md. */
   readonly id: string;
   readonly title: string;
-  /** `all`: applies also to groups with the drop-in profile. `native`: does not, because grafana/rollout-operator breaks the invariant by design. */
+  /** `native`: does not apply to the drop-in profile, because grafana/rollout-operator breaks the invariant by design. */
   readonly scope: 'all' | 'native';
   /** Returns each violation as one clause. */
   readonly violations: (decided: Decided) => readonly string[];

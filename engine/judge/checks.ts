@@ -163,7 +163,7 @@ function userOf({ user }: { readonly user?: string }): { readonly user?: string 
   return user === undefined ? {} : { user };
 }
 
-/** Returns the results of a zone that shrinks to 0, because the pods of a deleted StatefulSet are deleted too; [] for adopted groups. */
+/** Returns the results for a downscale to 0, because the pods of a deleted StatefulSet are deleted too; [] for adopted groups. */
 function podsMayLeave(context: GroupContext, zone: ZoneView, podCount: number): readonly RuleResult[] {
   if (podCount === 0 || !profileOf(context.group).checksEveryDownscale) return [];
   const question = scaleQuestionOf(context, zone, { from: podCount, to: 0 });

@@ -46,7 +46,7 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
   };
 }
 
-/** Returns every check of a request: exemptions first, then the checks of its kind, then protection and earlier grants. */
+/** Returns the results of every check: exemptions first, then the checks of the request's kind, then protection and earlier grants. */
 function verdictOn(snapshot: Snapshot, request: AdmissionRequest): Verdict {
   const exemption = namespaceEnds(snapshot, request) ?? announcedByAgent(snapshot, request);
   if (exemption !== undefined) return { results: [exemption] };

@@ -18,7 +18,7 @@ export function emptyLedger(namespace: string, group: string): Ledger {
   return { namespace, group, claims: [], downscales: [], preparations: [] };
 }
 
-/** Returns the ledger to store before `actions`: the run, the pins and the release. If `actions` omits some, the run keeps its progress. */
+/** Returns the ledger to store before `actions`: the run, the pins and the release. If the caller omits actions, the run keeps its progress. */
 export function decidedLedger(
   ledger: Ledger,
   decision: Pick<GroupDecision, 'run' | 'pinned' | 'actions'>,
@@ -128,9 +128,9 @@ export function longestDelayMs(group: GroupDefinition, policies: readonly Policy
 export type ObservedObjects = Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets' | 'pods'>;
 
 interface KeepOptions {
-  /** Retention of dated downscales: the longest delay that reads one. */
+  /** The time for which dated downscales are kept, in milliseconds: at least the longest delay that depends on one. */
   readonly keepDownscalesMs: number;
-  /** Returns for how many milliseconds this reader has known the claim, by a monotonic clock. Without it the times of the claims decide. */
+  /** Returns for how many milliseconds this reader has known the claim, by a monotonic clock. Absent: the times of the claims count. */
   readonly openForMs?: (claim: Claim) => number;
 }
 

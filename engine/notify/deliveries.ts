@@ -12,7 +12,7 @@ export type Delivery =
       readonly kind: 'post';
       readonly key: string;
       readonly text: string;
-      /** Absent: not in a thread. */
+      /** The handle of the thread; absent if the message is in no thread. */
       readonly thread?: string;
       /** True if the message is shown outside its thread too, because an edit notifies no reader. */
       readonly isBroadcast: boolean;
@@ -37,7 +37,7 @@ export interface DeliveryState {
   readonly run: RunNotes;
   readonly channel: string;
   readonly manner: Manner;
-  /** Absent for a superseded run and before the first observation. */
+  /** The observed state; undefined for a superseded run and before the first observation. */
   readonly live: LiveRun | undefined;
   /** True if another run has followed. */
   readonly isPast: boolean;

@@ -22,7 +22,7 @@ interface ZoneProgress {
   readonly available: number;
 }
 
-/** The state of a run. */
+/** The progress of a run. */
 export interface Progress {
   /** Updated pods in percent, rounded down: 100 only if all pods are updated. */
   readonly percent: number;
@@ -33,7 +33,7 @@ export interface Progress {
   readonly wave?: { readonly name: string; readonly place: number; readonly count: number };
 }
 
-/** A run as one turn saw it. */
+/** The state of a run after one turn. */
 export interface RunFacts extends Progress {
   readonly namespace: string;
   readonly group: string;

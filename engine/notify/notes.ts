@@ -67,7 +67,7 @@ export interface Notes {
   readonly problems?: Readonly<Record<string, { readonly text: string; readonly sinceMs: number }>>;
 }
 
-/** Above these limits further waits are not reported, and the oldest runs are dropped even if deliveries are pending. */
+/** The limits of notes. Above them, further waits are not reported, and the oldest runs are dropped even if deliveries are pending. */
 export const notesLimits = { runs: 3, events: 40, channels: 20, pages: 100 } as const;
 
 /** One observation of a run. */
@@ -75,7 +75,7 @@ export interface Observation {
   readonly facts: RunFacts;
   readonly notify: readonly NotifyDefinition[];
   readonly atMs: number;
-  /** A block that has lasted for a while and that time alone does not end. */
+  /** The block that has lasted long enough for a notification, and that time alone does not end. */
   readonly lasting?: Hold;
 }
 
@@ -88,14 +88,14 @@ export function noted(before: Notes, seen: Observation): Notes {
   const { run } = seen.facts;
   const notes = withoutOldProblems(before, seen.notify);
   const last = notes.runs.at(-1);
-  if (last === undefined) return withRun(notes, run.outcome === 'running' ? started(seen) : { ...begun(seen), outcome: run.outcome });
-  if (last.id === run.id) return replaced(notes, last, wentOn(last, seen));
+  if (last === undefined) return withRun(notes, run.outcome === 'running' ? started(seen) : { ...newNotes(seen), outcome: run.outcome });
+  if (last.id === run.id) return replaced(notes, last, continued(last, seen));
   if (last.outcome === 'running' && isJoinOf(run, last)) {
-    return replaced(notes, last, wentOn({ ...last, id: run.id, target: run.target }, seen));
+    return replaced(notes, last, continued({ ...last, id: run.id, target: run.target }, seen));
   }
   if (run.startedMs < last.startedMs || notes.runs.some(({ id }) => id === run.id)) return notes;
   const ended = last.outcome === 'running' ? superseded(last, seen) : last;
-  return withRun(replaced(notes, last, ended), wentOn(started(seen), seen));
+  return withRun(replaced(notes, last, ended), continued(started(seen), seen));
 }
 
 /** Drops the problems of channels that the group no longer names. */
@@ -105,7 +105,7 @@ function withoutOldProblems(notes: Notes, notify: readonly NotifyDefinition[]): 
   return old.reduce((now, channel) => withProblem(now, channel, undefined, 0), notes);
 }
 
-function begun({ facts }: Observation): RunNotes {
+function newNotes({ facts }: Observation): RunNotes {
   const { run, goal, commit, cause } = facts;
   return {
     key: run.id,
@@ -124,10 +124,10 @@ function begun({ facts }: Observation): RunNotes {
 }
 
 function started(seen: Observation): RunNotes {
-  return withEvent(begun(seen), seen, { kind: 'started', about: '' });
+  return withEvent(newNotes(seen), seen, { kind: 'started', about: '' });
 }
 
-function wentOn(run: RunNotes, seen: Observation): RunNotes {
+function continued(run: RunNotes, seen: Observation): RunNotes {
   const { run: now } = seen.facts;
   const { outcome } = now;
   if (outcome === run.outcome) {

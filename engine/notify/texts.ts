@@ -213,7 +213,7 @@ export function signedText(timestamp: string, body: string): string {
 export interface CommitStatus {
   readonly sha: string;
   readonly state: string;
-  /** A status replaces the earlier status of the same name. */
+  /** The name of the status. A new status replaces the earlier status of the same name. */
   readonly name: string;
   readonly description: string;
 }
@@ -225,14 +225,14 @@ interface Service {
   readonly longestName: number;
 }
 
-/** GitHub (https://docs.github.com/en/rest/commits/statuses): error, failure, pending, success; 140 characters. */
+/** The statuses of GitHub: error, failure, pending, success (https://docs.github.com/en/rest/commits/statuses). */
 const github: Service = {
   states: { started: 'pending', waiting: 'pending', failed: 'failure', completed: 'success', superseded: 'error' },
   longestDescription: 140,
   longestName: 255,
 };
 
-/** GitLab (https://docs.gitlab.com/api/commits/#set-commit-pipeline-status): also running, canceled and skipped; 255 characters. */
+/** The statuses of GitLab: pending, running, success, failed, canceled, skipped (https://docs.gitlab.com/api/commits/). */
 const gitlab: Service = {
   states: { started: 'running', waiting: 'running', failed: 'failed', completed: 'success', superseded: 'canceled' },
   longestDescription: 255,

@@ -138,7 +138,7 @@ export interface ConsulAnswer {
 interface ReadConsulOptions {
   /** The time of the query in milliseconds since 1970, which is also the time of the reading. */
   readonly atMs: number;
-  /** Counted instances: passing or failing. */
+  /** The instances that the value counts. */
   readonly counts: 'passing' | 'notPassing';
   /** The maximum time since the Consul agent last heard from the leader of its datacenter, in milliseconds. */
   readonly toleranceMs: number;
@@ -223,7 +223,7 @@ function knownOf(reading: GateReading): MetricView['value'] {
   }
 }
 
-/** A pod and the other part of its address. */
+/** A pod with the name of its Service, for its address. */
 export interface GatedPod {
   readonly pod: PodView;
   /** `spec.serviceName` of its StatefulSet. */

@@ -188,7 +188,7 @@ function unreadPodsReasonOf({ statefulSet }: ZoneDefinition, pods: Snapshot['pod
 
 const ownersByGroups: WeakMap<readonly GroupDefinition[], ReadonlyMap<string, readonly string[]>> = new WeakMap();
 
-/** Returns the zones that name each StatefulSet (`namespace/name`), sorted. The cache is by list of groups, which never changes in place. */
+/** Returns the zones that name each StatefulSet (`namespace/name`), sorted. Cached by the list of groups, which never changes in place. */
 function ownersIn(groups: readonly GroupDefinition[]): ReadonlyMap<string, readonly string[]> {
   const known = ownersByGroups.get(groups);
   if (known !== undefined) return known;

@@ -148,7 +148,7 @@ export interface PodTimes {
   readonly start: Quantiles;
 }
 
-/** Assumptions about what a plan cannot know. */
+/** Assumptions about facts that a plan cannot know. */
 export interface Assumptions {
   readonly pods: PodTimes;
   /** Other durations for single groups, by group name. */

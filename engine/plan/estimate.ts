@@ -93,7 +93,7 @@ function likelyEnd(p50Ms: number, p90Ms: number | undefined): LikelyEnd {
 /** The minimum number of gaps between pods. Fewer gaps may contain other waits. */
 const fewStops = 3;
 
-/** Returns how long pods took to stop, in seconds: the gap between pods that were replaced one by one. Kubernetes does not store it. */
+/** Returns how long pods took to stop, in seconds: the gap between pods that were replaced one by one. Kubernetes does not store this time. */
 function stopsOf(pods: readonly SuccessorPod[]): readonly number[] {
   const inTurn = [...pods].sort((a, b) => a.createdMs - b.createdMs);
   return inTurn.flatMap((pod, index) => {
@@ -118,7 +118,7 @@ interface Forward {
   readonly run: ForwardRun;
   /** True if nothing was left to do at the first decision. */
   readonly isIdle: boolean;
-  /** The instant from which each zone is updated and available, if it was not at the first decision. */
+  /** The instant from which each zone is updated and available, only for zones with work left at the first decision. */
   readonly zones: ReadonlyMap<string, number>;
   readonly approvals: number;
 }

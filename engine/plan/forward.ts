@@ -12,7 +12,7 @@ import { modelReadings, type World, type WorldInput } from '../world/model.ts';
 import { nextEventMs, step } from '../world/world.ts';
 import type { Assumptions } from './document.ts';
 
-/** One decision of a run forward. */
+/** One decision of a forward run. */
 export interface Turn {
   readonly nowMs: number;
   readonly decision: GroupDecision;
@@ -243,7 +243,7 @@ export function assumedMetrics(
   return Object.fromEntries(values);
 }
 
-/** Returns the world with the assumed metrics. An assumption has no age, so they stay fresh for the whole run. */
+/** Returns the world with the assumed metrics. An assumption has no age, so these metrics stay valid during the whole run. */
 export function withAssumedMetrics(world: World, group: GroupDefinition): World {
   const { nowMs } = world.snapshot;
   const policies = policiesFor(world.snapshot.policies, group, world.snapshot.agentNamespace);

@@ -36,7 +36,7 @@ interface ClusterObjects {
   readonly groups: readonly unknown[];
 }
 
-/** Returns blocks for groups without StatefulSets, if another namespace has StatefulSets of these names that no group there names. */
+/** Returns a block for each group whose StatefulSets exist only in another namespace, where no group names them. */
 export function absentElsewhere(groups: readonly GroupDefinition[], { sets, groups: others }: ClusterObjects): readonly AbsentMembers[] {
   return groups.flatMap((group): readonly AbsentMembers[] => {
     const { namespace, name, zones, sources } = group;

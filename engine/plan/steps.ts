@@ -110,8 +110,8 @@ function beginning(decision: GroupDecision, nowMs: number): BegunStep | undefine
 }
 
 function rolling(decision: GroupDecision, nowMs: number): BegunStep | undefined {
-  const going = decision.actions.flatMap(replacedBy);
-  const zone = going[0]?.zone;
+  const replaced = decision.actions.flatMap(replacedBy);
+  const zone = replaced[0]?.zone;
   if (zone === undefined) return undefined;
   const wave = decision.wave?.name ?? 'all';
   const state = decision.zones.find((candidate) => candidate.zone === zone);
@@ -122,8 +122,8 @@ function rolling(decision: GroupDecision, nowMs: number): BegunStep | undefined 
     wave,
     kind: 'roll',
     zone,
-    pods: going.map(({ pod }) => pod),
-    atOnce: down + going.length,
+    pods: replaced.map(({ pod }) => pod),
+    atOnce: down + replaced.length,
     rules,
     startMs: nowMs,
     endMs: nowMs,
@@ -207,7 +207,7 @@ function isApproval(reason: RuleResult): boolean {
   return reason.rule === 'approval' || (reason.rule.includes('/') && reason.limit !== undefined);
 }
 
-/** Returns the name of a gate: the fact of its rule starts with it. */
+/** Returns the name of a gate, with which the fact of the result starts. */
 function gateName(reason: RuleResult): string {
   return reason.fact.split(' ')[0] ?? reason.rule;
 }

@@ -175,7 +175,7 @@ function runGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState)
     ...(openZone === undefined ? {} : { openZone }),
     lastDisruptionMs: lastMs,
     ...wavesDigestOf(group),
-    // Pods that are down in a case are in flight since the last replacement; without such pods the field is absent.
+    // Pods that are down in a case are in flight since the last replacement. Without such pods, the engine removes the field.
     inFlightSinceMs: lastMs,
     movableMs: 0,
     movableAsOfMs: snapshot.nowMs,

@@ -94,7 +94,7 @@ function runCase(one: PolicyTestCase, shared: GivenState, input: PolicyTestInput
   };
 }
 
-/** Explains an unexpected `done` of a case that sets `updated` in some zones only: the other zones have then nothing to roll. */
+/** Explains an unexpected `done` of a case that sets `updated` in some zones only: the other zones then have nothing to roll. */
 function uncountedZones(
   { request, expect }: PolicyTestCase,
   { zones = {} }: GivenState,

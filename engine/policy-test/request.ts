@@ -1,4 +1,4 @@
-// Asks the engine the request of a policy test case, and returns one answer.
+// Puts the request of a policy test case to the engine, and returns one answer.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import type { PolicyTestCase } from '../../policies/schema/policy-test.ts';
 import type { AdmissionRequest } from '../decision.ts';

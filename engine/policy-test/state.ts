@@ -118,7 +118,7 @@ function withZone(snapshot: Snapshot, group: GroupDefinition, state: ZoneState, 
   };
 }
 
-/** Returns the partition that exposes the pods which a case calls updated, from the highest ordinal down. */
+/** Returns the partition that exposes the updated pods of a case, from the highest ordinal down. */
 function partitionOf(
   group: GroupDefinition,
   { updated = 0 }: ZoneState,

@@ -30,7 +30,7 @@ export function isFailedPass({ group, snapshot, performed, error }: Pass): boole
   return stopsAtMember(members, snapshot, group.namespace);
 }
 
-/** Reports whether the visit of the members, the unready one first, ends at a member that fails the pass. */
+/** Reports whether the visit of the members, the unready one first, ends at a member that makes the reconcile fail. */
 function stopsAtMember(members: readonly Member[], snapshot: Snapshot, namespace: string): boolean {
   const down = members.filter(({ isReady }) => !isReady);
   if (down.length > 1) return false;

@@ -10,7 +10,7 @@ export const publishedByteLimit = 32 * 1024;
 /** The maximum number of published pods. */
 export const publishedPodLimit = 50;
 
-/** The outcome of an action. `conflict`: its object had changed. `unknown`: no answer arrived; it may have happened. */
+/** The outcome of an action. `conflict`: its object had changed. `unknown`: no answer arrived, and the action may have happened. */
 type ActionResult = 'done' | 'conflict' | 'refused' | 'failed' | 'unknown';
 
 /** An action of the turn that made the decision, and its outcome. */
@@ -126,7 +126,7 @@ export const publishedFormat = '1.0';
 
 /** An admitted disruption that has not ended. */
 export interface PublishedReservation {
-  /** Such as `evict pod 1 of zone a`. */
+  /** The disruption as text, such as `evict pod 1 of zone a`. */
   readonly what: string;
   readonly user: string;
   readonly atMs: number;

@@ -182,7 +182,7 @@ function progressed(record: RolloutRun, turn: RunTurn, decision: GroupDecision, 
   return spec === record.spec ? record : fitted({ ...record, spec });
 }
 
-/** Records the rule that blocks a group without progress. When that rule no longer leads, adds the time to the waits of the record. */
+/** Records the rule that blocks a group without progress. When another rule or no rule blocks, adds the time to the waits of the record. */
 function addWait(spec: Spec, { startedMs }: RunTurn, decision: GroupDecision): Spec {
   const [first] = isMoving(decision) || decision.outcome === 'act' ? [] : decision.waits;
   if (spec.waiting?.rule === first?.rule) return spec;
@@ -232,7 +232,7 @@ function timeText(ms: number): string {
 
 type Step = Spec['steps'][number];
 
-/** Adds the actions of a turn to the record. Beyond 100 steps those in the middle are omitted and counted. */
+/** Adds the actions of a turn to the record. Beyond 100 steps, steps in the middle are omitted and counted. */
 function addSteps(spec: Spec, taken: readonly TakenAction[], atMs: number, wave: string | undefined): Spec {
   let steps = spec.steps;
   let { stepsOmitted = 0 } = spec;

@@ -16,7 +16,7 @@ interface ApprovalQuestion {
   readonly digest: string;
   /** The run. Approvals that name another run, or name no run and are older than this run, do not count. */
   readonly run?: Pick<RunState, 'id' | 'startedMs'>;
-  /** Approvals before this instant do not count: an approval after a wave is valid only after its last replacement. */
+  /** The instant from which approvals count: an approval after a wave must follow the last replacement of the wave. */
   readonly sinceMs?: number;
   readonly source: Source | undefined;
 }
@@ -100,7 +100,7 @@ function mayApprove(intent: IntentView, approval: ApprovalDefinition): boolean {
   return approval.from.length === 0 || intent.requestedBy.groups.some((group) => approval.from.includes(group));
 }
 
-/** Returns the earlier of the expiry of the request and that of the rule. */
+/** Returns the expiry of the approval: the earlier of the times that the request and the rule set. */
 function expiryOf(intent: IntentView, approval: ApprovalDefinition): number | undefined {
   const { requestedBy, expiresMs } = intent;
   return earliest([

@@ -119,8 +119,8 @@ export function choosePods(question: RollQuestion): PodChoice {
   const queue = strategy.queuePods(question);
   const free = Math.max(0, limit - view.unavailableCount);
   const pickable = strategy.choosePods(question, queue, { free, cap: Math.max(1, limit) });
-  const isCure = mayRepairDespiteOthers(context, view) || context.view.zones.some((one) => isShrinkHeld(context, one));
-  const candidates = isCure ? pickable.filter(({ because }) => because === 'stuck').slice(0, 1) : pickable;
+  const isRepair = mayRepairDespiteOthers(context, view) || context.view.zones.some((one) => isShrinkHeld(context, one));
+  const candidates = isRepair ? pickable.filter(({ because }) => because === 'stuck').slice(0, 1) : pickable;
   // Every replacement needs a claim, so the free claims of the ledger limit the number of pods.
   const announceable = candidates.slice(0, Math.max(0, openClaimLimit - context.view.ledger.claims.length));
   const open = announceable.filter(({ pod }) => !isProtected(context, view, pod.ordinal));
@@ -171,9 +171,9 @@ function spent(question: RollQuestion, queue: readonly PodView[], fact: string, 
 function needsPerson(question: RollQuestion, candidates: readonly PodView[]): boolean {
   const { context, zone } = question;
   if (zone.view.zone.paused || blocks(pausedByPerson(context, zone.view.zone.name))) return false;
-  const going = candidates.filter((pod) => pod.nodeReady && !pod.isTerminating && !isClaimed(zone.view, pod));
-  const mayBeCured = (pod: PodView): boolean => isStuck(context, zone.view, { ...pod, waitingReasons: ['CrashLoopBackOff'] });
-  return going.length > 0 && !going.some(mayBeCured);
+  const movable = candidates.filter((pod) => pod.nodeReady && !pod.isTerminating && !isClaimed(zone.view, pod));
+  const canGetStuck = (pod: PodView): boolean => isStuck(context, zone.view, { ...pod, waitingReasons: ['CrashLoopBackOff'] });
+  return movable.length > 0 && !movable.some(canGetStuck);
 }
 
 interface Filtered {
@@ -213,9 +213,9 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
       atMs: context.nowMs,
     });
   }
-  const going = strategyOf(context.group).withoutDenied(picked, chosen);
-  const answer = going.length > 0 ? allowance : denial;
-  return { chosen: going, results: answer === undefined ? [] : [answer] };
+  const permitted = strategyOf(context.group).withoutDenied(picked, chosen);
+  const answer = permitted.length > 0 ? allowance : denial;
+  return { chosen: permitted, results: answer === undefined ? [] : [answer] };
 }
 
 interface DisruptionLimits {
@@ -270,8 +270,8 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
   }
   const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
   // Pods that the controller is about to replace still count as healthy in the budget, so they are subtracted.
-  const going = zone.view.exposedByPartition.filter((pod) => isUp(context, zone.view, pod)).length;
-  let left = Math.max(0, healthy - desired - going);
+  const exposedCount = zone.view.exposedByPartition.filter((pod) => isUp(context, zone.view, pod)).length;
+  let left = Math.max(0, healthy - desired - exposedCount);
   const permitted = picked.filter(
     (candidate) => candidate.because === 'stuck' || (isUp(context, zone.view, candidate.pod) ? left-- > 0 : healthy >= desired),
   );

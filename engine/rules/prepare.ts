@@ -51,7 +51,8 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
 }
 
 /**
- * Asks pods again immediately before they leave, after their delay. A pod that lost its preparation then reports another time.
+ * Requires that pods confirm their preparation after the delay, immediately before they leave. A pod that lost its preparation then reports
+ * another time.
  */
 function confirmed(
   question: ScaleQuestion,

@@ -43,7 +43,7 @@ export const viewComplete: Rule<RollQuestion> = {
   },
 };
 
-/** Returns a block while a status is older than its spec, because it does not show which pods are outdated. Adopted groups ignore this. */
+/** Returns a block while a status is older than its spec and may not show which pods are outdated; undefined for adopted groups. */
 export function oldStatus({ group, view }: GroupContext): RuleResult | undefined {
   if (!profileOf(group).waitsForObservedGeneration) return undefined;
   return view.zones.map(oldStatusOf).find((old) => old !== undefined);

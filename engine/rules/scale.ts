@@ -234,7 +234,7 @@ const replicasOwned: Rule<ScaleQuestion> = {
   },
 };
 
-/** Blocks the direct downscale of a zone with a delay: only the agent can wait for the delay, and it does not write these replicas. */
+/** Blocks the direct downscale of a zone with a delay: only the agent can wait for the delay, but the agent does not write these replicas. */
 function delayKept({ context, zone, isForced, asker }: ScaleQuestion): RuleResult | undefined {
   const { delayed, follows, replicas, name } = zone.zone;
   const isDirect = replicas.kind === 'leader' && follows === undefined && profileOf(context.group).checksEveryDownscale;

@@ -68,7 +68,7 @@ function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, un
   return [result('update-strategy', 'wait', fact, { limit: set?.updateStrategy, source: group.sources['rollout.strategy'] })];
 }
 
-/** Blocks a change to OnDelete for pods that a partition keeps: each restart would update such a pod out of its wave. */
+/** Blocks a change to OnDelete for pods that a partition keeps: a restart would update such a pod before its wave. */
 function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
   if (set === undefined || !traitsOf(group).holdsPartition || set.updateStrategy === 'OnDelete') return [];
@@ -86,8 +86,8 @@ function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRe
   const { set, outdated, replicas } = zone;
   if (!traitsOf(group).holdsPartition || !request.isTemplateChanged || set === undefined || zone.unknown !== undefined) return undefined;
   const { partition = set.partition } = request;
-  const isCure = outdated.length > 0 && !traitsOf(group).pinsPods;
-  if (set.updateStrategy !== request.strategy || isCure || partition !== set.partition || partition >= replicas) return undefined;
+  const isRepair = outdated.length > 0 && !traitsOf(group).pinsPods;
+  if (set.updateStrategy !== request.strategy || isRepair || partition !== set.partition || partition >= replicas) return undefined;
   const fact = `the partition of ${set.name} does not protect ${pods(replicas - partition)} yet: a new template would replace them at once`;
   return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.strategy'] });
 }

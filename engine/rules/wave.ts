@@ -34,7 +34,7 @@ export function beforeWave(context: GroupContext, wave: WaveDefinition, run: Run
   return withGates(context, wave, run, { names: wave.before.gates, sinceMs: Math.max(run.waveStartedMs, run.retriedMs ?? 0), results });
 }
 
-/** Returns the results of the checks before the next pod of a started wave. Only changed waves need a new approval, not an expired approval. */
+/** Returns the results of the checks before the next pod of a started wave. Changed waves need a new approval; an expired one still counts. */
 export function underWay(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const { approval: asked } = wave.before;
   const isAsked = asked !== undefined && run.waves !== digestOfWaves(context.group);
@@ -45,7 +45,7 @@ export function underWay(context: GroupContext, wave: WaveDefinition, run: RunSt
   };
 }
 
-/** Returns the digest of the waves that a replacement records; {} if no wave requires an approval before it. */
+/** Returns the digest of the waves that a replacement records; {} if no wave requires an approval before its first pod. */
 export function wavesDigestOf({ rollout, gates }: GroupContext['group']): Pick<RunState, 'waves'> {
   const isAsked = rollout.waves.some(({ before }) => before.approval !== undefined);
   return isAsked ? { waves: digestOfWaves({ rollout, gates }) } : {};

@@ -14,7 +14,7 @@ export function isVerified(context: Pick<GroupContext, 'nowMs'>, intent: IntentV
   return intent.requestedBy !== undefined && isWithinClockSkew(context, intent.requestedBy.atMs);
 }
 
-/** Returns the digest that an approval of a wave must name: of all waves of the group and their gates. */
+/** Returns the digest of all waves of the group and their gates, which an approval of a wave must name. */
 export function digestOfWaves({ rollout: { waves }, gates }: Pick<GroupDefinition, 'rollout' | 'gates'>): string {
   const named = new Set(waves.flatMap(({ before, after }) => [...before.gates, ...after.gates]));
   const used = gates.filter(({ name }) => named.has(name)).map((gate) => [gate.name, canonicalJson(gate)] as const);
@@ -27,7 +27,7 @@ export function digestOfRule({ metrics }: Pick<PolicyDefinition, 'metrics'>, rul
   return digestOf([content, inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]])]);
 }
 
-/** Uses SHA-256, so that no other definition can be written with the same digest. */
+/** Returns a SHA-256 digest, so that a user cannot construct another definition with the same digest. */
 function digestOf(value: unknown): string {
   return sha256(canonicalJson(value)).slice(0, 32);
 }
@@ -75,7 +75,7 @@ export function pauses(context: Pick<GroupContext, 'nowMs'>, intent: IntentView,
   return runId === undefined || (!isVerified(context, intent) && (run === undefined || runId === run.id));
 }
 
-/** Returns the request that skips soak and gates of a wave, or one gate. It never skips an approval, a window or a policy rule. */
+/** Returns the request that skips soak and gates of a wave, or one gate. The request never skips an approval, a window or a policy rule. */
 export function skipRequest(context: GroupContext, run: RunState, wave: string, gate?: string): VerifiedRequest | undefined {
   return requestsFor(context, run, 'promote').find(
     (intent) => (intent.wave === undefined || intent.wave === wave) && (intent.gate === undefined || intent.gate === gate),

@@ -118,7 +118,7 @@ function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<st
 }
 
 /**
- * Returns the revision of most available pods per zone, or of most pods if no pod is available, as the revision before the first run.
+ * Returns the most frequent revision per zone as the revision before the first run. If pods are available, only available pods count.
  */
 function majorityRevisions(context: GroupContext): Readonly<Record<string, string>> {
   const revisions: Record<string, string> = {};

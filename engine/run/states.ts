@@ -1,4 +1,4 @@
-// The states of a rollout run and every transition between them. Pure: each function returns the next run.
+// Defines the states of a rollout run and every transition between them. Each function returns the next run.
 //
 //                     startRun
 //                        |

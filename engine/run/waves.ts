@@ -36,7 +36,7 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
     const progress = waveProgress(context, wave, run.openZone, run.previous);
     if (!progress.isAvailable) return { run: clearWaveAvailable(run), progress, ...noChecks };
     const available = markWaveAvailable(run, nowMs);
-    // A failed run asks no gate and no approval before a retry.
+    // A failed run checks no gate and no approval until a retry.
     if (available.outcome === 'failed') return { run: available, progress, ...noChecks };
     const { results, observations, wantedReadings, failure } = afterWave(context, wave, available);
     if (results.some(blocks)) {

@@ -1,5 +1,5 @@
-// The strategy `onDelete`: the agent evicts or deletes pods, and the StatefulSet controller creates each successor at the update revision.
-// The strategy `pinned` orders, chooses and replaces pods by the same functions.
+// Implements the strategy `onDelete`: the agent evicts or deletes pods, and the StatefulSet controller creates successors at the update
+// revision. The strategy `pinned` uses the same functions to order, choose and replace pods.
 import type { GroupContext } from '../context.ts';
 import type { Action } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
@@ -55,10 +55,10 @@ export function choosePods(question: RollQuestion, queue: readonly PodView[], al
 
 /** Adopted groups: chooses the first pods by ordinal. A terminating pod uses up a place; crashing pods are chosen outside the budget. */
 function chooseFirst(question: RollQuestion, queue: readonly PodView[], free: number): readonly ChosenPod[] {
-  const curesCrashes = question.context.group.rollout.replaceUnready.when !== 'none';
+  const replacesCrashing = question.context.group.rollout.replaceUnready.when !== 'none';
   return queue.flatMap((pod, index): ChosenPod[] => {
     if (pod.isTerminating) return [];
-    if (curesCrashes && isCrashing(pod)) return [{ pod, because: 'stuck' }];
+    if (replacesCrashing && isCrashing(pod)) return [{ pod, because: 'stuck' }];
     return index < free ? [{ pod, because: 'outdated' }] : [];
   });
 }
@@ -70,8 +70,8 @@ function chooseUnreadyFirst(question: RollQuestion, queue: readonly PodView[], {
   const most = hasInterval(question) ? 1 : queue.length;
   let left = Math.min(most, free);
   for (const pod of queue) {
-    const isCure = isStuck(question.context, view, pod);
-    const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;
+    const isRepair = isStuck(question.context, view, pod);
+    const inFlight = isRepair ? inFlightBefore(view, pod) : view.inFlight;
     if (chosen.length + inFlight >= cap) break;
     const because = reasonToReplace(question, pod, left);
     if (because === undefined) continue;

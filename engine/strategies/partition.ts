@@ -1,4 +1,4 @@
-// The strategy `partition`: the agent lowers the partition, and the StatefulSet controller replaces the pods that are no longer below it.
+// Implements the strategy `partition`: the agent lowers the partition, and the StatefulSet controller replaces the exposed pods.
 
 import type { Source } from '../../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
@@ -84,7 +84,7 @@ function lowerPartition(context: GroupContext, view: ZoneView, chosen: readonly 
   if (lowest === undefined || chosen.some(isDeleted)) return replacePods(context, view, chosen);
   const to = lowest - (set?.firstOrdinal ?? 0);
   const because = chosen.some((one) => one.because === 'stuck') ? 'stuck' : 'outdated';
-  return setPartition(context, view, { to, because, going: chosen.map(({ pod }) => pod) });
+  return setPartition(context, view, { to, because, replaced: chosen.map(({ pod }) => pod) });
 }
 
 /** Blocks while the partition exposes pods outside the wave, for example after a manual change. The controller replaces these pods. */
@@ -153,11 +153,11 @@ export function exposedClaims({ view, nowMs }: Pick<GroupContext, 'view' | 'nowM
   );
 }
 
-/** Returns the write of the partition `to`, after which the controller replaces the pods `going`, in their order. */
+/** Returns the write of the partition `to`, after which the controller replaces the pods `replaced`, in their order. */
 export function setPartition(
   context: GroupContext,
   { zone, set }: ZoneView,
-  { to, because, going = [] }: Pick<SetPartition, 'to' | 'because'> & { readonly going?: readonly PodView[] },
+  { to, because, replaced = [] }: Pick<SetPartition, 'to' | 'because'> & { readonly replaced?: readonly PodView[] },
 ): readonly SetPartition[] {
   if (set === undefined) return [];
   const { uid, resourceVersion, partition: from } = set;
@@ -172,7 +172,7 @@ export function setPartition(
       from,
       to,
       because,
-      pods: going.map((pod) => ({ pod: pod.name, ordinal: pod.ordinal, uid: pod.uid })),
+      pods: replaced.map((pod) => ({ pod: pod.name, ordinal: pod.ordinal, uid: pod.uid })),
     },
   ];
 }

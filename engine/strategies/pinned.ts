@@ -1,4 +1,4 @@
-// The strategy `pinned`: the ledger pins every pod to a revision, and the webhook on pod creation gives the pod that revision.
+// Implements the strategy `pinned`: the ledger pins pods to a revision, and the webhook on pod creation gives pods that revision.
 
 import { formatDuration } from '../../policies/duration.ts';
 import { holdingPartition } from '../../policies/strategies.ts';

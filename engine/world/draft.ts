@@ -112,7 +112,7 @@ function sameOr<Item>(before: readonly Item[], after: readonly Item[]): readonly
   return after.every((item, index) => item === before[index]) ? before : after;
 }
 
-/** The instant of a step, and the serial numbers that it may hand out. */
+/** The instant of a step, and the source of its serial numbers. */
 interface Clock {
   readonly nowMs: number;
   readonly nextSerial: () => number;

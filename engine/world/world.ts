@@ -24,7 +24,7 @@ import type { ModelPod, Place, PodDurations, Quantile, World, WorldInput } from 
 
 export type { Quantile };
 
-/** Returns a world that starts as the snapshot. The controller has its first turn at once. StatefulSets with unknown pods do not change. */
+/** Returns a world in the state of the snapshot. The controller has its first turn at once. StatefulSets with unknown pods do not change. */
 export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quantile: Quantile): World {
   const pods = new Map<string, readonly ModelPod[]>();
   const durations = new Map<string, PodDurations>();

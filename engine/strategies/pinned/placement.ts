@@ -17,7 +17,7 @@ export interface NewPod {
   readonly uid: string;
   /** Counted from `spec.ordinals.start`, as in the name. */
   readonly ordinal: number;
-  /** Label `controller-revision-hash`: the ControllerRevision that the pod was made from. */
+  /** Label `controller-revision-hash`: the ControllerRevision from which the pod was created. */
   readonly revision: string;
   readonly content: ObjectContent;
 }
@@ -35,7 +35,7 @@ export interface PlacementQuestion {
   readonly zone: string;
   /** The UID of the StatefulSet as last seen; absent if it was not seen. */
   readonly knownUid?: string | undefined;
-  /** By name: the revisions that `revisionsToRead` names. */
+  /** The revisions that `revisionsToRead` names, by name. */
   readonly revisions: ReadonlyMap<string, ReadRevision>;
 }
 

@@ -55,7 +55,7 @@ export const defects: readonly Defect[] = [
   {
     name: 'stuck pods go without a cap',
     file: 'engine/strategies/on-delete.ts',
-    find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;',
+    find: 'const inFlight = isRepair ? inFlightBefore(view, pod) : view.inFlight;',
     replace: 'const inFlight = -100;',
     by: 'decisions',
   },

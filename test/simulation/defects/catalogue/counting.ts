@@ -96,7 +96,7 @@ export const countingDefects: readonly Defect[] = [
         find: '.filter((action) => zoneNamed(context, action.zone)?.pods.find((pod) => pod.uid === action.uid)?.isTerminating)',
         replace: '.filter((action) => zoneNamed(context, action.zone) === undefined)',
       },
-      { file: replacing, find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;', replace: 'const inFlight = 0;' },
+      { file: replacing, find: 'const inFlight = isRepair ? inFlightBefore(view, pod) : view.inFlight;', replace: 'const inFlight = 0;' },
       noBudgetInvariant,
       noFlightInvariant,
     ],
@@ -110,7 +110,7 @@ export const countingDefects: readonly Defect[] = [
       { file: replacing, find: "if (because === 'outdated' && isUp(question.context, view, pod)) left -= 1;", replace: '' },
       {
         file: replacing,
-        find: 'const inFlight = isCure ? inFlightBefore(view, pod) : view.inFlight;',
+        find: 'const inFlight = isRepair ? inFlightBefore(view, pod) : view.inFlight;',
         replace: 'const inFlight = -1_000;',
       },
       noBudgetInvariant,
