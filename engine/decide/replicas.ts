@@ -99,7 +99,7 @@ function within(context: GroupContext, view: ZoneView, asked: number, who: strin
   return {
     replicas,
     isForced: false,
-    answer: result('replica-source', 'ok', `${who} ${asked} replicas, the bounds change that to ${replicas}`, {
+    answer: result('replica-source', 'ok', `${who} ${asked} replicas; the bounds change that to ${replicas}`, {
       limit: describeBounds(view.zone.bounds),
       source,
     }),

@@ -195,7 +195,7 @@ export function decodeLedger(given: string | undefined, identity: LedgerIdentity
     return refuse(`is longer than ${ledgerByteLimit} bytes`);
   }
   const value = parsed(given);
-  if (value === undefined) return refuse('is no JSON, or names __proto__');
+  if (value === undefined) return refuse('is not JSON, or contains the key __proto__');
   const problem = formatProblem(value);
   if (problem !== undefined) return refuse(problem);
   const read = document.safeParse(value);
@@ -203,7 +203,7 @@ export function decodeLedger(given: string | undefined, identity: LedgerIdentity
   if (read.data.namespace !== identity.namespace || read.data.group !== identity.group) {
     return refuse(`is that of ${read.data.namespace}/${read.data.group}`);
   }
-  return decoded(read.data) ?? refuse('has other numbers of ordinals than of UIDs');
+  return decoded(read.data) ?? refuse('has different numbers of ordinals and UIDs');
 }
 
 /** Returns the parsed JSON; undefined if the text is no JSON, or has the key `__proto__`, which has a meaning in JavaScript. */

@@ -93,9 +93,9 @@ export function decodeNotes(given: string | undefined, { namespace, group }: Pic
   const refuse = (why: string): Known<Notes> => ({ unknown: `the notes on notifications of ${namespace}/${group} ${why}` });
   if (given.length > notesByteLimit || bytesOf(given) > notesByteLimit) return refuse(`are longer than ${notesByteLimit} bytes`);
   const value = tryParseJson(given);
-  if (value === undefined) return refuse('are no JSON');
+  if (value === undefined) return refuse('are not JSON');
   const read = document.safeParse(given.includes('__proto__') ? undefined : value);
-  if (!read.success) return refuse('cannot be understood');
+  if (!read.success) return refuse('cannot be read');
   if (read.data.namespace !== namespace || read.data.group !== group) return refuse('are those of another group');
   const { format: _format, ...notes } = read.data;
   // Absent members stay absent, which the types of the schema do not express.

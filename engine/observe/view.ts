@@ -87,8 +87,8 @@ export function describeReadiness({ zone, unknown, replicas, unavailable, surplu
   if (decrease !== undefined && unavailable.size === 0 && surplus.length === 0)
     return `zone ${zone.name} shrinks from ${replicas} to ${decrease.to ?? 'fewer'} replicas`;
   const available = `zone ${zone.name} has ${replicas - unavailable.size} of ${replicas} pods available`;
-  const exposed = exposedByPartition.length === 0 ? '' : `, ${exposedByPartition.length} for its StatefulSet controller to replace`;
-  const leaving = surplus.length === 0 ? '' : ` and ${surplus.length} surplus to delete`;
+  const exposed = exposedByPartition.length === 0 ? '' : `, ${exposedByPartition.length} exposed by the partition`;
+  const leaving = surplus.length === 0 ? '' : ` and ${surplus.length} surplus ${surplus.length === 1 ? 'pod' : 'pods'} to delete`;
   return `${available}${exposed}${leaving}`;
 }
 

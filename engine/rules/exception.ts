@@ -19,7 +19,8 @@ export function withException(context: GroupContext, answer: RuleResult, subject
   if (!blocks(answer) || !canOverride(answer.rule, context.policies)) return answer;
   const found = exceptionFor(context.exceptions, answer.rule, { group: context.group.name, zone: subject.zone }, context.nowMs);
   if (found.kind === 'none') return answer;
-  if (found.kind === 'several') return { ...answer, fact: `${answer.fact}; ${found.names.length} exceptions match, so none applies` };
+  if (found.kind === 'several')
+    return { ...answer, fact: `${answer.fact}; ${found.names.length} exceptions match, so no exception applies` };
   const { allow, expiresMs, name, reason, source } = found.exception;
   const isEnough =
     allow.anything === true ||

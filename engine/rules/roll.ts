@@ -126,7 +126,7 @@ export const otherZonesReady: Rule<RollQuestion> = {
     const gone = context.view.ledger.claims.find((claim) => !context.group.zones.some((one) => one.name === claim.zone));
     if (gone !== undefined) {
       return result('other-zones-ready', 'wait', `zone ${gone.zone} left the group with an open claim`, {
-        limit: `no open claim, or ${formatDuration(unappliedClaimMs)} old`,
+        limit: `no open claim younger than ${formatDuration(unappliedClaimMs)}`,
       });
     }
     if (others.length === 0) {

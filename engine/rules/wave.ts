@@ -64,7 +64,7 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
   const source = sourceOf(context, `waves.${wave.name}.after.soak`, `waves.${wave.name}`);
   const limit = formatDuration(wave.after.soakMs);
   if (isFastTrack(context, run)) return result('soak', 'skip', 'a rollback does not soak', { limit, source });
-  if (addsNothing(context, wave)) return result('soak', 'skip', `wave ${wave.name} adds no pod to an earlier wave`, { limit, source });
+  if (addsNothing(context, wave)) return result('soak', 'skip', `earlier waves include every pod of wave ${wave.name}`, { limit, source });
   const passed = context.nowMs - sinceMs;
   const words = formatDuration(passed);
   const fact = `wave ${wave.name} has soaked ${words}`;

@@ -117,7 +117,7 @@ describe('the replicas that bounds change', () => {
   const count = { kind: 'count', count: 1 } as const;
   it('name the bounds and their place', () => {
     expect(desired({ replicas: count, bounds: { min: 3, max: 60, multipleOf: 3, parity: 'odd' } })?.answer).toEqual(
-      answer('the group asks for 1 replicas, the bounds change that to 3', {
+      answer('the group asks for 1 replicas; the bounds change that to 3', {
         limit: 'at least 3, at most 60, a multiple of 3, odd',
         source: line(2),
       }),
@@ -133,7 +133,7 @@ describe('the replicas that bounds change', () => {
     expect(desired({ replicas: count, bounds: { ...free, min: 3 } }, { policies: [limited] })).toEqual({
       replicas: 4,
       isForced: false,
-      answer: answer('the group asks for 1 replicas, the bounds change that to 4', { limit: 'at least 3', source: line(21) }),
+      answer: answer('the group asks for 1 replicas; the bounds change that to 4', { limit: 'at least 3', source: line(21) }),
     });
   });
 
@@ -141,7 +141,7 @@ describe('the replicas that bounds change', () => {
     expect(desired({ replicas: { kind: 'count', count: 20 } }, { policies: [limited] })).toEqual({
       replicas: 10,
       isForced: false,
-      answer: answer('the group asks for 20 replicas, the bounds change that to 10', { limit: 'the limits of policies', source: line(22) }),
+      answer: answer('the group asks for 20 replicas; the bounds change that to 10', { limit: 'the limits of policies', source: line(22) }),
     });
   });
 });
@@ -201,7 +201,7 @@ describe('the replicas of a mirrored object', () => {
     expect(desired({ replicas: mirror, bounds: { ...free, max: 6 } }, { replicaSources: [template] })).toEqual({
       replicas: 6,
       isForced: false,
-      answer: answer('ReplicaTemplate ingester asks for 8 replicas, the bounds change that to 6', { limit: 'at most 6', source: line(2) }),
+      answer: answer('ReplicaTemplate ingester asks for 8 replicas; the bounds change that to 6', { limit: 'at most 6', source: line(2) }),
       mirrored: template,
     });
   });

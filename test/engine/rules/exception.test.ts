@@ -61,7 +61,7 @@ describe('an exception', () => {
   it('does not apply when there are two, because none of them is preferred', () => {
     expect(ask([exception('zone-gap'), exception('zone-gap', { name: 'exception-2' })])).toEqual({
       ...held,
-      fact: 'zone b shrank 1h ago; 2 exceptions match, so none applies',
+      fact: 'zone b shrank 1h ago; 2 exceptions match, so no exception applies',
     });
   });
 

@@ -267,7 +267,7 @@ describe('other-zones-ready', () => {
       rule,
       outcome: 'wait',
       fact: 'zone former left the group with an open claim',
-      limit: 'no open claim, or 2m old',
+      limit: 'no open claim younger than 2m',
     });
   });
 

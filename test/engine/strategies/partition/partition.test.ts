@@ -242,7 +242,7 @@ describe('a partition without a decision', () => {
     });
     expect(written(both)).toEqual([]);
     expect(both.steps[0]?.results.find(({ rule }) => rule === 'other-zones-ready')?.fact).toBe(
-      'zone b has 0 of 5 pods available, 5 for its StatefulSet controller to replace',
+      'zone b has 0 of 5 pods available, 5 exposed by the partition',
     );
   });
 
