@@ -34,7 +34,7 @@ describe('the inputs that place pods', () => {
     expect(guard.pinned()).toEqual(['a', 'b', 'c'].map((zone) => ({ namespace: 'mimir', statefulSet: `ingester-zone-${zone}` })));
     expect([guard.uidOf('mimir', 'ingester-zone-a'), guard.uidOf('mimir', 'other')]).toEqual([world.set('a').metadata.uid, undefined]);
     world.api.put('configmaps', { metadata: { name: 'rollout-group-ingester', namespace: 'mimir' }, data: { ledger: 'garbage' } });
-    await expect(world.env.finish(guard.ledger(group))).rejects.toThrow('the ledger of mimir/ingester is no JSON');
+    await expect(world.env.finish(guard.ledger(group))).rejects.toThrow('the ledger of mimir/ingester is not JSON');
     world.dropLedger();
     expect(await world.env.finish(guard.ledger(group))).toMatchObject({ group: 'ingester', claims: [] });
     process.cutOff();
