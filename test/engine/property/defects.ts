@@ -90,7 +90,7 @@ export const defects: readonly Defect[] = [
   {
     name: 'who has been prepared long enough goes without being asked again',
     file: 'engine/decide/preparations.ts',
-    find: 'atMs >= ripeMs && atMs <= nowMs && nowMs - atMs <= newestAnswerMs',
+    find: 'atMs >= ripeMs && atMs <= nowMs && nowMs - atMs <= maxAnswerAgeMs',
     replace: 'atMs <= nowMs + 0 * ripeMs',
     by: 'decisions',
   },
