@@ -152,7 +152,8 @@ describe('the CustomResourceDefinitions', () => {
     const found = nodes(group ? schemaOf(group.crd) : {}).find(({ path }) => path === '.spec.rollout.maxUnavailable');
     expect(found?.node).toEqual({
       default: 1,
-      description: 'Maximum number of unavailable pods in one zone: n, n% of its replicas, or `fromBudget` (its PodDisruptionBudget).',
+      description:
+        'Maximum number of unavailable pods in one zone: a number, a percentage of its replicas, or `fromBudget` (its PodDisruptionBudget).',
       'x-kubernetes-int-or-string': true,
       minimum: 0,
       maximum: 100_000,

@@ -11,7 +11,8 @@ describe('the documentation of a path', () => {
         type: 'integer 0 to 100000 | string like `^(?:[1-9]\\d?|100)%$` | fromBudget',
         isRequired: false,
         defaultText: '1',
-        description: 'Maximum number of unavailable pods in one zone: n, n% of its replicas, or `fromBudget` (its PodDisruptionBudget).',
+        description:
+          'Maximum number of unavailable pods in one zone: a number, a percentage of its replicas, or `fromBudget` (its PodDisruptionBudget).',
         choices: [],
       },
       fields: [],

@@ -128,7 +128,7 @@ export const clusterCodes = {
     title: 'The disruption budget makes replacement serial',
     severity: 'warning',
     explanation:
-      'A PodDisruptionBudget over the pods of the group allows fewer disruptions than maxUnavailable. Evictions wait for each other, so the rollout is as slow as one pod at a time.',
+      'The agent could replace several pods at once, but a PodDisruptionBudget over the pods of the group allows only one disruption. Evictions wait for each other, so the rollout replaces one pod at a time.',
   },
   RG5002: {
     title: 'OrderedReady gains nothing from parallel replacement',
