@@ -1,9 +1,9 @@
 // Defines the ports to time, randomness, the API server, pods and the log. Tests and the simulation replace their implementations.
 
 export interface Clock {
-  /** Wall clock in milliseconds since 1970-01-01T00:00:00Z. May jump in either direction. */
+  /** Returns the wall clock in milliseconds since 1970-01-01T00:00:00Z, which may jump in either direction. */
   readonly nowMs: () => number;
-  /** Milliseconds since an arbitrary instant. Never goes back. */
+  /** Returns the milliseconds since an arbitrary time. They never decrease. */
   readonly monotonicMs: () => number;
 }
 
@@ -16,13 +16,13 @@ export interface KubernetesRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The escaped path and query. Starts with `/`. */
   readonly path: string;
-  /** Content-Type of the body; `application/json` by default. */
+  /** The Content-Type of the body; default `application/json`. */
   readonly contentType?: string;
-  /** Accept header; `application/json` by default. */
+  /** The Accept header; default `application/json`. */
   readonly accept?: string;
-  /** JSON text. */
+  /** The body as JSON. */
   readonly body?: string;
-  /** Time until the complete answer, including the wait for the rate limiter. */
+  /** The time until the complete answer, including the wait for the rate limiter. */
   readonly timeoutMs: number;
   /** The place in the code, such as `act.deletePod`, for logs and for injected faults. */
   readonly site: string;
@@ -58,7 +58,7 @@ export interface PodRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** The address, built from validated parts. */
   readonly url: string;
-  /** Time until the complete answer. */
+  /** The time until the complete answer. */
   readonly timeoutMs: number;
   /** A longer body is a failure. */
   readonly maxBodyBytes: number;

@@ -4,7 +4,7 @@
 interface PodEndpoint {
   readonly scheme: 'http' | 'https';
   readonly port: number;
-  /** Path and query; a missing leading slash is added. */
+  /** The path and query; a missing leading slash is added. */
   readonly path: string;
 }
 
@@ -19,7 +19,7 @@ interface PodAddress {
 
 const label = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 const domain = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\.?$/;
-/** Path and query of RFC 3986 from the first slash, without fragment and broken escapes. */
+/** The path and query of RFC 3986 from the first slash, without fragment and broken escapes. */
 const pathGrammar = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:/?]|%[0-9A-Fa-f]{2})*$/;
 const longestPath = 1024;
 

@@ -7,7 +7,7 @@ export interface Candidate {
   readonly description?: string;
 }
 
-/** The directives of Cobra for kubectl's shell scripts. Without candidates, 0 completes file names, 4 nothing, and 16 directories. */
+/** The directives of Cobra for kubectl's shell scripts. Without candidates, 0 completes file names, 4 completes nothing, 16 directories. */
 export type Directive = 0 | 4 | 16;
 
 export interface Completion {

@@ -23,7 +23,7 @@ export interface Cluster {
   readonly server: string;
   /** Empty if no context was chosen. */
   readonly contextName: string;
-  /** Timeout of each request. */
+  /** The timeout of each request. */
   readonly timeoutMs: number;
   /** Closes the connections. Idle connections would keep the process alive. */
   readonly close: () => void;
@@ -104,7 +104,7 @@ function onlyConnection(flags: ConnectionFlags): Pick<ConnectionFlags, (typeof c
   return Object.fromEntries(connectionKeys.flatMap((key) => (flags[key] === undefined ? [] : [[key, flags[key]]])));
 }
 
-/** Connects, runs and closes. Errors of the API server become a Failure with an exit code. */
+/** Connects to the cluster, calls `run` and closes the connection. Errors of the API server become a Failure with an exit code. */
 export async function withCluster<Result>(
   context: CommandContext,
   flags: ConnectionFlags,

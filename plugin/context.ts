@@ -12,17 +12,17 @@ export interface OutputStream {
   readonly isTerminal: boolean;
   /** The width in columns; undefined if lines may not be cut or wrapped, as in a pipe. */
   readonly columns: number | undefined;
-  /** Styles text when colour is on, and returns it unchanged otherwise. */
+  /** Styles text if colour is on; otherwise returns the text unchanged. */
   readonly paint: Paint;
   readonly hasColour: boolean;
-  /** Symbols and lines in Unicode or ASCII, as the locale allows. */
+  /** The symbols and lines, in Unicode if the locale allows it, otherwise in ASCII. */
   readonly glyphs: Glyphs;
 }
 
 export interface CommandContext {
-  /** The result, and nothing else. */
+  /** The stream for the result, and for no other text. */
   readonly stdout: OutputStream;
-  /** Progress, warnings and hints. */
+  /** The stream for progress, warnings and hints. */
   readonly stderr: OutputStream;
   /** Reads standard input to its end. Returns the same text on every call. */
   readonly readStdin: () => Promise<string>;

@@ -8,7 +8,7 @@ import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { defined } from '../policies/values/defined.ts';
 import { isRecord } from '../policies/values/is-record.ts';
 
-/** Zones of a group with the changes that they share. */
+/** The zones of a group that share the same changes. */
 export interface ZonePart {
   readonly zones: readonly string[];
   readonly changes: readonly PlannedChange[];
@@ -34,7 +34,7 @@ export interface ObjectDifference {
 
 export interface Difference {
   readonly groups: readonly GroupDifference[];
-  /** Different objects that are not members of groups, by kind, namespace and name. */
+  /** The differences of objects that are not members of groups, sorted by kind, namespace and name. */
   readonly objects: readonly ObjectDifference[];
 }
 
@@ -151,9 +151,9 @@ export interface GroupSiblings {
   readonly group: string;
   /** The zones that differ from the first zone. */
   readonly siblings: readonly SiblingDifference[];
-  /** Fields that differ in every zone, such as a rack: settings of the zones, not drift. */
+  /** The fields that differ in every zone, such as a rack: settings of the zones, not drift. */
   readonly perZone: readonly string[];
-  /** Zones without a StatefulSet among the manifests. */
+  /** The zones without a StatefulSet among the manifests. */
   readonly missing: readonly string[];
 }
 

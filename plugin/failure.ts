@@ -8,7 +8,7 @@ export interface FailureDetails {
   readonly why?: string;
   /** The next step: a command, or a sentence. */
   readonly todo?: string;
-  /** Finding code, if `docs CODE` explains it. */
+  /** The finding code, if `docs CODE` explains it. */
   readonly code?: string;
 }
 

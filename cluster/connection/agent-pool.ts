@@ -5,7 +5,7 @@ import { createSecureContext } from 'node:tls';
 import { messageOf } from '../../policies/error-message.ts';
 import { type Connection, configurationFailure, type TlsMaterial } from './connection.ts';
 
-/** Idle connections close before an API server (90 s) or a load balancer (60 s) closes them, which can lose the outcome of a write. */
+/** The time after which an idle connection is closed: before an API server (90 s) or a load balancer (60 s) closes it during a write. */
 const idleMs = 30_000;
 
 const maxIdleCount = 16;
@@ -21,7 +21,7 @@ export class AgentPool {
     this.#connection = connection;
   }
 
-  /** Returns the agent for these TLS settings. Rejects with ConnectionFailure if a certificate or key is unusable. */
+  /** Returns the agent for these TLS settings. Rejects with ConnectionFailure if a certificate or a key cannot be used. */
   agentFor(tls: TlsMaterial): Promise<http.Agent> {
     if (this.#pendingAgent !== undefined && this.#tls === tls) return this.#pendingAgent;
     this.#retire();
@@ -34,7 +34,7 @@ export class AgentPool {
     return this.#pendingAgent;
   }
 
-  /** Closes idle connections. If the server closed one of them, it probably closed the others too. */
+  /** Closes idle connections. If the server closed one connection, it probably closed the others too. */
   closeIdle(): void {
     for (const sockets of Object.values(this.#agent?.freeSockets ?? {})) for (const socket of sockets ?? []) socket.destroy();
   }

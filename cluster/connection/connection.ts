@@ -31,17 +31,17 @@ export function connectionProblem(error: unknown): ConnectionProblem | undefined
 
 /** The TLS settings of a connection. Certificates and keys are PEM. */
 export interface TlsMaterial {
-  /** Trusted authorities; those of Node.js if absent. */
+  /** The trusted authorities; if absent, the default authorities of Node.js. */
   readonly ca?: Buffer;
   readonly cert?: Buffer;
   readonly key?: Buffer;
   /** The name in the server's certificate, if it differs from the host of the address. */
   readonly serverName?: string;
-  /** False: the server's certificate is not checked. */
+  /** False if the server's certificate is not checked. */
   readonly isVerified: boolean;
 }
 
-/** Secret credentials of one request. */
+/** The credentials of one request. They are secret. */
 export interface Authorization {
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   /** The same object as before if its content is unchanged. */

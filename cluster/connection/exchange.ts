@@ -44,7 +44,7 @@ export function exchange<Result>(
     const isTls = server.protocol === 'https:';
     const sent = (isTls ? https : http).request({
       agent,
-      // A URL contains an IPv6 address in brackets; `hostname` expects it without them.
+      // A URL has an IPv6 address in brackets; `hostname` must not have the brackets.
       hostname: server.hostname.replace(/^\[|\]$/g, ''),
       ...(server.port !== '' && { port: server.port }),
       path: `${server.pathname.replace(/\/$/, '')}${request.path}`,

@@ -10,7 +10,7 @@ export const processClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-/** The longest delay of setTimeout, which treats a longer one as 1 ms. */
+/** The longest delay of setTimeout. A longer delay counts as 1 ms. */
 const longestTimerMs = 2 ** 31 - 1;
 
 /** The timers of Node.js. A pending timer keeps the process alive. */

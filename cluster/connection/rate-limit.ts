@@ -2,16 +2,16 @@
 import type { Clock, Timers } from '../env.ts';
 
 export interface RateLimit {
-  /** Requests per second in each API group. 0 or less: no limit. */
+  /** The requests per second in each API group. 0 or less: no limit. */
   readonly qps: number;
-  /** Requests that may be sent at once after a pause. 0 or less: no limit. */
+  /** The requests that may be sent at once after a pause. 0 or less: no limit. */
   readonly burst: number;
 }
 
 interface RateLimiterOptions extends RateLimit {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly timers: Timers;
-  /** Called for a request that would have to wait longer than its timeout. */
+  /** Called for each request that would have to wait longer than its timeout. */
   readonly onThrottled?: (apiGroup: string) => void;
 }
 

@@ -23,13 +23,13 @@ export interface TransportOptions {
   readonly userAgent: string;
   /** The limit of this client; no limit if absent. */
   readonly rateLimit?: RateLimit;
-  /** Sent with every request. */
+  /** The headers that are sent with every request. */
   readonly extraHeaders?: Readonly<Record<string, string>>;
   /** True if answers may be compressed, for slow networks; default false. */
   readonly isCompressed?: boolean;
   /** Called after each request; for a watch, after its opening. */
   readonly onAnswer?: (answered: Answered) => void;
-  /** Called for a request that the rate limiter refused. */
+  /** Called for each request that the rate limiter rejected. */
   readonly onThrottled?: (apiGroup: string) => void;
   readonly clock?: Clock;
   readonly timers?: Timers;

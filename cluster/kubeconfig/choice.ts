@@ -10,7 +10,7 @@ export interface Choice {
   readonly userName?: string;
   readonly namespace?: string;
   readonly server: string;
-  /** The proxy in the kubeconfig. If it is absent, the environment may name one. */
+  /** The proxy in the kubeconfig. If it is absent, the environment may name a proxy. */
   readonly proxyUrl?: string;
   readonly cluster: ClusterEntry;
   readonly user: UserEntry;

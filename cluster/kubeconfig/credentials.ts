@@ -5,7 +5,7 @@ import type { Choice } from './choice.ts';
 import type { UserEntry } from './file.ts';
 import type { ConnectionProcess } from './kubeconfig.ts';
 
-/** Credentials of a plugin or an auth provider. */
+/** The credentials of a plugin or an auth provider. */
 export interface Delegated {
   readonly token?: string;
   readonly cert?: Buffer;

@@ -58,9 +58,9 @@ export interface Entry<Value> {
 }
 
 export interface Kubeconfig {
-  /** Existing files, in order. */
+  /** The existing files, in order. */
   readonly files: readonly string[];
-  /** Files that do not exist. */
+  /** The files that do not exist. */
   readonly missing: readonly string[];
   readonly currentContext?: Entry<string>;
   readonly clusters: ReadonlyMap<string, Entry<ClusterEntry>>;

@@ -19,7 +19,7 @@ export interface ConnectionOptions
   readonly context?: string;
   readonly cluster?: string;
   readonly user?: string;
-  /** Such as `30s`, `2m`, or a number of seconds; `0` means no limit. */
+  /** A duration such as `30s` or `2m`, or a number of seconds. `0` means no limit. */
   readonly requestTimeout?: string;
   readonly namespace?: string;
 }
@@ -28,12 +28,12 @@ export interface ConnectionOptions
 export interface ConnectionProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDir: string;
-  /** Directory with the token, `ca.crt` and the namespace of the pod's service account. */
+  /** The directory with the token, `ca.crt` and the namespace of the pod's service account. */
   readonly serviceAccountDir: string;
   readonly isWindows: boolean;
-  /** Reports whether a person can answer on standard input. */
+  /** True if a person can answer on standard input. */
   readonly isTerminal: boolean;
-  /** Standard error of credential plugins: that of this process, or a file descriptor. */
+  /** The standard error of credential plugins: `inherit` for the standard error of this process, or a file descriptor. */
   readonly pluginStderr: 'inherit' | number;
   /** Rejects with an Error that has a `code`, such as ENOENT. */
   readonly readFile: (path: string) => Promise<Buffer>;

@@ -19,20 +19,20 @@ export interface LeaseOptions {
   readonly env: ClusterEnv;
   readonly namespace: string;
   readonly name: string;
-  /** Unique for each process and restart. */
+  /** A name that is unique for each process and restart. */
   readonly identity: string;
-  /** Time that other contenders wait after the last renewal that they saw; usually 15 s. */
+  /** The time for which other contenders wait after the last renewal that they saw; usually 15 s. */
   readonly durationMs: number;
-  /** Time that the holder acts after it sent the last successful renewal; usually 10 s, less than `durationMs`. */
+  /** The time for which the holder may act after it sent the last successful renewal; usually 10 s, less than `durationMs`. */
   readonly renewDeadlineMs: number;
-  /** Interval of renewals, and of reads of a Lease held elsewhere; usually 2 s. */
+  /** The interval of renewals, and of reads while another process holds the Lease; usually 2 s. */
   readonly retryPeriodMs: number;
   readonly onAcquired: (epoch: number) => void;
   /** Called when the Lease is lost. `mayAct` may be false before, and is false from then on. */
   readonly onLost: (reason: string) => void;
   /** Called when the holder changes: to another process, to no process (undefined), or to this process. */
   readonly onHolder?: (holder: string | undefined) => void;
-  /** Called with the problem of reading or writing the Lease, and with undefined after it ends. */
+  /** Called with a problem of reading or writing the Lease, and with undefined when the problem ends. */
   readonly onProblem?: (problem: LeaseProblem | undefined) => void;
 }
 
@@ -71,7 +71,7 @@ class Contender implements Lease {
   /** The object as last read or written; undefined if it does not exist or a write may have changed it. */
   #object: KubernetesObject | undefined;
   #record: LeaseRecord | undefined;
-  /** Monotonic time of the last observed change of the record. */
+  /** The monotonic time of the last observed change of the record. */
   #observedMs = 0;
   #leading: { readonly epoch: number } | undefined;
   #highestEpoch = 0;
@@ -309,15 +309,15 @@ function call(listener: () => void): void {
 interface LeaseRecord {
   /** Empty after a release. */
   readonly holder: string;
-  /** Duration that the holder announced, in milliseconds; 0 if invalid. */
+  /** The duration that the holder announced, in milliseconds; 0 if invalid. */
   readonly durationMs: number;
-  /** Changes of holder so far. */
+  /** The number of changes of the holder so far. */
   readonly transitions: number;
-  /** Text that changes with the record, but not with labels. */
+  /** A text that changes with the record, but not with labels. */
   readonly fingerprint: string;
 }
 
-/** Longest duration that counts, so that an edited Lease cannot block others for longer. */
+/** The longest duration that counts, so that an edited Lease cannot block other processes for longer. */
 const longestDurationMs = 600_000;
 
 /** Parses the record; invalid fields count as absent. */
@@ -337,7 +337,7 @@ interface NewRecord {
   readonly holder: string;
   readonly durationMs: number;
   readonly transitions: number;
-  /** Wall clock in milliseconds. Written for people; no decision uses it. */
+  /** The wall clock in milliseconds. Written for people; no decision uses it. */
   readonly nowMs: number;
   /** True keeps the acquire time. */
   readonly isRenewal: boolean;

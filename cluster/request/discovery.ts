@@ -23,7 +23,7 @@ export interface Discovery {
   readonly hasSubresource: (resource: Version & Pick<Resource, 'plural'>, subresource: string) => boolean;
   /** Reports whether the group and version could be read. If not, the answers of `find` and `has` mean nothing. */
   readonly knows: (resource: { readonly group: string; readonly version?: string | undefined }) => boolean;
-  /** Groups and versions that could not be read. */
+  /** The groups and versions that could not be read. */
   readonly failures: readonly DiscoveryFailure[];
 }
 

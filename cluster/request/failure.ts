@@ -19,7 +19,7 @@ export class TransportFailure extends Error {
 /** The failure of a request that the API server answered with an error. */
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure';
-  /** HTTP status code. */
+  /** The HTTP status code. */
   readonly status: number;
   /** `reason` of the Status, such as Conflict or Forbidden; empty without a Status. */
   readonly reason: string;

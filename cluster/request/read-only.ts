@@ -2,7 +2,7 @@
 import type { KubernetesHttp, KubernetesRequest } from '../env.ts';
 import { TransportFailure } from './failure.ts';
 
-/** POST requests that change nothing. */
+/** The paths of POST requests that change nothing. */
 const reviews = new Set([
   '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
   '/apis/authorization.k8s.io/v1/subjectaccessreviews',

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, parseJson } from './json.ts';
 import { apiVersionOf, collectionPath, type KubernetesObject, objectPath, type Resource } from './resource.ts';
 
 const defaultTimeoutMs = 30_000;
-/** Objects per page: half as many as in kubectl, so that a page of large pods is about 3 MiB of text. */
+/** The number of objects per page: half as many as in kubectl, so that a page of large pods is about 3 MiB of text. */
 const pageSize = 250;
 /** The number of restarts of a list because its continue token expired. */
 const restarts = 3;
@@ -13,12 +13,12 @@ const restarts = 3;
 interface ReadOptions {
   /** The place in the code. */
   readonly site: string;
-  /** Timeout of each request. */
+  /** The timeout of each request. */
   readonly timeoutMs?: number;
 }
 
 interface ListOptions extends ReadOptions {
-  /** Every namespace if absent. */
+  /** The namespace to list; all namespaces if absent. */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
@@ -26,7 +26,7 @@ interface ListOptions extends ReadOptions {
 
 interface ListResult<Item> {
   readonly items: readonly Item[];
-  /** Version of the collection: a watch from here misses no change. */
+  /** The version of the collection: a watch from here misses no change. */
   readonly resourceVersion: string;
 }
 
@@ -126,7 +126,7 @@ export function parseBody(body: string, site: string): JsonObject {
 }
 
 interface Page {
-  /** Iterates once. */
+  /** The objects of the page. They can be iterated once. */
   readonly items: Iterable<KubernetesObject>;
   readonly resourceVersion: string;
   readonly token: string;
@@ -169,7 +169,7 @@ function malformed(site: string, what: string, cause?: unknown): TransportFailur
 interface ListText {
   /** The same text with an empty array of items. */
   readonly list: string;
-  /** Begin and end of each item in the text. */
+  /** The begin and the end of each item in the text. */
   readonly items: readonly (readonly [begin: number, end: number])[];
 }
 

@@ -5,7 +5,7 @@ export interface Resource {
   /** Empty for the core group. */
   readonly group: string;
   readonly version: string;
-  /** Lower-case plural, as in paths. */
+  /** The lower-case plural, as in paths. */
   readonly plural: string;
   readonly kind: string;
   readonly isNamespaced: boolean;

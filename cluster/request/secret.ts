@@ -4,13 +4,13 @@ import { asJsonObject } from './json.ts';
 import { getObject } from './read.ts';
 import { type KubernetesObject, resources } from './resource.ts';
 
-/** A reference to a key of a Secret. It names no namespace, so it cannot choose one. */
+/** A reference to a key of a Secret. It contains no namespace, so its author cannot choose a namespace. */
 export interface SecretKey {
   readonly name: string;
   readonly key: string;
 }
 
-/** `absent`: the Secret does not exist. `keyless`: it lacks the key. `empty`: the value is blank. */
+/** `absent`: the Secret does not exist. `keyless`: the Secret lacks the key. `empty`: the value is blank. */
 type SecretProblem = 'absent' | 'keyless' | 'empty';
 
 export type SecretText = { readonly text: string } | { readonly problem: SecretProblem };

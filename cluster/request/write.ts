@@ -34,7 +34,7 @@ export class WriteRefused extends Error {
 /** The resources whose deletion would also delete pods or data. */
 const neverDeleted: ReadonlySet<string> = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces']);
 
-/** Resources without fields of other writers, which may be replaced. A status may be replaced too: some Roles permit only `update`. */
+/** The resources without fields of other writers: they may be replaced. So may a status, because some Roles permit only `update`. */
 const replaceable: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'leases.coordination.k8s.io']);
 
 /**
@@ -244,7 +244,7 @@ function refuseMissingNamespace(resource: Resource, namespace: string | undefine
   if (resource.isNamespaced && !isText(namespace)) throw new WriteRefused(`a write to ${resource.kind} ${name} names no namespace`);
 }
 
-/** Only the owner of a finalizer may change it; otherwise its cleanup is lost. */
+/** Throws WriteRefused for finalizers: if another writer than the owner removes a finalizer, its cleanup is lost. */
 function refuseFinalizers(metadata: JsonObject): void {
   if ('finalizers' in metadata) throw new WriteRefused('finalizers are not written');
 }

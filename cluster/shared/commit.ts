@@ -124,7 +124,7 @@ export class Commit<Value> {
     }
   }
 
-  /** Reports whether an earlier write was stored. If the object has another version, a write that is not in it can no longer be stored. */
+  /** Reports whether an earlier write was stored. If the object has another version, a missing write can no longer be stored. */
   #isStored(object: KubernetesObject | undefined): boolean {
     if (this.#uncertain.size === 0) return false;
     if (this.#steps.hasWritten(object)) return true;
@@ -137,7 +137,7 @@ export class Commit<Value> {
     const isConflict = isStatus(error, 409) || (isStatus(error, 404) && error.site.endsWith('.replace'));
     if (isConflict) {
       this.#conflicts++;
-      // The first retry is immediate; later ones are delayed at random, so that the writers do not collide again.
+      // The first retry is immediate. Later retries are delayed at random, so that the writers do not collide again.
       const limitMs = this.#conflicts === 1 ? 0 : Math.min(lastPauseMs, firstPauseMs * 2 ** this.#conflicts);
       await sleep(this.#steps.env, limitMs * this.#steps.env.random());
       return this.#conflicts < conflictLimit;
@@ -153,7 +153,7 @@ export class Commit<Value> {
     try {
       return this.#steps.decode(object);
     } catch (error) {
-      // Another writer made the object unreadable after our write; it still contains the changes.
+      // Another writer made the object unreadable after our write. The object still contains the changes.
       if (this.#value === undefined) throw error;
       return this.#value.last;
     }
@@ -170,7 +170,7 @@ export class Commit<Value> {
     this.#open = [];
   }
 
-  /** Returns the error, and ensures that it says whether the changes may be stored. */
+  /** Returns an error that says whether the changes may be stored. */
   #withOutcome(error: unknown): unknown {
     const mayBeApplied = this.#uncertain.size > 0;
     if (error instanceof TransportFailure ? error.mayBeApplied === mayBeApplied : !mayBeApplied) return error;

@@ -8,7 +8,7 @@ import { Commit, type Plan, type Steps, type Stored, stored, type Waiting } from
 
 const defaultTimeoutMs = 10_000;
 const defaultRetries = 5;
-/** etcd stores at most 1.5 MiB, a ConfigMap 1 MiB. */
+/** The default size limit. etcd stores objects of at most 1.5 MiB, a ConfigMap has at most 1 MiB. */
 const defaultMaxBytes = 900 * 1024;
 
 export type { Stored } from './commit.ts';
@@ -18,17 +18,17 @@ export interface SharedObjectOptions<Value> {
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
-  /** Decodes the object, which is undefined if it does not exist. An exception rejects the read or update. */
+  /** Decodes the object; the argument is undefined if the object does not exist. An exception rejects the read or update. */
   readonly decode: (object: KubernetesObject | undefined) => Value;
   /** Returns the fields with the value. Other fields, labels and annotations stay. */
   readonly encode: (value: Value, existing: KubernetesObject | undefined) => EncodedObject;
-  /** Longest object in bytes of JSON; default 900 KiB. */
+  /** The longest object in bytes of JSON; default 900 KiB. */
   readonly maxBytes?: number;
   /** Called before each write and each retry. False prevents the write. */
   readonly mayWrite?: () => boolean;
   /** Retries after no answer, 429 or 5xx, with the delay that the server requests; default 5. Conflicts are always retried. */
   readonly retries?: number;
-  /** Timeout of each request in milliseconds; default 10 s. */
+  /** The timeout of each request in milliseconds; default 10 s. */
   readonly timeoutMs?: number;
   /** The place in the code; `.read`, `.create` and `.replace` are appended. */
   readonly site: string;
@@ -67,7 +67,7 @@ export class SharedObject<Value> {
 
   /**
    * Stores the result of `change` exactly once. `change` may be called several times with newer values, so it must have no side effect. Its
-   * exception rejects only this update. An equal value writes nothing. Rejects with ApiFailure, ObjectTooLarge or WriteRefused (nothing was
+   * exception rejects only this update. An unchanged value causes no write. Rejects with ApiFailure, ObjectTooLarge or WriteRefused (nothing was
    * sent), or TransportFailure, whose `mayBeApplied` tells whether the change may be stored now or later.
    */
   update(change: (value: Value) => Value): Promise<Stored<Value>> {
@@ -125,7 +125,7 @@ export class SharedObject<Value> {
     const whole = applyAll(before, batch, () => undefined);
     const body = this.#bodyOf(whole.value, before, object);
     if (body === undefined || this.#sizeProblem(body) === undefined) return body === undefined ? whole : { ...whole, body };
-    // All changes together are too large, so only those that fit are stored, in their order.
+    // All changes together are too large, so only the changes that fit are stored, in their order.
     const fitting = applyAll(before, batch, (value) => {
       const one = this.#bodyOf(value, before, object);
       return one === undefined ? undefined : this.#sizeProblem(one);
@@ -193,7 +193,7 @@ function merged(field: 'labels' | 'annotations', existing: KubernetesObject | un
   return Object.keys(both).length === 0 ? {} : { [field]: both };
 }
 
-/** The number of the last write of each recent writer, as JSON. It shows whether a write without a response was stored. */
+/** The number of the last write of each recent writer, as JSON. The number shows whether a write without a response was stored. */
 const writersAnnotation = 'rollout-group.dev/writers';
 
 /** The number of writers in the annotation: more than the replicas of agent and webhook that write one object at the same time. */

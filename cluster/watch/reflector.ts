@@ -16,9 +16,9 @@ const idleMs = 90_000;
 const reopenMs = 1000;
 /** The time after which a watch counts as successful, even if no event arrived. */
 const settledMs = 10_000;
-/** Maximum age of a list when its watch ends; then the store is compared with a new list, in case the watch missed an event. */
+/** The maximum age of the last list when a watch ends. An older list is replaced by a new list, in case the watch missed an event. */
 const usualRelistMs = 1_800_000;
-/** The minimum age of a list before a caller can request the next one. */
+/** The minimum age of the last list at which a caller can request a new list. */
 const leastRelistMs = 10_000;
 const timeoutMs = 30_000;
 
@@ -176,7 +176,7 @@ class CollectionReflector<View> implements Reflector<View> {
         this.#count('stalled', `the watch was silent for ${idleMs} ms`);
         return false;
       case 'closed':
-        // If the server closed the watch at once without an event, it has a problem. Otherwise the watch opens again soon.
+        // If the server closed the watch at once without an event, the server has a problem. Otherwise the watch opens again soon.
         if (livedMs < reopenMs) await this.#wait(hasAdvanced ? reopenMs * (1 + this.#options.env.random()) - livedMs : this.#soon.nextMs());
         return false;
     }
@@ -260,7 +260,7 @@ class CollectionReflector<View> implements Reflector<View> {
     }
   }
 
-  /** Records the failure and waits as long as it requires. */
+  /** Records the failure and waits for the delay that the failure requires. */
   async #fail(error: unknown): Promise<void> {
     if (this.#stopped.signal.aborted) return;
     const reason = reasonOf(error);
@@ -334,7 +334,7 @@ export type ReflectorState =
       readonly message: string;
       /** True if the store has the state of the last contact. */
       readonly hasSynced: boolean;
-      /** Wall clock of the last message from the server, or of the start. */
+      /** The wall clock of the last message from the server, or of the start. */
       readonly lastContactMs: number;
     };
 
@@ -346,11 +346,11 @@ export type ReflectorFault = 'unparsable-line' | 'stale-event' | 'stale-list' | 
 export interface ReflectorOptions<View> {
   readonly env: ClusterEnv;
   readonly resource: Resource;
-  /** Every namespace if absent. */
+  /** The namespace to follow; all namespaces if absent. */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
-  /** Returns the kept part of an object. If it throws, the object is invalid; other objects are not affected. */
+  /** Returns the kept part of an object. If `project` throws, the object is invalid; other objects are not affected. */
   readonly project: (object: KubernetesObject) => View;
   /** Called once for each change, after the store contains it. Exceptions are counted as faults. */
   readonly onChange: (change: Change<View>) => void;
@@ -359,7 +359,7 @@ export interface ReflectorOptions<View> {
   readonly onFault?: (fault: ReflectorFault, message: string) => void;
   /** The place in the code; `.list` and `.watch` are appended. */
   readonly site: string;
-  /** Maximum age of a list when its watch ends, in milliseconds; 30 minutes by default. */
+  /** The maximum age of the last list when a watch ends, in milliseconds; default 30 minutes. */
   readonly relistMs?: number | undefined;
 }
 
@@ -368,7 +368,7 @@ export interface Reflector<View> {
   readonly state: () => ReflectorState;
   /** Returns the version up to which the store is complete; undefined before the first list. */
   readonly resourceVersion: () => string | undefined;
-  /** Reports whether the store includes that version, such as that of our own last write. */
+  /** Reports whether the store includes that version, for example the version of our own last write. */
   readonly hasSeen: (resourceVersion: string) => boolean;
   /** Returns the milliseconds since the last message from the server; undefined before the first. */
   readonly silentMs: () => number | undefined;

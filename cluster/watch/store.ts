@@ -6,9 +6,9 @@ export interface Store<View> {
   readonly get: (namespace: string, name: string) => View | undefined;
   /** Returns the views of a namespace, or of all if absent, in no order. */
   readonly list: (namespace?: string) => readonly View[];
-  /** Existing objects that could not be parsed. No list contains them, so answers about them are unknown. */
+  /** Returns the existing objects that could not be parsed. `list` does not contain them, so every answer about them is unknown. */
   readonly invalid: () => readonly InvalidObject[];
-  /** Number of objects, also invalid ones. */
+  /** Returns the number of objects, including invalid objects. */
   readonly size: () => number;
 }
 

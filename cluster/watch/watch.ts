@@ -8,14 +8,14 @@ import type { KubernetesObject, Resource } from '../request/resource.ts';
 
 interface WatchOptions<Verdict> {
   readonly env: ClusterEnv;
-  /** Path and query. */
+  /** The path and query. */
   readonly path: string;
   readonly site: string;
-  /** Time until the headers of the stream. */
+  /** The time until the headers of the stream. */
   readonly openTimeoutMs: number;
   /** The longest silence. A dead connection may look open. */
   readonly idleMs: number;
-  /** Ends the watch if aborted. */
+  /** A signal that ends the watch. */
   readonly signal: AbortSignal;
   readonly onOpen: () => void;
   /** Called for each line. A value other than undefined ends the watch. */
@@ -130,7 +130,7 @@ function read(event: unknown, resource: Resource, site: string): WatchLine {
   }
 }
 
-/** Returns the failure of an ERROR, whose object is a Status; without a code it counts as an internal error. */
+/** Returns the failure of an ERROR event, whose object is a Status. A Status without a code counts as an internal error. */
 function failureOf(object: JsonObject, site: string): ApiFailure {
   const { code, reason, details } = object;
   const isExpired = reason === 'Expired' || reason === 'Gone';

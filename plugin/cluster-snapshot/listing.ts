@@ -121,7 +121,7 @@ function forbiddenText({ plural, group }: Resource): string {
   return `no permission to list ${group === '' ? plural : `${plural}.${group}`}`;
 }
 
-/** Lists that are kept up to date by watches. */
+/** The lists that watches keep up to date. */
 interface WatchedListing {
   /** Returns the current lists. A list that is not complete yet is absent. */
   readonly current: () => Listing;
@@ -207,7 +207,7 @@ export function denialOf(list: ObjectList): string | undefined {
   return isUnknown(list) ? (list.denial ?? list.unknown) : undefined;
 }
 
-/** The titles of the lists in messages. Nodes have none: without them every node counts as ready, as for an agent that has only a Role. */
+/** The titles of lists in messages. Nodes are missing here: an agent without permission to list nodes also counts every node as ready. */
 const listTitles: readonly (readonly [ListedName, string])[] = [
   ['groups', 'RolloutGroups'],
   ['documents', 'ledgers'],

@@ -24,7 +24,7 @@ interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
   readonly agentNamespace: string;
   /** The policies in force. In a plan, the policies of its files replace those of the cluster. */
   readonly policies: Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'intents' | 'digest'>;
-  /** The published decisions by `namespace/group`. They contain readings of metrics. */
+  /** The published decisions by `namespace/group`, which contain readings of metrics. */
   readonly published?: ReadonlyMap<string, PublishedDecision>;
 }
 

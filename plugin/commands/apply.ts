@@ -70,7 +70,7 @@ function requestOf(context: CommandContext, options: ApplyOptions): Request {
 
 interface Ending {
   readonly exitCode: ExitCode;
-  /** Changed groups as `namespace/name`. */
+  /** The changed groups as `namespace/name`. */
   readonly groups: readonly string[];
 }
 

@@ -54,7 +54,7 @@ async function wanted(cluster: Cluster, options: EventsOptions): Promise<Wanted>
   return { namespace, isWanted: (event) => about.some((isAboutGroup) => isAboutGroup(event)) };
 }
 
-/** Returns the subject of the events. For a deleted group, its run records name the StatefulSets. Throws Failure if it has no record. */
+/** Returns the subject of the events. For a deleted group, its run records name the StatefulSets. Throws Failure if no run is recorded. */
 async function subjectOf(cluster: Cluster, name: GroupName): Promise<EventSubject> {
   try {
     const [live] = (await readGroups(cluster, scopeOf([name]))).groups;

@@ -1,4 +1,4 @@
-// The verb get: shows the groups of a namespace, or one group with its zones and pods, once or as a watch.
+// The verb get: shows the groups of a namespace, or one group with its zones and pods, once or after each change.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
@@ -109,7 +109,7 @@ function tableOrTree(stream: OutputStream, { scope, read, nowMs, isWide, pods, e
   return renderGroups({ groups, nowMs, hasNamespaces: scope.namespace === undefined }, look);
 }
 
-/** Adds to each group whether its agent still runs. */
+/** Marks the groups whose agent no longer runs. */
 function attendedIn(read: ReadGroups, notes: Notes): ReadGroups {
   return { ...read, groups: read.groups.map((live) => markUnattended(live, notes)) };
 }

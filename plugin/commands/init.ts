@@ -36,10 +36,10 @@ export interface InitOptions extends ConnectionFlags {
 
 /** A file to write. */
 interface Page {
-  /** Path below the output directory, with slashes. */
+  /** The path below the output directory, with slashes. */
   readonly path: string;
   readonly text: string;
-  /** Description of the content. */
+  /** The description of the content. */
   readonly content: string;
 }
 
@@ -182,11 +182,11 @@ function noGroup(source: string, findings: readonly Finding[], { members, leftOu
 
 export interface InitReading extends Omit<Conversion, 'findings'> {
   readonly findings: readonly Finding[];
-  /** Description of the source. */
+  /** The description of the source. */
   readonly source: string;
-  /** Notes about unreadable objects. */
+  /** The notes about unreadable objects. */
   readonly notes: readonly string[];
-  /** Input of a guess: all StatefulSets and the existing groups. */
+  /** The input of a guess: all StatefulSets and the existing groups. */
   readonly guessable: GuessInput;
 }
 

@@ -128,10 +128,10 @@ function countText(count: number, done: string, dryRun: DryRun): string {
   return `${plural(count, 'object')} ${dryRun === undefined ? `${done}.` : `would be ${done}. Nothing was changed.`}\n`;
 }
 
-/** Three replicas: one still answers while another is replaced and the node of the third is drained. */
+/** The default number of replicas: one replica still answers while another is replaced and the node of the third is drained. */
 const usualReplicas = 3;
 
-/** Returns the options of the installation. Prints the errors of the policies and returns undefined if there are any. */
+/** Returns the options of the installation. If the policies have errors, prints the errors and returns undefined. */
 async function readOptions(context: CommandContext, flags: InstallFlags): Promise<InstallOptions | undefined> {
   const scope = await readScope(context, flags);
   if (scope === undefined) return undefined;

@@ -1,4 +1,4 @@
-// The verb scale: writes the replicas to the object that defines them for the group, and shows which zones follow.
+// The verb scale: writes the replicas to the object that defines the replicas of the group, and shows which zones follow.
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';

@@ -32,7 +32,7 @@ export interface StatusOptions extends ConnectionFlags, GroupChoice {
   readonly output: 'table' | 'json' | 'yaml' | 'jsonl';
 }
 
-/** Default timeout in CI, where an endless wait would block the pipeline. */
+/** The default timeout in CI, where an endless wait would block the pipeline. */
 const timeoutInCiMs = 30 * 60_000;
 
 export async function run(context: CommandContext, options: StatusOptions): Promise<ExitCode> {

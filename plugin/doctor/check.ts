@@ -43,7 +43,7 @@ export interface AccountFact {
   /** `namespace/name`, or only namespaces if the account is unknown. */
   readonly name: string;
   readonly rights: Known<readonly RightFact[]>;
-  /** Namespaces that doctor checks and the agent does not watch. */
+  /** The namespaces that doctor checks and the agent does not watch. */
   readonly unwatched?: {
     readonly namespaces: readonly string[];
     /** The flag that names the watched namespaces. */
@@ -77,7 +77,7 @@ export interface ChannelFact {
 
 export interface LedgerFact {
   readonly namespace: string;
-  /** Name of the ConfigMap. */
+  /** The name of the ConfigMap. */
   readonly name: string;
   /** True if the agent releases the StatefulSets of a group that no policy defines. */
   readonly isReleased?: boolean;
@@ -103,7 +103,7 @@ export interface RegistrationFact {
   readonly areThere: boolean;
   /** The Services of the webhooks, as `namespace/name`. */
   readonly services: readonly string[];
-  /** Differences from the installed configuration, one sentence each. */
+  /** The differences from the installed configuration, one sentence each. */
   readonly problems: readonly string[];
   /** The reasons why webhooks cannot answer; absent without such a reason. */
   readonly unanswered?: readonly UnansweredFact[];
@@ -115,14 +115,14 @@ export interface RegistrationFact {
 export interface AdmissionPolicyFact {
   /** False before Kubernetes 1.30. */
   readonly isServed: boolean;
-  /** Differences from the installed policies. */
+  /** The differences from the installed policies. */
   readonly problems: readonly PolicyProblem[];
 }
 
 export interface SecretsFact {
   /** The number of keys that sources and channels name. */
   readonly named: number;
-  /** Missing Secrets and keys, with the object that names them. */
+  /** The missing Secrets and keys, with the object that names them. */
   readonly problems: readonly string[];
   /** The names of the Secrets that the user may not read. */
   readonly forbidden: readonly string[];
@@ -147,9 +147,9 @@ export interface Facts {
   readonly operators: Known<readonly OperatorFact[]>;
   readonly autoscalers: Known<readonly AutoscalerFact[]>;
   readonly groups: readonly GroupDefinition[];
-  /** Policies for these groups; default none. */
+  /** The policies for these groups; default none. */
   readonly policies?: readonly PolicyDefinition[];
-  /** Findings of lint and adoption in the live objects. */
+  /** The findings of lint and adoption in the live objects. */
   readonly findings: readonly Finding[];
   /** Raw objects, with managed fields. */
   readonly statefulSets: readonly KubernetesObject[];

@@ -72,7 +72,7 @@ export function agentState(
       named === undefined ? one.namespace === namespace : one.namespace === named.namespace && one.name === named.name,
     ) ??
     (leases.length === 1 && named === undefined ? leases[0] : undefined);
-  // An agent without leader election has no Lease, and its decisions name none.
+  // An agent without leader election has no Lease, so its decisions name no Lease.
   const isGone = isComplete && (named !== undefined || (leader === undefined && leases.length === 0));
   if (lease === undefined) return isGone ? { kind: 'stopped', why: 'no Lease' } : { kind: 'unknown' };
   const why = lapsedText(lease, nowMs);
@@ -116,7 +116,7 @@ export function renewedAgo({ renewedMs }: AgentLease, nowMs: number): string {
 
 /**
  * Reads the Leases of agents, with the default name and with the names in `named`. Lists all namespaces; if the user may not, reads the
- * given namespaces. Unknown if the user may read none of them.
+ * given namespaces. Unknown if the user may read no Lease.
  */
 export async function readAgentLeases(
   cluster: Cluster,
@@ -187,7 +187,7 @@ export interface LatestDecision {
   readonly leader?: string;
   /** The StatefulSets of its zones. */
   readonly members?: readonly string[];
-  /** Why the group is blocked until a person acts: pinned pods came back at another revision. */
+  /** The reason why the group is blocked until a person acts: pinned pods came back at another revision. */
   readonly misplaced?: string;
 }
 

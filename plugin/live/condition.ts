@@ -114,7 +114,7 @@ export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOpt
   return failOnPause && !areStopsOutdated && personNeeded(decision) !== undefined ? exitCodes.waiting : undefined;
 }
 
-/** Returns why the group is blocked until a person acts; undefined while it makes progress or the decision is outdated. */
+/** Returns why the group is blocked until a person acts; undefined if the group makes progress or the decision is outdated. */
 export function standstillOf({ decision, isOutdated, areStopsOutdated }: Judged): PersonNeeded | undefined {
   return isOutdated || areStopsOutdated ? undefined : personNeeded(decision);
 }

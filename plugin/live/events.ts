@@ -1,4 +1,4 @@
-// Reads the events about groups that this project writes. By default the API server keeps them for one hour.
+// Reads the events about groups that this project writes. By default the API server keeps an event for one hour.
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { startReflector } from '../../cluster/watch/reflector.ts';
@@ -11,7 +11,7 @@ export interface GroupEvent {
   /** Increases with each write. */
   readonly resourceVersion: string;
   readonly namespace: string;
-  /** When the event happened last. */
+  /** The time at which the event happened last. */
   readonly atMs: number;
   readonly count: number;
   readonly type: string;

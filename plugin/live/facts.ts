@@ -12,7 +12,7 @@ import { isUnderWay, type LiveGroup, type ReadGroups } from './groups.ts';
 /** Each part is absent while it is unknown. */
 export interface Facts {
   readonly estimation?: Estimation;
-  /** Roles by zone: `leader` or `follows a`. */
+  /** The roles by zone: `leader` or `follows a`. */
   readonly roles?: ReadonlyMap<string, string>;
   readonly changes?: readonly ImageChange[];
 }

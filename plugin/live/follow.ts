@@ -25,7 +25,7 @@ interface FollowOptions {
   /** Writes the changes since the previous call. */
   readonly write: (read: ReadGroups, nowMs: number) => void;
   readonly heartbeat: (read: ReadGroups, nowMs: number) => void;
-  /** Returns the exit code if following ends; undefined if it continues. */
+  /** Returns the exit code if the command must end; undefined if it continues to follow. */
   readonly verdict: (read: ReadGroups) => ExitCode | undefined;
 }
 

@@ -46,7 +46,7 @@ export interface ReadGroups {
   readonly problems: readonly string[];
   readonly world: ClusterState;
   readonly listing: Listing;
-  /** Replica sources of groups that were decided or estimated here. */
+  /** The replica sources of groups that were decided or estimated here. */
   readonly replicaSources: readonly ReplicaSourceView[];
 }
 
@@ -209,7 +209,7 @@ export interface LiveGroup {
   readonly decision: PublishedDecision;
   /** `agent`: the agent published the decision. `here`: no agent published one, so this command decided. */
   readonly from: 'agent' | 'here';
-  /** The text that the agent of the decision does not run, and since when. Absent if the agent runs or its state is unknown. */
+  /** A text that says that the agent of the decision does not run, and since when. Absent if the agent runs or its state is unknown. */
   readonly unattended?: string;
   /** The lists that could not be read for a decision of this command. */
   readonly unread: readonly string[];

@@ -152,7 +152,7 @@ function imagesOf(template: JsonObject): Images {
 
 interface RunRecords {
   readonly runs: readonly RunRecord[];
-  /** Names of objects that this version cannot read. */
+  /** The names of objects that this version cannot read. */
   readonly unreadable: readonly string[];
 }
 

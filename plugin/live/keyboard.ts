@@ -30,7 +30,7 @@ const named: Readonly<Record<string, Key>> = {
   '\u001b': 'escape',
 };
 
-/** The signals after which Node.js does not restore the terminal mode. After SIGTERM and a second SIGINT it does. */
+/** The signals after which Node.js does not restore the terminal mode. It restores the mode after SIGTERM and a second SIGINT. */
 const signalsWithoutRestore = ['SIGHUP', 'SIGQUIT'] as const;
 
 /** Captures keys and calls `onKey` with each. Of pasted text and special keys only Ctrl-C counts. Restores the terminal mode at exit. */

@@ -119,7 +119,7 @@ export function commandText({ verb, group, zone, wave, rule }: KeyCommand): stri
 /** The view that the key `d` opens. */
 export type OtherView = 'details' | 'summary';
 
-/** Returns at most three lines, none wider than the terminal. */
+/** Returns at most three lines that fit the terminal. */
 export function keyBar(state: KeyState, other: OtherView, look: TableLook): readonly string[] {
   const zone = state.zone === undefined ? [] : [`only zone ${state.zone}; tab: next zone, esc: all zones`];
   const told = state.told === undefined ? [] : paragraph('', state.told, look.columns).slice(0, 2);

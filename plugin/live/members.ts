@@ -65,8 +65,8 @@ export function refuseWhenDenied({ outcome, message, results }: Judgement, name:
 }
 
 /**
- * Throws Failure for a template change on a StatefulSet that Kubernetes would roll at once. `what` names it: `a restart of
- * mimir/ingester`.
+ * Throws Failure for a template change on a StatefulSet that Kubernetes would roll at once. `what` names the change, for example
+ * `a restart of mimir/ingester`.
  */
 export function refuseUnguarded({ view, zone }: Member, what: string): void {
   if (view.updateStrategy === 'OnDelete' || view.partition >= view.firstOrdinal + view.replicas) return;

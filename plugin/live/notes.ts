@@ -1,4 +1,4 @@
-// Collects the notes on live groups: no agent published them, the agent stopped, the decision is outdated, or a notification channel fails.
+// Collects the notes on live groups: no published decision, a stopped agent, an outdated decision, or a failing notification channel.
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -90,7 +90,7 @@ function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Pick<Notes
   return { lines: [...lines.values()], unattended };
 }
 
-/** Returns one sentence for each change since the published decision; none for a decision that was made here. */
+/** Returns one sentence for each change since the published decision; no sentence for a decision of this command. */
 export function outdatedLines({ decision, from }: LiveGroup, listing: Listing, nowMs: number): readonly string[] {
   if (from === 'here') return [];
   const name = nameOf(decision);

@@ -90,7 +90,7 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
   }
 }
 
-/** Returns the group of a screen that shows exactly one. */
+/** Returns the group if the screen shows exactly one group. */
 function onlyGroup(read: ReadGroups | undefined, { other }: Screen): LiveGroup | undefined {
   return other === undefined || read?.groups.length !== 1 ? undefined : read.groups[0];
 }

@@ -41,7 +41,7 @@ export interface Request {
   readonly spec?: Omit<IntentSpec, 'group'>;
   /** Distinguishes requests of one action and group. The same key makes the same object. */
   readonly key?: string;
-  /** True if the request counts only with a verified requester. It is rejected if no webhook verifies the requester. */
+  /** True if the request counts only with a verified requester. Without a webhook that verifies the requester, the request is not sent. */
   readonly needsRequester?: boolean;
   /** Asks the user to confirm before the request is sent. Not called in a dry run. */
   readonly confirm?: () => Promise<boolean>;

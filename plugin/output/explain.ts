@@ -23,7 +23,7 @@ export type ExplainedDecision = Pick<
 
 export interface Explanation {
   readonly decision: ExplainedDecision;
-  /** Start of the phase, if known. */
+  /** The start of the phase, if known. */
   readonly phaseSinceMs?: number;
   /** Further lines before the steps. */
   readonly facts?: readonly (readonly [label: string, text: string])[];
@@ -31,13 +31,13 @@ export interface Explanation {
   readonly trouble?: readonly { readonly what: string; readonly todo: string }[];
   /** The cluster changed since the decision: one sentence for each change. */
   readonly outdated?: readonly string[];
-  /** Why nothing is carried out: the agent stopped. */
+  /** The reason why nothing is carried out: the agent stopped. */
   readonly unattended?: string;
   /** Requested changes that policy denies. */
   readonly refused: readonly Refusal[];
-  /** Time of the decision; undefined if nothing in it depends on the calendar. */
+  /** The time of the decision; undefined if nothing in it depends on the calendar. */
   readonly nowMs: number | undefined;
-  /** Zones that could not be read; needed if not all steps are given. */
+  /** The zones that could not be read; needed if not all steps are given. */
   readonly unread?: readonly string[];
   /** Show also the rules that passed or do not apply. */
   readonly showsAllRules: boolean;

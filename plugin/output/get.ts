@@ -97,7 +97,7 @@ const treeColumns: readonly Column[] = [
 ];
 
 interface TreeLook extends TableLook {
-  /** Default: ranges. */
+  /** The display of pods that are not in flight; default `ranges`. */
   readonly pods?: PodDetail;
 }
 
@@ -224,7 +224,7 @@ function waitLines(wait: PublishedWait, nowMs: number, look: TableLook): readonl
   );
 }
 
-/** Returns who stops the group, why, until when, and the command that ends it. */
+/** Returns who stops the group, why, until when, and the command that ends the stop. */
 function stopLines(stop: Stop, nowMs: number, { columns }: TableLook): readonly string[] {
   const { rule, zones, endsWith } = stop;
   const where = zones.length === 0 ? '' : ` (${zones.join(', ')})`;
@@ -262,7 +262,7 @@ export type PodDetail = 'ranges' | 'all';
 /** The maximum number of rows of a zone. A zone with more pods is shown as ranges. */
 const rowLimit = 10_000;
 
-/** Returns the rows. The published status names the pods in flight; for all others only the revision is known. */
+/** Returns the rows of a zone. The published status names the pods in flight; of all other pods only the revision is known. */
 function podRows(zone: PublishedZone, { pods }: PublishedDecision, nowMs: number, detail: PodDetail): readonly Row[] {
   const moving = pods.filter((pod) => pod.zone === zone.zone);
   const every = detail === 'all' ? allRows(zone, moving, nowMs) : undefined;

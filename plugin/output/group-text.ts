@@ -13,7 +13,7 @@ import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { plural } from './text.ts';
 
-/** Returns the names of the zones whose StatefulSet or pods could not be read. Their counts are meaningless. */
+/** Returns the names of the zones whose StatefulSet or pods could not be read. The counts of these zones are meaningless. */
 export function unreadZones({
   zones,
   steps,
@@ -57,11 +57,11 @@ export function partText({ desired, areKnown }: PodTotals, part: number): string
 
 export interface ZoneProgress {
   readonly zone: string;
-  /** Updated and available pods. */
+  /** The updated and available pods. */
   readonly done: number;
-  /** Terminating, starting or unavailable pods. */
+  /** The terminating, starting or unavailable pods. */
   readonly inFlight: number;
-  /** Outdated pods that are available. */
+  /** The outdated pods that are available. */
   readonly toDo: number;
 }
 
@@ -138,7 +138,7 @@ function decisionText(decision: PublishedDecision, isShort: boolean, nowMs: numb
     .map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
   const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
   if (missing > 0) return [trouble, missingText(missing)].filter((part) => part !== '').join('; ');
-  // During a rollout an exhausted budget blocks the next pod all the time, so it is not worth a line.
+  // During a rollout, the budget blocks the next pod most of the time, so a line about the budget would not help.
   if (isMoving(decision) || decision.outcome === 'act' || decision.waits.length === 0) {
     const moving = inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`;
     return [trouble, moving].filter((part) => part !== '').join('; ');

@@ -4,7 +4,7 @@ export interface JunitCase {
   readonly name: string;
   readonly className: string;
   readonly failure?: { readonly type: string; readonly message: string; readonly text: string };
-  /** Output of a passed case. */
+  /** The output of a passed case. */
   readonly output?: string;
 }
 

@@ -17,7 +17,7 @@ export interface TestSuite {
 
 interface TestReport {
   readonly suites: readonly TestSuite[];
-  /** Coverage of each rule; absent if it was not requested. */
+  /** The coverage of each rule; absent if it was not requested. */
   readonly coverage?: readonly RuleCoverage[];
   readonly exitCode: ExitCode;
 }

@@ -123,15 +123,15 @@ export interface Moment {
   /** The reason why nothing is carried out. */
   readonly unattended?: string;
   readonly zones: readonly ZoneProgress[];
-  /** Time of the decision. */
+  /** The time of the decision. */
   readonly nowMs: number;
   /** Seconds since the start. */
   readonly elapsedSeconds: number;
   /** Image change: `mimir:2.16.0 -> 2.17.1`. */
   readonly change?: string | undefined;
-  /** Estimated total duration; undefined if unknown. */
+  /** The estimated total duration; undefined if unknown. */
   readonly totalSeconds: number | undefined;
-  /** Estimated end of each unfinished zone: `about 16m`. */
+  /** The estimated end of each unfinished zone: `about 16m`. */
   readonly zoneEnds?: Readonly<Record<string, string>>;
   /** Further lines below the zones, each a label and a text. */
   readonly more?: readonly (readonly [string, string])[];

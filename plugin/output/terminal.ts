@@ -97,7 +97,7 @@ export function withoutControls(text: string, colour: boolean): string {
 /** The styles use only the 16 colours that follow the palette of the terminal, light or dark. */
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'underline';
 
-/** Styles text. Returns it unchanged without colour. */
+/** Styles text if colour is on; otherwise returns the text unchanged. */
 export type Paint = (style: Style, text: string) => string;
 
 export interface ColourQuestion {

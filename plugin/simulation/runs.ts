@@ -16,7 +16,7 @@ interface SimulatedRun {
   readonly seed: number;
   /** `done`: the group reached the desired state and then stayed unchanged. */
   readonly end: 'done' | 'unfinished';
-  /** Virtual milliseconds to the desired state, in steps of five seconds; for an unfinished run, until it was stopped. */
+  /** The virtual milliseconds until the desired state, in steps of five seconds; for an unfinished run, until its end. */
   readonly durationMs: number;
   /** The reason why the run is unfinished. */
   readonly unfinished?: string;

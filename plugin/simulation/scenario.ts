@@ -22,7 +22,7 @@ export interface Simulated {
   readonly group: GroupDefinition;
   readonly given: GivenGroup;
   readonly pods: { readonly drain: Quantiles; readonly start: Quantiles };
-  /** Duration of the plan without faults, or until its last progress, in milliseconds. */
+  /** The duration of the plan without faults, or until its last progress, in milliseconds. */
   readonly plannedMs: number;
   /** True if the plan finishes without faults. */
   readonly isPlanned: boolean;
@@ -38,7 +38,7 @@ interface SimulatedOptions extends Pick<Simulated, 'faults' | 'requested' | 'unt
   readonly group: GroupDefinition;
   /** The group with every change that no rule denies. */
   readonly world: World;
-  /** Zones with a denied change. */
+  /** The zones with a denied change. */
   readonly refusedZones: readonly string[];
   /** The wall clock at the start of a run, in milliseconds since 1970; undefined if no rule reads it. */
   readonly startMs: number | undefined;
@@ -143,7 +143,7 @@ interface FaultRequest {
   readonly kind: Kind;
   readonly name: string;
   readonly afterMs: number;
-  /** Duration; undefined for the default. */
+  /** The duration; undefined for the default. */
   readonly forMs?: number;
 }
 

@@ -22,7 +22,7 @@ interface TreeEntry {
 }
 
 /**
- * Reads `git:REV[:PATH]`, PATH from the root of the repository. Throws Failure with exit code 10 if missing, and for links and submodules.
+ * Reads `git:REV[:PATH]`, PATH from the root of the repository. Throws Failure with exit code 10 for a missing path, a link or a submodule.
  */
 export async function readGit(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
   const { revision, path } = parseSpec(spec);
@@ -127,7 +127,7 @@ const hardening = [
   ...['-c', 'core.fsmonitor=false'],
 ];
 
-/** Environment variables that git keeps: repository and configuration (safe.directory). Others can name programs to run. */
+/** The environment variables that git keeps: repository and configuration (safe.directory). Others can name programs to run. */
 const kept = new Set([
   'GIT_DIR',
   'GIT_COMMON_DIR',

@@ -37,7 +37,7 @@ export interface PlanInputOptions {
 
 export interface PlanInputs {
   readonly input: PlanInput;
-  /** Documents of our kinds next to the manifests, before and after. */
+  /** The documents of our kinds next to the manifests, before and after. */
   readonly documents: { readonly current: readonly ObjectContent[]; readonly desired: readonly ObjectContent[] };
   /** The notes for the reader of the plan, each as a part of a sentence. */
   readonly notes: readonly string[];
@@ -57,8 +57,8 @@ export interface InputErrors {
 }
 
 /**
- * Reads every file of the options. Without `--desired`, the desired manifests are the current ones with `--set`. Throws Failure:
- * unreadable or unknown (10), invalid options (3) or assumptions (4).
+ * Reads every file of the options. Without `--desired`, the desired manifests are the current manifests with `--set`. Throws Failure with
+ * exit code 10 for unreadable files and unknown names, 3 for invalid options, 4 for invalid assumptions.
  */
 export async function readPlanInputs(context: CommandContext, options: PlanInputOptions): Promise<FilePlanInputs | InputErrors> {
   const { current, desired, agentNamespace = usualAgentNamespace } = options;
@@ -115,7 +115,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       policyDigest: policyDigest(bundle),
       agentNamespace,
       current: currentObjects,
-      // Manifests exported from a cluster name the running revision; a new template gets another one.
+      // Manifests exported from a cluster name the running revision, but a new template gets another revision.
       desired: withRevisions(desiredObjects, currentObjects),
       assumptions,
       policyChanges: policyChanges(documents),
@@ -202,7 +202,7 @@ export interface LivePlanOptions extends PlanInputOptions {
   readonly namespaces?: readonly string[];
 }
 
-/** Files as read, so that a saved plan can be checked without them. */
+/** The contents of the files, so that a saved plan can be checked without the files. */
 export interface GivenFiles {
   readonly manifests: readonly PolicyFile[];
   readonly policies: readonly PolicyFile[];

@@ -15,7 +15,7 @@ import type { PolicyFiles } from '../policy-files.ts';
 export interface PlanSources {
   /** The groups of the plan. */
   readonly groups: readonly GroupDefinition[];
-  /** Every desired document, policies and manifests. */
+  /** All desired documents: policies and manifests. */
   readonly files: Pick<PolicyFiles, 'loaded' | 'resolution'>;
   /** The running manifests. */
   readonly current: readonly Manifest[];
@@ -23,7 +23,7 @@ export interface PlanSources {
   readonly desired: readonly Manifest[];
 }
 
-/** Throws Failure with exit code 10 for `--set` on a group whose StatefulSets are all in another namespace: it would apply to nothing. */
+/** Throws Failure with exit code 10 if the StatefulSets of a group are all in another namespace: `--set` would apply to nothing. */
 export function refuseOtherNamespace(sources: PlanSources): void {
   const [first] = groupsElsewhere(sources);
   const isMember = ({ namespace, name }: Manifest) =>
@@ -136,7 +136,7 @@ function blockedBy(fact: string, place: Place | undefined): Answer {
   return result('view-complete', 'no', fact, place === undefined ? {} : { source: sourceOf(place) });
 }
 
-/** Adds file and line to a source if a manifest of its object was given. */
+/** A function that adds file and line to a source if a manifest of its object was given. */
 type Locate = (source: Source) => Source;
 
 /** Returns a function that locates objects among these manifests. Sources with a file and fields outside the manifest stay unchanged. */

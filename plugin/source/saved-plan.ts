@@ -17,7 +17,7 @@ export interface SavedPlan {
   readonly apiVersion: 'rollout-group.dev/cli/v1';
   readonly kind: 'SavedPlan';
   readonly metadata: {
-    /** SHA-256 over all other fields, in canonical JSON. */
+    /** The SHA-256 over all other fields, in canonical JSON. */
     readonly digest: string;
     readonly createdAt: string;
     readonly tool: string;
@@ -61,7 +61,7 @@ export function shortDigest(digest: string): string {
   return digest.slice(0, 16);
 }
 
-/** Writes JSON that only its owner can read. Throws Failure with exit code 11 if it cannot be written. */
+/** Writes a JSON file that only its owner can read. Throws Failure with exit code 11 if the file cannot be written. */
 export function writePlanFile(content: object, path: string, cwd: string): void {
   try {
     writeFileSync(resolve(cwd, path), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });

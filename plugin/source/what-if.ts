@@ -41,7 +41,7 @@ export function parseWhatIf(text: string): WhatIf {
   );
 }
 
-/** Returns the value as a number or boolean if it is one, otherwise as text. */
+/** Returns the value as a number or boolean if possible, otherwise as text. */
 function scalar(value: string): unknown {
   if (value === 'true' || value === 'false') return value === 'true';
   return /^-?\d{1,15}$/.test(value) ? Number(value) : value;
@@ -113,7 +113,7 @@ function isRunAnywhere(change: { readonly image: string }, members: readonly Mem
   return members.some((member) => containersOf(member.object).some((container) => repositoryOf(container) === repository(change.image)));
 }
 
-/** Changes the named container, else the one with the repository, else the first one if no container has the repository. */
+/** Changes the named container. Without a name, changes the containers with the repository, or else the first container. */
 function withImage(
   containers: readonly unknown[],
   change: { readonly image: string; readonly container?: string },

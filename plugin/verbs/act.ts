@@ -73,7 +73,7 @@ const scale: Verb = {
 };
 
 const requestExits = { 5: 'the request would have no effect, is denied by policy, or was not confirmed', ...exits } as const;
-/** Requests that let a run continue are bound to that run and need a requester verified by the webhook. */
+/** The requests that let a run continue are bound to that run and need a requester verified by the webhook. */
 const verified = 'Applies only to the current run, and only if the webhook verifies the requester.';
 const subject: readonly OptionSpec[] = [
   { flags: '--wave <name>', description: 'The wave; default: the wave that waits now.', completes: 'wave' },

@@ -17,7 +17,7 @@ export interface OptionSpec {
   readonly isRequired?: boolean;
   /** True if the flag can be repeated. The command receives a list, which is empty if the flag is absent. */
   readonly isRepeatable?: boolean;
-  /** The value is an integer of at least this size. */
+  /** The minimum of an integer value. */
   readonly atLeast?: number;
   readonly completes?: Completes;
 }
@@ -35,7 +35,7 @@ export interface ArgumentSpec {
   readonly completes?: Completes;
 }
 
-/** The function behind a verb, with options and arguments by camel-case name. The parser guarantees their shape, not the compiler. */
+/** The function behind a verb. Its options have camel-case names; the parser guarantees their shape, the compiler does not. */
 type RunCommand = (context: CommandContext, options: never) => Promise<ExitCode>;
 
 export interface Verb {
@@ -48,7 +48,7 @@ export interface Verb {
   readonly options: readonly OptionSpec[];
   /** Examples without the name of the program. */
   readonly examples: readonly string[];
-  /** Exit codes other than 0, 3 and 70, with their meaning for this verb. */
+  /** The exit codes other than 0, 3 and 70, with their meaning for this verb. */
   readonly exits?: Readonly<Partial<Record<ExitCode, string>>>;
   readonly isHidden?: boolean;
   /** True if the verb can talk to a cluster, so that it also takes the connection flags (`ConnectionFlags`). */

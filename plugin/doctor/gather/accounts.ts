@@ -13,11 +13,11 @@ import type { AccountFact, RightFact } from '../check.ts';
 
 interface AccountsQuestion {
   readonly watched: readonly string[];
-  /** Namespaces with groups. In other namespaces the agent needs no rights. Default: every watched namespace. */
+  /** The namespaces with groups. In other namespaces the agent needs no rights. Default: every watched namespace. */
   readonly managed?: readonly string[];
-  /** Namespaces with groups whose pods are pinned. */
+  /** The namespaces with groups whose pods are pinned. */
   readonly pinned: readonly string[];
-  /** Namespaces with groups whose replicas come from a ReplicaTemplate. */
+  /** The namespaces with groups whose replicas come from a ReplicaTemplate. */
   readonly mirroring?: readonly string[];
   readonly leases: Known<readonly AgentLease[]>;
   readonly published: Known<readonly LatestDecision[]>;

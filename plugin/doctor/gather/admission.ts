@@ -39,7 +39,7 @@ interface AdmissionScope {
 }
 
 interface RegistrationQuestion extends AdmissionScope {
-  /** Policies for the groups. */
+  /** The policies for the groups. */
   readonly policies: readonly PolicyDefinition[];
 }
 
@@ -170,7 +170,7 @@ export async function readWebhookAccounts(
 
 interface WebhookAccountsQuestion {
   readonly agentNamespace: string;
-  /** Namespaces with groups whose pods are pinned. */
+  /** The namespaces with groups whose pods are pinned. */
   readonly pinned: readonly string[];
   readonly known: readonly AccountFact[];
 }

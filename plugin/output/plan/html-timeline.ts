@@ -12,7 +12,7 @@ const barHeight = 18;
 const top = 30;
 const gateRow = 'gates';
 const leastBar = 3;
-/** Character width of the fonts in use, rounded up, so that labels always fit. */
+/** The character width of the fonts in use, rounded up, so that labels always fit. */
 const characterWidth = 6.6;
 
 interface Scale {

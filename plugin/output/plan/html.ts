@@ -7,7 +7,7 @@ import { type Html, html, htmlTable, nothing, planStyle } from './html-text.ts';
 import { timelineLegend, timelinePatterns, timelineSvg } from './html-timeline.ts';
 import * as words from './plan-text.ts';
 
-/** If more groups than this change, only the groups that need attention are unfolded. */
+/** The number of changed groups up to which all groups are unfolded. With more, only groups that need attention are unfolded. */
 const maxUnfolded = 6;
 
 /** Returns the page. Its content security policy allows only its own style, so that no text of a plan can load or run anything. */
@@ -109,10 +109,10 @@ function anchor(index: number): string {
 }
 
 interface GroupPlace {
-  /** Anchor of the group, unique in the page. */
+  /** The anchor of the group, unique in the page. */
   readonly id: string;
   readonly isOpen: boolean;
-  /** Start time of the plan, if the plan depends on the calendar. */
+  /** The start time of the plan, if the plan depends on the calendar. */
   readonly startMs: number | undefined;
 }
 

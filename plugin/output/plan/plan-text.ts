@@ -202,7 +202,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
   }
 }
 
-/** Returns the condition that a rule waits for. A policy rule states it in its message. */
+/** Returns the condition for which a rule waits. A policy rule states the condition in its message. */
 function passesWhen(rule: string): string {
   return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'its condition no longer matches';
 }

@@ -7,7 +7,7 @@ import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';
 
 export interface TableLook {
-  /** Width; undefined if nothing may be cut or wrapped. */
+  /** The width; undefined if nothing may be cut or wrapped. */
   readonly columns: number | undefined;
   readonly paint: Paint;
   readonly glyphs: Glyphs;

@@ -35,7 +35,7 @@ const resource = (group: string, plural: string, kind: string, isNamespaced = tr
 const rbac = 'rbac.authorization.k8s.io';
 const admission = 'admissionregistration.k8s.io';
 
-/** Every kind of object in an installation. */
+/** The resources of all objects in an installation. */
 const installed: readonly Resource[] = [
   resources.namespaces,
   resources.customResourceDefinitions,

@@ -205,7 +205,7 @@ function replaceByDesired(current: readonly ObjectContent[], desiredObjects: rea
 }
 
 interface LiveAbsence {
-  /** Groups that are blocked because their StatefulSets exist only in another namespace, where no group names them. */
+  /** The groups that are blocked because their StatefulSets exist only in another namespace, where no group names them. */
   readonly absent: readonly AbsentMembers[];
   /** The groups without any StatefulSet, each as a part of a sentence. */
   readonly notes: readonly string[];
@@ -339,7 +339,7 @@ function inNamespace(object: ObjectContent, namespace: string): ObjectContent {
     : object;
 }
 
-/** Cluster-scoped kinds that are common in manifests. */
+/** The cluster-scoped kinds that are common in manifests. */
 const clusterScopedKinds: ReadonlySet<string> = new Set([
   resources.namespaces.kind,
   resources.nodes.kind,

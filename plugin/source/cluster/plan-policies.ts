@@ -28,7 +28,7 @@ interface PoliciesOver {
   readonly bundle: PolicyBundle;
   /** The groups as they are without the files. */
   readonly groupsBefore: readonly GroupDefinition[];
-  /** Errors of the files. Errors of live objects do not block a plan. */
+  /** The errors of the files. Errors of live objects do not block a plan. */
   readonly errors: readonly Finding[];
 }
 
@@ -52,7 +52,7 @@ export function policiesOver({ files, desiredObjects, live, ...options }: Policy
   };
 }
 
-/** Returns the live policies that cannot be used. As in the agent, such a policy blocks everything it may target. */
+/** Returns the live policies that cannot be used. As in the agent, such a policy blocks every group that it may target. */
 function unusablePolicies(live: readonly ObjectContent[]): readonly UnusableDocument[] {
   return excludeInvalidPolicies(loadObjects(live.filter(({ kind }) => kind === 'RolloutPolicy'))).unusable;
 }

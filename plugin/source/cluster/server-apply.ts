@@ -140,7 +140,7 @@ async function readAgain({ env, timeoutMs }: Cluster, ready: ReadyObject, error:
 /** The field manager of `undo` and `restart`: the name of the executable, which the API server takes from the user agent. */
 const patchManager = 'kubectl-rollout_group';
 
-/** Reports whether `undo` or `restart` wrote the field, which manifests may overwrite, or it is the mark of a plan. */
+/** Reports whether manifests may overwrite the field: `undo` or `restart` wrote it, or it is the annotation with the digest of a plan. */
 function isOurField({ object }: ReadyObject, { manager, field }: Conflict): boolean {
   if (field === `.metadata.annotations.${planAnnotation}`) return true;
   return object.kind === 'StatefulSet' && manager === patchManager && field.startsWith('.spec.template.');
@@ -163,7 +163,7 @@ export function isOfKubectl({ manager }: Conflict): boolean {
   return /^kubectl(?:-|$)/.test(manager) || manager === 'before-first-apply';
 }
 
-/** Returns the conflicting fields if all of them may be taken, else none. */
+/** Returns the conflicting fields if all of them may be taken; otherwise an empty list. */
 function takeable(error: unknown, mayTake: (one: Conflict) => boolean): readonly Conflict[] {
   if (!(error instanceof ApiFailure)) return [];
   const { causes } = error.details;
@@ -177,7 +177,7 @@ function isExact(live: KubernetesObject | undefined): boolean {
   return live !== undefined && (live.metadata.uid ?? '') !== '' && (live.metadata.resourceVersion ?? '') !== '';
 }
 
-/** Adds UID and resource version, so that the apply changes only the object as it was read. */
+/** Adds UID and resource version as preconditions, so that the apply fails if the object has changed. */
 export function preconditioned(object: KubernetesObject, live: KubernetesObject | undefined): KubernetesObject {
   if (live === undefined) return object;
   const { uid = '', resourceVersion = '' } = live.metadata;
