@@ -20,6 +20,7 @@ import { Ledgers } from './turn/ledgers.ts';
 import { type TurnParts, takeTurn } from './turn/turn.ts';
 import { groupKey, WakeIndex } from './wake-index.ts';
 import { type CacheChange, type Caches, concernsPolicies, type SharedWatches, startCaches } from './watched/caches.ts';
+import { PinWebhook } from './watched/pin-webhook.ts';
 import { ReplicaSources } from './watched/replica-sources.ts';
 
 /** The longest timeout of a read in a turn, regardless of the flags, because a waiting turn cannot react to events. */
@@ -49,6 +50,7 @@ export class Agent {
   readonly #loop: TurnLoop;
   readonly #caches: Caches;
   readonly #sources: ReplicaSources;
+  readonly #pinWebhook: PinWebhook;
   readonly #policies: PolicySource;
   readonly #leadership: Leadership;
   readonly #ledgers: Ledgers;
@@ -75,6 +77,10 @@ export class Agent {
     this.#loop.setPaused(true);
     this.#caches = startCaches(env, config, (change) => this.#onCacheChange(change));
     this.#sources = new ReplicaSources(env, this.#readTimeoutMs, (key) => this.#wake(this.#index.mirroring(key)));
+    this.#pinWebhook = new PinWebhook(env, config, (pinned) => {
+      this.#reportDegradations();
+      this.#wake(pinned.map(groupKey));
+    });
     this.#policies = new PolicySource({
       env,
       config,
@@ -173,6 +179,7 @@ export class Agent {
       caches: this.#caches,
       policies: () => this.#policies.current(),
       sources: this.#sources,
+      pinWebhook: this.#pinWebhook,
       ledgers: this.#ledgers,
       gates: this.#gates,
       metrics: this.#metrics,
@@ -242,6 +249,7 @@ export class Agent {
     this.#removals.checkRemovals();
     for (const key of this.#memories.keys()) if (this.#index.group(key) === undefined) this.#memories.delete(key);
     this.#sources.follow(now.groups);
+    this.#pinWebhook.follow(now.groups);
     this.#ledgers.keep(now.groups);
     this.#gates.keep(now.groups);
     this.#metrics.follow(now.groups, now.policies);
@@ -302,6 +310,7 @@ export class Agent {
     (): readonly Degradation[] =>
       [
         ...this.#caches.degradations(),
+        this.#pinWebhook.degradation(),
         this.#policies.degradation(),
         this.#leadership.degradation(),
         this.#ledgers.degradation(),
@@ -345,6 +354,7 @@ export class Agent {
   #stopWatches(): void {
     this.#policies.stop();
     this.#sources.stop();
+    this.#pinWebhook.stop();
     this.#caches.stop();
   }
 }

@@ -352,14 +352,31 @@ export interface Snapshot {
   readonly unread?: readonly UnreadObject[];
   /** Namespace of the agent. Its policies may name other namespaces. */
   readonly agentNamespace?: string;
-  /** The problems of webhooks; absent: unknown. */
+  /** The problems of webhooks; absent: not read, as in a plan from manifests. */
   readonly webhookProblems?: WebhookProblems;
+  /** Access that the agent lacks; absent: not read. */
+  readonly missingAccess?: readonly MissingAccess[];
+}
+
+/** An action of the agent that needs rights. */
+export type AgentAction = 'evictPod' | 'deletePod' | 'patchStatefulSet' | 'pinPod';
+
+/** A right that the agent lacks, or namespaces that it does not watch. */
+export interface MissingAccess {
+  /** Namespaces whose groups are concerned. */
+  readonly namespaces: readonly string[];
+  /** The action that fails; absent: every action. */
+  readonly action?: AgentAction;
+  /** A sentence without a full stop, with the right and its consequence. */
+  readonly fact: string;
 }
 
 /** The problems of webhooks by purpose, each as a sentence without a full stop. A webhook without an entry works. */
 export interface WebhookProblems {
   /** The problem of the webhook that gives new pods their pinned revision. */
-  readonly pins?: string;
+  readonly pins?: Known<string>;
+  /** The StatefulSets for which that webhook is not called yet. The agent adds them. */
+  readonly coverage?: string;
   /** The problem of the webhook that records the requester of an approval. */
   readonly requesters?: string;
 }

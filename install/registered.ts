@@ -2,6 +2,7 @@
 import { isSameValue } from '../policies/values/canonical-json.ts';
 import { isMadeForMember, isMember, isPodOfMember, type MatchCondition } from './conditions.ts';
 import { conditionsOf, isFromInstall, memberCondition, membersIn, narrowed } from './narrowing.ts';
+import { foreignInjectors } from './object.ts';
 import { everyOptions, listed } from './registered-policies.ts';
 import { everywhere, type Member, memberKey } from './scope.ts';
 import { configurationName, pinConfigurationName, webhooksOf } from './webhooks.ts';
@@ -13,6 +14,42 @@ export interface Registered {
   readonly kind: string;
   readonly name: string;
   readonly webhooks: readonly Row[];
+}
+
+/** A configuration as the API server returns it. */
+interface StoredObject {
+  readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
+  readonly webhooks?: unknown;
+}
+
+export interface StoredConfiguration extends Registered {
+  /** cert-manager sets `caBundle`, not the agent. */
+  readonly isInjected: boolean;
+}
+
+/** Returns the part of a configuration that is checked. */
+export function storedConfiguration(kind: string, { metadata: { name, annotations = {} }, webhooks }: StoredObject): StoredConfiguration {
+  return { kind, name, webhooks: rowsOf(webhooks), isInjected: foreignInjectors.some((one) => annotations[one] !== undefined) };
+}
+
+/** Returns why the API server cannot call a configuration: it has no webhook, or webhooks without caBundle; undefined if it can. */
+export function trustProblem({ kind, name, webhooks, isInjected }: StoredConfiguration): string | undefined {
+  const where = `${kind} ${name}`;
+  if (webhooks.length === 0) return `${where} has no webhook`;
+  const bare = webhooks.filter(
+    ({ clientConfig }) => ((clientConfig as { readonly caBundle?: unknown } | undefined)?.caBundle ?? '') === '',
+  );
+  if (bare.length === 0) return undefined;
+  const isAll = bare.length === webhooks.length;
+  const lack = isAll ? `${where} has no caBundle` : `${bare.length} of ${webhooks.length} webhooks in ${where} have no caBundle`;
+  const writer = isInjected ? 'cert-manager writes it; see its log' : 'The agent writes it when it serves webhooks; see its log';
+  return `${lack}: the API server trusts no certificate of the webhooks. ${writer}`;
+}
+
+/** Returns a sentence about the members for which the API server does not call some webhook; undefined if it calls all webhooks. */
+export function coverageProblem({ kind, name, webhooks }: Registered, members: readonly Member[]): string | undefined {
+  const uncovered = [...new Set(webhooks.flatMap((row) => uncoveredBy(row, members)))];
+  return uncovered.length === 0 ? undefined : `${kind} ${name} does not cover ${listed(uncovered)} yet`;
 }
 
 interface RegistrationQuestion {
@@ -84,13 +121,19 @@ function conditionProblems(row: Row, wanted: Row, members: readonly Member[] | u
   const lacking = wants.filter((one) => !has.some((other) => isSameCondition(one, other)));
   const added = has.filter((one) => !wants.some(({ name }) => name === one.name));
   const foreign = added.filter((one) => !isNarrowing(row, one));
-  const named = added.filter((one) => isNarrowing(row, one)).map(({ expression }) => new Set(membersIn(expression).map(memberKey)));
-  const uncovered = (members ?? []).map(memberKey).filter((member) => named.some((names) => !names.has(member)));
+  const uncovered = uncoveredBy(row, members ?? []);
   return [
     ...lacking.map(({ name }) => `matchCondition ${name} was changed`),
     ...foreign.map(({ name }) => `matchCondition ${name} was added`),
     ...(uncovered.length === 0 ? [] : [`${listed(uncovered)} is not covered`]),
   ];
+}
+
+/** Returns the members that a narrowing condition of the row does not name. */
+function uncoveredBy(row: Row, members: readonly Member[]): readonly string[] {
+  const narrowing = conditionsOf(row).filter((one) => isNarrowing(row, one));
+  const named = narrowing.map(({ expression }) => new Set(membersIn(expression).map(memberKey)));
+  return members.map(memberKey).filter((member) => named.some((names) => !names.has(member)));
 }
 
 function isSameCondition(a: MatchCondition, b: MatchCondition): boolean {

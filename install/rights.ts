@@ -124,7 +124,7 @@ function webhookRules({ validating, mutating }: Configurations): readonly Policy
   const group = 'admissionregistration.k8s.io';
   const writes = (resource: string, names: readonly string[]) => (names.length === 0 ? [] : [rule(group, [resource], ['patch'], names)]);
   return [
-    // The agent finds configurations by their labels, and writes only its own.
+    // The agent finds configurations by their labels, and the one that pins pods by its name. It writes only its own.
     rule(group, ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'], ['list', 'watch']),
     ...writes('validatingwebhookconfigurations', validating),
     ...writes('mutatingwebhookconfigurations', mutating),

@@ -15,11 +15,13 @@ const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
 
 /** Rules that no story tells, with where they are told. */
 const untold: Readonly<Record<string, string>> = {
+  'agent-access': 'a story gives the agent every right; test/engine/rules/agent-access.test.ts',
   'granted-before':
     'what others refuse after admission; test/engine/judge/admission-claims.test.ts and test/webhook/native/enforce-race.test.ts',
   'ledger-full': 'a hundred claims are no story; test/engine/rules has the table',
   'ordinals-kept': 'a write that the stories do not have; test/engine/judge/admission-claims.test.ts',
   'pin-applied': 'the webhook of a story is always there; test/engine/strategies/pinned/pins.test.ts',
+  'pin-webhook': 'the webhook of a story is always there; test/engine/strategies/pinned/pins.test.ts',
   'protection-kept': 'what admission alone remembers; test/engine/judge/protection.test.ts and test/webhook/native/enforce.test.ts',
   'restart-version': 'it only warns; test/engine/strategies/partition/partition.test.ts',
   'revision-known': 'a story knows every revision; test/engine/strategies/pinned/pins.test.ts',

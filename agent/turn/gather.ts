@@ -16,6 +16,7 @@ import type { Leadership } from '../leadership.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import type { Caches, FreshObjects } from '../watched/caches.ts';
 import { type CacheView, Freshness } from '../watched/freshness.ts';
+import type { PinWebhook } from '../watched/pin-webhook.ts';
 import type { ReadSource, ReplicaSources } from '../watched/replica-sources.ts';
 import { contradicted, type FreshRead, readFresh } from './direct-reads.ts';
 import { openTimes } from './ledger-changes.ts';
@@ -61,6 +62,7 @@ export interface GatherParts {
   readonly caches: Pick<Caches, 'observe' | 'ageMs' | 'statefulSet' | 'hasSeen' | 'written' | 'lookUp' | 'relist'>;
   readonly policies: () => ActivePolicies | undefined;
   readonly sources: Pick<ReplicaSources, 'read'>;
+  readonly pinWebhook: Pick<PinWebhook, 'problems'>;
   readonly ledgers: Pick<Ledgers, 'read'>;
   /** Without it, gates have no readings. */
   readonly gates?: Pick<GateReader, 'readings'>;
@@ -180,7 +182,8 @@ interface Looked {
 /** Builds the snapshot without I/O. Throws if the policies have not been read yet. */
 function snapshotFrom(parts: GatherParts, group: GroupDefinition, { sources, fresh, unread }: Looked): Snapshot {
   const replicaSources = sources.map((source) => source.view);
-  return knownSnapshot(parts, group.namespace, { fresh, unread, replicaSources, gateReadings: parts.gates?.readings(group) ?? [] });
+  const looked = { fresh, unread, replicaSources, gateReadings: parts.gates?.readings(group) ?? [] };
+  return { ...knownSnapshot(parts, group.namespace, looked), ...parts.pinWebhook.problems(group) };
 }
 
 /** Returns the later state of each object: the read state or the cached state. */

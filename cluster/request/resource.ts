@@ -55,6 +55,13 @@ export const resources = {
     kind: 'HorizontalPodAutoscaler',
     isNamespaced: true,
   },
+  mutatingWebhookConfigurations: {
+    group: 'admissionregistration.k8s.io',
+    version: 'v1',
+    plural: 'mutatingwebhookconfigurations',
+    kind: 'MutatingWebhookConfiguration',
+    isNamespaced: false,
+  },
   customResourceDefinitions: {
     group: 'apiextensions.k8s.io',
     version: 'v1',

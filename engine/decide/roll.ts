@@ -5,6 +5,7 @@ import type { Action, GroupDecision, RuleResult, Step } from '../decision.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, type Check, earliest, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
+import { agentAccess } from '../rules/agent-access.ts';
 import { choosePods, type PodChoice, podBudgets } from '../rules/budget.ts';
 import { withException } from '../rules/exception.ts';
 import { mayRepairDespiteOthers, stuckInstants } from '../rules/pod-state.ts';
@@ -194,6 +195,7 @@ export const rollChecks: readonly Check<RollStepQuestion>[] = [
   otherZonesReady, // all pods of every other zone are available
   minInterval, // the last replacement was long enough ago
   ledgerHasRoom, // the ledger has room for another claim
+  { id: 'agent-access', evaluate: ({ context }) => agentAccess(context, 'roll') }, // the agent may replace pods
   { id: 'strategy', evaluate: (question) => strategyOf(question.context.group).checkStep(question) }, // partition, pins
   { id: 'undone', evaluate: ({ context, zone }) => undoneResult(context, zone.view) }, // no person undid the revision
   { id: 'protected', evaluate: ({ context, zone }) => protectedResult(context, zone.view, 'all') }, // no person protects the zone
@@ -245,7 +247,15 @@ function podsInFlight(view: ZoneView, queue: readonly PodView[]): RuleResult {
   return result('pods-in-flight', 'wait', fact, { earliestMs: view.availableAtMs });
 }
 
-const personOrCalendar: ReadonlySet<string> = new Set(['window', 'paused', 'approval', 'undone', 'protected']);
+const personOrCalendar: ReadonlySet<string> = new Set([
+  'window',
+  'paused',
+  'approval',
+  'undone',
+  'protected',
+  'pin-webhook',
+  'agent-access',
+]);
 
 /** Reports whether only a person or the calendar can end this result. The deadline of the run does not count that time. */
 function isPersonOrCalendar(answer: RuleResult): boolean {

@@ -14,6 +14,14 @@ export interface RuleEntry {
 
 /** The rules by id. A rule of a RolloutPolicy is named `policy/rule` and may have every outcome. */
 export const ruleCatalog: readonly RuleEntry[] = [
+  {
+    id: 'agent-access',
+    reason: 'AgentAccessMissing',
+    title: 'the agent watches the namespace and has the rights that the step needs',
+    outcomes: ['no'],
+    whenBlocked:
+      'The agent does not watch the namespace, or its ServiceAccount lacks a right that the step needs. Only a plan of a cluster asks this, and only if you may create SubjectAccessReviews. Run `kubectl rollout-group install` and apply the roles that it prints. `kubectl rollout-group doctor` lists every missing right.',
+  },
   { id: 'announced', title: 'the agent has announced exactly this request in the ledger', outcomes: ['ok'] },
   {
     id: 'approval',
@@ -99,6 +107,14 @@ export const ruleCatalog: readonly RuleEntry[] = [
     outcomes: ['ok', 'wait'],
     whenBlocked:
       'Under the strategy `pinned` the StatefulSet controller creates every pod at the current revision, and the webhook on pod creation changes the pod to the pinned revision. The pods that the rule names were created without the webhook: it was not called, or it did not answer. These pods run and serve at the old revision. The agent replaces each of them once more after 30 seconds. After two attempts it replaces no pod of the group. Run `kubectl rollout-group doctor`: it reports whether the webhook configuration `0-rollout-group-pinned` exists and selects the StatefulSets. The log of the agent gives the cause for each pod. If the log has no entry, the API server does not reach the webhook. Repair the webhook (`kubectl rollout-group install` prints the missing parts), then run `kubectl rollout-group retry GROUP`.',
+  },
+  {
+    id: 'pin-webhook',
+    reason: 'PinWebhookMissing',
+    title: 'the webhook on pod creation is registered',
+    outcomes: ['ok', 'wait', 'no', 'unknown'],
+    whenBlocked:
+      'Under the strategy `pinned` the webhook on pod creation gives each new pod its revision. Without the webhook a replaced pod comes back at the old revision, so the agent replaces no pod. The rule names the missing part of the webhook configuration `0-rollout-group-pinned`, or the right that the agent lacks to read it. Run `kubectl rollout-group install` to see the missing objects, and `kubectl rollout-group doctor` to check the rights. The rollout continues by itself.',
   },
   { id: 'pods-in-flight', reason: 'PodsInFlight', title: 'the replaced pods are available again', outcomes: ['wait'] },
   {

@@ -8,6 +8,7 @@ import { describeReadiness, isServing, type ZoneView } from '../observe/view.ts'
 import { profileOf } from '../profiles.ts';
 import { type Check, type Rule, result, resultsOf } from '../rule.ts';
 import type { RunState, StatefulSetView } from '../snapshot.ts';
+import { agentAccess } from './agent-access.ts';
 import { withException } from './exception.ts';
 import { type PolicyAnswer, policyAnswer, windowResult } from './policy.ts';
 import { leavingOrdinals, protectedFromOthers, protectedResult } from './protected.ts';
@@ -261,6 +262,7 @@ interface ScaleStepQuestion extends ScaleQuestion {
 
 /** The checks of a scale-up, in the order in which plans and explanations print the results. */
 export const scaleUpChecks: readonly Check<ScaleStepQuestion>[] = [
+  { id: 'agent-access', evaluate: mayPatch }, // the agent may write replicas
   { id: 'replica-source', evaluate: ({ source }) => source }, // the wanted number of replicas could be read
   { id: 'scale-up', evaluate: (question) => growthRules(question).map((rule) => rule.evaluate(question)) }, // view, ceiling, leader
   { id: 'window', evaluate: ({ context }) => windowResult(context, 'scaleUp', 'nothing') }, // the windows are open
@@ -269,6 +271,7 @@ export const scaleUpChecks: readonly Check<ScaleStepQuestion>[] = [
 
 /** The checks of a scale-down. The leaving pods prepare only after all checks pass, because a prepared pod serves less. */
 export const scaleDownChecks: readonly Check<ScaleStepQuestion>[] = [
+  { id: 'agent-access', evaluate: mayPatch }, // the agent may write replicas
   { id: 'replica-source', evaluate: ({ source }) => source }, // the wanted number of replicas could be read
   viewComplete, // every zone was read and its status is current
   mayScale, // no setting blocks scaling
@@ -285,6 +288,10 @@ export const scaleDownChecks: readonly Check<ScaleStepQuestion>[] = [
   { id: 'window', evaluate: ({ context }) => windowResult(context, 'scaleDown', 'nothing') }, // the windows are open
   { id: 'policies', evaluate: ({ policies }) => policies.results }, // no rule of a RolloutPolicy blocks
 ];
+
+function mayPatch({ context, asker }: ScaleQuestion): RuleResult | undefined {
+  return asker === 'agent' ? agentAccess(context, 'scale') : undefined;
+}
 
 function leavingPodsProtected({ context, zone, from, to, asker }: ScaleQuestion): RuleResult | readonly RuleResult[] | undefined {
   const ordinals = leavingOrdinals(zone, { from, to });

@@ -31,7 +31,7 @@ export const pinned: Strategy = {
   withoutDenied: (_chosen, allowed) => allowed,
   // The StatefulSet controller creates every pod at the current revision, so the action names the revision of the successor.
   replacePods: (context, view, chosen) => replacePods(context, view, chosen, view.desiredRevision),
-  checkStep: (question) => [...partitionHeld(question.zone.view), revisionKnown(question), pinApplied(question)],
+  checkStep: (question) => [...partitionHeld(question.zone.view), ...pinWebhook(question), revisionKnown(question), pinApplied(question)],
   settlePartitions: (context) => settleZones(context, holdPartition),
   // Pinned pods come back at the revision that they run.
   warnOfRestarts: (context, run) => restartWarnings(context, run, () => undefined),
@@ -79,13 +79,22 @@ function misplacedPods(context: Pick<GroupContext, 'view'>, zone: ZoneView): rea
   return misplaced(context, zone).map(({ pod }) => pod);
 }
 
+/** Blocks unless the webhook on pod creation is known to be registered. A plan from manifests reads no webhook configuration. */
+function pinWebhook({ context: { snapshot } }: RollQuestion): readonly RuleResult[] {
+  if (snapshot.webhookProblems === undefined) return [];
+  const { pins, coverage } = snapshot.webhookProblems;
+  const because = (why: string): string => `no pod is replaced without the webhook on pod creation: ${why}`;
+  if (isUnknown(pins)) return [result('pin-webhook', 'unknown', because(pins.unknown))];
+  if (pins !== undefined) return [result('pin-webhook', 'no', because(pins))];
+  if (coverage !== undefined) return [result('pin-webhook', 'wait', because(coverage))];
+  return [result('pin-webhook', 'ok', 'the webhook on pod creation is registered')];
+}
+
 /**
- * Blocks while the webhook on pod creation is known not to work, and while pods came back at the wrong revision. After two attempts of one
- * pod a person must act; `retry` allows new attempts.
+ * Blocks while pods came back at the wrong revision, as when the webhook does not answer. After two attempts of one pod a person must act;
+ * `retry` allows new attempts.
  */
 function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
-  const { pins } = context.snapshot.webhookProblems ?? {};
-  if (pins !== undefined) return result('pin-applied', 'wait', `no pod is replaced without the webhook on pod creation: ${pins}`);
   const limit = `${maxPlacements} attempts`;
   const describe = (found: readonly Misplaced[]): string => found.map(({ pod }) => `${pod.name} at ${pod.revision}`).join(', ');
   const lasting = context.view.zones.flatMap((view) => misplaced(context, view)).filter((one) => isLasting(context, run, one));

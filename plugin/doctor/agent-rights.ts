@@ -1,4 +1,6 @@
 // Lists the rights of the agent and the effect of each missing right. deploy/rbac.yaml grants the same rights.
+import type { AgentAction } from '../../engine/snapshot.ts';
+import type { AccountFact, RightFact } from './check.ts';
 
 export interface AgentRight {
   readonly group: string;
@@ -13,9 +15,11 @@ export interface AgentRight {
   readonly scope: 'namespace' | 'agent' | 'cluster';
   /** Present if only groups with pinned pods, or with replicas from a ReplicaTemplate, need the right. */
   readonly only?: 'pinned' | 'mirroring';
+  /** The action that fails without it. Absent with the weight `required`: every action fails. */
+  readonly action?: AgentAction;
 }
 
-type RightOptions = Partial<Pick<AgentRight, 'weight' | 'scope' | 'only'>>;
+type RightOptions = Partial<Pick<AgentRight, 'weight' | 'scope' | 'only' | 'action'>>;
 
 /** Returns one right per verb. `path` is the API group, empty for the core group, and the resource. */
 function rights(path: string, verbs: readonly string[], without: string, options: RightOptions = {}): readonly AgentRight[] {
@@ -32,14 +36,18 @@ const grafana = 'rollout-operator.grafana.com';
 
 export const agentRights: readonly AgentRight[] = [
   ...rights('/pods', listAndWatch, 'no group can be rolled out', required),
-  ...rights('/pods', ['delete'], 'no pod is replaced by deletion', required),
+  ...rights('/pods', ['delete'], 'no pod is replaced by deletion', { ...required, action: 'deletePod' }),
   ...rights('/pods', ['patch'], 'a pending delete of a former leader cannot be revoked'),
-  ...rights('/pods/eviction', ['create'], 'no pod is replaced by eviction'),
+  ...rights('/pods/eviction', ['create'], 'no pod is replaced by eviction', { action: 'evictPod' }),
   ...rights('apps/statefulsets', getListAndWatch, 'no group can be rolled out', required),
-  ...rights('apps/statefulsets', ['patch'], 'no replicas are written', required),
+  ...rights('apps/statefulsets', ['patch'], 'no replicas and no partitions are written', { ...required, action: 'patchStatefulSet' }),
   ...rights('apps/statefulsets/status', ['update'], 'the current revision of OnDelete StatefulSets is not updated'),
-  ...rights('apps/controllerrevisions', ['get'], 'no pod is pinned to another revision', { ...required, only: 'pinned' }),
-  ...rights('policy/poddisruptionbudgets', listAndWatch, 'budgets are unknown, and no pod is evicted'),
+  ...rights('apps/controllerrevisions', ['get'], 'no pod is pinned to another revision', {
+    ...required,
+    only: 'pinned',
+    action: 'pinPod',
+  }),
+  ...rights('policy/poddisruptionbudgets', listAndWatch, 'budgets are unknown, and no pod is evicted', { action: 'evictPod' }),
   ...rights(`${grafana}/zoneawarepoddisruptionbudgets`, listAndWatch, 'zone budgets are unknown'),
   ...rights('/configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),
   ...rights('/configmaps', ['list'], 'groups without a definition are not released, although onPolicyDeleted says so'),
@@ -65,7 +73,61 @@ export const agentRights: readonly AgentRight[] = [
     mirroring,
   ),
   ...rights('/nodes', listAndWatch, 'every node counts as ready', { scope: 'cluster' }),
+  ...rights('admissionregistration.k8s.io/mutatingwebhookconfigurations', listAndWatch, 'no pinned pod is replaced', {
+    ...required,
+    scope: 'cluster',
+    only: 'pinned',
+    action: 'pinPod',
+  }),
 ];
+
+/** The rights of an agent with `-leader-election=required`, as `install` writes it: without Lease or ledger it takes no action. */
+export const rightsWithLease: readonly AgentRight[] = agentRights.map((right) => {
+  const { resource, verb } = right;
+  if (resource === 'leases') return { ...right, ...required, without: 'the agent takes no action without its Lease' };
+  const isLedger = resource === 'configmaps' && verb !== 'list';
+  return isLedger ? { ...right, ...required, without: 'the agent takes no action without its ledgers' } : right;
+});
+
+/** Reports whether a group makes no progress, or an action fails, without the right. */
+export function isNeeded({ weight, action }: AgentRight): boolean {
+  return weight === 'required' || action !== undefined;
+}
+
+/** The missing verbs on one resource. */
+export interface MissingVerbs {
+  readonly right: AgentRight;
+  /** Absent: the cluster. */
+  readonly namespace?: string | undefined;
+  readonly verbs: string[];
+}
+
+/** Returns the missing rights; several verbs on one resource with one consequence make one entry. */
+export function missingVerbs(rights: readonly RightFact[]): readonly MissingVerbs[] {
+  const missing = new Map<string, MissingVerbs>();
+  for (const { right, namespace, isAllowed } of rights) {
+    if (isAllowed) continue;
+    const key = `${right.group}/${right.resource}/${namespace ?? ''}/${right.without}`;
+    const known = missing.get(key);
+    if (known === undefined) missing.set(key, { right, namespace, verbs: [right.verb] });
+    else known.verbs.push(right.verb);
+  }
+  return [...missing.values()];
+}
+
+/** Returns `ACCOUNT may not get, list pods in mimir: no group can be rolled out`. */
+export function missingText(account: string, missing: MissingVerbs): string {
+  return `${account} may not ${missing.verbs.join(', ')} ${resourceText(missing.right)} ${placeText(missing)}: ${missing.right.without}`;
+}
+
+/** Returns `in mimir`, or `in the cluster`. */
+export function placeText({ namespace }: Pick<MissingVerbs, 'namespace'>): string {
+  return namespace === undefined ? 'in the cluster' : `in ${namespace}`;
+}
+
+export function resourceText({ group, resource }: AgentRight): string {
+  return group === '' ? resource : `${resource} (${group})`;
+}
 
 /** The rights of a process that only serves webhooks: such a process reads objects and writes ledgers. */
 export const webhookRights: readonly AgentRight[] = agentRights.filter(
@@ -73,5 +135,11 @@ export const webhookRights: readonly AgentRight[] = agentRights.filter(
     (resource === 'configmaps' && verb !== 'list') ||
     resource === 'events' ||
     resource === 'controllerrevisions' ||
-    (listAndWatch.some((one) => one === verb) && !['configmaps', 'replicatemplates', 'rolloutruns'].includes(resource)),
+    (listAndWatch.some((one) => one === verb) &&
+      !['configmaps', 'mutatingwebhookconfigurations', 'replicatemplates', 'rolloutruns'].includes(resource)),
 );
+
+/** Returns that the agent does not watch a namespace. */
+export function unwatchedText({ namespaces, flag }: NonNullable<AccountFact['unwatched']>): string {
+  return `the agent does not watch namespace ${namespaces.join(', ')} (it runs with ${flag})`;
+}

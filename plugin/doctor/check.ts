@@ -43,6 +43,8 @@ export interface AccountFact {
   /** `namespace/name`, or only namespaces if the account is unknown. */
   readonly name: string;
   readonly rights: Known<readonly RightFact[]>;
+  /** The namespaces that the agent watches, of those that doctor checks; absent for a process that only serves webhooks. */
+  readonly watched?: readonly string[];
   /** The namespaces that doctor checks and the agent does not watch. */
   readonly unwatched?: {
     readonly namespaces: readonly string[];

@@ -6,6 +6,7 @@ import type { PolicyDefinition } from '../definition.ts';
  * them too, or another request with separate rights ends their block.
  */
 export const rulesWithoutException: readonly string[] = [
+  'agent-access',
   'announced',
   'approval',
   'eviction-budget',
@@ -13,6 +14,7 @@ export const rulesWithoutException: readonly string[] = [
   'granted-before',
   'ledger-full',
   'paused',
+  'pin-webhook',
   'pods-in-flight',
   'progress-deadline',
   'protected',

@@ -9,6 +9,8 @@ import {
   readRevision,
   revisionsToRead,
 } from '../../engine/strategies/pinned/placement.ts';
+import { pinConfigurationName } from '../../install/webhooks.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { Json, ModelObject } from '../server/request.ts';
 import { revisionLabel, revisionResource, statefulSetResource } from './workload.ts';
 import type { World } from './world.ts';
@@ -38,9 +40,18 @@ export interface PinWebhook {
 
 const groupResource = 'rolloutgroups.rollout-group.dev';
 
-/** Creates the model. It reads the stored objects, because the real endpoint uses quorum reads. */
+const configurationResource = 'mutatingwebhookconfigurations.admissionregistration.k8s.io';
+
+/**
+ * Creates the model and its configuration, without which the agent replaces no pod. It reads the stored objects, because the real endpoint
+ * uses quorum reads.
+ */
 export function createPinWebhook({ server, namespace, group, admitted }: WebhookOptions): PinWebhook {
   let isUnavailable = false;
+  server.create({ user: 'kubernetes-admin' }, configurationResource, {
+    metadata: { name: pinConfigurationName({ namespace: usualAgentNamespace }) },
+    webhooks: [{ name: 'pinned.rollout-group.dev', clientConfig: { caBundle: 'Y2E=' } }],
+  });
 
   const revisionOf = (pod: NewPod, name: string): ReadRevision => readRevision(server.get(revisionResource, namespace, name), pod);
   const placed = (content: Json): Json => {

@@ -45,6 +45,15 @@ export const kubernetesKinds: readonly ServedKind[] = [
   served({ group: '', version: 'v1', plural: 'nodes', kind: 'Node', isNamespaced: false, hasStatus: true, shortNames: ['no'] }),
   served({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', hasStatus: true, hasGeneration: true, shortNames: ['po'] }),
   served({ group: '', version: 'v1', plural: 'services', kind: 'Service', hasStatus: true, shortNames: ['svc'] }),
+  served({
+    group: 'admissionregistration.k8s.io',
+    version: 'v1',
+    plural: 'mutatingwebhookconfigurations',
+    kind: 'MutatingWebhookConfiguration',
+    isNamespaced: false,
+    hasGeneration: true,
+    fields: ['webhooks'],
+  }),
   served({ group: 'apps', version: 'v1', plural: 'controllerrevisions', kind: 'ControllerRevision' }),
   served({
     group: 'apps',

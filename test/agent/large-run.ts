@@ -98,20 +98,22 @@ export async function playLargeRun(controlPlane: ControlPlane, options: LargeRun
     if (strategy === 'pinned') world = await createWorld(controlPlane, { namespaces: [namespace], start: ofExecutable });
     await group.create(timeoutMs);
     await createBudget(controlPlane, group, atOnce);
-    await createChannel(controlPlane, namespace, server.url);
+    // The webhook that pins pods is registered for the agent of this namespace.
+    const home = strategy === 'pinned' ? 'rollout-group' : namespace;
+    await createChannel(controlPlane, { home, namespace, url: server.url });
     await client.create(`${ours}/${namespace}/rolloutgroups`, groupObject(group, options));
     const own = [
       { apiGroups: ['rollout-group.dev'], resources: ['notificationchannels'], verbs: ['get'] },
       { apiGroups: [''], resources: ['secrets'], verbs: ['get'], resourceNames: ['slack'] },
     ];
-    await grant(client, identities.agent, namespace, [...agentRules(), ...own]);
+    for (const one of new Set([namespace, home])) await grant(client, identities.agent, one, [...agentRules(), ...own]);
     await grantNodes(client, identities.agent);
     agent = await startAgentProcess({
       url,
       identity: identities.agent,
-      namespace,
+      namespace: home,
       ...ofExecutable,
-      flags: [...leaseFlags, ...flags],
+      flags: [`-namespaces=${namespace}`, ...leaseFlags, ...flags],
     });
     await agent.untilReady();
     if (world !== undefined) await untilPinning(controlPlane, group, world);
@@ -147,9 +149,13 @@ async function createBudget({ client }: ControlPlane, { namespace, sets }: TestG
   );
 }
 
-async function createChannel({ client }: ControlPlane, namespace: string, url: string): Promise<void> {
-  await client.create(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name: 'slack' }, stringData: { key: slackToken } });
-  await client.create(`${ours}/${namespace}/notificationchannels`, {
+/** Creates a channel in the namespace of the agent, for groups of the other namespace. */
+async function createChannel(
+  { client }: ControlPlane,
+  { home, namespace, url }: Readonly<Record<'home' | 'namespace' | 'url', string>>,
+): Promise<void> {
+  await client.create(`/api/v1/namespaces/${home}/secrets`, { metadata: { name: 'slack' }, stringData: { key: slackToken } });
+  await client.create(`${ours}/${home}/notificationchannels`, {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'NotificationChannel',
     metadata: { name: 'sre' },

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type InProcessAgent, startInProcess } from '../control-plane/agent-in-process.ts';
-import type { ApiClient } from '../control-plane/client.ts';
+import type { ApiClient, KubernetesObject } from '../control-plane/client.ts';
 import { agentRules, grant, grantNodes } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { statefulSet } from '../control-plane/workloads.ts';
@@ -10,7 +10,41 @@ import { createWorld, groupsOf, setsOf, strategic, type World, write } from '../
 import { expectKilledTwice, holding, killAll, type RollingSet, split, temptationMs, untilWave, versions } from './partial-rollout.ts';
 
 const longestMs = 240_000;
-const namespaces = ['leaks', 'moves', 'fails', 'whole'] as const;
+const namespaces = ['leaks', 'moves', 'fails', 'whole', 'proof'] as const;
+const pinConfiguration = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-rollout-group-pinned';
+/** Of the installation: the agent lists and watches webhook configurations. */
+const webhookRole = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/rollout-group-agent-webhooks';
+
+interface Row {
+  readonly clientConfig: { readonly caBundle?: string };
+}
+type Configuration = KubernetesObject & { readonly webhooks: readonly Row[] };
+
+function withoutTrust({ clientConfig: { caBundle: _, ...rest }, ...row }: Row): object {
+  return { ...row, clientConfig: rest };
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/'));
+}
+
+/** Waits until the agent waits for the webhook: `OUTCOME FACT`. */
+async function untilBlocked(agent: InProcessAgent, by: RegExp): Promise<void> {
+  const answer = () =>
+    agent
+      .turns()
+      .at(-1)
+      ?.decision?.waits.find(({ rule }) => rule === 'pin-webhook');
+  await expect.poll(() => `${answer()?.outcome} ${answer()?.fact}`, { timeout: 30_000 }).toMatch(by);
+}
+
+/** Facts about pods that came back at another revision. */
+function misplacements(agent: InProcessAgent): readonly string[] {
+  const steps = agent.turns().flatMap(({ decision }) => decision?.steps ?? []);
+  return steps.flatMap(({ results }) =>
+    results.flatMap(({ rule, fact }) => (rule === 'pin-applied' && fact.includes('came back') ? [fact] : [])),
+  );
+}
 
 interface Ledger {
   readonly data: { readonly ledger: string };
@@ -34,12 +68,18 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
   beforeAll(async () => {
     admin = controlPlane().client;
     world = await createWorld(controlPlane(), { namespaces });
-    for (const namespace of namespaces) await grant(admin, controlPlane().identities.agent, namespace, agentRules());
+    for (const namespace of [...namespaces, 'rollout-group']) await grant(admin, controlPlane().identities.agent, namespace, agentRules());
     await grantNodes(admin, controlPlane().identities.agent);
   });
   afterAll(() => world.close());
 
   const groupPath = (namespace: string): string => `${groupsOf(namespace)}/server`;
+
+  function start(namespace: string): Promise<InProcessAgent> {
+    const { url, identities } = controlPlane();
+    const config = { agentNamespace: 'rollout-group' };
+    return startInProcess({ url, identity: identities.agent, namespace, name: `agent-${namespace}`, config });
+  }
 
   /** Two zones and an agent. Only the agent writes the partitions. */
   async function open(
@@ -61,8 +101,7 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
       await admin.create(setsOf(namespace), statefulSet({ name: `server-zone-${zone}`, replicas, strategy: 'RollingUpdate' }));
     }
     await world.untilReady(namespace, 'server-zone-', 2 * replicas);
-    const { url, identities } = controlPlane();
-    const agent = await startInProcess({ url, identity: identities.agent, namespace, name: `agent-${namespace}` });
+    const agent = await start(namespace);
     await admin.until<RollingSet>(
       setsOf(namespace),
       'partitions that hold',
@@ -143,6 +182,42 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
       await expectKilledTwice(admin, namespace, ['a-0 1', 'a-1 2', 'a-2 3', ...split('b', 3, 3)]);
       await setImage(namespace, '1');
       await untilVersions(namespace, [...split('a', 3, 3), ...split('b', 3, 3)]);
+      await agent.stop();
+    },
+    longestMs,
+  );
+
+  it(
+    'evicts no pod until the webhook on pod creation is readable, registered and trusted, and needs no retry then',
+    async () => {
+      const namespace = 'proof';
+      const uids = async () =>
+        (await admin.list<KubernetesObject>(`/api/v1/namespaces/${namespace}/pods`)).map(({ metadata }) => metadata.uid);
+      const binding = await admin.get<KubernetesObject>(webhookRole);
+      await admin.delete(webhookRole);
+      const first = await open(namespace, { replicas: 1, rollout: { waves: stoppedAt() } });
+      const before = await uids();
+      await setImage(namespace, '2');
+      await untilBlocked(first, /^unknown no pod is replaced .*cannot list resource "mutatingwebhookconfigurations"/);
+      await first.stop();
+      const { resourceVersion: _, uid: __, ...metadata } = binding.metadata;
+      await admin.create(parentOf(webhookRole), { ...binding, metadata });
+
+      const stored = await admin.get<Configuration>(pinConfiguration);
+      const { name, labels, annotations } = stored.metadata;
+      await admin.delete(pinConfiguration);
+      const agent = await start(namespace);
+      await untilBlocked(agent, /^no no pod .*: MutatingWebhookConfiguration 0-rollout-group-pinned does not exist$/);
+      await delay(temptationMs);
+      expect(await uids()).toEqual(before);
+
+      // The webhook process writes the authority a moment later.
+      await admin.create(parentOf(pinConfiguration), {
+        metadata: { name, labels, annotations },
+        webhooks: stored.webhooks.map(withoutTrust),
+      });
+      await untilVersions(namespace, [...split('a', 1, 0), ...split('b', 1, 0)]);
+      expect(misplacements(agent)).toEqual([]);
       await agent.stop();
     },
     longestMs,

@@ -34,11 +34,6 @@ export function sourceRules(): readonly Rule[] {
   return shipped('rollout-group-agent-sources', 'Role');
 }
 
-/** Returns the rules of deploy/rbac.yaml for nodes. */
-function nodeRules(): readonly Rule[] {
-  return shipped('rollout-group-agent-nodes');
-}
-
 /** The Role in the Helm chart of grafana/rollout-operator, with access to ReplicaTemplates. */
 export const originalRules: readonly Rule[] = [
   { apiGroups: [''], resources: ['pods'], verbs: ['list', 'get', 'watch', 'delete', 'patch'] },
@@ -91,13 +86,22 @@ export async function grant(client: ApiClient, identity: Identity, namespace: st
 }
 
 /** Permits the user to read nodes. */
-export async function grantNodes(client: ApiClient, identity: Identity): Promise<void> {
-  const name = `test-${identity.user.replaceAll(':', '-')}-nodes`;
+export function grantNodes(client: ApiClient, identity: Identity): Promise<void> {
+  return grantInCluster(client, identity, 'nodes');
+}
+
+/** Permits the user to read the webhook configuration that pins pods. */
+export function grantPins(client: ApiClient, identity: Identity): Promise<void> {
+  return grantInCluster(client, identity, 'pins');
+}
+
+async function grantInCluster(client: ApiClient, identity: Identity, part: 'nodes' | 'pins'): Promise<void> {
+  const name = `test-${identity.user.replaceAll(':', '-')}-${part}`;
   await client.patch(`${rbac}/clusterroles/${name}?${fieldManager}`, 'apply', {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
     metadata: { name },
-    rules: nodeRules(),
+    rules: shipped(`rollout-group-agent-${part}`),
   });
   await client.patch(`${rbac}/clusterrolebindings/${name}?${fieldManager}`, 'apply', {
     apiVersion: 'rbac.authorization.k8s.io/v1',

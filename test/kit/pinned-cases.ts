@@ -56,8 +56,18 @@ export function pinnedCase(seed: number): RandomCase | undefined {
     ledgers,
     ...(revisionViews === undefined ? {} : { revisions: revisionViews }),
     intents: 'unknown' in intents || !chance(0.15) ? intents : [...intents, retry(random)],
+    ...randomWebhook(seed),
   };
   return { seed, group, snapshot };
+}
+
+/** Draws what is known of the webhook on pod creation: mostly nothing, as in a plan from manifests, or that it works. */
+function randomWebhook(seed: number): Pick<Snapshot, 'webhookProblems'> {
+  const lot = randomFrom(seed * 19 + 0x2f6e2b1).next();
+  if (lot < 0.5) return {};
+  if (lot < 0.94) return { webhookProblems: {} };
+  if (lot < 0.96) return { webhookProblems: { pins: 'it does not exist' } };
+  return { webhookProblems: lot < 0.98 ? { pins: { unknown: 'forbidden' } } : { coverage: 'it does not cover a zone' } };
 }
 
 interface Known {
@@ -157,6 +167,9 @@ export function judgePins({ snapshot, group }: RandomCase, decision: GroupDecisi
   const places = (after.pins ?? []).map(({ zone, ordinal }) => `${zone} ${ordinal}`);
   return [
     ...(new Set(places).size === places.length ? [] : ['R7: two pins of one pod']),
+    ...(zones.some(({ going }) => going.length > 0) && Object.keys(snapshot.webhookProblems ?? {}).length > 0
+      ? ['R8: a pod goes without the webhook on pod creation']
+      : []),
     ...zones.flatMap((zone) => [
       ...checkGoing(zone, retriesOf(snapshot)),
       ...checkStanding(zone),

@@ -65,7 +65,15 @@ export function randomCase(seed: number): RandomCase {
       : [],
     ledgers: [randomLedger(random, chance, now, definition, sets, known)],
   });
-  return { seed, group: definition, snapshot: { ...snapshot, intents: withDigests(snapshot, definition) } };
+  return { seed, group: definition, snapshot: { ...snapshot, ...randomAccess(seed), intents: withDigests(snapshot, definition) } };
+}
+
+/** Draws a right that the agent lacks, in one group of forty. */
+function randomAccess(seed: number): Pick<Snapshot, 'missingAccess'> {
+  const random = randomFrom(seed * 23 + 0x5bd1e995);
+  if (random.next() > 0.025) return {};
+  const action = random.pick(['evictPod', 'deletePod', 'patchStatefulSet'] as const);
+  return { missingAccess: [{ namespaces: ['mimir'], fact: 'the agent lacks a right', ...(action === undefined ? {} : { action }) }] };
 }
 
 function randomSet(random: Random, chance: Chance, member: ZoneDefinition): StatefulSetView {

@@ -1,6 +1,6 @@
 // Watches the webhook configurations of an installation, for the injection of the authority, the narrowing and the registration check.
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
-import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
 import type { WebhookEnv } from '../env.ts';
 import { Listeners } from './source.ts';
@@ -36,11 +36,13 @@ export interface WebhookConfiguration {
   readonly webhooks: readonly JsonObject[];
 }
 
-const group = { group: 'admissionregistration.k8s.io', version: 'v1', isNamespaced: false } as const;
-
 export const configurationResources: Readonly<Record<ConfigurationKind, Resource>> = {
-  ValidatingWebhook: { ...group, plural: 'validatingwebhookconfigurations', kind: 'ValidatingWebhookConfiguration' },
-  MutatingWebhook: { ...group, plural: 'mutatingwebhookconfigurations', kind: 'MutatingWebhookConfiguration' },
+  ValidatingWebhook: {
+    ...resources.mutatingWebhookConfigurations,
+    plural: 'validatingwebhookconfigurations',
+    kind: 'ValidatingWebhookConfiguration',
+  },
+  MutatingWebhook: resources.mutatingWebhookConfigurations,
 };
 
 const kinds: readonly ConfigurationKind[] = ['ValidatingWebhook', 'MutatingWebhook'];

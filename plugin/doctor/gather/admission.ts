@@ -8,8 +8,15 @@ import { profileOf } from '../../../engine/profiles.ts';
 import { needsApproval } from '../../../engine/rules/approval.ts';
 import { isUnknown, type Known, type WebhookProblems } from '../../../engine/snapshot.ts';
 import { admissionPolicyKinds, markAnnotation } from '../../../install/admission-policy.ts';
-import { enforceLabel, foreignInjectors } from '../../../install/object.ts';
-import { ownNames, type Registered, registrationProblems } from '../../../install/registered.ts';
+import { enforceLabel } from '../../../install/object.ts';
+import {
+  ownNames,
+  type Registered,
+  registrationProblems,
+  type StoredConfiguration,
+  storedConfiguration,
+  trustProblem,
+} from '../../../install/registered.ts';
 import { admissionPolicyProblems, policyNames, type StoredPolicy } from '../../../install/registered-policies.ts';
 import { membersOf } from '../../../install/scope.ts';
 import { configurationName, pinConfigurationName } from '../../../install/webhooks.ts';
@@ -28,7 +35,7 @@ function resourceOf(kind: string): Resource {
   return { group: 'admissionregistration.k8s.io', version: 'v1', plural, kind, isNamespaced: false };
 }
 
-const mutatingConfigurations = resourceOf('MutatingWebhookConfiguration');
+const mutatingConfigurations = resources.mutatingWebhookConfigurations;
 const validatingConfigurations = resourceOf('ValidatingWebhookConfiguration');
 const configurations = [validatingConfigurations, mutatingConfigurations];
 const policyResources = admissionPolicyKinds.map(resourceOf);
@@ -41,11 +48,6 @@ interface AdmissionScope {
 interface RegistrationQuestion extends AdmissionScope {
   /** The policies for the groups. */
   readonly policies: readonly PolicyDefinition[];
-}
-
-interface StoredConfiguration extends Registered {
-  /** True if another writer than the agent sets `caBundle`. */
-  readonly isInjected: boolean;
 }
 
 /** Reads our webhook configurations and the enforcement of the groups' namespaces. Unknown, with the missing permission, if forbidden. */
@@ -119,7 +121,7 @@ export async function readWebhookProblems(
   {
     agentNamespace: namespace,
     needs,
-  }: { readonly agentNamespace: string; readonly needs: Readonly<Record<keyof WebhookProblems, boolean>> },
+  }: { readonly agentNamespace: string; readonly needs: Readonly<Record<'pins' | 'requesters', boolean>> },
 ): Promise<Known<WebhookProblems>> {
   const pins = needs.pins ? await readWebhookProblem(cluster, pinConfigurationName({ namespace })) : undefined;
   const requesters = needs.requesters ? await readWebhookProblem(cluster, configurationName({ namespace })) : undefined;
@@ -197,8 +199,7 @@ async function readConfiguration(
   const denied = { unknown: `no permission to get ${resource.plural}, so the registered webhooks are unknown` };
   const found = await getObject(env, resource, { name }, { site: 'doctor.webhooks', timeoutMs }).catch(onStatus(denied, 403));
   if (found === undefined || isUnknown(found)) return found;
-  const { webhooks } = found;
-  return { kind: resource.kind, name, webhooks: Array.isArray(webhooks) ? webhooks : [], isInjected: isInjectedByOthers(found) };
+  return storedConfiguration(resource.kind, found);
 }
 
 async function readLabels({ env, timeoutMs }: Cluster, name: string): Promise<Known<Labels>> {
@@ -206,10 +207,6 @@ async function readLabels({ env, timeoutMs }: Cluster, name: string): Promise<Kn
   const read = getObject(env, resources.namespaces, { name }, { site: 'doctor.namespace', timeoutMs });
   const found = await read.catch(onStatus(denied, 403));
   return found !== undefined && isUnknown(found) ? found : (found?.metadata.labels ?? {});
-}
-
-function isInjectedByOthers({ metadata: { annotations = {} } }: KubernetesObject): boolean {
-  return foreignInjectors.some((one) => annotations[one] !== undefined);
 }
 
 /**
@@ -221,7 +218,7 @@ async function readUnanswered(
   isNeeded: (one: Registered) => boolean,
 ): Promise<readonly UnansweredFact[]> {
   const unanswered = stored.flatMap((one): readonly UnansweredFact[] => {
-    const message = bundleProblem(one);
+    const message = trustProblem(one);
     return message === undefined ? [] : [{ message, isNeeded: isNeeded(one) }];
   });
   const needed = new Set(stored.filter(isNeeded).flatMap(servicesOf));
@@ -230,16 +227,6 @@ async function readUnanswered(
     if (message !== undefined) unanswered.push({ message, isNeeded: needed.has(service) });
   }
   return unanswered;
-}
-
-/** Returns a sentence about webhooks without caBundle; undefined if each webhook has one. */
-function bundleProblem({ kind, name, webhooks, isInjected }: StoredConfiguration): string | undefined {
-  const bare = webhooks.filter((row) => (fieldAt(row, ['clientConfig', 'caBundle']) ?? '') === '');
-  if (bare.length === 0 || isInjected) return undefined;
-  const where = `${kind} ${name}`;
-  const isAll = bare.length === webhooks.length;
-  const lack = isAll ? `${where} has no caBundle` : `${bare.length} of ${webhooks.length} webhooks in ${where} have no caBundle`;
-  return `${lack}: the API server trusts no certificate of the webhooks. The agent writes it when it serves webhooks; see its log`;
 }
 
 const endpointSlices: Resource = {

@@ -200,6 +200,13 @@ export const defects: readonly Defect[] = [
     by: 'pins',
   },
   {
+    name: 'pods go without the webhook on pod creation',
+    file: 'engine/strategies/pinned.ts',
+    find: '...pinWebhook(question), ',
+    replace: '',
+    by: 'pins',
+  },
+  {
     name: 'pods go while the StatefulSet controller replaces others by itself',
     file: 'engine/strategies/pinned.ts',
     find: '...partitionHeld(question.zone.view), ',

@@ -70,7 +70,7 @@ describe('the rules of a change of replicas', () => {
   it('answer under their own names', () => {
     expect(scaleUpRules.map(({ id }) => ask(id, { to: 4 })?.rule)).toEqual(scaleUpRules.map(({ id }) => id));
     // Other checks have a result only for some questions.
-    const others = ['replica-source', 'protected', 'delayed-downscale', 'policies'];
+    const others = ['agent-access', 'replica-source', 'protected', 'delayed-downscale', 'policies'];
     const ids = scaleDownChecks.map(({ id }) => id).filter((id) => !others.includes(id));
     expect(ids.map((id) => ask(id)?.rule)).toEqual(ids);
   });

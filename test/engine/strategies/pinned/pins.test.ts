@@ -4,9 +4,10 @@ import { decideGroup } from '../../../../engine/decide/decide.ts';
 import type { GroupDecision } from '../../../../engine/decision.ts';
 import { decidedLedger } from '../../../../engine/ledger/ledger.ts';
 import { decodeLedger, encodeLedger } from '../../../../engine/ledger/ledger-document.ts';
-import { type Claim, isUnknown, type Ledger, type Pin, type RevisionView } from '../../../../engine/snapshot.ts';
+import { type Claim, isUnknown, type Ledger, type Pin, type RevisionView, type Snapshot } from '../../../../engine/snapshot.ts';
 import { keptTemplatesLimit, wantedRevisions, withoutPinsOf } from '../../../../engine/strategies/pinned/pins.ts';
 import { holdingPartition } from '../../../../policies/strategies.ts';
+import { defined } from '../../../../policies/values/defined.ts';
 import { type GroupOverrides, group } from '../../../kit/groups.ts';
 import { newRevision, oldRevision, type PodChanges, type StatefulSetOverrides } from '../../../kit/objects.ts';
 import { ago, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, withFields } from '../../../kit/questions.ts';
@@ -216,6 +217,26 @@ describe('a pod that did not come back as it should', () => {
   it('does not while its pod is away, or stands where it was put', () => {
     expect(answer(decided({ ...wrong(2), pods: { 2: 'missing' } }), 'pin-applied')?.outcome).toBe('ok');
     expect(answer(decided({ ...wrong(2), pods: { 2: isNew } }), 'pin-applied')?.outcome).toBe('ok');
+  });
+});
+
+describe('the webhook on pod creation', () => {
+  const asked = (webhookProblems: Snapshot['webhookProblems']) => {
+    const decision = decided({ ledger: { run }, more: defined({ webhookProblems }) });
+    const { outcome, fact } = answer(decision, 'pin-webhook') ?? {};
+    return [decision.actions.length, outcome, fact];
+  };
+  const because = (why: string) => `no pod is replaced without the webhook on pod creation: ${why}`;
+
+  it('is registered before the first pod goes', () => {
+    expect(asked({})).toEqual([1, 'ok', 'the webhook on pod creation is registered']);
+    expect(asked({ pins: 'it does not exist' })).toEqual([0, 'no', because('it does not exist')]);
+    expect(asked({ pins: { unknown: 'no permission to list it' } })).toEqual([0, 'unknown', because('no permission to list it')]);
+    expect(asked({ coverage: 'it does not cover mimir/a yet' })).toEqual([0, 'wait', because('it does not cover mimir/a yet')]);
+  });
+
+  it('is no question for a plan from manifests', () => {
+    expect(asked(undefined)).toEqual([1, undefined, undefined]);
   });
 });
 

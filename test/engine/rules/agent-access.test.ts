@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../../engine/decide/decide.ts';
+import { agentAccess } from '../../../engine/rules/agent-access.ts';
+import type { AgentAction, MissingAccess } from '../../../engine/snapshot.ts';
+import type { RolloutDefinition } from '../../../policies/definition.ts';
+import { group } from '../../kit/groups.ts';
+import { contextWith, outdatedSets } from '../../kit/questions.ts';
+
+function lacks(action?: AgentAction, namespaces: readonly string[] = ['mimir']): readonly MissingAccess[] {
+  return [{ namespaces, fact: 'the agent lacks it', ...(action === undefined ? {} : { action }) }];
+}
+
+describe('the access that a step of the agent needs', () => {
+  const actions = ['evictPod', 'deletePod', 'patchStatefulSet', 'pinPod', undefined] as const;
+
+  it.each<readonly [string, Partial<RolloutDefinition>, readonly (AgentAction | undefined)[]]>([
+    ['evicts', { rotateBy: 'evict' }, ['evictPod', undefined]],
+    ['deletes', { rotateBy: 'delete' }, ['deletePod', undefined]],
+    ['lowers partitions', { strategy: 'partition', rotateBy: 'evict' }, ['patchStatefulSet', undefined]],
+    ['pins pods', { strategy: 'pinned', rotateBy: 'evict' }, ['evictPod', 'pinPod', undefined]],
+  ])('is that of what a rollout does: it %s', (_, rollout, needed) => {
+    const blocked = (step: 'roll' | 'scale') =>
+      actions.filter((action) => agentAccess(contextWith(group({ rollout }), { missingAccess: lacks(action) }), step) !== undefined);
+    expect(blocked('roll')).toEqual(needed);
+    expect(blocked('scale')).toEqual(['patchStatefulSet', undefined]);
+  });
+
+  it('blocks groups of its namespaces alone', () => {
+    const definition = group({ rollout: { rotateBy: 'evict' } });
+    const decided = (missingAccess: readonly MissingAccess[]) =>
+      decideGroup(contextWith(definition, { statefulSets: outdatedSets(), missingAccess }).snapshot, definition);
+    expect(decided(lacks('evictPod', ['loki'])).actions).not.toEqual([]);
+    const { actions, waits } = decided(lacks('evictPod'));
+    expect(actions).toEqual([]);
+    expect(waits).toMatchObject([{ rule: 'agent-access', outcome: 'no', fact: 'the agent lacks it' }]);
+  });
+});
