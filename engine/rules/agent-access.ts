@@ -1,4 +1,4 @@
-// Whether the agent can carry out a step: it watches the namespace, and has the rights. A plan asks before the agent tries.
+// Checks that the agent can carry out a step: it watches the namespace, and has the rights. A plan asks before the agent tries.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';

@@ -5,8 +5,8 @@ import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { type AgentLease, type LatestDecision, lapsedText, leaseState, notRunningText, renewedAgo } from '../live/agent.ts';
 import { ageText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
-import type { AgentRight } from './agent-rights.ts';
-import { type AccountFact, type Check, type CheckResult, type Facts, orOk, type RightFact, result, skipped } from './check.ts';
+import { type MissingVerbs, missingText, missingVerbs, placeText, resourceText, unwatchedText } from './agent-rights.ts';
+import { type AccountFact, type Check, type CheckResult, type Facts, orOk, result, skipped } from './check.ts';
 
 /** Checks the Lease, its holder and the latest decision. */
 export const agentPresent: Check = (facts) => {
@@ -131,7 +131,7 @@ export const agentPermissions: Check = ({ accounts }) => accounts.flatMap(permis
 export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
   accounts.flatMap(({ unwatched: { namespaces, flag } = { namespaces: [], flag: '' } }) =>
     namespaces.map((namespace) => {
-      const message = `the agent does not watch namespace ${namespace} (it runs with ${flag}). Install it again with --groups-in ${namespace} added, or choose another namespace with -n`;
+      const message = `${unwatchedText({ namespaces: [namespace], flag })}. Install it again with --groups-in ${namespace} added, or choose another namespace with -n`;
       return result(groups.some((one) => one.namespace === namespace) ? 'FAIL' : 'warn', 'namespaces', message, 'RG6024');
     }),
   );
@@ -141,41 +141,18 @@ const maxNamed = 3;
 
 function permissionsOf({ rights, name: agentUser }: AccountFact): readonly CheckResult[] {
   if (isUnknown(rights)) return skipped('RBAC', rights.unknown);
-  const all = missingRights(rights);
-  const keyOf = ({ right: { weight }, where }: MissingRight): string => `${weight} ${where}`;
+  const all = missingVerbs(rights);
+  const keyOf = (one: MissingVerbs): string => `${one.right.weight} ${placeText(one)}`;
   const results = [...new Set(all.map(keyOf))].flatMap((key): readonly CheckResult[] => {
     const missing = all.filter((one) => keyOf(one) === key);
-    const verdict = missing[0]?.right.weight === 'required' ? 'FAIL' : 'warn';
-    const texts = missing.map(
-      ({ right, where, verbs }) => `${agentUser} may not ${verbs.join(', ')} ${resourceText(right)} ${where}: ${right.without}`,
-    );
+    const [first] = missing;
+    if (first === undefined) return [];
+    const verdict = first.right.weight === 'required' ? 'FAIL' : 'warn';
+    const texts = missing.map((one) => missingText(agentUser, one));
     if (texts.length <= maxNamed) return texts.map((message) => result(verdict, 'RBAC', message, 'RG6007'));
     const named = missing.slice(0, maxNamed).map(({ right, verbs }) => `${verbs.join(', ')} ${resourceText(right)}`);
-    const message = `${agentUser} lacks ${texts.length} rights ${missing[0]?.where ?? ''}: to ${named.join('; to ')}; and ${texts.length - maxNamed} more`;
+    const message = `${agentUser} lacks ${texts.length} rights ${placeText(first)}: to ${named.join('; to ')}; and ${texts.length - maxNamed} more`;
     return [{ ...result(verdict, 'RBAC', message, 'RG6007'), details: texts }];
   });
   return orOk('RBAC', results, `${agentUser} has all rights that it needs`);
-}
-
-interface MissingRight {
-  readonly right: AgentRight;
-  readonly where: string;
-  readonly verbs: string[];
-}
-
-function missingRights(rights: readonly RightFact[]): readonly MissingRight[] {
-  const missing = new Map<string, MissingRight>();
-  for (const { right, namespace, isAllowed } of rights) {
-    if (isAllowed) continue;
-    const where = namespace === undefined ? 'in the cluster' : `in ${namespace}`;
-    const key = `${right.group}/${right.resource}/${where}/${right.without}`;
-    const known = missing.get(key);
-    if (known === undefined) missing.set(key, { right, where, verbs: [right.verb] });
-    else known.verbs.push(right.verb);
-  }
-  return [...missing.values()];
-}
-
-function resourceText({ group, resource }: AgentRight): string {
-  return group === '' ? resource : `${resource} (${group})`;
 }

@@ -91,10 +91,8 @@ export function notRunningText(why: string): string {
   return `agent not running: ${why}`;
 }
 
-/** Reads the Leases. Returns one sentence for each reason why an agent of these groups does not run. */
-export async function stoppedAgents(cluster: Cluster, groups: readonly AgentReference[]): Promise<readonly string[]> {
-  if (groups.length === 0) return [];
-  const agents = await readLeasesOf(cluster, groups);
+/** Returns one sentence for each reason why an agent of these groups does not run. */
+export function stoppedAgents(agents: AgentLeases, groups: readonly AgentReference[]): readonly string[] {
   const texts = groups.map((group) => agentState(agents, group)).flatMap((state) => (state.kind === 'stopped' ? [state.why] : []));
   return [...new Set(texts)].map(notRunningText);
 }

@@ -6,11 +6,12 @@ import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { ApiClient } from '../control-plane/client.ts';
 import { TestGroup } from '../control-plane/group.ts';
 import type { Identity } from '../control-plane/identities.ts';
-import { agentRules, grant, grantNodes, permissionsOf, type Rule, sourceRules, without } from '../control-plane/roles.ts';
+import { agentRules, grant, grantNodes, grantPins, permissionsOf, type Rule, sourceRules, without } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { optionsOf } from '../install/given.ts';
 import { shareOf } from '../kit/share.ts';
-import { filesOf, type Person, person, readerRules } from './live-people.ts';
+import { itAgreesWithPlans } from './doctor-and-plans.ts';
+import { type Person, person, readerRules } from './live-people.ts';
 
 const namespace = 'mimir';
 const groups = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
@@ -25,11 +26,6 @@ const doctorRules: readonly Rule[] = [
   { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get'] },
   { apiGroups: ['rollout-group.dev'], resources: ['metricsources', 'notificationchannels'], verbs: ['list'] },
 ];
-
-interface Status {
-  readonly observedGeneration: number;
-  readonly updateRevision: string;
-}
 
 interface Shown {
   readonly check: string;
@@ -59,6 +55,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     await client.create(accountsPath, { metadata: { name: 'rollout-group-agent' } });
     await grantAgent(client, identities.agent, agentRules());
     await grantNodes(client, identities.agent);
+    await grantPins(client, identities.agent);
     doctor = await person(controlPlane(), namespace, 'doctor', doctorRules);
     await grant(client, doctor.identity, 'rollout-group', doctorRules);
     await client.create(`${rbac}/clusterroles`, {
@@ -278,87 +275,13 @@ describeOnControlPlane('doctor', (controlPlane) => {
     expect(await secrets()).toEqual([]);
   });
 
-  it('agrees with the plan that nothing goes without its webhook', async () => {
-    const zones = ['a', 'b'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` }));
-    const groupOf = (rollout: object) => ({
-      apiVersion: 'rollout-group.dev/v1alpha1',
-      kind: 'RolloutGroup',
-      metadata: { name: 'ingester', namespace },
-      spec: { members: { zones }, rollout: { strategy: 'onDelete', rotateBy: 'delete', ...rollout } },
-    });
-    const approval = { count: 1, from: ['oncall'] };
-    const waves = [{ name: 'first', zones: ['a', 'b'], percent: 100, before: { approval } }];
-    const cwd = filesOf({ 'approved.json': groupOf({ waves }), 'pinned.json': groupOf({ strategy: 'pinned' }) });
-    const planned = async (file: string) => {
-      const { stdout, stderr } = await doctor.run(['plan', '-f', file, '--set', 'image=example.com/server:2', '-o', 'json'], { cwd });
-      if (stdout === '') throw new Error(stderr);
-      const [{ outcome, waits, totals }] = JSON.parse(stdout).groups;
-      return {
-        outcome,
-        restarts: totals.restarts,
-        waits: waits.map((wait: { rule: string; fact: string }) => `${wait.rule}: ${wait.fact}`),
-      };
-    };
-    expect(await planned('approved.json')).toEqual({
-      outcome: 'waits',
-      restarts: 2,
-      waits: [
-        'approval: 0 of 1 approvals from oncall; no webhook records requesters, so no approval counts: MutatingWebhookConfiguration rollout-group does not exist',
-      ],
-    });
-    for (const name of ['ingester-zone-a', 'ingester-zone-b']) {
-      await controlPlane().client.patch(`${group.setsPath}/${name}`, 'merge', {
-        spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1_000_000 } } },
-      });
-    }
-    try {
-      expect(await planned('pinned.json')).toEqual({
-        outcome: 'waits',
-        restarts: 2,
-        waits: [
-          'pin-applied: no pod is replaced without the webhook on pod creation: MutatingWebhookConfiguration 0-rollout-group-pinned does not exist',
-        ],
-      });
-    } finally {
-      for (const name of ['ingester-zone-a', 'ingester-zone-b']) {
-        await controlPlane().client.patch(`${group.setsPath}/${name}`, 'merge', {
-          spec: { updateStrategy: { type: 'OnDelete', rollingUpdate: null } },
-        });
-      }
-    }
-  });
-
-  it('agrees with the plan that an undone revision waits, and that pods at the requested revision stay', async () => {
-    const { client } = controlPlane();
-    const path = `${group.setsPath}/ingester-zone-b`;
-    const setImage = async (image: string): Promise<string> => {
-      await client.patch(path, 'json', [{ op: 'replace', path: '/spec/template/spec/containers/0/image', value: image }]);
-      const isSeen = async () => {
-        const { metadata, status } = await client.get<{ metadata: { generation: number }; status: Status }>(path);
-        return status.observedGeneration === metadata.generation ? status.updateRevision : undefined;
-      };
-      await expect.poll(isSeen, { timeout: 10_000 }).toBeDefined();
-      return (await isSeen()) ?? '';
-    };
-    const planned = async (image: string) => {
-      const { stdout, stderr } = await doctor.run(['plan', '--set', `b.image=${image}`, '-o', 'json']);
-      if (stdout === '') throw new Error(stderr);
-      const [{ outcome, waits, totals }] = JSON.parse(stdout).groups;
-      return { outcome, restarts: totals.restarts, waits: waits.map(({ rule }: { rule: string }) => rule) };
-    };
-    const undone = await setImage('example.com/server:2');
-    expect(await planned('example.com/server:1')).toEqual({ outcome: 'complete', restarts: 0, waits: [] });
-    const to = await setImage('example.com/server:1');
-    const intents = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutintents`;
-    await client.create(intents, {
-      apiVersion: 'rollout-group.dev/v1alpha1',
-      kind: 'RolloutIntent',
-      metadata: { name: 'undo' },
-      spec: { group: 'ingester', action: 'undo', undone: [{ zone: 'b', revision: undone, to }] },
-    });
-    expect(await planned('example.com/server:2')).toEqual({ outcome: 'waits', restarts: 1, waits: ['undone'] });
-    await client.delete(`${intents}/undo`);
-  });
+  itAgreesWithPlans(() => ({
+    controlPlane: controlPlane(),
+    group,
+    doctor,
+    problems,
+    grantAgent: (rules) => grantAgent(controlPlane().client, controlPlane().identities.agent, rules),
+  }));
 
   it('names what stands in the way of a group', async () => {
     const { client } = controlPlane();

@@ -4,11 +4,12 @@ import { ApiFailure, isStatus, onStatus } from '../../../cluster/request/failure
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
-import type { Known } from '../../../engine/snapshot.ts';
+import { isUnknown, type Known, type MissingAccess } from '../../../engine/snapshot.ts';
+import { defined } from '../../../policies/values/defined.ts';
 import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { type AgentLease, type LatestDecision, leaseOfNamespace } from '../../live/agent.ts';
-import { type AgentRight, agentRights } from '../agent-rights.ts';
+import { type AgentRight, agentRights, isNeeded, missingText, missingVerbs, rightsWithLease, unwatchedText } from '../agent-rights.ts';
 import type { AccountFact, RightFact } from '../check.ts';
 
 interface AccountsQuestion {
@@ -27,6 +28,8 @@ interface AccountsQuestion {
   readonly agentNamespace?: string;
   /** The expected namespace of the agent while no agent holds a Lease. */
   readonly usualNamespace: string;
+  /** Selects the rights to review; default: all. */
+  readonly isAsked?: (right: AgentRight) => boolean;
 }
 
 /** The name of the agent's ServiceAccount in deploy/rbac.yaml. */
@@ -51,14 +54,18 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
     const pod = await podOf(cluster, agent);
     const account = question.serviceAccount ?? (await accountOf(cluster, agent, pod));
     const { agentNamespace } = agent;
-    const watched = namespacesFlagOf(fieldAt(pod, ['spec'])) ?? ['*'];
+    const words = wordsOf(fieldAt(pod, ['spec']));
+    const watched = namespacesFlagOf(words) ?? ['*'];
+    const all = words.some((word) => /^--?leader-election=required$/.test(word)) ? rightsWithLease : agentRights;
+    const rights = all.filter(question.isAsked ?? (() => true));
     const isWatched = (one: string): boolean => watched.includes('*') || watched.includes(one);
     const namespaces = agent.namespaces.filter((one) => isWatched(one) && (question.managed?.includes(one) ?? true));
     const others = agent.namespaces.filter((one) => !isWatched(one));
     const isKnown = typeof account === 'string';
     facts.push({
       name: isKnown ? account : agentNamespace,
-      rights: isKnown ? await readRights(cluster, { ...question, account, agentNamespace, namespaces }) : account,
+      watched: namespaces,
+      rights: isKnown ? await readRights(cluster, { ...question, account, agentNamespace, namespaces, rights }) : account,
       ...(others.length === 0 ? {} : { unwatched: { namespaces: others, flag: `-namespaces=${watched.join(',')}` } }),
     });
   }
@@ -67,6 +74,19 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
     facts.push({ name: undecided.join(', '), rights: { unknown } });
   }
   return facts;
+}
+
+/** Returns the access that the agents lack for actions in these namespaces. What may not be read is left out. */
+export async function readMissingAccess(cluster: Cluster, question: AccountsQuestion): Promise<readonly MissingAccess[]> {
+  const accounts = await readAccounts(cluster, { ...question, isAsked: isNeeded });
+  return accounts.flatMap(({ name, rights, watched = [], unwatched }): readonly MissingAccess[] => [
+    ...(unwatched === undefined ? [] : [{ namespaces: unwatched.namespaces, fact: unwatchedText(unwatched) }]),
+    ...(isUnknown(rights) ? [] : missingVerbs(rights)).map((missing) => {
+      const { right, namespace } = missing;
+      const namespaces = right.scope === 'namespace' && namespace !== undefined ? [namespace] : watched;
+      return { namespaces, fact: missingText(name, missing), ...defined({ action: right.action }) };
+    }),
+  ]);
 }
 
 function assignNamespaces({ watched, leases, published, serviceAccount, agentNamespace, usualNamespace }: AccountsQuestion) {
@@ -153,9 +173,9 @@ export async function readRights(cluster: Cluster, question: RightsQuestion): Pr
   const { account, agentNamespace, namespaces, pinned, mirroring = [], rights = agentRights } = question;
   const needing = { pinned, mirroring };
   const asked = rights.flatMap((right): readonly RightInNamespace[] => {
-    if (right.scope === 'cluster') return [{ right }];
     const { only } = right;
     const watched = only === undefined ? namespaces : namespaces.filter((one) => needing[only].includes(one));
+    if (right.scope === 'cluster') return only === undefined || watched.length > 0 ? [{ right }] : [];
     return (right.scope === 'agent' ? [agentNamespace] : watched).map((namespace) => ({ right, namespace }));
   });
   const [namespace = '', name = ''] = account.split('/');
@@ -230,12 +250,17 @@ async function post({ env, timeoutMs }: Cluster, apiVersion: string, kind: strin
   return JSON.parse(response.body);
 }
 
-/** Returns the namespaces in `-namespaces` of a pod spec, with `*` for all; undefined without the argument. */
-export function namespacesFlagOf(podSpec: unknown): readonly string[] | undefined {
+/** Returns the commands and arguments of a pod spec. */
+export function wordsOf(podSpec: unknown): readonly string[] {
   const containers = fieldAt(podSpec, ['containers']);
   const words = (Array.isArray(containers) ? containers : []).flatMap((container): readonly unknown[] =>
     ['command', 'args'].flatMap((field) => fieldAt(container, [field]) ?? []),
   );
-  const named = words.flatMap((word) => (typeof word === 'string' ? (/^--?namespaces=(.+)$/.exec(word)?.[1]?.split(',') ?? []) : []));
+  return words.filter((word) => typeof word === 'string');
+}
+
+/** Returns the namespaces in `-namespaces`, with `*` for all; undefined without the argument. */
+export function namespacesFlagOf(words: readonly string[]): readonly string[] | undefined {
+  const named = words.flatMap((word) => /^--?namespaces=(.+)$/.exec(word)?.[1]?.split(',') ?? []);
   return named.length === 0 ? undefined : named.map((one) => one.trim());
 }

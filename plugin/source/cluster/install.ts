@@ -15,7 +15,7 @@ import { holdingPartition, traitsOf } from '../../../policies/strategies.ts';
 import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { connectionFailure } from '../../connection-failure.ts';
-import { namespacesFlagOf } from '../../doctor/gather/accounts.ts';
+import { namespacesFlagOf, wordsOf } from '../../doctor/gather/accounts.ts';
 import { exitCodes, Failure } from '../../failure.ts';
 import { fieldManager } from '../../live/intents.ts';
 import type { DryRun } from '../../live/write-options.ts';
@@ -257,6 +257,6 @@ async function watchedNamespaces({ env, timeoutMs }: Cluster, namespace: string)
     { namespace, name: agentName },
     { site: 'uninstall.agent', timeoutMs },
   );
-  const watched = namespacesFlagOf(fieldAt(agent, ['spec', 'template', 'spec']));
+  const watched = namespacesFlagOf(wordsOf(fieldAt(agent, ['spec', 'template', 'spec'])));
   return watched?.includes('*') === true ? undefined : watched;
 }

@@ -1,4 +1,5 @@
 // Plans on a cluster: reads the live objects, merges the manifests and policies into them, and saves the plan for apply.
+import { ApiFailure } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { fieldDiff, type ObjectContent } from '../../../engine/diff/field-diff.ts';
@@ -8,7 +9,7 @@ import type { Plan } from '../../../engine/plan/document.ts';
 import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type AbsentMembers, type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import { needsApproval } from '../../../engine/rules/approval.ts';
-import { isUnknown, type Known, type WebhookProblems } from '../../../engine/snapshot.ts';
+import { isUnknown, type Known, type MissingAccess, type WebhookProblems } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { policyDigest } from '../../../policies/digest.ts';
 import type { LivePolicies } from '../../../policies/live/sources.ts';
@@ -30,9 +31,10 @@ import { clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../c
 import type { Cluster } from '../../connection.ts';
 import type { CommandContext } from '../../context.ts';
 import { nameOf, policyChanges } from '../../difference.ts';
+import { readMissingAccess } from '../../doctor/gather/accounts.ts';
 import { readWebhookProblems } from '../../doctor/gather/admission.ts';
 import { usageFailure } from '../../failure.ts';
-import { leaseOfNamespace, readAgentLeases, readDecisions, stoppedAgents } from '../../live/agent.ts';
+import { leaseOfNamespace, readAgentLeases, readDecisions, readLeasesOf, stoppedAgents } from '../../live/agent.ts';
 import { readInput, readInputs } from '../input.ts';
 import {
   type GivenFiles,
@@ -139,6 +141,8 @@ export async function readLiveInputs(
   const desired = replaceByDesired(current, desiredObjects);
   const { absent, notes } = await liveAbsence(cluster, groups, groupNames(loaded.documents), desired);
   const webhookProblems = await neededWebhooks(cluster, { ...bundle, groups }, agentNamespace);
+  const agents = await readAgents(cluster, groups, { listing, agentNamespace });
+  const running = { ...snapshot, missingAccess: agents.missingAccess, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
   const foreign = (objects: readonly ObjectContent[]) => objects.filter((object) => !isOurs(object));
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
   return {
@@ -151,7 +155,7 @@ export async function readLiveInputs(
       current: foreign(current),
       desired: withRevisions(applyWhatIf(foreign(desired), groups, changes), current, itemsOf(listing.revisions)),
       assumptions,
-      running: isUnknown(webhookProblems) ? snapshot : { ...snapshot, webhookProblems },
+      running,
       policyChanges: policyChanges(documents),
       absent,
       nowMs,
@@ -160,8 +164,8 @@ export async function readLiveInputs(
     forceConflicts,
     namespaces,
     agentNamespace,
-    basis: basisOf({ groups, snapshot, live: current, desiredObjects: requested }),
-    notes: [...(await liveNotes(cluster, groups, listing)), ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
+    basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: requested }),
+    notes: [...unreadNotes(listing), ...agents.stopped, ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
   };
 }
 
@@ -324,12 +328,28 @@ function namespacesOf(
   return namespace === undefined && named.length > 0 ? named : [ofContext];
 }
 
-/** Returns the notes on lists that could not be read, and on an agent that does not run and so would not carry out the plan. */
-async function liveNotes(cluster: Cluster, groups: readonly GroupDefinition[], listing: Listing): Promise<readonly string[]> {
+/** Reads which agents of the groups do not run, and which access they lack. Such an agent would not carry out the plan. */
+async function readAgents(
+  cluster: Cluster,
+  groups: readonly GroupDefinition[],
+  { listing, agentNamespace }: { readonly listing: Listing; readonly agentNamespace: string },
+): Promise<{ readonly stopped: readonly string[]; readonly missingAccess: readonly MissingAccess[] }> {
+  if (groups.length === 0) return { stopped: [], missingAccess: [] };
   const { published } = clusterState(listing);
-  const names = groups.map(({ namespace, name }) => ({ namespace, group: name }));
-  const decided = names.map((name) => published.get(`${name.namespace}/${name.group}`) ?? name);
-  return [...unreadNotes(listing), ...(await stoppedAgents(cluster, decided))];
+  const decided = groups.map(({ namespace, name }) => published.get(`${namespace}/${name}`) ?? { namespace, group: name });
+  const agents = await readLeasesOf(cluster, decided);
+  const missingAccess = await readMissingAccess(cluster, {
+    watched: [...new Set(groups.map(({ namespace }) => namespace))],
+    pinned: groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace),
+    leases: agents.leases,
+    published: [...published.values()],
+    agentNamespace,
+    usualNamespace: agentNamespace,
+  }).catch((error: unknown) => {
+    if (error instanceof ApiFailure) return [];
+    throw error;
+  });
+  return { stopped: stoppedAgents(agents, decided), missingAccess };
 }
 
 function inNamespace(object: ObjectContent, namespace: string): ObjectContent {

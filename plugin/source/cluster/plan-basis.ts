@@ -46,6 +46,7 @@ export function basisOf({ groups, snapshot, live, desiredObjects }: BasisInput):
     objects.set(read.object, known === undefined ? read : { ...known, ...read, parts: { ...known.parts, ...read.parts } });
   };
   for (const group of groups) for (const read of readsOf(group, snapshot)) add(read);
+  for (const read of problemsOf(snapshot)) add(read);
   const byName = new Map(live.map((object) => [nameOf(object), object]));
   for (const object of desiredObjects) {
     const [name, running] = [nameOf(object), byName.get(nameOf(object))];
@@ -128,6 +129,20 @@ function readsOf(group: GroupDefinition, snapshot: Snapshot): readonly ReadObjec
     ...(snapshot.unread ?? [])
       .filter((one) => one.kind === 'Ledger' && (one.namespace ?? namespace) === namespace && (one.name ?? group.name) === group.name)
       .map(() => unread(`Ledger ${namespace}/${group.name}`)),
+  ];
+}
+
+/**
+ * Returns the problems of webhooks and of the agent's access, which block whole groups. What works has no entry, because another user, who
+ * applies the plan, may not read the same.
+ */
+function problemsOf({ webhookProblems = {}, missingAccess = [] }: Snapshot): readonly ReadObject[] {
+  const problem = (of: string, value: unknown): readonly ReadObject[] =>
+    value === undefined ? [] : [{ object: `problem of ${of}`, parts: { text: digest(value) } }];
+  return [
+    ...problem('the webhook that pins pods', webhookProblems.pins),
+    ...problem('the webhook that records requesters', webhookProblems.requesters),
+    ...problem('the access of the agent', missingAccess.length === 0 ? undefined : missingAccess),
   ];
 }
 

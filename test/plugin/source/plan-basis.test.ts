@@ -53,6 +53,16 @@ describe('the basis of a plan', () => {
     expect(changes(after)).toEqual([]);
   });
 
+  it.each([
+    [{ webhookProblems: { pins: 'it does not exist' } }, 'problem of the webhook that pins pods'],
+    [{ webhookProblems: { requesters: 'it does not exist' } }, 'problem of the webhook that records requesters'],
+    [{ missingAccess: [{ namespaces: ['mimir'], fact: 'it may not list pods' }] }, 'problem of the access of the agent'],
+  ])('changes when %j appears and when it is gone', (problem, object) => {
+    const after = { ...before, webhookProblems: {}, ...problem };
+    expect(changes(after)).toEqual([{ object, what: 'appeared', parts: [] }]);
+    expect(basisChanges(basis(after), basis({ ...before, webhookProblems: {} }))).toEqual([{ object, what: 'gone', parts: [] }]);
+  });
+
   const set = before.statefulSets[0] ?? statefulSet();
   const replaced = podsOf(set, {});
   it.each<readonly [string, Snapshot, object]>([

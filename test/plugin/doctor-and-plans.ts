@@ -1,0 +1,159 @@
+// Tests that doctor and plans agree on what holds a group. doctor.cluster.ts runs them on its control plane.
+import { expect, it } from 'vitest';
+import type { ControlPlane } from '../control-plane/control-plane.ts';
+import type { TestGroup } from '../control-plane/group.ts';
+import { agentRules, type Rule, without } from '../control-plane/roles.ts';
+import { filesOf, type Person, person, readerRules } from './live-people.ts';
+
+const namespace = 'mimir';
+const account = 'rollout-group/rollout-group-agent';
+
+interface World {
+  readonly controlPlane: ControlPlane;
+  readonly group: TestGroup;
+  /** May ask for the rights of the agent, and read webhook configurations. */
+  readonly doctor: Person;
+  readonly problems: () => Promise<readonly string[]>;
+  readonly grantAgent: (rules: readonly Rule[]) => Promise<void>;
+}
+
+interface Status {
+  readonly observedGeneration: number;
+  readonly updateRevision: string;
+}
+
+/** Registered and trusted, but called for no request. */
+const pinConfiguration = {
+  metadata: { name: '0-rollout-group-pinned' },
+  webhooks: [
+    {
+      name: 'pinned.rollout-group.dev',
+      clientConfig: { url: 'https://127.0.0.1:1/admission/pin-pod', caBundle: Buffer.from('ca').toString('base64') },
+      rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+      namespaceSelector: { matchLabels: { is: 'nowhere' } },
+      failurePolicy: 'Ignore',
+      sideEffects: 'None',
+      admissionReviewVersions: ['v1'],
+    },
+  ],
+};
+
+const zones = ['a', 'b'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` }));
+const groupOf = (rollout: object) => ({
+  apiVersion: 'rollout-group.dev/v1alpha1',
+  kind: 'RolloutGroup',
+  metadata: { name: 'ingester', namespace },
+  spec: { members: { zones }, rollout: { strategy: 'onDelete', rotateBy: 'delete', ...rollout } },
+});
+
+/** Returns the plan of a new image with the group of a file. */
+async function plannedBy(who: Person, file: string, cwd: string) {
+  const { stdout, stderr } = await who.run(['plan', '-f', file, '--set', 'image=example.com/server:2', '-o', 'json'], { cwd });
+  if (stdout === '') throw new Error(stderr);
+  const [{ outcome, waits, totals }] = JSON.parse(stdout).groups;
+  const facts = waits.map((wait: { rule: string; fact: string }) => `${wait.rule}: ${wait.fact}`);
+  return { outcome, restarts: totals.restarts, waits: facts };
+}
+
+export function itAgreesWithPlans(world: () => World): void {
+  it('agrees with the plan that no pod is replaced without the rights of the agent', async () => {
+    const { controlPlane, doctor, grantAgent, problems } = world();
+    const cwd = filesOf({ 'evict.json': groupOf({ rotateBy: 'evict' }), 'delete.json': groupOf({}) });
+    const reader = await person(controlPlane, namespace, 'reader', readerRules);
+    const complete = { outcome: 'complete', restarts: 2, waits: [] };
+    expect(await plannedBy(doctor, 'evict.json', cwd)).toEqual(complete);
+    await grantAgent(without(without(agentRules(), 'create pods/eviction'), 'list poddisruptionbudgets.policy'));
+    try {
+      const facts = [
+        `${account} may not create pods/eviction in mimir: no pod is replaced by eviction`,
+        `${account} may not list poddisruptionbudgets (policy) in mimir: budgets are unknown, and no pod is evicted`,
+      ];
+      await expect
+        .poll(() => plannedBy(doctor, 'evict.json', cwd), { timeout: 10_000 })
+        .toEqual({ outcome: 'blocked', restarts: 2, waits: [`agent-access: ${facts.join('; ')}`] });
+      for (const fact of facts) expect(await problems()).toContain(`warn RBAC RG6007 ${fact}`);
+      // Other rights, and users who may not ask, change nothing.
+      expect(await plannedBy(doctor, 'delete.json', cwd)).toEqual(complete);
+      expect(await plannedBy(reader, 'evict.json', cwd)).toEqual(complete);
+    } finally {
+      await grantAgent(agentRules());
+    }
+  });
+
+  it('agrees with the plan that nothing goes without its webhook', async () => {
+    const { controlPlane, group, doctor } = world();
+    const { client } = controlPlane;
+    const approval = { count: 1, from: ['oncall'] };
+    const waves = [{ name: 'first', zones: ['a', 'b'], percent: 100, before: { approval } }];
+    const cwd = filesOf({ 'approved.json': groupOf({ waves }), 'pinned.json': groupOf({ strategy: 'pinned' }) });
+    const planned = (file: string) => plannedBy(doctor, file, cwd);
+    expect(await planned('approved.json')).toEqual({
+      outcome: 'waits',
+      restarts: 2,
+      waits: [
+        'approval: 0 of 1 approvals from oncall; no webhook records requesters, so no approval counts: MutatingWebhookConfiguration rollout-group does not exist',
+      ],
+    });
+    for (const name of ['ingester-zone-a', 'ingester-zone-b']) {
+      await client.patch(`${group.setsPath}/${name}`, 'merge', {
+        spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1_000_000 } } },
+      });
+    }
+    try {
+      expect(await planned('pinned.json')).toEqual({
+        outcome: 'blocked',
+        restarts: 2,
+        waits: [
+          'pin-webhook: no pod is replaced without the webhook on pod creation: MutatingWebhookConfiguration 0-rollout-group-pinned does not exist',
+        ],
+      });
+      const configurations = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
+      await client.create(configurations, pinConfiguration);
+      expect(await planned('pinned.json')).toEqual({ outcome: 'complete', restarts: 2, waits: [] });
+      const saved = await doctor.run(['plan', '-f', 'pinned.json', '--out', 'plan.json'], { cwd });
+      expect([saved.status, saved.stderr]).toEqual([0, expect.anything()]);
+      await client.delete(`${configurations}/${pinConfiguration.metadata.name}`);
+      const { status, stderr } = await doctor.run(['apply', 'plan.json', '--yes'], { cwd });
+      expect([status, stderr]).toEqual([9, expect.stringContaining('problem of the webhook that pins pods appeared')]);
+    } finally {
+      for (const name of ['ingester-zone-a', 'ingester-zone-b']) {
+        await client.patch(`${group.setsPath}/${name}`, 'merge', {
+          spec: { updateStrategy: { type: 'OnDelete', rollingUpdate: null } },
+        });
+      }
+    }
+  });
+
+  it('agrees with the plan that an undone revision waits, and that pods at the requested revision stay', async () => {
+    const { controlPlane, group, doctor } = world();
+    const { client } = controlPlane;
+    const path = `${group.setsPath}/ingester-zone-b`;
+    const setImage = async (image: string): Promise<string> => {
+      await client.patch(path, 'json', [{ op: 'replace', path: '/spec/template/spec/containers/0/image', value: image }]);
+      const isSeen = async () => {
+        const { metadata, status } = await client.get<{ metadata: { generation: number }; status: Status }>(path);
+        return status.observedGeneration === metadata.generation ? status.updateRevision : undefined;
+      };
+      await expect.poll(isSeen, { timeout: 10_000 }).toBeDefined();
+      return (await isSeen()) ?? '';
+    };
+    const planned = async (image: string) => {
+      const { stdout, stderr } = await doctor.run(['plan', '--set', `b.image=${image}`, '-o', 'json']);
+      if (stdout === '') throw new Error(stderr);
+      const [{ outcome, waits, totals }] = JSON.parse(stdout).groups;
+      return { outcome, restarts: totals.restarts, waits: waits.map(({ rule }: { rule: string }) => rule) };
+    };
+    const undone = await setImage('example.com/server:2');
+    expect(await planned('example.com/server:1')).toEqual({ outcome: 'complete', restarts: 0, waits: [] });
+    const to = await setImage('example.com/server:1');
+    const intents = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutintents`;
+    await client.create(intents, {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutIntent',
+      metadata: { name: 'undo' },
+      spec: { group: 'ingester', action: 'undo', undone: [{ zone: 'b', revision: undone, to }] },
+    });
+    expect(await planned('example.com/server:2')).toEqual({ outcome: 'waits', restarts: 1, waits: ['undone'] });
+    await client.delete(`${intents}/undo`);
+  });
+}
