@@ -169,6 +169,8 @@ export interface Stop {
   readonly isBlocking: boolean;
   /** The command or edit that ends the stop. */
   readonly endsWith: string;
+  /** True for an abort that only pauses, because its requester could not be verified or it names no run. */
+  readonly isAbort?: true;
 }
 
 export type Phase = 'Done' | 'Rolling' | 'Scaling' | 'Waiting' | 'Paused' | 'Blocked' | 'Failed';

@@ -1,5 +1,6 @@
 // Finds what stops a group now, even if no step is due: pauses, protections, undone revisions, closed windows and policy rules.
 import type { Source } from '../../policies/definition.ts';
+import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ordinalRanges } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
@@ -51,7 +52,8 @@ function requestedStop(context: GroupContext, intent: IntentView): Stop {
     default: {
       const zone = intent.zone === undefined ? '' : ` --zone ${intent.zone}`;
       const endsWith = `kubectl rollout-group resume ${name}${zone}`;
-      return { rule: 'paused', fact: pauseFact(context, intent), ...common, zones, isBlocking: true, endsWith };
+      const isAbort = intent.action === 'abort' ? { isAbort: true as const } : {};
+      return { rule: 'paused', fact: pauseFact(context, intent), ...common, zones, isBlocking: true, endsWith, ...isAbort };
     }
   }
 }
@@ -76,21 +78,29 @@ function undoneZones({ view }: GroupContext, { undone = [] }: IntentView): Pick<
   return { zones: [...new Set(undone.map(({ zone }) => zone))], isBlocking: isCurrent };
 }
 
+/** Returns one stop for each object or line that pauses zones. */
 function pausedBySettings(context: GroupContext): readonly Stop[] {
-  const zones = context.group.zones.filter(({ paused }) => paused).map(({ name }) => name);
-  const [first] = zones;
-  if (first === undefined) return [];
-  const source = sourceOf(context, `zones.${first}.paused`);
-  const fact = zones.length === 1 ? `zone ${first} is paused by its settings` : `zones ${zones.join(', ')} are paused by their settings`;
-  return [{ rule: 'paused', fact, ...defined({ source }), zones, isBlocking: true, endsWith: editText(source) }];
+  const stops = new Map<string, { readonly source: Source | undefined; readonly zones: string[] }>();
+  for (const { name } of context.group.zones.filter(({ paused }) => paused)) {
+    const source = sourceOf(context, `zones.${name}.paused`);
+    const endsWith = editText(source, 'set paused: false');
+    const known = stops.get(endsWith);
+    if (known === undefined) stops.set(endsWith, { source, zones: [name] });
+    else known.zones.push(name);
+  }
+  return [...stops].map(([endsWith, { source, zones }]) => {
+    const fact =
+      zones.length === 1 ? `zone ${zones[0]} is paused by its settings` : `zones ${zones.join(', ')} are paused by their settings`;
+    return { rule: 'paused', fact, ...defined({ source }), zones, isBlocking: true, endsWith };
+  });
 }
 
-/** Returns the command that edits the object with the setting, or the place of the setting in a file. */
-function editText(source: Source | undefined): string {
+/** Returns the command that edits the object with the setting, or the edit and its place in a file. */
+function editText(source: Source | undefined, edit: string): string {
   const [, kind, namespace, name] = /^(\w+) ([^/]+)\/(.+)$/.exec(source?.object ?? '') ?? [];
   if (source?.file === undefined && kind !== undefined) return `kubectl edit ${kind.toLowerCase()} ${name} -n ${namespace}`;
   const place = [source?.file, source?.line].filter((part) => part !== undefined).join(':');
-  return `set paused: false${place === '' ? '' : ` at ${place}`}, then apply it`;
+  return `${edit}${place === '' ? '' : ` at ${place}`}, then apply it`;
 }
 
 /** A result of a window or of a policy rule. */
@@ -125,7 +135,7 @@ function isHold({ result }: Hold): boolean {
 }
 
 /** Returns one stop for each result. A result that several zones share appears once. */
-function stopsOfHolds({ group }: GroupContext, holds: readonly Hold[]): readonly Stop[] {
+function stopsOfHolds({ group, policies }: GroupContext, holds: readonly Hold[]): readonly Stop[] {
   const zonesOf = new Map<string, { readonly result: RuleResult; readonly zones: string[] }>();
   for (const { zone, result } of holds) {
     const key = `${result.rule} ${result.fact}`;
@@ -136,7 +146,8 @@ function stopsOfHolds({ group }: GroupContext, holds: readonly Hold[]): readonly
   return [...zonesOf.values()].map(({ result: { rule, fact, limit, source, earliestMs }, zones }) => {
     const [only] = zones;
     const zone = zones.length === 1 && group.zones.length > 1 ? ` --zone ${only}` : '';
-    const endsWith = `kubectl rollout-group override ${group.namespace}/${group.name} --rule ${rule}${zone} --duration 1h --reason REASON`;
+    const override = `kubectl rollout-group override ${group.namespace}/${group.name} --rule ${rule}${zone} --duration 1h --reason REASON`;
+    const endsWith = canOverride(rule, policies) ? override : editText(source, `change the rule ${rule}`);
     return { rule, fact, ...defined({ limit, source, untilMs: earliestMs }), zones, isBlocking: true, endsWith };
   });
 }

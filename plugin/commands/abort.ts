@@ -1,7 +1,8 @@
 // The verbs abort and retry: abort ends the current run as failed, with or without a rollback; retry continues a failed run.
+import type { Stop } from '../../engine/decision.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { publishedRun, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
 import { reasonSuffix } from '../output/text.ts';
@@ -37,6 +38,16 @@ function refuseRollback({ name, definition }: RequestedGroup): void {
   );
 }
 
+/** @throws Failure: the run did not fail, and ending the abort continues it. */
+function refuseRetry(name: string, { fact, endsWith }: Stop): never {
+  throw new Failure({
+    exitCode: exitCodes.refused,
+    what: `retry was not sent: the run of ${name} has not failed`,
+    why: `${fact}; such an abort only pauses`,
+    todo: endsWith,
+  });
+}
+
 function resultText({ name, live }: RequestedGroup, { reason, rollback }: AbortFlags, by: string): string {
   const { desired, updated } = podTotals(live.decision);
   const { wave } = live.decision;
@@ -60,6 +71,8 @@ export function retry(context: CommandContext, options: RequestFlags): Promise<E
     const run = publishedRun(requested);
     // Pods with the wrong revision after a restart block a run that has not failed.
     const isBlocked = live.decision.waits.some(({ rule }) => rule === 'pin-applied');
+    const pausing = live.decision.stops?.find(({ isAbort }) => isAbort === true);
+    if (pausing !== undefined && run?.outcome === 'running') refuseRetry(name, pausing);
     const isRolledBack = run?.rolledBack !== undefined && run.outcome === 'completed';
     if (run === undefined || (run.outcome !== 'failed' && !isRolledBack && !isBlocked))
       return { text: () => `${name} has no failed run; nothing was retried\n` };

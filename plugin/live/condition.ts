@@ -105,12 +105,14 @@ export interface VerdictOptions {
   readonly failOnPause: boolean;
 }
 
-/** Returns the exit code if waiting ends: the condition is met, the run failed or, with `failOnPause`, a person must act. */
+/** Returns the exit code if waiting ends: the condition is met, the run failed or was aborted, or, with `failOnPause`, a person must act. */
 export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOptions): ExitCode | undefined {
   const { decision, isOutdated, areStopsOutdated } = judged;
   if (isMet(condition, judged)) return exitCodes.done;
   if (isOutdated) return undefined;
   if (decision.phase === 'Failed' || decision.run?.outcome === 'failed') return exitCodes.failed;
+  // An abort that only pauses ends the wait as well: its run does not continue by itself.
+  if (!areStopsOutdated && decision.stops?.some(({ isAbort }) => isAbort === true) === true) return exitCodes.failed;
   return failOnPause && !areStopsOutdated && personNeeded(decision) !== undefined ? exitCodes.waiting : undefined;
 }
 

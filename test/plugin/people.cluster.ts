@@ -60,7 +60,7 @@ interface Published {
     readonly target: Readonly<Record<string, string>>;
   };
   readonly waits: readonly { readonly rule: string; readonly fact: string }[];
-  readonly stops: readonly { readonly rule: string; readonly endsWith: string }[];
+  readonly stops: readonly { readonly rule: string; readonly fact: string; readonly endsWith: string }[];
 }
 
 type GroupWithStatus = KubernetesObject & { readonly status?: { readonly decision?: Published } };
@@ -168,6 +168,21 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     await hasHeard(soaking);
     expect([await images(), runId(await untilHeld('soak'))]).toEqual([before, id]);
     await forget('forged-pinned', 'forged-approve');
+  });
+
+  it('an abort without a verified requester ends the wait of status, and retry names the command that continues', async () => {
+    const { run } = await untilHeld('soak');
+    await write(eve, 'abort.forged', { action: 'abort', runId: run?.id ?? '', reason: 'errors', requestedBy: forged });
+    const { stops } = await until('stopped by the abort', (decision) => decision.stops.length > 0);
+    expect(stops[0]?.fact).toBe('the group is paused by an abort without a verified requester (errors)');
+    const waited = await anna.run(['status', 'ingester', '--timeout', '60s']);
+    expect([waited.status, waited.stdout]).toEqual([6, expect.stringContaining('by an abort without a verified requester (errors)')]);
+    const retried = await anna.run(['retry', 'ingester']);
+    expect([retried.status, retried.stderr]).toEqual([5, expect.stringContaining('such an abort only pauses')]);
+    const [, command = ''] = /(?:kubectl rollout-group )(resume \S+)/.exec(retried.stderr) ?? [];
+    expect(`kubectl rollout-group ${command}`).toBe(stops[0]?.endsWith);
+    await ok(anna, ...command.split(' '));
+    expect(await until('resumed', (decision) => decision.stops.length === 0)).toMatchObject({ run: { id: run?.id, outcome: 'running' } });
   });
 
   it('a promotion passes over the soak, and over no approval', async () => {
@@ -364,6 +379,24 @@ describeOnControlPlane('the word of people', (controlPlane) => {
         () => ok(anna, 'protect', 'ingester', '--zone', 'b', '--duration', '1h', '--reason', 'restore'),
       ],
       [
+        'protected',
+        'anna (restore) protects pods 0-1 of zone a, until 20',
+        () =>
+          ok(
+            anna,
+            'protect',
+            'ingester',
+            '--pod',
+            'ingester-zone-a-0',
+            '--pod',
+            'ingester-zone-a-1',
+            '--duration',
+            '1h',
+            '--reason',
+            'restore',
+          ),
+      ],
+      [
         'window',
         'a deny window is open for rollout (limit: freeze), until 2099-01-01',
         () =>
@@ -412,6 +445,9 @@ describeOnControlPlane('the word of people', (controlPlane) => {
         expect(bundle(line)).toContain('kubectl edit rolloutgroup ingester -n mimir');
       }
       expect(bundle('resume ingester')).toContain('resume does not change it. To end it: kubectl edit rolloutgroup ingester -n mimir');
+      const { zones: written } = groupObject.spec.members;
+      await controlPlane().client.patch(`${path}/rolloutgroups/ingester`, 'merge', { spec: { members: { zones: written } } });
+      await untilStops();
     });
   });
 });

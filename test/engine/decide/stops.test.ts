@@ -86,6 +86,14 @@ describe('a stop while no step is due', () => {
     ]);
   });
 
+  it('is ended by an edit where no exception may end it', () => {
+    const rules = [
+      policyRule({ name: 'moves', effect: 'hold', onUnknown: 'requireApproval', source: { object: 'RolloutPolicy mimir/safety' } }),
+    ];
+    const { stops } = idle({ policies: [policy({ rules })] }).decision;
+    expect(stops).toMatchObject([{ rule: 'safety/moves', endsWith: 'kubectl edit rolloutpolicy safety -n mimir' }]);
+  });
+
   it('is none while an exception is in force', () => {
     const overrides = { policies: [policy({ windows: [freeze()] })] };
     expect(idle({ ...overrides, exceptions: [exception('window')] }).decision.stops).toEqual([]);
@@ -102,6 +110,14 @@ describe('a stop while no step is due', () => {
       sources: { 'zones.a.paused': { object: 'RolloutGroup mimir/ingester' } },
     });
     expect(idle({}, object).decision.stops).toMatchObject([{ endsWith: 'kubectl edit rolloutgroup ingester -n mimir' }]);
+    const places = Object.fromEntries(
+      ['a', 'b'].map((zone) => [`zones.${zone}.paused`, { object: `StatefulSet mimir/ingester-zone-${zone}` }]),
+    );
+    const adopted = group({ zones: ['a', 'b'].map((name) => ({ name, paused: true })), sources: places });
+    expect(idle({}, adopted).decision.stops.map(({ zones, endsWith }) => [zones, endsWith])).toEqual([
+      [['a'], 'kubectl edit statefulset ingester-zone-a -n mimir'],
+      [['b'], 'kubectl edit statefulset ingester-zone-b -n mimir'],
+    ]);
   });
 
   it('by undo blocks nothing before the revision is applied again', () => {
