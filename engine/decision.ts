@@ -38,7 +38,7 @@ export interface RuleResult {
   readonly digest?: string;
   /** The name of the exception that permits what the rule would block. */
   readonly exception?: string;
-  /** A growing duration in the fact: its text there, and the instant from which it counts. `factAt` renews the text. */
+  /** A growing age in the fact: its text there, and the instant from which it counts. Stored facts name the instant. */
   readonly age?: { readonly words: string; readonly fromMs: number };
 }
 

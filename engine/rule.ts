@@ -1,6 +1,7 @@
 // Defines rules and their results: which results block a step, and which result comes first if several block.
 import type { Source } from '../policies/definition.ts';
 import { formatDuration } from '../policies/duration.ts';
+import { instantText } from '../policies/instant.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { RuleOutcome, RuleResult } from './decision.ts';
 
@@ -44,11 +45,37 @@ export function result(rule: string, outcome: RuleOutcome, fact: string, details
   };
 }
 
-/** Returns the fact with its age at this instant. The fact of a stored result has its age at the time of the decision. */
+type Age = NonNullable<RuleResult['age']>;
+
+/** Returns an age as the part of a fact: `5m ago`, or `for 5m`. */
+export function ageSince(form: 'ago' | 'for', fromMs: number, nowMs: number): Age {
+  const words = formatDuration(Math.max(0, nowMs - fromMs));
+  return { words: form === 'ago' ? `${words} ago` : `for ${words}`, fromMs };
+}
+
+/** Returns the fact with its age at this instant. */
 export function factAt({ fact, age }: Pick<RuleResult, 'fact' | 'age'>, nowMs: number): string {
   if (age === undefined) return fact;
-  const seconds = Math.round((nowMs - age.fromMs) / 1000);
-  return fact.replace(age.words, () => formatDuration(Math.max(0, seconds) * 1000));
+  const { words } = ageSince(
+    isPast(age) ? 'ago' : 'for',
+    age.fromMs,
+    age.fromMs + Math.max(0, Math.round((nowMs - age.fromMs) / 1000)) * 1000,
+  );
+  return fact.replace(age.words, () => words);
+}
+
+/** Returns the result for a stored text, which is read later: with the instant `at ...` or `since ...` instead of the age. */
+export function storedResult<Result extends RuleResult>(result: Result): Result {
+  const { fact, age } = result;
+  if (age === undefined) return result;
+  const instant = instantText(Math.floor(age.fromMs / 1000) * 1000) ?? '';
+  const words = `${isPast(age) ? 'at' : 'since'} ${instant}`;
+  return { ...result, fact: fact.replace(age.words, () => words), age: { ...age, words } };
+}
+
+/** Reports whether the age is that of an event, and not of a state that lasts. */
+function isPast({ words }: Age): boolean {
+  return words.endsWith(' ago') || words.startsWith('at ');
 }
 
 /** Reports whether a result stops its step now. */

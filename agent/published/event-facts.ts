@@ -5,6 +5,7 @@ import { type Action, type GroupDecision, isMoving, type RuleResult } from '../.
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
+import { storedResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import { isJoinOf } from '../../engine/run/run.ts';
 import type { RunState } from '../../engine/snapshot.ts';
@@ -67,7 +68,7 @@ function identityOf(wait: RuleResult): string {
 }
 
 function waitFact(wait: RuleResult): EventFact {
-  const { rule, outcome, fact, limit, source } = wait;
+  const { rule, outcome, fact, limit, source } = storedResult(wait);
   const place = source?.object ?? (source?.file === undefined ? undefined : `${source.file}:${source.line ?? 1}`);
   const note = `${rule}: ${fact}${limit === undefined ? '' : ` (${limit}${place === undefined ? '' : `, ${place}`})`}`;
   const make = outcome === 'wait' && !isMisplacedUntilRetry(wait) ? normal : warning;

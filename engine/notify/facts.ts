@@ -1,8 +1,9 @@
 // Derives the facts of a run for notifications: its progress, its block and its pods in order.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { type GroupDecision, isMoving, type RuleResult } from '../decision.ts';
+import { type GroupDecision, isMoving } from '../decision.ts';
 import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { changeAnnotations } from '../publish/run-record.ts';
+import { storedResult } from '../rule.ts';
 import type { PodView, RunState, Snapshot } from '../snapshot.ts';
 
 /** The block of a run. */
@@ -105,7 +106,7 @@ function percentOf(updated: number, pods: number): number {
 /** Returns the leading block; undefined while the decision acts, because budgets and readiness then always block the next pod. */
 function holdOf({ outcome, waits: [first] }: GroupDecision): Hold | undefined {
   if (outcome === 'act' || first === undefined) return undefined;
-  const { rule, fact, limit, earliestMs }: RuleResult = first;
+  const { rule, fact, limit, earliestMs } = storedResult(first);
   return {
     rule: rule.slice(0, 317),
     fact: fact.slice(0, longestText),

@@ -6,6 +6,7 @@ import { isRecord } from '../../policies/values/is-record.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import { type GroupView, isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
+import { storedResult } from '../rule.ts';
 import type { Claim, GateReading, Ledger, PodView, RunState, Snapshot } from '../snapshot.ts';
 import { bounded } from './bounds.ts';
 import { publishedMetrics } from './metrics.ts';
@@ -72,7 +73,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     ...defined({ wave: decision.wave }),
     zones: decision.zones.map((zone) => ({ ...zone, ...heldOf(zone, group, snapshot, ledger) })),
     pods: pods.slice(0, publishedPodLimit),
-    waits: waitsOf(decision, previous, atMs),
+    waits: waitsOf(decision, previous, atMs).map(storedResult),
     stops: decision.stops.slice(0, publishedStopLimit),
     steps: decision.steps.map(({ id, kind, zone, from, to, outcome, pods: named, results }) => ({
       id,
@@ -81,9 +82,9 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
       ...defined({ from, to }),
       outcome,
       podCount: named.length,
-      results,
+      results: results.map(storedResult),
     })),
-    warnings: decision.warnings,
+    warnings: decision.warnings.map(storedResult),
     gates: gatesOf(group, snapshot),
     ...publishedMetrics(group, snapshot),
     ...(run === undefined ? {} : { run: publishedRun(run) }),
@@ -206,17 +207,32 @@ const lengthOfTime = /\b\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h
 
 /**
  * Reports whether two publications differ only by the passing of time: decision times, ages, equal readings, repeated actions, and earliest
- * times within 15 minutes. A metric reading that is newer by a third of its maximum age is a change, so that readers get it in time.
+ * times within 15 minutes. A metric reading that is newer by a third of its maximum age is a change, and a newer gate reading or repeated
+ * call after a minute, so that no reader sees an older age.
  */
 export function samePublished(a: PublishedDecision, b: PublishedDecision): boolean {
-  return isSameButAges(a, b) && haveSameReplacements(a, b) && isSameEarliest(earliestOf(a), earliestOf(b)) && areMetricsFresh(a, b);
+  return (
+    isSameButAges(a, b) &&
+    haveSameActions(a, b) &&
+    isSameEarliest(earliestOf(a), earliestOf(b)) &&
+    areMetricsFresh(a, b) &&
+    areGatesFresh(a, b)
+  );
 }
 
-/** Reports whether both have the same replacements. A repeated eviction is a new action. A call to pods repeats every few seconds. */
-function haveSameReplacements(a: PublishedDecision, b: PublishedDecision): boolean {
-  const replacements = ({ actions }: PublishedDecision) => actions.filter(({ kind }) => kind === 'evictPod' || kind === 'deletePod');
-  const [before, now] = [replacements(a), replacements(b)];
-  return before.every(({ atMs }, index) => atMs === now[index]?.atMs);
+/** Readings and calls repeat every few seconds; their ages are shown in minutes. */
+const repetitionMs = 60_000;
+
+/** Reports whether both have the same actions. A repeated eviction is a new action; a repeated call to pods is one after a minute. */
+function haveSameActions(a: PublishedDecision, b: PublishedDecision): boolean {
+  return a.actions.every(({ kind, atMs }, index) => {
+    const laterMs = Math.abs((b.actions[index]?.atMs ?? atMs) - atMs);
+    return kind === 'evictPod' || kind === 'deletePod' ? laterMs === 0 : laterMs < repetitionMs;
+  });
+}
+
+function areGatesFresh({ gates: before }: PublishedDecision, { gates }: PublishedDecision): boolean {
+  return gates.every(({ latest }, index) => (latest?.atMs ?? 0) - (before[index]?.latest?.atMs ?? 0) < repetitionMs);
 }
 
 function areMetricsFresh({ metrics: before = [] }: PublishedDecision, { metrics = [] }: PublishedDecision): boolean {
@@ -229,7 +245,7 @@ function areMetricsFresh({ metrics: before = [] }: PublishedDecision, { metrics 
 /** Compares without ages. It runs after every turn of every group, so it copies nothing. An undefined field counts as absent, as in JSON. */
 function isSameButAges(a: unknown, b: unknown, key = ''): boolean {
   if (typeof a === 'string' && typeof b === 'string')
-    return a === b || ((key === 'fact' || key === 'message' || key === 'words') && ageless(a) === ageless(b));
+    return a === b || ((key === 'fact' || key === 'message') && ageless(a) === ageless(b));
   if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((member, index) => isSameButAges(member, b[index]));
   if (!isRecord(a) || !isRecord(b)) return a === b || JSON.stringify(a) === JSON.stringify(b);
   return hasAll(a, b) && hasAll(b, a) && Object.keys(a).every((name) => aging.has(name) || isSameButAges(a[name], b[name], name));

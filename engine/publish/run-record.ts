@@ -8,6 +8,7 @@ import { hashText } from '../../policies/values/hash.ts';
 import { ordinalRanges } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy } from '../decision.ts';
+import { storedResult } from '../rule.ts';
 import { isOfRun } from '../run/requests.ts';
 import { isJoinOf } from '../run/run.ts';
 import { type IntentView, isUnknown, type RunState, type Snapshot } from '../snapshot.ts';
@@ -189,7 +190,10 @@ function addWait(spec: Spec, { startedMs }: RunTurn, decision: GroupDecision): S
   const { waiting, ...rest } = spec;
   const settled = waiting === undefined ? rest : settle(rest, waiting, startedMs);
   if (first === undefined) return settled;
-  return { ...settled, waiting: { rule: first.rule.slice(0, 317), fact: first.fact.slice(0, 512), since: timeText(startedMs) } };
+  return {
+    ...settled,
+    waiting: { rule: first.rule.slice(0, 317), fact: storedResult(first).fact.slice(0, 512), since: timeText(startedMs) },
+  };
 }
 
 function settle(spec: Spec, { rule, fact, since }: NonNullable<Spec['waiting']>, nowMs: number): Spec {

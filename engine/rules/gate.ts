@@ -4,7 +4,7 @@ import type { GateDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { result } from '../rule.ts';
+import { ageSince, result } from '../rule.ts';
 import type { GateReading } from '../snapshot.ts';
 
 interface GateVerdict {
@@ -44,9 +44,9 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
   }
   const next = last.atMs + gate.everyMs;
   if (context.nowMs - last.atMs > stalePeriods * gate.everyMs) {
-    const words = formatDuration(context.nowMs - last.atMs);
+    const age = ageSince('ago', last.atMs, context.nowMs);
     return {
-      answer: result(rule, 'unknown', `${gate.name} was last read ${words} ago`, { limit, source, age: { words, fromMs: last.atMs } }),
+      answer: result(rule, 'unknown', `${gate.name} was last read ${age.words}`, { limit, source, age }),
       hasFailed,
       fromMs,
     };

@@ -6,7 +6,7 @@ import { isDatedAhead, isNewAnswer, wasAsked } from '../decide/preparations.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { earliest, result } from '../rule.ts';
+import { ageSince, earliest, result } from '../rule.ts';
 import { isWithinClockSkew, type Preparation } from '../snapshot.ts';
 import type { ScaleQuestion } from './scale.ts';
 
@@ -89,13 +89,14 @@ function removableTail(question: ScaleQuestion, leaving: readonly LeavingPod[], 
     const fact = leaving.length === 0 ? 'no leaving pod exists' : preparedTop(from - to, limit);
     return { result: result(rule, 'ok', fact, { limit, source }), permitted: to };
   }
-  const details = { limit, source, earliestMs: since(unripe) + afterMs };
+  const earliestMs = since(unripe) + afterMs;
   const permitted = unripe.ordinal + 1 - (zone.set?.firstOrdinal ?? 0);
-  const fact =
-    permitted === from
-      ? `${unripe.name} has been prepared for ${formatDuration(Math.max(0, context.nowMs - since(unripe)))}`
-      : preparedTop(from - permitted, limit);
-  return { result: result(rule, permitted === from ? 'wait' : 'ok', fact, details), permitted };
+  if (permitted !== from)
+    return { result: result(rule, 'ok', preparedTop(from - permitted, limit), { limit, source, earliestMs }), permitted };
+  const sinceMs = preparedSince(question, unripe.entry);
+  const age = sinceMs === undefined ? undefined : ageSince('for', sinceMs, context.nowMs);
+  const fact = age === undefined ? `${unripe.name} is not prepared yet` : `${unripe.name} has been prepared ${age.words}`;
+  return { result: result(rule, 'wait', fact, { limit, source, earliestMs, age }), permitted };
 }
 
 function preparedTop(count: number, limit: string): string {

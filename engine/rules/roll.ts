@@ -6,7 +6,7 @@ import type { RuleResult } from '../decision.ts';
 import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { earliest, type Rule, result } from '../rule.ts';
+import { ageSince, earliest, type Rule, result } from '../rule.ts';
 import { isVerified, objectOf, pauses, requesterText, undoRequest } from '../run/requests.ts';
 import type { ZoneProgress } from '../run/waves.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
@@ -161,9 +161,8 @@ export const minInterval: Rule<RollQuestion> = {
     const limit = formatDuration(intervalMs);
     if (run.lastDisruptionMs === undefined) return result('min-interval', 'ok', 'the run has replaced no pod', { limit, source });
     const passed = context.nowMs - run.lastDisruptionMs;
-    const words = formatDuration(passed);
-    const fact = `the last replacement was ${words} ago`;
-    const age = { words, fromMs: run.lastDisruptionMs };
+    const age = ageSince('ago', run.lastDisruptionMs, context.nowMs);
+    const fact = `the last replacement was ${age.words}`;
     return passed >= intervalMs
       ? result('min-interval', 'ok', fact, { limit, source, age })
       : result('min-interval', 'wait', fact, { limit, source, age, earliestMs: run.lastDisruptionMs + intervalMs });
@@ -197,10 +196,10 @@ export function progressDeadline(context: GroupContext, run: RunState): RuleResu
   const details = { limit: formatDuration(progressMs), source: sourceOf(context, 'rollout.deadlines') };
   if (!isInFlight(context)) return result('progress-deadline', 'ok', 'no pod is in flight', details);
   const since = lastProgressMs(context, run);
-  const words = formatDuration(context.nowMs - since);
-  return result('progress-deadline', 'ok', `the last progress was ${words} ago`, {
+  const age = ageSince('ago', since, context.nowMs);
+  return result('progress-deadline', 'ok', `the last progress was ${age.words}`, {
     ...details,
-    age: { words, fromMs: since },
+    age,
     ...(since + progressMs > context.nowMs ? { earliestMs: since + progressMs } : {}),
   });
 }
@@ -211,10 +210,10 @@ export function runDeadline(context: GroupContext, run: RunState): RuleResult {
   if (runMs === undefined) return result('run-deadline', 'skip', 'no deadline is set');
   const spent = movableMs(context, run);
   const details = { limit: formatDuration(runMs), source: sourceOf(context, 'rollout.deadlines') };
-  const words = formatDuration(spent);
-  return result('run-deadline', 'ok', `the run has been active for ${words}`, {
+  const age = ageSince('for', context.nowMs - spent, context.nowMs);
+  return result('run-deadline', 'ok', `the run has been active ${age.words}`, {
     ...details,
-    ...(run.isMovable ? { age: { words, fromMs: context.nowMs - spent } } : {}),
+    ...(run.isMovable ? { age } : {}),
     ...(run.isMovable && spent < runMs ? { earliestMs: context.nowMs + runMs - spent } : {}),
   });
 }

@@ -5,7 +5,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { waveTarget } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { blocks, result } from '../rule.ts';
+import { ageSince, blocks, result } from '../rule.ts';
 import { digestOfWaves, objectOf, requesterText, skipRequest, type VerifiedRequest } from '../run/requests.ts';
 import type { RunState } from '../snapshot.ts';
 import { approvalResult } from './approval.ts';
@@ -66,13 +66,13 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
   if (isFastTrack(context, run)) return result('soak', 'skip', 'a rollback does not soak', { limit, source });
   if (addsNothing(context, wave)) return result('soak', 'skip', `earlier waves include every pod of wave ${wave.name}`, { limit, source });
   const passed = context.nowMs - sinceMs;
-  const words = formatDuration(passed);
-  const fact = `wave ${wave.name} has soaked ${words}`;
+  const age = ageSince('for', sinceMs, context.nowMs);
+  const fact = `wave ${wave.name} has soaked ${age.words}`;
   const promotion = skipRequest(context, run, wave.name);
   if (passed < wave.after.soakMs && promotion !== undefined) return skippedByPromotion('soak', fact, promotion, limit);
   return passed >= wave.after.soakMs
-    ? result('soak', 'ok', fact, { limit, source })
-    : result('soak', 'wait', fact, { limit, source, age: { words, fromMs: sinceMs }, earliestMs: sinceMs + wave.after.soakMs });
+    ? result('soak', 'ok', fact, { limit, source, age })
+    : result('soak', 'wait', fact, { limit, source, age, earliestMs: sinceMs + wave.after.soakMs });
 }
 
 /** Reports whether earlier waves with no shorter soak include all pods of the wave, as in small zones. The same pods do not soak twice. */

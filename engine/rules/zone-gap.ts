@@ -4,7 +4,7 @@ import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { byPrecedence, result } from '../rule.ts';
+import { ageSince, byPrecedence, result } from '../rule.ts';
 import { isWithinClockSkew } from '../snapshot.ts';
 import type { ScaleQuestion } from './scale.ts';
 
@@ -72,15 +72,14 @@ function gapOf(question: ScaleQuestion, other: Shrunk, { limitMs, owner, isStric
   if (limitMs === undefined || limitMs === 0) return result('zone-gap', 'skip', 'no interval between zones is set', { source });
   const limit = formatDuration(limitMs);
   const passed = question.context.nowMs - other.atMs;
-  const words = formatDuration(Math.max(0, passed));
-  const fact = `zone ${other.zone} shrank ${words} ago`;
+  const age = ageSince('ago', other.atMs, question.context.nowMs);
+  const fact = `zone ${other.zone} shrank ${age.words}`;
   // The age of a time in the future is unknown. Adopted groups just wait until that time has passed.
   if (profileOf(question.context.group).downscaleTime === 'ledger' && !isWithinClockSkew(question.context, other.atMs)) {
     const recorded = `zone ${other.zone} has a recorded downscale at ${new Date(other.atMs).toISOString()}, a time in the future`;
     return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });
   }
-  if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source });
-  const age = { words, fromMs: other.atMs };
+  if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source, age });
   return result('zone-gap', 'wait', fact, { limit, source, age, earliestMs: other.atMs + limitMs + (isStrict ? 1 : 0) });
 }
 

@@ -23,7 +23,7 @@ const soaking: Moment = {
   decision: decision({
     outcome: 'wait',
     phase: 'Waiting',
-    waits: [{ rule: 'soak', outcome: 'wait', fact: 'wave rest has soaked 1m', limit: '5m', earliestMs: 240_000 }],
+    waits: [{ rule: 'soak', outcome: 'wait', fact: 'wave rest has soaked for 1m', limit: '5m', earliestMs: 240_000 }],
   }),
   zones: moment.zones.map((zone) => ({ ...zone, toDo: zone.toDo + zone.inFlight, inFlight: 0 })),
 };
@@ -41,7 +41,7 @@ describe('the live display', () => {
 
   it('shows the wait and its earliest end', () => {
     expect(renderFrame(soaking, look({ columns: 100 })).at(-1)).toBe(
-      '  blocked by soak: wave rest has soaked 1m (limit: 5m), at the earliest in 4m',
+      '  blocked by soak: wave rest has soaked for 1m (limit: 5m), at the earliest in 4m',
     );
   });
 

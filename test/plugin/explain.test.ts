@@ -18,7 +18,7 @@ const approval: RuleResult = {
 const soak: RuleResult = {
   rule: 'soak',
   outcome: 'wait',
-  fact: 'wave canary has soaked 2m',
+  fact: 'wave canary has soaked for 2m',
   limit: '5m',
   earliestMs: Date.parse('2026-08-22T12:10:00Z'),
 };

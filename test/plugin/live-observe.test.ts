@@ -330,7 +330,7 @@ describe('history', () => {
           endedAt: '2026-08-02T09:13:10Z',
         },
       ],
-      waits: [{ rule: 'soak', fact: 'wave canary has soaked 12m', seconds: 720 }],
+      waits: [{ rule: 'soak', fact: 'wave canary has soaked for 12m', seconds: 720 }],
       cause: 'image 2.17.1',
     },
   };
@@ -348,7 +348,7 @@ describe('history', () => {
         end      2026-08-02T10:43:00Z, after 1h31m
         cause    image 2.17.1
         zone     a 7c9 -> d2
-        waited   12m for soak: wave canary has soaked 12m
+        waited   12m for soak: wave canary has soaked for 12m
 
       START     WAVE    ZONE  ACTION   PODS  FAILED  TOOK  WHAT
       09:12:01  canary  a     replace  19         -  1m9s  delete pods

@@ -120,12 +120,12 @@ describe('the estimated end', () => {
 
 describe('an age in a fact', () => {
   it('is that of the time at which it is shown', () => {
-    const soak = { rule: 'soak', outcome: 'wait', fact: 'wave canary has soaked 14ms', limit: '1h' } as const;
-    const wait = { ...soak, age: { words: '14ms', fromMs: 0 }, earliestMs: 3_600_000, sinceMs: 0, zones: ['a'] };
+    const soak = { rule: 'soak', outcome: 'wait', fact: 'wave canary has soaked since 1970-01-01T00:00:00Z', limit: '1h' } as const;
+    const wait = { ...soak, age: { words: 'since 1970-01-01T00:00:00Z', fromMs: 0 }, earliestMs: 3_600_000, sinceMs: 0, zones: ['a'] };
     const decision = { ...waiting, waits: [wait], steps: waiting.steps.map((step) => ({ ...step, results: [wait] })), zones: [] };
     const live = { decision, from: 'agent', unread: [] } as const;
     const nowMs = 20 * 60_000;
-    const text = 'wave canary has soaked 20m (limit: 1h)';
+    const text = 'wave canary has soaked for 20m (limit: 1h)';
     expect(renderTree(live, nowMs, look()).join(' ')).toContain(text);
     expect(renderLiveExplanation({ live, subject: {}, nowMs, showsAllRules: false, outdated: [] }, look())).toContain(text);
     expect(renderStatus(live, nowMs, look()).join(' ')).toContain(text);

@@ -5,6 +5,8 @@ import { bytesOf } from '../../../engine/publish/bounds.ts';
 import { publishedDecision, samePublished } from '../../../engine/publish/decision.ts';
 import { type PublishedDecision, publishedByteLimit } from '../../../engine/publish/published.ts';
 import { readPublished } from '../../../engine/publish/read.ts';
+import { groupStatus } from '../../../engine/publish/status.ts';
+import { factAt } from '../../../engine/rule.ts';
 import type { Claim, Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { gate, group } from '../../kit/groups.ts';
@@ -208,9 +210,14 @@ describe('two published decisions', () => {
     });
   };
 
-  it('are the same when only time passed, although a fact names an age', () => {
+  const noData = (atMs: number) => ({ atMs, result: 'noData' as const });
+
+  it('are the same when only time passed: a stored fact names the instant instead of an age', () => {
     const [now, later] = [waiting(kitNowMs), waiting(kitNowMs + 600_000)];
-    expect(now.waits.map(({ fact }) => fact)).not.toEqual(later.waits.map(({ fact }) => fact));
+    expect(now.waits.map(({ fact }) => fact)).toEqual(['zone b shrank at 2026-03-02T11:59:00Z']);
+    expect(now.waits.map((wait) => factAt(wait, kitNowMs + 600_000))).toEqual(['zone b shrank 11m ago']);
+    const ready = groupStatus(now).conditions.find(({ type }) => type === 'Ready');
+    expect(ready?.message).toContain('shrank at 2026-03-02T11:59:00Z');
     expect(
       samePublished(now, {
         ...later,
@@ -229,8 +236,12 @@ describe('two published decisions', () => {
     ],
     ['a pod', (one) => ({ ...one, pods: [{ zone: 'a', pod: 'x', state: 'missing' }] })],
     ['the leader', (one) => ({ ...one, leader: 'other' })],
+    [
+      'a gate reading a minute later',
+      (one) => ({ ...one, gates: [{ gate: 'errors', mode: 'enforce', readings: 1, latest: noData(60_000) }] }),
+    ],
   ])('differ by %s', (_case, change) => {
-    const now = waiting(kitNowMs);
+    const now: PublishedDecision = { ...waiting(kitNowMs), gates: [{ gate: 'errors', mode: 'enforce', readings: 1, latest: noData(0) }] };
     expect(samePublished(now, change(now))).toBe(false);
     expect(samePublished(now, now)).toBe(true);
   });

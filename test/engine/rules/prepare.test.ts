@@ -92,6 +92,7 @@ describe('the delayed downscale', () => {
         rule: 'delayed-downscale',
         outcome: 'wait',
         fact: 'ingester-zone-a-4 has been prepared for 1h59m59s999ms',
+        age: { words: 'for 1h59m59s999ms', fromMs: young },
         ...details,
         earliestMs: kitNowMs + 1,
       },

@@ -97,7 +97,7 @@ describe('after a wave', () => {
       {
         rule: 'soak',
         outcome: 'wait',
-        fact: 'wave canary has soaked 10m',
+        fact: 'wave canary has soaked for 10m',
         age: expect.any(Object),
         limit: '1h',
         source: line(3),
@@ -109,7 +109,8 @@ describe('after a wave', () => {
 
   it('the soak is over when exactly its time has passed', () => {
     const [soak] = afterWave(context(), full, soaking(ago(hourMs))).results;
-    expect(soak).toEqual({ rule: 'soak', outcome: 'ok', fact: 'wave canary has soaked 1h', limit: '1h', source: line(3) });
+    const age = { words: 'for 1h', fromMs: ago(hourMs) };
+    expect(soak).toEqual({ rule: 'soak', outcome: 'ok', fact: 'wave canary has soaked for 1h', age, limit: '1h', source: line(3) });
     expect(afterWave(context(), full, soaking(ago(hourMs) + 1)).results[0]?.outcome).toBe('wait');
   });
 
