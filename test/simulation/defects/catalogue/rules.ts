@@ -58,8 +58,8 @@ export const ruleDefects: readonly Defect[] = [
     edits: [
       {
         file: 'engine/rules/zone-gap.ts',
-        find: "if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source });",
-        replace: "if (isStrict ? passed > limitMs : passed >= -limitMs) return result('zone-gap', 'ok', fact, { limit, source });",
+        find: "if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source, age });",
+        replace: "if (isStrict ? passed > limitMs : passed >= -limitMs) return result('zone-gap', 'ok', fact, { limit, source, age });",
       },
       {
         file: invariants,
