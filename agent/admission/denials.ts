@@ -4,7 +4,7 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { createObject } from '../../cluster/request/write.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { encodeRequest } from '../../engine/judge/request-text.ts';
-import { leadingResult } from '../../engine/rule.ts';
+import { leadingResult, storedResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { hashText } from '../../policies/values/hash.ts';
@@ -90,6 +90,7 @@ export function denialEvent(
   { nowMs, identity }: { readonly nowMs: number; readonly identity: string },
 ): KubernetesObject {
   const leading = leadingResult(results);
+  const storedText = results.reduce((text, one) => text.replace(one.fact, () => storedResult(one).fact), message);
   const name = `${statefulSet.slice(0, 200)}.${hashText(`${namespace} ${decisionId} ${Math.floor(nowMs / repeatMs)}`)}`;
   const explain = `; kubectl rollout-group explain decision/${decisionId}`;
   const asked = encodeRequest(request);
@@ -103,7 +104,7 @@ export function denialEvent(
     type: 'Warning',
     reason: leading === undefined ? 'Denied' : reasonOf(leading.rule).slice(0, 128),
     action: 'Deny',
-    note: `${message.slice(0, longestNote - explain.length)}${explain}`,
+    note: `${storedText.slice(0, longestNote - explain.length)}${explain}`,
     reportingController: 'rollout-group.dev/webhook',
     reportingInstance: identity.slice(0, 128),
   };

@@ -63,7 +63,7 @@ function limitText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {
 }
 
 /** Throws Failure if the rule does not exist or cannot be overridden. */
-function refuseRule({ read, name }: RequestedGroup, rule: string): void {
+function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
   if (!canOverride(rule, read.world.policies.policies)) {
     throw new Failure({
       exitCode: exitCodes.refused,
@@ -75,7 +75,10 @@ function refuseRule({ read, name }: RequestedGroup, rule: string): void {
   const ofPolicies = read.world.policies.policies.flatMap((policy) =>
     [...policy.rules, ...policy.windows].map((one) => `${policy.name}/${one.name}`),
   );
-  const known = [...ruleCatalog.map(({ id }) => id), ...ofPolicies];
+  // A policy in the directory of the agent is known only from the decision that names its rules.
+  const { stops = [], waits, steps } = live.decision;
+  const ofDecision = [...stops, ...waits, ...steps.flatMap(({ results = [] }) => results)].map((one) => one.rule);
+  const known = [...ruleCatalog.map(({ id }) => id), ...ofPolicies, ...ofDecision];
   if (known.includes(rule)) return;
   throw usageFailure(
     `the rule ${rule} does not exist`,

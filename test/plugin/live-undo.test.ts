@@ -149,6 +149,13 @@ describe('override', () => {
     expect([acted.status, acted.kept]).toEqual([5, []]);
   });
 
+  it('takes a rule of the policy directory of the agent, which only the decision names', async () => {
+    const words = 'override ingester --rule storage/moves --duration 1h --reason x --yes';
+    expect((await act(words)).status).toBe(3);
+    const stop = { rule: 'storage/moves', fact: 'the storage moves', zones: ['a'], isBlocking: true, endsWith: words };
+    expect((await act(words, { decision: { ...rolling, stops: [stop] } })).status).toBe(0);
+  });
+
   it('rejects a second exception for the same target, because neither would be used', async () => {
     const other: FakeObject = {
       apiVersion,

@@ -156,6 +156,11 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     await startAgent();
     await group.setImage('example.com/server:2');
     const soaking = await untilHeld('soak');
+    const [object] = await controlPlane().client.list<GroupWithStatus>(`${path}/rolloutgroups`);
+    expect(JSON.stringify(object?.status)).toMatch(/"message":"wave canary has soaked since \d{4}-[^"]+Z; the limit is 1h"/);
+    expect(await ok(anna, 'get', 'ingester')).toMatch(/wave canary has soaked for \d+s/);
+    const [shown] = JSON.parse(await ok(anna, 'get', 'ingester', '-o', 'json')).groups;
+    expect(shown.waits[0].fact).toMatch(/^wave canary has soaked since \d{4}-/);
     const id = runId(soaking);
     const before = await images();
     await write(eve, 'forged-promote', { action: 'promote', runId: id, wave: 'canary', requestedBy: forged });
@@ -413,6 +418,16 @@ describeOnControlPlane('the word of people', (controlPlane) => {
             `${path}/rolloutpolicies`,
             policy('storage', { rules: [{ name: 'moves', actions: ['rollout'], effect: 'hold', message: 'the storage moves' }] }),
           ),
+      ],
+      [
+        'disks/zone',
+        'the disks of zone a are replaced',
+        () => {
+          const when = { '==': [{ var: 'target.zone' }, 'a'] };
+          const message = 'the disks of zone a are replaced';
+          const rules = [{ name: 'zone', actions: ['rollout'], effect: 'hold', when, message }];
+          return controlPlane().client.create(`${path}/rolloutpolicies`, policy('disks', { rules }));
+        },
       ],
     ])('%s is shown everywhere, with who, why, until when and the command that ends it: %s', async (rule, fact, stop) => {
       await stop();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createDenials, decisionLabel, requestAnnotation } from '../../../agent/admission/denials.ts';
+import { createDenials, decisionLabel, denialEvent, requestAnnotation } from '../../../agent/admission/denials.ts';
 import { Departures, departuresName } from '../../../agent/admission/departures.ts';
 import type { AgentEnv } from '../../../agent/env.ts';
 import type { Judgement } from '../../../engine/decision.ts';
@@ -383,6 +383,14 @@ describe('a denial', () => {
     processes[0]?.denied({ ...judgement, decisionId: 'ba9876543210' }, subject);
     await cluster.env.finish(processes[0]?.settled() ?? Promise.resolve());
     expect(cluster.api.list('events.events.k8s.io', 'mimir')).toHaveLength(3);
+  });
+
+  it('names the instant instead of the age in its Event', () => {
+    const aged = { rule: 'zone-gap', outcome: 'wait', fact: 'zone b shrank 5m ago', age: { words: '5m ago', fromMs: 0 } } as const;
+    const denied = { ...judgement, message: 'scale is denied: zone b shrank 5m ago (limit: 1h)', results: [aged] };
+    expect(denialEvent(denied, subject, { nowMs: 300_000, identity: 'one' })['note']).toContain(
+      'scale is denied: zone b shrank at 1970-01-01T00:00:00Z (limit: 1h)',
+    );
   });
 
   it('never fails for an Event that cannot be written', async () => {
