@@ -196,7 +196,7 @@ export class Agent {
     return {
       ...this.#turnParts,
       sourceStates: (now) => sourceStates({ ...parts, hasDirectory }, now),
-      onReport: (report) => this.#tell((listener) => listener.releaseEnded?.(report)),
+      onReport: (report) => this.#notify((listener) => listener.releaseEnded?.(report)),
     };
   }
 
@@ -209,7 +209,7 @@ export class Agent {
       isLeading: () => this.#isLeading(),
       sourceStates: this.#releaseParts.sourceStates,
       runOf: (key) => this.#memories.get(key)?.ledger?.current.run,
-      onReport: (report) => this.#tell((listener) => listener.groupGone?.(report)),
+      onReport: (report) => this.#notify((listener) => listener.groupGone?.(report)),
     });
   }
 
@@ -277,7 +277,7 @@ export class Agent {
     // Without a decision the required readings are unknown. A group without a definition requires no readings.
     if (report.decision !== undefined && this.#index.group(groupKey(report.group)) !== undefined)
       this.#gates.readGates(report.group, report.decision.wantedReadings, report.decision.run);
-    this.#tell((listener) => listener.turnEnded(report));
+    this.#notify((listener) => listener.turnEnded(report));
   }
 
   #isLeading(): boolean {
@@ -296,7 +296,7 @@ export class Agent {
     for (const key of keys) this.#loop.wake(key);
   }
 
-  #tell(call: (listener: TurnListener) => void): void {
+  #notify(call: (listener: TurnListener) => void): void {
     for (const listener of this.#listeners) {
       try {
         call(listener);
@@ -316,17 +316,17 @@ export class Agent {
         this.#ledgers.degradation(),
         this.#orphans.degradation(),
       ].filter((degradation) => degradation !== undefined),
-    (degradations) => this.#tell((listener) => listener.degraded?.(degradations)),
+    (degradations) => this.#notify((listener) => listener.degraded?.(degradations)),
   );
 
   readonly #reportLeadership = whenChanged(
     () => this.#leadership.state(),
-    (state) => this.#tell((listener) => listener.leadershipChanged?.(state)),
+    (state) => this.#notify((listener) => listener.leadershipChanged?.(state)),
   );
 
   readonly #reportGroups = whenChanged(
     () => ({ groups: this.#policies.current()?.groups ?? [], findings: this.#policies.current()?.findings ?? [] }),
-    ({ groups, findings }) => this.#tell((listener) => listener.groupsChanged?.(groups, findings)),
+    ({ groups, findings }) => this.#notify((listener) => listener.groupsChanged?.(groups, findings)),
   );
 
   async #handOver(guarded: Promise<unknown> | undefined): Promise<void> {
@@ -381,10 +381,10 @@ interface CountedChanges {
 /** Wraps an env so that it counts writes and calls to pods. */
 function countChanges(env: AgentEnv): CountedChanges {
   let underWay = 0;
-  const counted = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+  const counted = async <Answer>(query: () => Promise<Answer>): Promise<Answer> => {
     underWay += 1;
     try {
-      return await ask();
+      return await query();
     } finally {
       underWay -= 1;
     }

@@ -5,7 +5,7 @@ import type { MetricSourceDefinition } from '../policies/integrations/metric-sou
 export type { Log, LogFields, PodHttp, PodRequest, PodResponse } from '../cluster/env.ts';
 
 /** The fields of every query to a metric source. */
-export interface GateQuestion {
+export interface SourceQuery {
   /** The namespace of the group. A source may be limited to some namespaces. */
   readonly namespace: string;
   /** The name of the source. Its address and credentials are never in an object of a group. */
@@ -14,22 +14,22 @@ export interface GateQuestion {
   readonly written?: MetricSourceDefinition | undefined;
   /** The interval between queries in milliseconds. A source may require a longer interval. */
   readonly everyMs: number;
-  /** Deadline of the whole answer in milliseconds. */
+  /** The deadline for the complete answer in milliseconds. */
   readonly timeoutMs: number;
   /** A longer body is a failure. */
   readonly maxBodyBytes: number;
-  /** The place in the code that asks. */
+  /** The name of the place in the code that sends the request. */
   readonly site: string;
 }
 
 /** An instant query, for a source that is a Prometheus. */
-export interface GateQuery extends GateQuestion {
+export interface GateQuery extends SourceQuery {
   /** The PromQL of the gate. Prometheus evaluates it at its own current time. */
   readonly query: string;
 }
 
 /** The health of a service, for a source that is a Consul. */
-export interface ServiceQuery extends GateQuestion {
+export interface ServiceQuery extends SourceQuery {
   readonly service: string;
   readonly datacenter?: string | undefined;
 }
@@ -62,7 +62,7 @@ export interface HttpRequest {
   readonly body?: string;
   /** The trusted authorities as PEM; if absent, the authorities of Node.js. */
   readonly ca?: string;
-  /** Deadline of the whole answer in milliseconds. */
+  /** The deadline for the complete answer in milliseconds. */
   readonly timeoutMs: number;
   /** A longer body is a failure. */
   readonly maxBodyBytes: number;
@@ -77,7 +77,7 @@ export interface HttpResponse {
 
 /** One request to a notification service: the address of the channel with a path of the service's API. */
 export interface NotifyRequest extends HttpRequest {
-  /** The place in the code that asks. */
+  /** The name of the place in the code that sends the request. */
   readonly site: string;
 }
 

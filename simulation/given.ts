@@ -10,7 +10,7 @@ export interface GivenInput {
   readonly group: GroupDefinition;
   /** The manifests of the running and of the requested state, of any kinds and groups. */
   readonly running: readonly Json[];
-  readonly asked: readonly Json[];
+  readonly desired: readonly Json[];
   /** The policy documents in their requested state. They apply from the beginning. */
   readonly documents: readonly Json[];
   /** The StatefulSets whose change is left out. */
@@ -24,7 +24,7 @@ export interface GivenInput {
 
 /** Returns the group and its dependencies; the requested state becomes patches with the differences only. */
 export function givenGroup(input: GivenInput): GivenGroup {
-  const { group, running, asked, startMs } = input;
+  const { group, running, desired, startMs } = input;
   const { namespace, name } = group;
   const statefulSets = group.zones.map((zone) => zone.statefulSet);
   const sources = group.zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [`${replicas.resourceKind} ${replicas.name}`] : []));
@@ -36,7 +36,7 @@ export function givenGroup(input: GivenInput): GivenGroup {
   const now = running.filter(isNeeded).map((object) => withHoldingPartition(group, object));
   const byKey = new Map(now.map((object) => [keyOf(object), object]));
   // A mirrored object that the change creates exists from the start, because its zones read it.
-  const wanted = asked
+  const wanted = desired
     .filter((object) => isNeeded(object) && !isRefused(object, input.refused))
     .map((object) => withHoldingPartition(group, object));
   const isSource = (object: Json): boolean => sources.includes(keyOf(object));
@@ -48,7 +48,7 @@ export function givenGroup(input: GivenInput): GivenGroup {
     ...(startMs === undefined ? {} : { startMs: Math.floor(startMs / 1000) * 1000 }),
     objects: [
       ...[...now, ...created].map(withoutServerFields),
-      ...asked.filter((object) => isIn(object) && budgetKinds.includes(`${object['kind']}`)).map(withoutServerFields),
+      ...desired.filter((object) => isIn(object) && budgetKinds.includes(`${object['kind']}`)).map(withoutServerFields),
       ...input.documents.flatMap((document) => objectOf(document, input)),
     ],
     policies: input.documents.flatMap((document, index) => fileOf(document, index)),

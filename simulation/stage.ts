@@ -8,7 +8,7 @@ import { kindsOf } from './cluster/replica-origins.ts';
 import type { Faults } from './faults/fault.ts';
 import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedFaults } from './faults/source.ts';
 import { createOracles } from './oracles/all.ts';
-import { whatIsMissing } from './oracles/converged.ts';
+import { firstDifference } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
@@ -99,7 +99,7 @@ export class Run {
 
   /** Returns the first difference from the requested state; undefined if the group has converged. */
   missing(): string | undefined {
-    const missing = whatIsMissing(this.scene, this.#cluster.wanted());
+    const missing = firstDifference(this.scene, this.#cluster.wanted());
     if (missing !== undefined) return missing;
     const prepared = this.#cluster.preparedPods();
     if (prepared.length > 0) return `${prepared.length} pods still expect to leave`;

@@ -93,8 +93,8 @@ export function denialEvent(
   const storedText = results.reduce((text, one) => text.replace(one.fact, () => storedResult(one).fact), message);
   const name = `${statefulSet.slice(0, 200)}.${hashText(`${namespace} ${decisionId} ${Math.floor(nowMs / repeatMs)}`)}`;
   const explain = `; kubectl rollout-group explain decision/${decisionId}`;
-  const asked = encodeRequest(request);
-  const annotations = asked === undefined ? {} : { annotations: { [requestAnnotation]: asked } };
+  const requestText = encodeRequest(request);
+  const annotations = requestText === undefined ? {} : { annotations: { [requestAnnotation]: requestText } };
   return {
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',

@@ -7,12 +7,12 @@ import type { MetricSourceDefinition } from '../../policies/integrations/metric-
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
-import { availableAsker, probeAsker, type SeenPods } from './pods.ts';
-import { type GateAsker, type ReadGate, readGate, trackQueries } from './read-gate.ts';
-import { consulAsker, type GateOfSource, prometheusAsker } from './source-askers.ts';
+import { availabilityClient, probeClient, type SeenPods } from './pods.ts';
+import { type GateClient, type ReadGate, readGate, trackQueries } from './read-gate.ts';
+import { consulClient, type GateOfSource, prometheusClient } from './source-clients.ts';
 
 /** A gate whose readings a decision requires, and the time from which on they count. */
-interface WantedReadings {
+interface RequestedReadings {
   readonly gate: string;
   readonly fromMs: number;
 }
@@ -32,7 +32,7 @@ interface GateReaderOptions {
   readonly onReading: (key: string) => void;
 }
 
-interface Known {
+interface StartedGate {
   /** The definition of the gate as text. Its readings do not count for another definition. */
   readonly definition: string;
   readonly gate: ReadGate;
@@ -41,11 +41,11 @@ interface Known {
 /** Reads gates of every kind. */
 export class GateReader {
   readonly #options: GateReaderOptions;
-  readonly #groups = new Map<string, Map<string, Known>>();
+  readonly #groups = new Map<string, Map<string, StartedGate>>();
   /** The run of each group in its latest decision. */
   readonly #runs = new Map<string, RunState | undefined>();
   /** The gates with a query in flight, also gates that were forgotten since. */
-  readonly #asking = new Set<string>();
+  readonly #querying = new Set<string>();
   #isStopped = false;
 
   constructor(options: GateReaderOptions) {
@@ -72,13 +72,13 @@ export class GateReader {
    * Reads exactly these gates of the group from now on, each from `fromMs` (wall clock). Call it after each decision, with its run. Does
    * nothing while this process does not lead.
    */
-  readGates(group: GroupDefinition, wanted: readonly WantedReadings[], run?: RunState): void {
+  readGates(group: GroupDefinition, wanted: readonly RequestedReadings[], run?: RunState): void {
     if (this.#isStopped || !this.#options.isLeading()) return;
     const key = groupKey(group);
     this.#runs.set(key, run);
-    const known = this.#groups.get(key) ?? new Map<string, Known>();
+    const known = this.#groups.get(key) ?? new Map<string, StartedGate>();
     for (const name of [...known.keys()]) if (!wanted.some(({ gate }) => gate === name)) this.#forget(known, name);
-    for (const one of wanted) this.#readWanted(group, known, one);
+    for (const one of wanted) this.#readRequested(group, known, one);
     if (known.size === 0) this.#forgetGroup(key);
     else this.#groups.set(key, known);
   }
@@ -96,31 +96,31 @@ export class GateReader {
   }
 
   /** Reads the gate from `fromMs` on, if the group defines the gate and this process can query its provider. */
-  #readWanted(group: GroupDefinition, known: Map<string, Known>, { gate: name, fromMs }: WantedReadings): void {
+  #readRequested(group: GroupDefinition, known: Map<string, StartedGate>, { gate: name, fromMs }: RequestedReadings): void {
     const key = groupKey(group);
     const gate = group.gates.find((candidate) => candidate.name === name);
     const definition = canonicalJson(gate ?? null);
     if (known.get(name)?.definition !== definition) this.#forget(known, name);
-    const asker = gate === undefined ? undefined : askerOf(gate, group, { ...this.#options, run: () => this.#runs.get(key) });
-    if (gate === undefined || asker === undefined) return;
-    const read = known.get(name)?.gate ?? this.#startGate(key, gate, asker);
+    const client = gate === undefined ? undefined : clientOf(gate, group, { ...this.#options, run: () => this.#runs.get(key) });
+    if (gate === undefined || client === undefined) return;
+    const read = known.get(name)?.gate ?? this.#startGate(key, gate, client);
     known.set(name, { definition, gate: read });
     read.readFrom(fromMs);
   }
 
-  #startGate(key: string, gate: GateDefinition, asker: GateAsker): ReadGate {
+  #startGate(key: string, gate: GateDefinition, client: GateClient): ReadGate {
     const id = `${key}/${gate.name}`;
     return readGate({
       env: this.#options.env,
       everyMs: gate.everyMs,
       counted: (readings) => countedReadings(gate, readings),
-      asker: trackQueries(asker, this.#asking, id, () => this.#groups.get(key)?.get(gate.name)?.gate.askIfDue()),
-      mayAsk: () => this.#options.isLeading() && !this.#asking.has(id),
+      client: trackQueries(client, this.#querying, id, () => this.#groups.get(key)?.get(gate.name)?.gate.queryIfDue()),
+      mayQuery: () => this.#options.isLeading() && !this.#querying.has(id),
       onReading: () => this.#options.onReading(key),
     });
   }
 
-  #forget(known: Map<string, Known>, name: string): void {
+  #forget(known: Map<string, StartedGate>, name: string): void {
     known.get(name)?.gate.end();
     known.delete(name);
   }
@@ -133,23 +133,23 @@ export class GateReader {
   }
 }
 
-interface AskerOptions extends GateReaderOptions {
+interface ClientOptions extends GateReaderOptions {
   readonly run: () => RunState | undefined;
 }
 
-/** Returns the asker of the gate; undefined if the process has no port to its provider. */
-function askerOf(gate: GateDefinition, group: GroupDefinition, options: AskerOptions): GateAsker | undefined {
+/** Returns the client of the gate; undefined if the process has no port to its provider. */
+function clientOf(gate: GateDefinition, group: GroupDefinition, options: ClientOptions): GateClient | undefined {
   const { prometheus, consul, http, podsAvailable } = gate.provider;
   const { env, clusterDomain, run } = options;
   const pods = { env, clusterDomain, run, seen: () => options.seen(group) };
-  if (podsAvailable !== undefined) return availableAsker(podsAvailable, pods);
-  if (http !== undefined) return probeAsker(http, pods);
+  if (podsAvailable !== undefined) return availabilityClient(podsAvailable, pods);
+  if (http !== undefined) return probeClient(http, pods);
   if (env.gates === undefined) return undefined;
   const of = (source: string): GateOfSource => ({
     namespace: group.namespace,
     everyMs: gate.everyMs,
     written: () => options.written(source),
   });
-  if (prometheus !== undefined) return prometheusAsker(env.gates, prometheus, of(prometheus.source));
-  return consul === undefined ? undefined : consulAsker(env.gates, consul, of(consul.source));
+  if (prometheus !== undefined) return prometheusClient(env.gates, prometheus, of(prometheus.source));
+  return consul === undefined ? undefined : consulClient(env.gates, consul, of(consul.source));
 }

@@ -9,7 +9,7 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
 import { type ReadGate, readGate, trackQueries } from './read-gate.ts';
-import { prometheusAsker } from './source-askers.ts';
+import { prometheusClient } from './source-clients.ts';
 
 interface MetricReaderOptions {
   /** Without the port `gates` no metric is read. */
@@ -33,7 +33,7 @@ interface Input {
   readonly groups: readonly string[];
 }
 
-interface Known {
+interface StartedInput {
   input: Input;
   /** The definition as text. A reading of another definition does not count. */
   readonly definition: string;
@@ -43,9 +43,9 @@ interface Known {
 /** Reads metric inputs, but none before `follow` names policies and groups. */
 export class MetricReader {
   readonly #options: MetricReaderOptions;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, StartedInput>();
   /** The inputs with a query in flight, also inputs that were forgotten since. */
-  readonly #asking = new Set<string>();
+  readonly #querying = new Set<string>();
   #isStopped = false;
 
   constructor(options: MetricReaderOptions) {
@@ -93,13 +93,13 @@ export class MetricReader {
     const { env, written, isLeading, onReading } = this.#options;
     const { namespace, metric } = input;
     const everyMs = inputEveryMs(metric.maxAgeMs);
-    const asker = prometheusAsker(gates, metric, { namespace, everyMs, written: () => written(metric.source), site: 'metric.read' });
+    const client = prometheusClient(gates, metric, { namespace, everyMs, written: () => written(metric.source), site: 'metric.read' });
     const read = readGate({
       env,
       everyMs,
       counted: countedInputs,
-      asker: trackQueries(asker, this.#asking, key, () => this.#known.get(key)?.read.askIfDue()),
-      mayAsk: () => isLeading() && !this.#asking.has(key),
+      client: trackQueries(client, this.#querying, key, () => this.#known.get(key)?.read.queryIfDue()),
+      mayQuery: () => isLeading() && !this.#querying.has(key),
       onReading: () => onReading(this.#known.get(key)?.input.groups ?? []),
     });
     this.#known.set(key, { input, definition: definitionOf(metric), read });

@@ -11,7 +11,7 @@ import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ActivePolicies } from '../policies/policies.ts';
 import type { Caches } from '../watched/caches.ts';
-import type { AskedGate, GateAsker } from './read-gate.ts';
+import type { GateClient, GateQueryTime } from './read-gate.ts';
 
 /** The pods of a group in the caches. */
 export interface SeenPods {
@@ -37,13 +37,13 @@ const longestProbesMs = 60_000;
 const maxBodyBytes = 65_536;
 
 /** Counts the unavailable pods of the wave from the caches, without I/O. */
-export function availableAsker(
+export function availabilityClient(
   { minReadySeconds }: NonNullable<GateDefinition['provider']['podsAvailable']>,
   options: GatedPodsOptions,
-): GateAsker {
+): GateClient {
   return {
     longestMs: 1_000,
-    ask: async ({ atMs }) => {
+    query: async ({ atMs }) => {
       const [view, run] = known(options);
       return podsAvailable(view, run, { atMs, minReadySeconds });
     },
@@ -54,16 +54,16 @@ export function availableAsker(
  * Counts the updated pods that do not answer a GET with 2xx within the timeout of the endpoint, which is at most half of the time for the
  * reading. Redirects are not followed. Without updated pods the result is `noData`. Rejects if the time is too short to call every pod.
  */
-export function probeAsker(endpoint: NonNullable<GateDefinition['provider']['http']>, options: GatedPodsOptions): GateAsker {
+export function probeClient(endpoint: NonNullable<GateDefinition['provider']['http']>, options: GatedPodsOptions): GateClient {
   return {
     longestMs: longestProbesMs,
-    ask: async (asked) => {
+    query: async (time) => {
       const [view, run] = known(options);
       const pods = updatedPods(view, run);
       if (typeof pods === 'string') throw new Error(pods);
       return pods.length === 0
-        ? { atMs: asked.atMs, result: 'noData' }
-        : await probe(pods, asked, { ...options, endpoint, namespace: view.group.namespace });
+        ? { atMs: time.atMs, result: 'noData' }
+        : await probe(pods, time, { ...options, endpoint, namespace: view.group.namespace });
     },
   };
 }
@@ -82,7 +82,7 @@ interface ProbeOptions extends GatedPodsOptions {
 
 async function probe(
   pods: readonly GatedPod[],
-  { atMs, timeoutMs }: AskedGate,
+  { atMs, timeoutMs }: GateQueryTime,
   { env, clusterDomain, endpoint, namespace }: ProbeOptions,
 ): Promise<GateReading> {
   const endMs = env.clock.monotonicMs() + timeoutMs;

@@ -4,7 +4,7 @@ import { formatDuration } from '../../policies/duration.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { AgentEnv } from '../env.ts';
 
-export interface AskedGate {
+export interface GateQueryTime {
   /** The time of the query (wall clock), which is also the time of the reading. */
   readonly atMs: number;
   /** The timeout of the query in milliseconds. */
@@ -12,21 +12,21 @@ export interface AskedGate {
 }
 
 /** The query of one gate to its provider. */
-export interface GateAsker {
+export interface GateClient {
   /** The longest timeout of a query in milliseconds. The interval of the gate may shorten the timeout. */
   readonly longestMs: number;
   /** Sends one query. Rejects with an Error that contains no address and no credential, because the status of the group shows it. */
-  readonly ask: (asked: AskedGate) => Promise<GateReading>;
+  readonly query: (time: GateQueryTime) => Promise<GateReading>;
 }
 
 /** Records in `open` that a query of `key` is in flight, so that a gate that is forgotten and read again never has two. */
-export function trackQueries(asker: GateAsker, open: Set<string>, key: string, onEnd: () => void): GateAsker {
+export function trackQueries(client: GateClient, open: Set<string>, key: string, onEnd: () => void): GateClient {
   return {
-    ...asker,
-    ask: async (asked) => {
+    ...client,
+    query: async (time) => {
       open.add(key);
       try {
-        return await asker.ask(asked);
+        return await client.query(time);
       } finally {
         open.delete(key);
         onEnd();
@@ -41,7 +41,7 @@ export interface ReadGate {
   /** Queries at the interval from this time on (wall clock), and drops all earlier readings. */
   readonly readFrom: (fromMs: number) => void;
   /** Sends a query if one is due. */
-  readonly askIfDue: () => void;
+  readonly queryIfDue: () => void;
   /** Sends no further query, and ignores the answer of a query in flight. */
   readonly end: () => void;
 }
@@ -51,9 +51,9 @@ interface ReadGateOptions {
   readonly everyMs: number;
   /** Returns the readings to keep. Input and result have the oldest first. */
   readonly counted: (readings: readonly GateReading[]) => readonly GateReading[];
-  readonly asker: GateAsker;
-  /** Returns whether a query may be sent now. If the result changes to true, the caller must call `askIfDue`. */
-  readonly mayAsk: () => boolean;
+  readonly client: GateClient;
+  /** Returns whether a query may be sent now. If the result changes to true, the caller must call `queryIfDue`. */
+  readonly mayQuery: () => boolean;
   readonly onReading: () => void;
 }
 
@@ -64,58 +64,58 @@ const longestSleepMs = 180_000;
 const longestMessage = 256;
 
 /** Creates a gate without readings. It sends no query before `readFrom`. */
-export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: ReadGateOptions): ReadGate {
+export function readGate({ env, everyMs, counted, client, mayQuery, onReading }: ReadGateOptions): ReadGate {
   const { clock, timers } = env;
   const periodMs = Math.max(everyMs, shortestPauseMs);
-  const timeoutMs = Math.min(periodMs, asker.longestMs);
+  const timeoutMs = Math.min(periodMs, client.longestMs);
   let fromMs = Number.POSITIVE_INFINITY;
   let readings: readonly GateReading[] = [];
   /** The time of the last query (monotonic). */
-  let askedMs: number | undefined;
-  let isAsking = false;
+  let queriedMs: number | undefined;
+  let isQuerying = false;
   let isOver = false;
   let cancelTimer: (() => void) | undefined;
   let cancelLimit = (): void => undefined;
 
   const dueInMs = (): number => {
     const pauseMs = readings.length > 0 ? periodMs : shortestPauseMs;
-    const restMs = askedMs === undefined ? 0 : askedMs + pauseMs - clock.monotonicMs();
+    const restMs = queriedMs === undefined ? 0 : queriedMs + pauseMs - clock.monotonicMs();
     return Math.max(0, restMs, fromMs - clock.nowMs());
   };
-  const askIfDue = (): void => {
+  const queryIfDue = (): void => {
     cancelTimer?.();
     cancelTimer = undefined;
-    if (isOver || isAsking || fromMs === Number.POSITIVE_INFINITY || !mayAsk()) return;
+    if (isOver || isQuerying || fromMs === Number.POSITIVE_INFINITY || !mayQuery()) return;
     const inMs = dueInMs();
-    if (inMs === 0) void question();
-    else cancelTimer = timers.after(Math.min(Math.ceil(inMs), longestSleepMs), askIfDue);
+    if (inMs === 0) void sendQuery();
+    else cancelTimer = timers.after(Math.min(Math.ceil(inMs), longestSleepMs), queryIfDue);
   };
-  const question = async (): Promise<void> => {
-    isAsking = true;
-    askedMs = clock.monotonicMs();
+  const sendQuery = async (): Promise<void> => {
+    isQuerying = true;
+    queriedMs = clock.monotonicMs();
     const atMs = Math.floor(clock.nowMs());
-    const reading = await answered(atMs);
-    isAsking = false;
+    const reading = await readingAt(atMs);
+    isQuerying = false;
     if (isOver) return;
     // A later start may have been set during the query. Then the reading is too early.
     if (atMs >= fromMs) {
       readings = counted([...upTo(readings, atMs), reading]);
       onReading();
     }
-    askIfDue();
+    queryIfDue();
   };
-  const answered = async (atMs: number): Promise<GateReading> => {
+  const readingAt = async (atMs: number): Promise<GateReading> => {
     const limit = new Promise<GateReading>((resolve) => {
       const message = `no answer within ${formatDuration(timeoutMs)}`;
       cancelLimit = timers.after(timeoutMs, () => resolve({ atMs, result: 'error', message }));
     });
-    const reading = await Promise.race([limit, asked(atMs)]);
+    const reading = await Promise.race([limit, unlimited(atMs)]);
     cancelLimit();
     return reading;
   };
-  const asked = async (atMs: number): Promise<GateReading> => {
+  const unlimited = async (atMs: number): Promise<GateReading> => {
     try {
-      return await asker.ask({ atMs, timeoutMs });
+      return await client.query({ atMs, timeoutMs });
     } catch (error) {
       const message = messageOf(error).slice(0, longestMessage);
       return { atMs, result: 'error', message };
@@ -128,9 +128,9 @@ export function readGate({ env, everyMs, counted, asker, mayAsk, onReading }: Re
     readFrom: (instant) => {
       fromMs = instant;
       readings = readings.filter(({ atMs }) => atMs >= instant);
-      askIfDue();
+      queryIfDue();
     },
-    askIfDue,
+    queryIfDue,
     end: () => {
       isOver = true;
       cancelTimer?.();

@@ -10,7 +10,7 @@ import { type MetricSourceDefinition, metricSourceOf } from '../../policies/inte
 import { loadObjects } from '../../policies/live/objects.ts';
 import { resourceOfKind } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
-import type { GateAnswer, GateHttp, GateQuery, GateQuestion, HttpRequest, Log, ServiceQuery } from '../env.ts';
+import type { GateAnswer, GateHttp, GateQuery, HttpRequest, Log, ServiceQuery, SourceQuery } from '../env.ts';
 
 interface SourceHttpOptions extends SourceParts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -87,7 +87,7 @@ export class SourceHttp implements GateHttp {
     this.#options.log.warn('metric source cannot be queried', { source, problem, detail });
   }
 
-  async #query(question: GateQuestion, send: (target: QueryTarget) => Promise<GateAnswer>): Promise<GateAnswer> {
+  async #query(question: SourceQuery, send: (target: QueryTarget) => Promise<GateAnswer>): Promise<GateAnswer> {
     const startedMs = this.#options.clock.monotonicMs();
     try {
       const source = await findSource(this.#options, question);
@@ -163,7 +163,7 @@ interface SourceParts extends Pick<AgentConfig, 'agentNamespace' | 'policySource
 const metricSources = resourceOfKind('MetricSource');
 
 /** Finds the source if the namespace may query it at this interval. Rejects with an Error that groups may see. */
-async function findSource(parts: SourceParts, question: GateQuestion): Promise<MetricSourceDefinition> {
+async function findSource(parts: SourceParts, question: SourceQuery): Promise<MetricSourceDefinition> {
   const { source: name, namespace, everyMs } = question;
   const source = await definedSource(parts, question);
   if (source === undefined) throw new Error(`there is no metric source ${name}`);
@@ -180,7 +180,7 @@ async function findSource(parts: SourceParts, question: GateQuestion): Promise<M
 
 async function definedSource(
   parts: SourceParts,
-  { source: name, written, timeoutMs }: GateQuestion,
+  { source: name, written, timeoutMs }: SourceQuery,
 ): Promise<MetricSourceDefinition | undefined> {
   for (const place of parts.policySources) {
     if (place === 'directory' && written !== undefined) return written;

@@ -25,7 +25,7 @@ interface Instant {
 }
 
 /** The last decision without its snapshot, which contains the whole namespace. */
-interface Last {
+interface LastDecision {
   readonly group: GroupDefinition;
   readonly decision: GroupDecision;
   readonly snapshotMs: number;
@@ -34,7 +34,7 @@ interface Last {
 interface KnownGroup {
   readonly namespace: string;
   readonly name: string;
-  last?: Last;
+  last?: LastDecision;
   phase?: { readonly name: Phase; readonly since: Instant };
   readonly phaseMs: Map<Phase, number>;
   readonly waitsSinceMs: Map<string, number>;
@@ -140,13 +140,13 @@ function showPhases(
   }
 }
 
-function blockingRules({ decision }: Last): readonly RuleResult[] {
+function blockingRules({ decision }: LastDecision): readonly RuleResult[] {
   const byRule = new Map(decision.waits.map((wait) => [wait.rule, wait]));
   return [...byRule.values()].slice(0, waitSeriesLimit);
 }
 
 function showZones(
-  { group, decision }: Last,
+  { group, decision }: LastDecision,
   labels: { readonly namespace: string; readonly group: string },
   { budgetLimit, budgetUsed, pods }: Pick<InstrumentsOf<typeof ownMetrics>, 'budgetLimit' | 'budgetUsed' | 'pods'>,
 ): void {

@@ -27,13 +27,13 @@ interface WebhookMetrics {
     readonly failure?: string;
     readonly durationMs: number;
   }) => void;
-  /** A connection was closed before its first request. */
+  /** Called when a connection was closed before its first request. */
   readonly refusedConnection: (why: string) => void;
-  /** A ZoneAwarePodDisruptionBudget was read. */
+  /** Called after a ZoneAwarePodDisruptionBudget was read. */
   readonly zoneBudgetObserved: (result: string) => void;
   readonly evictionBegan: () => void;
   readonly evictionEnded: (outcome: { readonly reason: string; readonly code: number }) => void;
-  /** The ready time of a pod under a ZoneAwarePodDisruptionBudget was written or removed, or the write failed. */
+  /** Called after a write or removal of the ready time of a pod under a ZoneAwarePodDisruptionBudget, also after a failed one. */
   readonly readyTimeWritten: (result: string) => void;
   /** Sets the source from which every scrape reads the state of the certificate. */
   readonly setCertificateSource: (source: CertificateSource) => void;

@@ -5,8 +5,8 @@ import { type ClusterEnv, sleep } from '../../cluster/env.ts';
 export type Step =
   /** There was nothing to do for this group. */
   | { readonly kind: 'idle' }
-  /** The notification is done. `asked` is true if a request was sent to the service. */
-  | { readonly kind: 'done'; readonly asked: boolean }
+  /** The notification is done. `isSent` is true if a request was sent to the service. */
+  | { readonly kind: 'done'; readonly isSent: boolean }
   /** The step is retried later. Until then this group waits, or every group of the channel. */
   | { readonly kind: 'later'; readonly who: 'group' | 'channel'; readonly afterMs?: number };
 
@@ -107,7 +107,7 @@ export class ChannelQueue {
     }
     if (result.kind === 'idle') return;
     this.#groups.set(group, { notBeforeMs: 0, failures: 0 });
-    if (!result.asked) return;
+    if (!result.isSent) return;
     this.#failures = 0;
     this.#pausedUntilMs = nowMs + paceMs;
   }

@@ -103,7 +103,7 @@ export class Deliverer {
         for (const key of Object.keys(channelNotes(run, channel).handles)) {
           this.#shown.delete(idOf(group.namespace, group.name, run.key, channel, key));
         }
-        return { kind: 'done', asked: false };
+        return { kind: 'done', isSent: false };
       }
       const id = idOf(group.namespace, group.name, run.key, channel, delivery.key);
       const target: Target = { group, channel: found, run, delivery, id };
@@ -142,13 +142,13 @@ export class Deliverer {
   async #edit(target: Target): Promise<Step> {
     const { group, channel, delivery, id } = target;
     if (delivery.kind !== 'edit') return { kind: 'idle' };
-    const outcome = await this.#ask(target, (service, what) => service.send(what));
+    const outcome = await this.#withService(target, (service, what) => service.send(what));
     if (outcome.kind !== 'arrived' && outcome.kind !== 'refused') return await this.#later(target, outcome);
     this.#shown.set(id, delivery.text);
     const isEdited = outcome.kind === 'arrived';
     this.#options.onResult(channel.name, isEdited ? 'edited' : 'refused', isEdited ? undefined : outcome.problem);
     await this.#note(group, channel.name, undefined);
-    return { kind: 'done', asked: true };
+    return { kind: 'done', isSent: true };
   }
 
   async #deliver(target: Target): Promise<Step> {
@@ -170,9 +170,9 @@ export class Deliverer {
       withChannel(now, run.key, channel.name, (one) => sending(one, delivery.key, by, env.clock.nowMs())),
     );
     const isOurs = marksOf(notes, run.key, channel.name)?.[delivery.key]?.by === by;
-    if (!isOurs || !isLeading() || env.clock.monotonicMs() - beganMs > freshMarkMs) return { kind: 'done', asked: false };
+    if (!isOurs || !isLeading() || env.clock.monotonicMs() - beganMs > freshMarkMs) return { kind: 'done', isSent: false };
     this.#attempts.set(id, { by, state: 'open', sinceMs: env.clock.monotonicMs() });
-    const outcome = await this.#ask(target, (service, what) => service.send(what));
+    const outcome = await this.#withService(target, (service, what) => service.send(what));
     this.#attempts.set(id, { by, state: outcome.kind === 'unknown' ? 'open' : 'unsent', sinceMs: env.clock.monotonicMs() });
     if (outcome.kind === 'arrived') return await this.#arrived(target, by, outcome.handle, 'sent');
     if (outcome.kind === 'refused') return await this.#record(target, { refused: outcome.problem }, true);
@@ -191,7 +191,7 @@ export class Deliverer {
     this.#attempts.set(id, attempt);
     const restMs = attempt.sinceMs + settleMs - nowMs;
     if (restMs > 0) return { kind: 'later', who: 'group', afterMs: restMs };
-    const found = await this.#ask(target, (service, what) => service.find(what, mark.atMs));
+    const found = await this.#withService(target, (service, what) => service.find(what, mark.atMs));
     if (found.kind === 'arrived') return await this.#arrived(target, mark.by, found.handle, 'found');
     // A service that cannot be queried gets the notification again: a duplicate is better than a lost notification.
     if (found.kind === 'absent' || found.kind === 'refused' || found.kind === 'unavailable') return undefined;
@@ -210,7 +210,7 @@ export class Deliverer {
   async #record(
     { group, channel, run, delivery, id }: Target,
     { handle, refused }: { readonly handle?: string | undefined; readonly refused?: string },
-    asked: boolean,
+    isSent: boolean,
   ): Promise<Step> {
     if (refused !== undefined) this.#options.onResult(channel.name, 'refused', refused);
     await group.change((notes) => {
@@ -223,7 +223,7 @@ export class Deliverer {
       );
     });
     this.#attempts.delete(id);
-    return { kind: 'done', asked };
+    return { kind: 'done', isSent };
   }
 
   async #later(target: Target, outcome: Exclude<Outcome, { readonly kind: 'arrived' | 'refused' }>): Promise<Step> {
@@ -247,7 +247,7 @@ export class Deliverer {
   }
 
   /** Sends a request to the service. An error becomes an outcome. */
-  async #ask<Result>(
+  async #withService<Result>(
     { group, channel, run, delivery, id }: Target,
     question: (service: Service, what: Sending) => Promise<Result>,
   ): Promise<Result | Exclude<Outcome, { readonly kind: 'arrived' }>> {

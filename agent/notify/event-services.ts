@@ -7,7 +7,6 @@ import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { HttpResponse } from '../env.ts';
 import {
-  ask,
   bearer,
   bodyOf,
   type Call,
@@ -18,6 +17,7 @@ import {
   type Sending,
   type Service,
   type ServiceParts,
+  sendRequest,
   skewMs,
 } from './service.ts';
 
@@ -31,7 +31,7 @@ const noCommit: Outcome = {
 export function commitStatusService(parts: ServiceParts, channel: StatusChannel): Service {
   const request = async (call: Omit<Call, 'headers' | 'body'>, body?: object): Promise<HttpResponse> => {
     const headers = { ...(await bearer(parts, channel.token)), ...headersOf(channel), ...(body && { 'Content-Type': 'application/json' }) };
-    return await ask(parts, channel, { ...call, headers, ...(body && { body: JSON.stringify(body) }) });
+    return await sendRequest(parts, channel, { ...call, headers, ...(body && { body: JSON.stringify(body) }) });
   };
   return {
     send: async (sending) => {
@@ -115,7 +115,7 @@ export function callbackService(parts: ServiceParts, channel: CallbackChannel): 
         'X-Rollout-Group-Timestamp': timestamp,
         ...signature,
       };
-      const response = await ask(parts, channel, { method: 'POST', url: channel.url, headers, body, site: 'notify.send' });
+      const response = await sendRequest(parts, channel, { method: 'POST', url: channel.url, headers, body, site: 'notify.send' });
       return response.status >= 200 && response.status < 300 ? { kind: 'arrived' } : outcomeOf(response, parts.env.clock.nowMs());
     },
     // A callback has no query API. The event is sent again with the same id.

@@ -54,7 +54,11 @@ export interface Call {
 }
 
 /** Sends a request to the service of the channel. Rejects without a complete response. */
-export async function ask({ call, secret }: ServiceParts, { ca }: Pick<ChannelDefinition, 'ca'>, request: Call): Promise<HttpResponse> {
+export async function sendRequest(
+  { call, secret }: ServiceParts,
+  { ca }: Pick<ChannelDefinition, 'ca'>,
+  request: Call,
+): Promise<HttpResponse> {
   const authorities = ca === undefined ? {} : { ca: await secret(ca, 'text') };
   return await call({ timeoutMs: callTimeoutMs, maxBodyBytes, ...request, ...authorities });
 }

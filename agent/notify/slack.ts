@@ -3,7 +3,6 @@ import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { HttpResponse } from '../env.ts';
 import {
-  ask,
   bearer,
   bodyOf,
   type Call,
@@ -15,6 +14,7 @@ import {
   type Sending,
   type Service,
   type ServiceParts,
+  sendRequest,
   skewMs,
 } from './service.ts';
 
@@ -40,7 +40,13 @@ const threadErrors: ReadonlySet<string> = new Set(['thread_not_found', 'invalid_
 export function slackService(parts: ServiceParts, channel: SlackChannel): Service {
   const request = async (method: string, site: Call['site'], given: JsonObject): Promise<HttpResponse> => {
     const headers = { ...(await bearer(parts, channel.token)), 'Content-Type': 'application/json; charset=utf-8' };
-    return await ask(parts, channel, { method: 'POST', url: `${channel.url}/${method}`, headers, body: JSON.stringify(given), site });
+    return await sendRequest(parts, channel, {
+      method: 'POST',
+      url: `${channel.url}/${method}`,
+      headers,
+      body: JSON.stringify(given),
+      site,
+    });
   };
   const answered = (response: HttpResponse): Answered => readAnswer(response, parts.env.clock.nowMs());
 
@@ -102,7 +108,7 @@ async function find(parts: ServiceParts, channel: SlackChannel, { delivery, key 
     const query = new URLSearchParams({ ...from, ...thread, limit: `${perPage}`, ...(cursor === '' ? {} : { cursor }) });
     const headers = await bearer(parts, channel.token);
     const url = `${channel.url}/${method}?${query}`;
-    const response = await ask(parts, channel, { method: 'GET', url, headers, maxBodyBytes: longBodyBytes, site: 'notify.find' });
+    const response = await sendRequest(parts, channel, { method: 'GET', url, headers, maxBodyBytes: longBodyBytes, site: 'notify.find' });
     const { outcome } = readAnswer(response, parts.env.clock.nowMs());
     if (outcome.kind !== 'arrived') return outcome;
     const { handle, nextCursor } = readPage(response, key);

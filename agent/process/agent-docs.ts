@@ -58,8 +58,8 @@ const introduction: readonly string[] = [
   '',
   'Flags take one dash or two. The value follows after `=` or as the next word; a boolean takes its value',
   'only after `=`. If a flag is repeated, the last value counts. Durations have the format of Go (`90s`,',
-  '`1h30m`). An unknown flag, an unreadable value or a stray word ends the process with exit code 2 and the',
-  'usage. A rejected setting ends it with one line on standard error and exit code 1.',
+  '`1h30m`). An unknown flag, an unreadable value or a word that is not a flag ends the process with exit',
+  'code 2 and the usage. A rejected setting ends it with one line on standard error and exit code 1.',
   '',
 ];
 
@@ -82,7 +82,7 @@ const operation: readonly string[] = [
   '',
   '## Gates',
   '',
-  'The leader reads the gates that waves require, each at its own period. Prometheus and Consul addresses',
+  'The leader reads the gates that waves require, each at its own interval. Prometheus and Consul addresses',
   'come from the [MetricSources](gates.md#where-a-source-is) of the policy directory and of the agent namespace.',
   '',
   '## Notifications',

@@ -109,7 +109,7 @@ export class WriteQueue {
   #pauseAfter(error: unknown, failures: number): number {
     const { firstMs, longestMs } = isStatus(error, 401, 403, 404) ? forbiddenPauses : pauses;
     const grown = Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 20));
-    const asked = error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0;
-    return Math.max(asked, grown * (0.5 + this.#options.env.random() / 2));
+    const serverPauseMs = error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0;
+    return Math.max(serverPauseMs, grown * (0.5 + this.#options.env.random() / 2));
   }
 }

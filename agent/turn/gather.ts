@@ -173,14 +173,14 @@ export function observeAgain(
   return snapshotFrom(parts, group, { sources, fresh: { ...fresh, ...known }, unread: [] });
 }
 
-interface Looked {
+interface SnapshotParts {
   readonly sources: readonly ReadSource[];
   readonly fresh: FreshObjects | undefined;
   readonly unread: readonly UnreadObject[];
 }
 
 /** Builds the snapshot without I/O. Throws if the policies have not been read yet. */
-function snapshotFrom(parts: GatherParts, group: GroupDefinition, { sources, fresh, unread }: Looked): Snapshot {
+function snapshotFrom(parts: GatherParts, group: GroupDefinition, { sources, fresh, unread }: SnapshotParts): Snapshot {
   const replicaSources = sources.map((source) => source.view);
   const looked = { fresh, unread, replicaSources, gateReadings: parts.gates?.readings(group) ?? [] };
   return { ...knownSnapshot(parts, group.namespace, looked), ...parts.pinWebhook.problems(group) };

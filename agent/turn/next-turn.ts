@@ -70,8 +70,8 @@ function lookAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | 
   if (outcomes.some(({ answers = [] }) => answers.some(({ result }) => result === 'done'))) return 0;
   if (outcomes.some(({ action, answers = [] }) => asksToPrepare(action) && answers.length > 0)) return 0;
   if (isBudget) {
-    const asked = Math.max(0, ...outcomes.map(({ retryAfterMs = 0 }) => retryAfterMs));
-    return Math.max(asked, Math.min(longestLookMs, refusalLookMs * 2 ** Math.min(memory.refusals - 1, 10)));
+    const requestedMs = Math.max(0, ...outcomes.map(({ retryAfterMs = 0 }) => retryAfterMs));
+    return Math.max(requestedMs, Math.min(longestLookMs, refusalLookMs * 2 ** Math.min(memory.refusals - 1, 10)));
   }
   return outcomes.some(({ result, action }) => result === 'conflict' && action.kind !== 'callPods') ? conflictLookMs : undefined;
 }

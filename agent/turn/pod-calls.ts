@@ -38,7 +38,7 @@ export async function askToPrepare(env: AgentEnv, pods: readonly CalledPod[], op
   return await inParallel(pods, async (pod) => {
     const timeoutMs = allowedMs(options);
     if (hasFailed || timeoutMs === undefined) return undefined;
-    const answer = await ask(env, pod, { ...options, timeoutMs, method: 'POST', site: 'pods.prepare' });
+    const answer = await sendCall(env, pod, { ...options, timeoutMs, method: 'POST', site: 'pods.prepare' });
     hasFailed ||= answer.result === 'failed';
     return answer;
   });
@@ -48,7 +48,9 @@ export async function askToPrepare(env: AgentEnv, pods: readonly CalledPod[], op
 export async function cancelPreparation(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
   return await inParallel(pods, async (pod) => {
     const timeoutMs = allowedMs(options);
-    return timeoutMs === undefined ? undefined : await ask(env, pod, { ...options, timeoutMs, method: 'DELETE', site: 'pods.withdraw' });
+    return timeoutMs === undefined
+      ? undefined
+      : await sendCall(env, pod, { ...options, timeoutMs, method: 'DELETE', site: 'pods.withdraw' });
   });
 }
 
@@ -63,7 +65,7 @@ interface Request extends Omit<CallOptions, 'leftMs'> {
   readonly site: string;
 }
 
-async function ask({ pods, clock, log }: AgentEnv, pod: CalledPod, { method, site, call, timeoutMs }: Request): Promise<PodAnswer> {
+async function sendCall({ pods, clock, log }: AgentEnv, pod: CalledPod, { method, site, call, timeoutMs }: Request): Promise<PodAnswer> {
   const identity = { ordinal: pod.ordinal, podUid: pod.uid };
   const failed = (message: string): PodAnswer => {
     log.error('pod call failed', { pod: pod.name, method, call, problem: message });

@@ -29,16 +29,16 @@ export interface KnownParts {
 }
 
 /** The inputs of a snapshot besides policies and caches. Ledgers are added later. */
-interface Looked extends Partial<Pick<Snapshot, 'replicaSources' | 'gateReadings' | 'metrics'>> {
+interface SnapshotInputs extends Partial<Pick<Snapshot, 'replicaSources' | 'gateReadings' | 'metrics'>> {
   readonly fresh: FreshObjects | undefined;
   readonly unread: readonly UnreadObject[];
 }
 
 /** Builds the snapshot without I/O. Throws if the policies have not been read yet. */
-export function knownSnapshot({ env, config, caches, policies, metrics }: KnownParts, namespace: string, looked: Looked): Snapshot {
+export function knownSnapshot({ env, config, caches, policies, metrics }: KnownParts, namespace: string, inputs: SnapshotInputs): Snapshot {
   const now = policies();
   if (now === undefined) throw new Error('policies were not read yet');
-  const { unread = [], ...view } = caches.observe(namespace, looked.fresh);
+  const { unread = [], ...view } = caches.observe(namespace, inputs.fresh);
   return snapshotOf({
     // Times are stored as whole milliseconds.
     nowMs: Math.floor(env.clock.nowMs()),
@@ -49,11 +49,11 @@ export function knownSnapshot({ env, config, caches, policies, metrics }: KnownP
     exceptions: now.exceptions,
     intents: now.intents,
     ...view,
-    unread: [...unread, ...looked.unread],
-    replicaSources: looked.replicaSources ?? [],
-    gateReadings: looked.gateReadings ?? [],
+    unread: [...unread, ...inputs.unread],
+    replicaSources: inputs.replicaSources ?? [],
+    gateReadings: inputs.gateReadings ?? [],
     ledgers: [],
-    metrics: looked.metrics ?? metrics?.readings() ?? [],
+    metrics: inputs.metrics ?? metrics?.readings() ?? [],
   });
 }
 

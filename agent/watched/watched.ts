@@ -46,12 +46,12 @@ export class Watched<View> {
     const { env, resource, namespaces, labelSelector, fieldSelector, project, onChange, onState, relistMs } = options;
     const selectors = { labelSelector, fieldSelector };
     const site = `watch.${resource.plural}`;
-    const tell = (change: Change<View>): void => {
+    const notify = (change: Change<View>): void => {
       onChange(change);
       for (const listener of this.#listeners) listener(change);
     };
     const start = (namespace?: string): Reflector<View> =>
-      startReflector<View>({ env, resource, namespace, ...selectors, project, onChange: tell, onState, site, relistMs });
+      startReflector<View>({ env, resource, namespace, ...selectors, project, onChange: notify, onState, site, relistMs });
     this.#isOne = namespaces === undefined || !resource.isNamespaced;
     this.#reflectors = new Map(
       namespaces === undefined || this.#isOne ? [[undefined, start()]] : namespaces.map((namespace) => [namespace, start(namespace)]),
@@ -75,9 +75,9 @@ export class Watched<View> {
 
   /** Returns why the cached list of a namespace, or of all namespaces, cannot be trusted; undefined if it can. */
   problem(namespace?: string): Unknown | undefined {
-    const asked =
+    const reflectors =
       namespace === undefined || this.#isOne ? this.#all() : [this.#reflectorOf(namespace)].filter((reflector) => reflector !== undefined);
-    return asked.map((reflector) => this.#problemOf(reflector)).find((problem) => problem !== undefined);
+    return reflectors.map((reflector) => this.#problemOf(reflector)).find((problem) => problem !== undefined);
   }
 
   /** Returns why a namespace was never read; undefined after the first list, and for a missing kind that may be missing. */

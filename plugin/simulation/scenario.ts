@@ -53,7 +53,7 @@ export function simulatedGroup({ input, documents, group, world, refusedZones, s
     startMs,
     refused: new Set(refused),
     running: current as readonly Json[],
-    asked: desired as readonly Json[],
+    desired: desired as readonly Json[],
     withoutGates: assumptions.gates === 'pass',
     withoutApprovals: assumptions.approvals === 'given',
   });

@@ -18,7 +18,7 @@ interface AccidentsOptions extends Pick<World, 'scheduler' | 'seed'> {
   readonly disruptions: DisruptionController;
   /** Absent if the group needs no webhook on pod creation. */
   readonly webhook?: PinWebhook | undefined;
-  readonly told: (what: string) => void;
+  readonly report: (what: string) => void;
 }
 
 /** The accidents of a run. */
@@ -41,47 +41,47 @@ export class Accidents {
     switch (event.kind) {
       case 'podFails': {
         const pod = this.#podName(event.zone, event.ordinal);
-        this.#options.told(`${pod} fails for ${seconds(event.forMs)}`);
+        this.#options.report(`${pod} fails for ${seconds(event.forMs)}`);
         return this.#lasting(event.forMs, this.#options.kubelets.fail(this.#options.namespace, pod));
       }
       case 'podFlaps': {
         const pod = this.#podName(event.zone, event.ordinal);
-        this.#options.told(`${pod} flaps ${event.times} times`);
+        this.#options.report(`${pod} flaps ${event.times} times`);
         return this.#flap(pod, event.times);
       }
       case 'podDies': {
         const pod = this.#podName(event.zone, event.ordinal);
-        this.#options.told(`${pod} dies`);
+        this.#options.report(`${pod} dies`);
         return this.#options.kubelets.die(this.#options.namespace, pod);
       }
       case 'slowKubelet':
-        this.#options.told(
+        this.#options.report(
           `kubelets start pods ${event.startFactor} times and drain them ${event.drainFactor} times slower for ${seconds(event.forMs)}`,
         );
         this.#options.kubelets.setPace(event.startFactor, event.drainFactor);
         return this.#setting('pace', event.forMs, () => this.#options.kubelets.setPace(1, 1));
       case 'stuckTerminating': {
         const pod = this.#podName(event.zone, event.ordinal);
-        this.#options.told(`${pod} stays terminating for ${seconds(event.forMs)}`);
+        this.#options.report(`${pod} stays terminating for ${seconds(event.forMs)}`);
         return this.#lasting(event.forMs, this.#options.kubelets.stick(this.#options.namespace, pod));
       }
       case 'nodeLost':
-        this.#options.told(`a node of zone ${event.zone} is lost for ${seconds(event.forMs)}`);
+        this.#options.report(`a node of zone ${event.zone} is lost for ${seconds(event.forMs)}`);
         return this.#lasting(event.forMs, this.#options.nodes.lose(event.zone));
       case 'nodeDrained':
-        this.#options.told(`${this.#options.nodes.drain(event.zone)} is drained`);
+        this.#options.report(`${this.#options.nodes.drain(event.zone)} is drained`);
         return true;
       case 'controllerLags':
-        this.#options.told(`controllers lag by ${seconds(event.delayMs)} for ${seconds(event.forMs)}`);
+        this.#options.report(`controllers lag by ${seconds(event.delayMs)} for ${seconds(event.forMs)}`);
         this.#lag(event.delayMs);
         return this.#setting('lag', event.forMs, () => this.#lag(0));
       case 'controllerIsStale':
-        this.#options.told(`the StatefulSet controller uses an old cache for ${seconds(event.forMs)}`);
+        this.#options.report(`the StatefulSet controller uses an old cache for ${seconds(event.forMs)}`);
         this.#options.controller.goStale();
         return this.#setting('stale', event.forMs, () => this.#options.controller.goFresh());
       case 'webhookAway':
         if (this.#options.webhook === undefined) return false;
-        this.#options.told(`the webhook on pod creation does not answer for ${seconds(event.forMs)}`);
+        this.#options.report(`the webhook on pod creation does not answer for ${seconds(event.forMs)}`);
         this.#options.webhook.setUnavailable(true);
         return this.#setting('webhook', event.forMs, () => this.#options.webhook?.setUnavailable(false));
       default:

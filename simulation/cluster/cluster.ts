@@ -77,7 +77,7 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted }: 
   const { namespace, name: group, statefulSets } = objects;
   const sources = replicaSources(objects);
   const listeners: ((what: string) => void)[] = [];
-  const told =
+  const reporterOf =
     (who: string) =>
     (what: string): void => {
       for (const listener of listeners) listener(`${who}: ${what}`);
@@ -104,9 +104,9 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted }: 
     },
   });
   const clearsBrokenPods = given === undefined && shape.kind === 'adopted';
-  const people = new People({ ...world, namespace, group, sources, clearsBrokenPods, told: told('people') });
+  const people = new People({ ...world, namespace, group, sources, clearsBrokenPods, report: reporterOf('people') });
   const models = { kubelets, nodes, controller, disruptions, webhook };
-  const accidents = new Accidents({ ...world, ...models, namespace, statefulSets, told: told('cluster') });
+  const accidents = new Accidents({ ...world, ...models, namespace, statefulSets, report: reporterOf('cluster') });
   if (given !== undefined) people.apply(given.changes);
 
   return {
@@ -118,7 +118,7 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted }: 
     heal: () => {
       accidents.heal();
       people.heal();
-      if (webhook !== undefined) startRetries({ server, scheduler, wallMs, namespace, group, told: told('people') });
+      if (webhook !== undefined) startRetries({ server, scheduler, wallMs, namespace, group, report: reporterOf('people') });
     },
     podAnswer: endpoints.answer,
     wanted: () => people.wanted(),

@@ -7,12 +7,12 @@ import type { GroupShape } from '../scenario.ts';
 
 export interface GateServer {
   /** Returns the answer to a query that arrives now; `silence` if no answer is sent. */
-  readonly answer: (question: GateQuestion, fault?: GateFault) => GateAnswer | 'silence';
+  readonly answer: (question: ReceivedQuery, fault?: GateFault) => GateAnswer | 'silence';
   /** Returns whether the gate's condition holds now. */
   readonly isPassing: () => boolean;
 }
 
-interface GateQuestion extends Pick<GateQuery, 'source' | 'query'> {
+interface ReceivedQuery extends Pick<GateQuery, 'source' | 'query'> {
   /** The name of the querying agent, for example `a1`. */
   readonly process: string;
 }

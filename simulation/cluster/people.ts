@@ -17,7 +17,7 @@ interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
   readonly sources: readonly ReplicaSource[];
   /** True if people delete pods with a broken image, because the operator of the group does not replace them. */
   readonly clearsBrokenPods: boolean;
-  readonly told: (what: string) => void;
+  readonly report: (what: string) => void;
 }
 
 interface Desired {
@@ -69,42 +69,42 @@ export class People {
   happen(event: PeopleEvent): boolean {
     switch (event.kind) {
       case 'setImage':
-        this.#options.told(
+        this.#options.report(
           `roll ${event.zones === undefined ? '' : `${event.zones.map((zone) => this.#setOf(zone)).join(', ')} `}to ${event.image}`,
         );
         return this.#setImage(event.image, event.zones === undefined ? this.#statefulSets : event.zones.map((zone) => this.#setOf(zone)));
       case 'setReplicas':
-        this.#options.told(`ask for ${event.replicas} replicas${event.zone === undefined ? '' : ` of ${this.#setOf(event.zone)}`}`);
+        this.#options.report(`ask for ${event.replicas} replicas${event.zone === undefined ? '' : ` of ${this.#setOf(event.zone)}`}`);
         return this.#setReplicas(event.replicas, event.zone);
       case 'pause':
-        this.#options.told('pause the group');
+        this.#options.report('pause the group');
         this.#membership.pause();
         return true;
       case 'resume':
-        this.#options.told('resume the group');
+        this.#options.report('resume the group');
         this.#membership.resume();
         return true;
       case 'deletePod': {
         const pod = `${this.#setOf(event.zone)}-${event.ordinal}`;
-        this.#options.told(`delete ${pod}`);
+        this.#options.report(`delete ${pod}`);
         const isTerminating = this.#options.server.get('pods', this.#options.namespace, pod)?.metadata.deletionTimestamp !== undefined;
         return this.#options.server.terminate(actor, this.#options.namespace, pod) && !isTerminating;
       }
       case 'scaleByHand':
-        this.#options.told(`scale ${this.#setOf(event.zone)} to ${event.replicas}`);
+        this.#options.report(`scale ${this.#setOf(event.zone)} to ${event.replicas}`);
         return this.#scaleByHand(this.#setOf(event.zone), event.replicas);
       case 'recreateStatefulSet': {
         const { zone, isOrphaning, afterMs } = event;
-        this.#options.told(
+        this.#options.report(
           `delete ${this.#setOf(zone)}${isOrphaning ? ' and keep its pods' : ''}, and recreate it after ${seconds(afterMs)}`,
         );
         return this.#recreate(this.#setOf(zone), isOrphaning, afterMs);
       }
       case 'leaveGroup':
-        this.#options.told(`take ${this.#setOf(event.zone)} out of the group for ${seconds(event.forMs)}`);
+        this.#options.report(`take ${this.#setOf(event.zone)} out of the group for ${seconds(event.forMs)}`);
         return this.#leave(this.#setOf(event.zone), event.forMs);
       case 'setStrategy':
-        this.#options.told(`set ${this.#setOf(event.zone)} to ${event.type} for ${seconds(event.forMs)}`);
+        this.#options.report(`set ${this.#setOf(event.zone)} to ${event.type} for ${seconds(event.forMs)}`);
         return this.#setStrategy(this.#setOf(event.zone), event.type, event.forMs);
     }
   }
@@ -223,7 +223,7 @@ export class People {
     for (const pod of this.#options.server.list('pods', this.#options.namespace)) {
       const isOurs = pod.metadata.ownerReferences?.some((owner) => this.#statefulSets.includes(owner.name)) === true;
       if (!isOurs || !imagesOf(pod).some((image) => brokenImage.test(image))) continue;
-      this.#options.told(`delete pod ${pod.metadata.name}, whose image is broken`);
+      this.#options.report(`delete pod ${pod.metadata.name}, whose image is broken`);
       this.#options.server.terminate(actor, this.#options.namespace, pod.metadata.name);
     }
   }
@@ -304,7 +304,7 @@ export class People {
     const { apiVersion, kind, metadata, status: _status, ...rest } = change as Json & { readonly metadata: ModelObject['metadata'] };
     const { name, labels, annotations } = metadata;
     const resource = resourceOfKind(`${apiVersion}`, `${kind}`);
-    this.#options.told(`apply ${kind} ${name}`);
+    this.#options.report(`apply ${kind} ${name}`);
     const place = metadata.namespace ?? this.#options.namespace;
     const marks = { ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) };
     if (this.#options.server.get(resource, place, name) === undefined)
@@ -316,7 +316,7 @@ export class People {
   }
 
   /** Returns the requested replicas; the initial replicas if no number was requested at the source. */
-  #wantedReplicas(name: string, origin: ReplicaOrigin | undefined, bounded: (asked: number) => number): number {
+  #wantedReplicas(name: string, origin: ReplicaOrigin | undefined, bounded: (replicas: number) => number): number {
     if (origin === undefined) return bounded(0);
     const number = this.#numbers.get(keyOf(origin));
     return number === undefined ? (this.#initialReplicas.get(name) ?? 1) : bounded(number);
@@ -417,7 +417,7 @@ function nested(path: readonly string[], value: number): Json {
 interface RetriesOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
   readonly namespace: string;
   readonly group: string;
-  readonly told: (what: string) => void;
+  readonly report: (what: string) => void;
 }
 
 const administrator: Actor = { user: 'kubernetes-admin' };
@@ -436,7 +436,7 @@ interface Pinned {
 }
 
 /** Checks the ledger regularly, and requests a retry when pods wait for one. */
-export function startRetries({ server, scheduler, wallMs, namespace, group, told }: RetriesOptions): void {
+export function startRetries({ server, scheduler, wallMs, namespace, group, report }: RetriesOptions): void {
   let count = 0;
   let lastMs = Number.NEGATIVE_INFINITY;
   let lastText = '';
@@ -451,7 +451,7 @@ export function startRetries({ server, scheduler, wallMs, namespace, group, told
     count += 1;
     lastMs = scheduler.nowMs();
     lastText = text;
-    told(`retry ${text}`);
+    report(`retry ${text}`);
     const requestedBy = { user: administrator.user, groups: [], at: secondText(wallMs()) };
     server.create(administrator, intentResource, {
       apiVersion: 'rollout-group.dev/v1alpha1',

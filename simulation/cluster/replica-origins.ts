@@ -21,7 +21,7 @@ export interface ReplicaSource {
   /** Undefined if policies name a number that does not change during a run. */
   readonly origin: ReplicaOrigin | undefined;
   /** Returns the replicas that follow from a requested number. */
-  readonly bounded: (asked: number) => number;
+  readonly bounded: (replicas: number) => number;
 }
 
 /** Returns one source per StatefulSet, in order. The source of a StatefulSet without a valid group is its own field `replicas`. */
@@ -46,13 +46,13 @@ function nameOf({ metadata }: Json): string {
 function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: string | undefined): ReplicaSource {
   const own: ReplicaOrigin = { resource: statefulSetResource, name: statefulSet, path: ['spec', 'replicas'] };
   const zone = zones.find((candidate) => candidate.statefulSet === statefulSet);
-  if (zone === undefined) return { statefulSet, origin: own, bounded: (asked) => asked };
+  if (zone === undefined) return { statefulSet, origin: own, bounded: (replicas) => replicas };
   if (zone.forceReplicas !== undefined) return { statefulSet, origin: undefined, bounded: () => zone.forceReplicas ?? 0 };
   const root = rootOf(zone, zones);
-  const bounded = (asked: number): number => withinBounds(asked, root);
+  const bounded = (replicas: number): number => withinBounds(replicas, root);
   switch (root.replicas.kind) {
     case 'leader':
-      return { statefulSet, origin: { ...own, name: root.statefulSet }, bounded: (asked) => asked };
+      return { statefulSet, origin: { ...own, name: root.statefulSet }, bounded: (replicas) => replicas };
     case 'count': {
       const { count } = root.replicas;
       // Files do not change during a run.
@@ -101,8 +101,8 @@ function rootOf(zone: ZoneDefinition, zones: readonly ZoneDefinition[]): ZoneDef
   return root.follows === undefined ? root : zone;
 }
 
-function withinBounds(asked: number, { bounds }: { readonly bounds: BoundsDefinition }): number {
-  return boundedReplicas(asked, bounds, {});
+function withinBounds(replicas: number, { bounds }: { readonly bounds: BoundsDefinition }): number {
+  return boundedReplicas(replicas, bounds, {});
 }
 
 /** Returns the resource of a kind. The plural of an unknown kind is its lower-case name with an s. */

@@ -101,9 +101,9 @@ export interface Point {
 
 /** A source of faults. It is called once per place. */
 export interface Faults {
-  /** `verb` as in Answered. */
+  /** Returns the fault of a request, or undefined. `verb` has the values of `Answered.verb`. */
   readonly ofRequest: (point: Point, verb: string) => RequestFault | undefined;
-  /** `line` is the line to deliver, if needed. */
+  /** Returns the fault of a watch at this place, or undefined. `line` is the line to deliver, if there is one. */
   readonly ofLine: (point: Point, line?: string) => WatchFault | undefined;
   readonly ofPodCall: (point: Point) => PodFault | undefined;
   readonly ofGate: (point: Point) => GateFault | undefined;

@@ -18,7 +18,7 @@ import {
 import type { Scene } from './oracle.ts';
 
 /** The requested state of a StatefulSet. */
-interface Wanted {
+interface RequestedSet {
   readonly statefulSet: string;
   /** The image of every container that `images` does not name. */
   readonly image: string;
@@ -30,35 +30,35 @@ interface Wanted {
 type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs'>;
 
 /** Returns the first difference or open work as part of a sentence; undefined if the group has reached its requested state. */
-export function whatIsMissing(scene: SceneView, wanted: readonly Wanted[]): string | undefined {
+export function firstDifference(scene: SceneView, wanted: readonly RequestedSet[]): string | undefined {
   for (const { statefulSet, image, images = [], replicas } of wanted) {
     const set = scene.get(statefulSetResource, scene.namespace, statefulSet);
     if (set === undefined) return `the StatefulSet ${statefulSet} is not there`;
-    const asked = numberAt(set, 'spec', 'replicas') ?? 1;
-    if (asked !== replicas) return `${statefulSet} has ${asked} replicas, not ${replicas}`;
+    const current = numberAt(set, 'spec', 'replicas') ?? 1;
+    if (current !== replicas) return `${statefulSet} has ${current} replicas, not ${replicas}`;
     const other = podsOf(scene, set).find(
       (pod) => !isTerminating(pod) && imagesOf(pod).some((one, index) => one !== (images[index] ?? image)),
     );
     if (other !== undefined)
       return `${other.metadata.name} runs ${imagesOf(other).join(', ')}, not ${images.length > 1 ? images.join(', ') : image}`;
   }
-  return whatIsLeft(
+  return openWork(
     scene,
     wanted.map(({ statefulSet }) => statefulSet),
   );
 }
 
 /** Returns the first open work of the group: a missing, surplus, outdated or unavailable pod, different replicas, or a claim. */
-export function whatIsLeft(scene: SceneView, statefulSets: readonly string[]): string | undefined {
+export function openWork(scene: SceneView, statefulSets: readonly string[]): string | undefined {
   for (const name of statefulSets) {
     const set = scene.get(statefulSetResource, scene.namespace, name);
-    const left = set === undefined ? `the StatefulSet ${name} is not there` : leftOf(scene, set);
+    const left = set === undefined ? `the StatefulSet ${name} is not there` : openWorkOf(scene, set);
     if (left !== undefined) return left;
   }
-  return followerBehind(scene, statefulSets) ?? leftInLedgers(scene);
+  return followerBehind(scene, statefulSets) ?? openWorkInLedgers(scene);
 }
 
-function leftInLedgers(scene: SceneView): string | undefined {
+function openWorkInLedgers(scene: SceneView): string | undefined {
   for (const map of scene.list(configMapResource, scene.namespace)) {
     if (!isLedger(map)) continue;
     const ledger = readLedger(map);
@@ -102,7 +102,7 @@ function replicasOf(object: ModelObject | undefined): number | undefined {
 
 const templateResource = 'replicatemplates.rollout-operator.grafana.com';
 
-function leftOf(scene: SceneView, set: ModelObject): string | undefined {
+function openWorkOf(scene: SceneView, set: ModelObject): string | undefined {
   const { name, generation = 0 } = set.metadata;
   if ((numberAt(set, 'status', 'observedGeneration') ?? 0) < generation) return `the status of ${name} is older than its spec`;
   const replicas = numberAt(set, 'spec', 'replicas') ?? 1;

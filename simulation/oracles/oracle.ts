@@ -110,7 +110,7 @@ export interface Moment {
 }
 
 /** The sender and the time of a commit or an answer. */
-export interface Asked {
+export interface Sent {
   readonly actor: Actor;
   readonly atMs: number;
 }
@@ -118,7 +118,7 @@ export interface Asked {
 const snapshotAgeMs = 10_000;
 
 /** Returns the times by which a request is judged. */
-export function momentOf(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Asked): Moment {
+export function momentOf(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Sent): Moment {
   const { rate, wallErrorMs } = machineOf(scene, actor.process);
   return { atMs, fromMs: (actor.sentAtMs ?? atMs) - snapshotAgeMs / Math.min(1, rate), aheadMs: Math.max(0, wallErrorMs) };
 }

@@ -14,7 +14,7 @@ import {
   statefulSetResource,
   textAt,
 } from './objects.ts';
-import { type Asked, type Moment, momentOf, type Oracle, type Scene } from './oracle.ts';
+import { type Moment, momentOf, type Oracle, type Scene, type Sent } from './oracle.ts';
 import { createTerms, createTimeline, limitOf, type TermsBook, type Timeline } from './terms.ts';
 
 /** The state of a StatefulSet at one time. */
@@ -136,8 +136,8 @@ export class Book implements Oracle {
     return this.#pods.get(uid);
   }
 
-  momentOf(asked: Asked): Moment {
-    return momentOf(this.scene, asked);
+  momentOf(sent: Sent): Moment {
+    return momentOf(this.scene, sent);
   }
 
   #isReadyNode(name: string): boolean {

@@ -20,49 +20,49 @@ export function judgeRequests(scene: Scene): Oracle {
       if (isDryRun && revisions.length > 0) scene.violated('S29', `${describe(answered)}, a dry run, has changed something`);
       if (isDryRun) return;
       const body = parsed(request.body);
-      const say = (invariant: 'S10' | 'S20', what: string): void => scene.violated(invariant, `${describe(answered)} ${what}`);
-      if (verb === 'delete') checkDelete(answered, body, say);
-      else if (verb === 'create') checkCreate(answered, body, say);
-      else checkChange(answered, body, say);
+      const report = (invariant: 'S10' | 'S20', what: string): void => scene.violated(invariant, `${describe(answered)} ${what}`);
+      if (verb === 'delete') checkDelete(answered, body, report);
+      else if (verb === 'create') checkCreate(answered, body, report);
+      else checkChange(answered, body, report);
       const isAtLimit = countConflicts(conflicts, answered);
       if (isAtLimit) scene.violated('L11', `${describe(answered)} met ${conflictLimit} conflicts in a row`);
     },
   };
 }
 
-type Say = (invariant: 'S10' | 'S20', what: string) => void;
+type Report = (invariant: 'S10' | 'S20', what: string) => void;
 
 /** Describes a request, such as `a1 deletes pods mimir/server-0`. */
 function describe({ request, verb, resource, subresource, namespace, name }: Answered): string {
   return `${request.actor.process ?? request.actor.user}: ${verb} ${resource}${subresource === '' ? '' : `/${subresource}`} ${namespace}/${name}`;
 }
 
-function checkDelete({ resource, subresource, name }: Answered, body: unknown, say: Say): void {
-  if (name === '') say('S10', 'deletes a whole collection');
-  if (neverDeleted.has(resource) && subresource === '') say('S10', 'deletes what holds data');
-  if (field(body, 'gracePeriodSeconds') === 0) say('S10', 'leaves no time to end');
-  if (field(body, 'preconditions', 'uid') === undefined) say('S20', 'carries no UID');
-  if (field(body, 'preconditions', 'resourceVersion') === undefined) say('S20', 'carries no resourceVersion');
+function checkDelete({ resource, subresource, name }: Answered, body: unknown, report: Report): void {
+  if (name === '') report('S10', 'deletes a whole collection');
+  if (neverDeleted.has(resource) && subresource === '') report('S10', 'deletes what holds data');
+  if (field(body, 'gracePeriodSeconds') === 0) report('S10', 'leaves no time to end');
+  if (field(body, 'preconditions', 'uid') === undefined) report('S20', 'carries no UID');
+  if (field(body, 'preconditions', 'resourceVersion') === undefined) report('S20', 'carries no resourceVersion');
 }
 
-function checkCreate({ subresource }: Answered, body: unknown, say: Say): void {
+function checkCreate({ subresource }: Answered, body: unknown, report: Report): void {
   if (subresource === 'eviction') {
-    if (field(body, 'deleteOptions', 'preconditions', 'uid') === undefined) say('S20', 'carries no UID');
-    if (field(body, 'deleteOptions', 'gracePeriodSeconds') === 0) say('S10', 'leaves no time to end');
-  } else if (field(body, 'metadata', 'name') === undefined) say('S20', 'leaves the name to the server');
+    if (field(body, 'deleteOptions', 'preconditions', 'uid') === undefined) report('S20', 'carries no UID');
+    if (field(body, 'deleteOptions', 'gracePeriodSeconds') === 0) report('S10', 'leaves no time to end');
+  } else if (field(body, 'metadata', 'name') === undefined) report('S20', 'leaves the name to the server');
 }
 
-function checkChange({ verb, request }: Answered, body: unknown, say: Say): void {
+function checkChange({ verb, request }: Answered, body: unknown, report: Report): void {
   const { path, contentType = 'application/json' } = request;
-  if (listAt(body, 'metadata', 'finalizers').length === 0 && namesFinalizers(body)) say('S10', 'takes finalizers away');
+  if (listAt(body, 'metadata', 'finalizers').length === 0 && namesFinalizers(body)) report('S10', 'takes finalizers away');
   if (contentType.includes('apply-patch')) {
-    if (/[?&]force=true\b/.test(path)) say('S20', 'takes fields from other managers');
+    if (/[?&]force=true\b/.test(path)) report('S20', 'takes fields from other managers');
     return;
   }
   const tests = Array.isArray(body) && body.some((operation) => field(operation, 'op') === 'test');
   if (tests) return;
   if (field(body, 'metadata', 'resourceVersion') === undefined)
-    say('S20', `carries no resourceVersion${verb === 'patch' ? ' and no test' : ''}`);
+    report('S20', `carries no resourceVersion${verb === 'patch' ? ' and no test' : ''}`);
 }
 
 /** Returns whether a patch sets `finalizers` or has an operation on them. */

@@ -2,7 +2,7 @@
 // L2, L6, L8, L9, L10, L12).
 import type { TurnReport } from '../../agent/report.ts';
 import type { Answered, Commit } from '../server/request.ts';
-import { whatIsLeft } from './converged.ts';
+import { openWork } from './converged.ts';
 import {
   areContainersReady,
   configMapResource,
@@ -125,7 +125,7 @@ class SettlingJudge implements Oracle {
     if (!this.#isHealing()) return;
     this.#isDirty = true;
     this.#check();
-    const left = whatIsLeft(this.#scene, this.#scene.statefulSets);
+    const left = openWork(this.#scene, this.#scene.statefulSets);
     if (left !== undefined && !this.#isPaused()) {
       const stuck = this.#stuckPod();
       if (stuck === undefined) this.#report('L1', `at the end ${left}`);
@@ -154,7 +154,7 @@ class SettlingJudge implements Oracle {
     if (this.#isDirty || (this.#convergedMs === undefined && nowMs - this.#checkedMs >= checkEveryMs)) {
       this.#isDirty = false;
       this.#checkedMs = nowMs;
-      const isDone = whatIsLeft(this.#scene, this.#scene.statefulSets) === undefined;
+      const isDone = openWork(this.#scene, this.#scene.statefulSets) === undefined;
       this.#convergedMs = isDone ? (this.#convergedMs ?? nowMs) : undefined;
       if (!isDone) this.#doneMs = undefined;
     }

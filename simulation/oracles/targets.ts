@@ -19,23 +19,23 @@ export function judgeTargets(book: Book): Oracle {
       if (place !== undefined) checkTarget(book, place, commit);
     },
     answered: (answered) => {
-      const asked = askedPod(book, answered);
-      if (asked === undefined) return;
-      const before = ended.get(asked.uid);
+      const target = targetPod(book, answered);
+      if (target === undefined) return;
+      const before = ended.get(target.uid);
       if (before === undefined || answered.revisions.includes(before.revision)) return;
       const { fromMs } = book.momentOf({ actor: answered.request.actor, atMs: answered.atMs });
       if (!before.isOurs && before.atMs > fromMs) return;
       const by = answered.request.actor.process ?? '';
       book.scene.violated(
         'S7',
-        `${by} deletes ${answered.name} (${asked.uid}), which ${before.isOurs ? 'an agent' : 'another client'} deleted before`,
+        `${by} deletes ${answered.name} (${target.uid}), which ${before.isOurs ? 'an agent' : 'another client'} deleted before`,
       );
     },
   };
 }
 
 /** Returns the UID of the pod that an agent deleted with this request. */
-function askedPod(
+function targetPod(
   { scene }: Book,
   { resource, subresource, verb, status, namespace, isDryRun, request }: Answered,
 ): { readonly uid: string } | undefined {

@@ -125,10 +125,10 @@ function nativeTerms({ group }: Scene, definition: ModelObject | 'never' | 'gone
     durationAt(zone, 'scaling', 'down', ...path) ?? durationAt(spec, 'scaling', 'down', ...path);
   const isShaped = spec === undefined;
   const delayMs = isShaped && group.replicas === 'delayedMirror' ? group.delaySeconds * 1000 : down('delayed', 'after');
-  const asked = field(zone, 'maxUnavailable') ?? field(spec, 'rollout', 'maxUnavailable') ?? (isShaped ? group.maxUnavailable : 1);
+  const value = field(zone, 'maxUnavailable') ?? field(spec, 'rollout', 'maxUnavailable') ?? (isShaped ? group.maxUnavailable : 1);
   return {
     isMember: definition !== 'gone' && isListed,
-    maxUnavailable: amountOf(asked),
+    maxUnavailable: amountOf(value),
     isPaused: field(zone, 'paused') === true,
     isForced: numberAt(zone, 'forceReplicas') !== undefined,
     minReplicas: numberAt(zone, 'replicas', 'bounds', 'min') ?? numberAt(spec, 'replicas', 'bounds', 'min') ?? 1,

@@ -45,7 +45,7 @@ export class Transport implements KubernetesHttp {
   request(request: KubernetesRequest): Promise<KubernetesResponse> {
     const at = this.#frontEnd;
     return this.#call<KubernetesResponse>(request, verbOf(request), {
-      ask: (model) => this.#options.server.handle(model, at),
+      send: (model) => this.#options.server.handle(model, at),
       made: (response) => response,
       responseOf: (answer) => answer,
       unheard: () => undefined,
@@ -54,7 +54,7 @@ export class Transport implements KubernetesHttp {
 
   async stream(request: KubernetesRequest, onLine: (line: string) => void): Promise<KubernetesStream> {
     const opened = await this.#call<Opened>(request, 'watch', {
-      ask: (model, key) => {
+      send: (model, key) => {
         const behindMs = this.#past.get(request.site);
         this.#past.delete(request.site);
         if (draw(this.#life.seed, `${key} elsewhere`) < 0.25) this.#connect();
@@ -166,7 +166,7 @@ function streamOf({ response, lines }: Opened, onLine: (line: string) => void): 
 }
 
 interface Exchange<Answer> {
-  readonly ask: (request: ModelRequest, key: string) => Answer | Promise<Answer>;
+  readonly send: (request: ModelRequest, key: string) => Answer | Promise<Answer>;
   readonly made: (response: ModelResponse) => Answer;
   readonly responseOf: (answer: Answer) => ModelResponse;
   /** Called if the answer is lost. */
@@ -206,7 +206,7 @@ function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: 
     if (fault?.kind === 'answer' && (!fault.isApplied || fault.what === 429)) damaged();
     else if (fault?.kind === 'expired' || fault?.kind === 'tooLarge') sending.replied(exchange.made(versionAnswer(fault.kind)));
     else {
-      const answer = exchange.ask(model, point.key);
+      const answer = exchange.send(model, point.key);
       if (answer instanceof Promise) void answer.then(applied);
       else applied(answer);
     }

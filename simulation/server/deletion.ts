@@ -118,11 +118,11 @@ function graceOf(
 }
 
 /** Returns the grace period in seconds; 0 if no kubelet runs the pod or its containers have ended. */
-function podGrace(pod: ModelObject, asked: number | undefined): number {
+function podGrace(pod: ModelObject, requestedSeconds: number | undefined): number {
   const { nodeName, terminationGracePeriodSeconds } = objectOf(pod['spec']);
   const { phase } = objectOf(pod['status']);
   if (nodeName === undefined || nodeName === '' || phase === 'Succeeded' || phase === 'Failed') return 0;
-  const seconds = asked ?? (typeof terminationGracePeriodSeconds === 'number' ? terminationGracePeriodSeconds : 30);
+  const seconds = requestedSeconds ?? (typeof terminationGracePeriodSeconds === 'number' ? terminationGracePeriodSeconds : 30);
   return seconds < 0 ? 1 : seconds;
 }
 

@@ -6,7 +6,7 @@ import type { ModelObject } from './request.ts';
 import { labelRequirements, type Selection, selectionOf } from './selector.ts';
 import { keyOf, textOf } from './store.ts';
 
-interface Wanted {
+interface ListOptions {
   /** The revision of the pages; undefined for the newest revision. */
   readonly exact: number | undefined;
   /** The oldest accepted revision for a read from the cache; undefined for a read from the storage. */
@@ -21,14 +21,14 @@ interface Wanted {
 export function listText(cache: WatchCache, kind: ServedKind, namespace: string, query: URLSearchParams): string | Promise<string> {
   // The label selector is parsed first, so that several errors are reported in the order of the API server.
   labelRequirements(query.get('labelSelector') ?? '');
-  const asked = wantedOf(query);
+  const given = listOptionsOf(query);
   const selection = selectionOf(kind, query);
-  const wanted = selection.name === undefined ? asked : ofOneName(asked, query);
+  const options = selection.name === undefined ? given : ofOneName(given, query);
   const { storage } = cache.frontEnd;
-  const page = (): string => pageText(cache, kind, wanted, { ...selection, namespace, isIndexed: isIndexed(query) });
-  const { exact } = wanted;
-  if (exact !== undefined && exact <= storage.revision && exact < storage.compacted) throw tooOld(wanted);
-  const needed = exact !== undefined && exact > storage.revision ? exact : (wanted.notOlderThan ?? 0);
+  const page = (): string => pageText(cache, kind, options, { ...selection, namespace, isIndexed: isIndexed(query) });
+  const { exact } = options;
+  if (exact !== undefined && exact <= storage.revision && exact < storage.compacted) throw tooOld(options);
+  const needed = exact !== undefined && exact > storage.revision ? exact : (options.notOlderThan ?? 0);
   if (needed === 0 || cache.version() >= needed) return page();
   return cache.reach(needed).then(page);
 }
@@ -39,7 +39,12 @@ interface ListSelection extends Selection {
   readonly isIndexed: boolean;
 }
 
-function pageText(cache: WatchCache, kind: ServedKind, { exact, notOlderThan, after, limit }: Wanted, selection: ListSelection): string {
+function pageText(
+  cache: WatchCache,
+  kind: ServedKind,
+  { exact, notOlderThan, after, limit }: ListOptions,
+  selection: ListSelection,
+): string {
   const { namespace, selects, isFiltered } = selection;
   const version = notOlderThan === undefined ? cache.frontEnd.storage.revision : cache.version();
   const revision = exact ?? version;
@@ -64,12 +69,12 @@ function isIndexed(query: URLSearchParams): boolean {
 }
 
 /** Returns the options for a list of one name. Such a list has no pages, and a limit does not make its version exact. */
-function ofOneName(wanted: Wanted, query: URLSearchParams): Wanted {
+function ofOneName(options: ListOptions, query: URLSearchParams): ListOptions {
   const isExact = query.get('resourceVersionMatch') === 'Exact';
-  return { ...wanted, limit: 0, exact: isExact ? wanted.exact : undefined };
+  return { ...options, limit: 0, exact: isExact ? options.exact : undefined };
 }
 
-function wantedOf(query: URLSearchParams): Wanted {
+function listOptionsOf(query: URLSearchParams): ListOptions {
   const version = query.get('resourceVersion') ?? '';
   const match = query.get('resourceVersionMatch') ?? '';
   const token = query.get('continue') ?? '';
@@ -77,17 +82,17 @@ function wantedOf(query: URLSearchParams): Wanted {
   const size = query.get('limit') ?? '';
   if (!/^-?\d*$/.test(size)) throw badRequest(`strconv.ParseInt: parsing "${size}": invalid syntax`);
   const limit = Math.max(0, Number(size));
-  return token === '' ? wantedVersion(version, match, limit) : wantedPage(token, version, limit);
+  return token === '' ? optionsOfVersion(version, match, limit) : optionsOfNextPage(token, version, limit);
 }
 
 /** Returns the options for the next page of a list. */
-function wantedPage(token: string, version: string, limit: number): Wanted {
+function optionsOfNextPage(token: string, version: string, limit: number): ListOptions {
   if (version !== '' && version !== '0') throw badRequest('specifying resource version is not allowed when using continue');
   const { revision, after } = parseToken(token);
   return { exact: revision < 0 ? undefined : revision, notOlderThan: undefined, after, limit };
 }
 
-function wantedVersion(version: string, match: string, limit: number): Wanted {
+function optionsOfVersion(version: string, match: string, limit: number): ListOptions {
   if (!/^\d*$/.test(version)) {
     const why = `strconv.ParseUint: parsing "${version}": invalid syntax`;
     throw badRequest(`invalid resource version: resourceVersion: Invalid value: "${version}": ${why}`);
@@ -117,7 +122,7 @@ function wrongMatch(message: string, reason = 'FieldValueForbidden'): Refusal {
 }
 
 /** Returns the refusal for a compacted revision. For a page it contains a token with which the list continues in the current state. */
-function tooOld({ exact = 0, after }: Wanted): Refusal {
+function tooOld({ exact = 0, after }: ListOptions): Refusal {
   if (after === '') return expired(`The resourceVersion for the provided list is too old.`);
   const message =
     'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue ' +

@@ -35,7 +35,7 @@ interface RequestsOptions {
   readonly answered: (answered: Answered) => void;
 }
 
-interface Asked {
+interface RoutedRequest {
   readonly request: ModelRequest;
   readonly address: Address;
   readonly route: Route;
@@ -78,21 +78,21 @@ export class Requests {
       return refusedBy(error);
     }
     if (route === undefined) return pageNotFound;
-    const asked = { request, address, route, frontEnd, report: { name: route.name, isDryRun: false } };
+    const routed = { request, address, route, frontEnd, report: { name: route.name, isDryRun: false } };
     const outer = this.#current;
     const revisions: number[] = [];
     this.#current = { actor: request.actor, revisions };
     let response: ModelResponse | Promise<ModelResponse>;
     try {
-      this.#permit(asked);
-      response = this.#serve(asked);
+      this.#permit(routed);
+      response = this.#serve(routed);
     } catch (error) {
       response = refusedBy(error);
     } finally {
       this.#current = outer;
     }
-    if (!(response instanceof Promise)) return this.#reportAnswer(asked, response, revisions);
-    return response.catch(refusedBy).then((late) => this.#reportAnswer(asked, late, []));
+    if (!(response instanceof Promise)) return this.#reportAnswer(routed, response, revisions);
+    return response.catch(refusedBy).then((late) => this.#reportAnswer(routed, late, []));
   }
 
   watch(request: ModelRequest, frontEnd: FrontEnd, sink: WatchSink): ModelWatch | ModelResponse {
@@ -122,35 +122,35 @@ export class Requests {
     return route;
   }
 
-  #permit({ request, route: { kind, verb, subresource, namespace, name } }: Pick<Asked, 'request' | 'route'>): void {
+  #permit({ request, route: { kind, verb, subresource, namespace, name } }: Pick<RoutedRequest, 'request' | 'route'>): void {
     const what = subresource === '' ? resourceOf(kind) : `${resourceOf(kind)}/${subresource}`;
     if (!this.forbidden.has(`${verb} ${what}`) && !this.forbidden.has(`* ${what}`)) return;
     throw forbidden(kind, { user: request.actor.user, verb, namespace, name, subresource });
   }
 
-  #serve(asked: Asked): ModelResponse | Promise<ModelResponse> {
-    const { route } = asked;
+  #serve(routed: RoutedRequest): ModelResponse | Promise<ModelResponse> {
+    const { route } = routed;
     switch (route.verb) {
       case 'get':
-        return this.#get(asked);
+        return this.#get(routed);
       case 'list':
       case 'watch':
-        return this.#list(asked);
+        return this.#list(routed);
       case 'create':
-        return route.subresource === 'eviction' ? this.#evict(asked) : this.#create(asked);
+        return route.subresource === 'eviction' ? this.#evict(routed) : this.#create(routed);
       case 'update':
       case 'patch':
-        return this.#change(asked);
+        return this.#change(routed);
       case 'delete':
-        return this.#delete(asked);
+        return this.#delete(routed);
       case 'deletecollection':
-        return this.#deleteAll(asked);
+        return this.#deleteAll(routed);
       default:
         return route.verb satisfies never;
     }
   }
 
-  #get({ address: { query }, route, frontEnd }: Asked): ModelResponse | Promise<ModelResponse> {
+  #get({ address: { query }, route, frontEnd }: RoutedRequest): ModelResponse | Promise<ModelResponse> {
     const { kind, namespace, name, subresource } = route;
     if (subresource === 'scale') return answer(200, JSON.stringify(readScale(this.#options.core, route)));
     const cache = frontEnd.cache(resourceOf(kind));
@@ -169,12 +169,12 @@ export class Requests {
     return cache.version() >= Number(version) ? seen() : cache.reach(Number(version)).then(seen);
   }
 
-  #list({ address: { query }, route: { kind, namespace }, frontEnd }: Asked): ModelResponse | Promise<ModelResponse> {
+  #list({ address: { query }, route: { kind, namespace }, frontEnd }: RoutedRequest): ModelResponse | Promise<ModelResponse> {
     const text = listText(frontEnd.cache(resourceOf(kind)), kind, namespace, query);
     return typeof text === 'string' ? answer(200, text) : text.then((late) => answer(200, late));
   }
 
-  #create({ request, address, route: { kind, namespace }, report }: Asked): ModelResponse {
+  #create({ request, address, route: { kind, namespace }, report }: RoutedRequest): ModelResponse {
     const isDryRun = isDryRunOf(address.query, 'CreateOptions');
     report.isDryRun = isDryRun;
     const object = objectIn(request, kind);
@@ -186,7 +186,7 @@ export class Requests {
     return answer(201, textOf(created));
   }
 
-  #change({ request, address, route, report }: Asked): ModelResponse {
+  #change({ request, address, route, report }: RoutedRequest): ModelResponse {
     const { core } = this.#options;
     const { kind, subresource, verb } = route;
     const isDryRun = isDryRunOf(address.query, verb === 'update' ? 'UpdateOptions' : 'PatchOptions');
@@ -203,7 +203,7 @@ export class Requests {
     return answer(replaced.isNew ? 201 : 200, textOf(replaced.object));
   }
 
-  #delete({ request, address, route, report }: Asked): ModelResponse {
+  #delete({ request, address, route, report }: RoutedRequest): ModelResponse {
     const { kind, name } = route;
     const options = deleteOptionsOf(optionalJson(request.body), address.query);
     report.isDryRun = options.isDryRun;
@@ -214,7 +214,7 @@ export class Requests {
     return answer(200, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }));
   }
 
-  #deleteAll({ request, address: { query }, route, frontEnd, report }: Asked): ModelResponse {
+  #deleteAll({ request, address: { query }, route, frontEnd, report }: RoutedRequest): ModelResponse {
     const { kind, namespace } = route;
     const options = deleteOptionsOf(optionalJson(request.body), query);
     report.isDryRun = options.isDryRun;
@@ -228,7 +228,7 @@ export class Requests {
     return answer(200, typeof text === 'string' ? text : '');
   }
 
-  #evict({ request, address: { query }, route, report }: Asked): ModelResponse {
+  #evict({ request, address: { query }, route, report }: RoutedRequest): ModelResponse {
     const { kind, name } = route;
     const eviction = objectOf(optionalJson(request.body));
     const metadata = objectOf(eviction['metadata']);
@@ -241,7 +241,7 @@ export class Requests {
     return answer(201, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }));
   }
 
-  #reportAnswer({ request, route, report }: Asked, response: ModelResponse, revisions: readonly number[]): ModelResponse {
+  #reportAnswer({ request, route, report }: RoutedRequest, response: ModelResponse, revisions: readonly number[]): ModelResponse {
     this.#options.answered({
       request,
       atMs: this.#options.nowMs(),

@@ -22,7 +22,7 @@ interface WatchOptions {
   readonly chance: number;
 }
 
-interface Wanted {
+interface WatchStart {
   /** The revision after which events are sent; undefined if the watch begins with the existing objects. */
   readonly revision: number | undefined;
   /** True if the watch begins with the newest stored state instead of the cache. */
@@ -35,11 +35,11 @@ interface Wanted {
 
 /** Opens the watch. Sends no line before this function returns. Throws Refusal. */
 export function openWatch(cache: WatchCache, options: WatchOptions, sink: WatchSink): ModelWatch {
-  const wanted = wantedOf(options);
-  return new OpenWatch(cache, options, wanted, sink);
+  const start = watchStartOf(options);
+  return new OpenWatch(cache, options, start, sink);
 }
 
-function wantedOf({ query, chance }: WatchOptions): Wanted {
+function watchStartOf({ query, chance }: WatchOptions): WatchStart {
   const version = query.get('resourceVersion') ?? '';
   const match = query.get('resourceVersionMatch') ?? '';
   const hasBookmarks = ['true', '1'].includes(query.get('allowWatchBookmarks') ?? '');
@@ -95,25 +95,25 @@ class OpenWatch implements ModelWatch {
   /** The newest delivered or skipped revision. */
   #sentRevision: number;
 
-  constructor(cache: WatchCache, options: WatchOptions, wanted: Wanted, sink: WatchSink) {
+  constructor(cache: WatchCache, options: WatchOptions, start: WatchStart, sink: WatchSink) {
     const { scheduler, storage } = cache.frontEnd;
     this.#cache = cache;
     this.#options = options;
     this.#sink = sink;
-    this.#endMs = scheduler.nowMs() + wanted.timeoutMs;
+    this.#endMs = scheduler.nowMs() + start.timeoutMs;
     const version = cache.version();
-    const isTooOld = wanted.revision !== undefined && wanted.revision < cache.oldest();
+    const isTooOld = start.revision !== undefined && start.revision < cache.oldest();
     // A real API server waits until the cache is current. The state of the storage gives the same result.
-    const begin = wanted.isConsistent ? storage.revision : version;
-    this.#sentRevision = wanted.revision === undefined ? begin : Math.max(wanted.revision, begin);
-    if (isTooOld) this.#send({ type: 'ERROR', object: statusOf(tooOld(wanted.revision ?? 0, cache.oldest())) });
-    else if (wanted.revision !== undefined) this.#sendSince(wanted.revision, version);
+    const begin = start.isConsistent ? storage.revision : version;
+    this.#sentRevision = start.revision === undefined ? begin : Math.max(start.revision, begin);
+    if (isTooOld) this.#send({ type: 'ERROR', object: statusOf(tooOld(start.revision ?? 0, cache.oldest())) });
+    else if (start.revision !== undefined) this.#sendSince(start.revision, version);
     else this.#sendAll(begin);
-    if (wanted.marksBeginning) this.#bookmark(begin, { 'k8s.io/initial-events-end': 'true' });
+    if (start.marksBeginning) this.#bookmark(begin, { 'k8s.io/initial-events-end': 'true' });
     this.#stop = cache.follow({ saw: (commit) => this.#saw(commit), cut: (reason) => this.#finish(reason) });
     scheduler.after(openingMs, () => this.#begin(isTooOld));
-    this.#cancelEnd = scheduler.after(wanted.timeoutMs, () => this.#finish('the time of the watch is over'));
-    if (wanted.hasBookmarks && !isTooOld) this.#planBookmark();
+    this.#cancelEnd = scheduler.after(start.timeoutMs, () => this.#finish('the time of the watch is over'));
+    if (start.hasBookmarks && !isTooOld) this.#planBookmark();
   }
 
   close(): void {

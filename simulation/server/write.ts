@@ -41,9 +41,9 @@ export function create(
 ): ModelObject {
   const given = objectOf(object['metadata']);
   refuseOtherNamespace(kind, given, namespace);
-  const { uid: _uid, generation: asked, creationTimestamp: _created, ...rest } = given;
+  const { uid: _uid, generation: givenGeneration, creationTimestamp: _created, ...rest } = given;
   // Only kinds with generations ignore the generation in the request.
-  const generation = kind.hasGeneration ? 1 : asked;
+  const generation = kind.hasGeneration ? 1 : givenGeneration;
   const { deletionTimestamp: _deleted, deletionGracePeriodSeconds: _grace, ...kept } = rest;
   const name =
     textOf(kept['name']) === '' && textOf(kept['generateName']) !== ''

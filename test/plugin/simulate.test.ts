@@ -146,7 +146,7 @@ const simulated: Simulated = {
   given: givenGroup({
     group: definition,
     running: [],
-    asked: [],
+    desired: [],
     documents: [],
     refused: new Set(),
     startMs: undefined,

@@ -66,7 +66,7 @@ function input(rest: Partial<GivenInput> = {}): GivenInput {
   return {
     group: definition,
     running: ['a', 'b'].map((zone) => statefulSet(zone, 'ingester:1')),
-    asked: ['a', 'b'].map((zone) => statefulSet(zone, 'ingester:2')),
+    desired: ['a', 'b'].map((zone) => statefulSet(zone, 'ingester:2')),
     documents: [document],
     refused: new Set(),
     startMs: undefined,
@@ -81,8 +81,8 @@ describe('a group that is given', () => {
     const other = { ...statefulSet('x', 'other:1'), metadata: { name: 'other', namespace: 'mimir' } };
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'ingester', namespace: 'mimir' } };
     const elsewhere = { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name: 'ingester', namespace: 'loki' }, spec: {} };
-    const { running, asked } = input();
-    const { objects } = givenGroup(input({ running: [...running, other, service], asked: [...asked, elsewhere] }));
+    const { running, desired } = input();
+    const { objects } = givenGroup(input({ running: [...running, other, service], desired: [...desired, elsewhere] }));
     expect(objects.map(({ kind, metadata }) => [kind, metadata])).toEqual([
       ['StatefulSet', { name: 'ingester-zone-a', namespace: 'mimir', annotations: { team: 'storage' } }],
       ['StatefulSet', { name: 'ingester-zone-b', namespace: 'mimir', annotations: { team: 'storage' } }],
@@ -91,11 +91,11 @@ describe('a group that is given', () => {
   });
 
   it('is asked for differences alone, and only for what can be changed', () => {
-    const asked = [
+    const desired = [
       statefulSet('a', 'ingester:1', { replicas: undefined, serviceName: 'other', minReadySeconds: 5 }),
       { ...statefulSet('b', 'ingester:1'), metadata: { name: 'ingester-zone-b', namespace: 'mimir', labels: { new: 'yes' } } },
     ];
-    expect(givenGroup(input({ asked })).changes).toEqual([
+    expect(givenGroup(input({ desired })).changes).toEqual([
       {
         apiVersion: 'apps/v1',
         kind: 'StatefulSet',

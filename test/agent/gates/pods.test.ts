@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PodRequest, PodResponse } from '../../../agent/env.ts';
-import { availableAsker, type GatedPodsOptions, probeAsker } from '../../../agent/gates/pods.ts';
+import { availabilityClient, type GatedPodsOptions, probeClient } from '../../../agent/gates/pods.ts';
 import { viewGroup } from '../../../engine/observe/view.ts';
 import type { RunState } from '../../../engine/snapshot.ts';
 import { group } from '../../kit/groups.ts';
@@ -44,7 +44,7 @@ const asked = { atMs: kitNowMs, timeoutMs: 60_000 };
 
 /** The reading, or the problem. */
 async function read(given: ReturnType<typeof world>, timeoutMs = asked.timeoutMs): Promise<unknown> {
-  const reading = probeAsker(endpoint, given.options).ask({ ...asked, timeoutMs });
+  const reading = probeClient(endpoint, given.options).query({ ...asked, timeoutMs });
   return await given.env.finish(reading.catch((error: Error) => error.message));
 }
 
@@ -101,7 +101,7 @@ describe('a probe of the pods', () => {
 
   it('counts a pod that has no address as one that does not answer', async () => {
     const given = world(async () => up, { updated: 1 });
-    const probe = probeAsker({ ...endpoint, path: '/%zz' }, given.options).ask(asked);
+    const probe = probeClient({ ...endpoint, path: '/%zz' }, given.options).query(asked);
     expect(await given.env.finish(probe)).toEqual({ atMs: kitNowMs, result: 'value', value: 1 });
     expect(given.asked).toEqual([]);
   });
@@ -110,7 +110,7 @@ describe('a probe of the pods', () => {
 describe('the availability of the pods', () => {
   it('is read from what is known, without a question', async () => {
     const given = world(async () => up, { updated: 2 });
-    const ask = (minReadySeconds: number) => availableAsker({ minReadySeconds }, given.options).ask(asked);
+    const ask = (minReadySeconds: number) => availabilityClient({ minReadySeconds }, given.options).query(asked);
     expect(await ask(0)).toEqual({ atMs: kitNowMs, result: 'value', value: 0 });
     expect(await ask(86_400 * 8)).toEqual({ atMs: kitNowMs, result: 'value', value: 2 });
     expect(given.asked).toEqual([]);
@@ -118,7 +118,7 @@ describe('the availability of the pods', () => {
 
   it('is an error when nothing was heard of the pods for long', async () => {
     const given = world(async () => up, { ageMs: 180_000 });
-    await expect(availableAsker({ minReadySeconds: 0 }, given.options).ask(asked)).rejects.toThrow(
+    await expect(availabilityClient({ minReadySeconds: 0 }, given.options).query(asked)).rejects.toThrow(
       'the last update of the pods is older than 2m',
     );
   });

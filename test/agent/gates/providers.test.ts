@@ -1,6 +1,6 @@
 // Gates of metric sources from the port to the reading, against servers on this machine that answer as the real ones document, and as none should.
 import { afterEach, describe, expect, it } from 'vitest';
-import { consulAsker, prometheusAsker } from '../../../agent/gates/source-askers.ts';
+import { consulClient, prometheusClient } from '../../../agent/gates/source-clients.ts';
 import { type Handler, loopback, portTo } from './source-kit.ts';
 
 const { serve, exchanges, close } = loopback();
@@ -79,17 +79,17 @@ describe('a gate on a Prometheus', () => {
   ])('reads %s', async (_what, handler, reading) => {
     const at = await serve(handler());
     const { port } = portTo({ sources: { prod: { prometheus: { url: `http://${at}` } } }, exchanges: exchanges() });
-    const asker = prometheusAsker(port, { source: 'prod', query: 'up' }, of);
-    expect(await told(asker.ask(ask()))).toEqual(reading);
+    const client = prometheusClient(port, { source: 'prod', query: 'up' }, of);
+    expect(await told(client.query(ask()))).toEqual(reading);
   });
 
   it('counts a sample that comes again once', async () => {
     const body = success('vector', [sample('0')]);
     const at = await serve(json(body));
     const { port } = portTo({ sources: { prod: { prometheus: { url: `http://${at}` } } }, exchanges: exchanges() });
-    const asker = prometheusAsker(port, { source: 'prod', query: 'up' }, of);
-    expect(await told(asker.ask(ask()))).toEqual({ result: 'value', value: 0 });
-    expect(await told(asker.ask(ask()))).toEqual(error('the answer repeats the previous sample'));
+    const client = prometheusClient(port, { source: 'prod', query: 'up' }, of);
+    expect(await told(client.query(ask()))).toEqual({ result: 'value', value: 0 });
+    expect(await told(client.query(ask()))).toEqual(error('the answer repeats the previous sample'));
   });
 });
 
@@ -115,7 +115,7 @@ describe('a gate on a Consul', () => {
     const spec = { consul: { url: `http://${at}`, token: { name: 'acl', key: 'token' } } };
     const secrets = { acl: { token: 'right' } };
     const { port } = portTo({ sources: { dc: spec }, secrets, exchanges: exchanges() });
-    return await told(consulAsker(port, { source: 'dc', service: 'redis', ...gate }, of).ask(ask()));
+    return await told(consulClient(port, { source: 'dc', service: 'redis', ...gate }, of).query(ask()));
   }
 
   it('counts the instances that do not pass, or with a number those that do', async () => {
@@ -141,7 +141,7 @@ describe('a gate on a Consul', () => {
   it('is an error without the token, and never repeats what the answer says', async () => {
     const at = await serve(json('Permission denied: token hunter2', 403));
     const { port } = portTo({ sources: { dc: { consul: { url: `http://${at}` } } }, exchanges: exchanges() });
-    const reading = await told(consulAsker(port, { source: 'dc', service: 'redis' }, of).ask(ask()));
+    const reading = await told(consulClient(port, { source: 'dc', service: 'redis' }, of).query(ask()));
     expect(reading).toEqual({ result: 'error', message: 'the provider does not accept the credentials (HTTP 403)' });
   });
 });

@@ -162,7 +162,7 @@ describe('the queue of a channel', () => {
     return { env, queue, taken };
   }
 
-  const sent: Step = { kind: 'done', asked: true };
+  const sent: Step = { kind: 'done', isSent: true };
 
   it('keeps a pace, and gives each group its turn', async () => {
     const { env, queue, taken } = queueOf({ a: [sent, sent], b: [sent] });

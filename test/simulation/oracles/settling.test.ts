@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GroupDecision } from '../../../engine/decision.ts';
-import { whatIsMissing } from '../../../simulation/oracles/converged.ts';
+import { firstDifference } from '../../../simulation/oracles/converged.ts';
 import { controller, History } from './history.ts';
 
 const decision = (outcome: GroupDecision['outcome']): GroupDecision =>
@@ -199,7 +199,7 @@ describe('the missing parts of a requested state', () => {
   const missing = (change: (history: History) => void, wanted = { statefulSet: 'ing-a', image: 'r2', replicas: 3 }): string | undefined => {
     const history = done();
     change(history);
-    return whatIsMissing(history.scene, [wanted]);
+    return firstDifference(history.scene, [wanted]);
   };
 
   it.each<[string | undefined, (history: History) => void]>([
@@ -231,6 +231,6 @@ describe('the missing parts of a requested state', () => {
       { statefulSet: 'ing-a', image: 'r2', replicas: 2 },
       { statefulSet: 'ing-b', image: 'r2', replicas: 3 },
     ];
-    expect(whatIsMissing(history.scene, wanted)).toBe('ing-b has not the 2 replicas of ing-a');
+    expect(firstDifference(history.scene, wanted)).toBe('ing-b has not the 2 replicas of ing-a');
   });
 });

@@ -1,12 +1,12 @@
-// Asks metric sources for gates and metric inputs: one number of a Prometheus, or the health of a service of a Consul.
+// Queries metric sources for gates and metric inputs: one number of a Prometheus, or the health of a service of a Consul.
 import { readConsul, readPrometheus } from '../../engine/observe/readings.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
-import type { GateHttp, GateQuestion } from '../env.ts';
-import type { GateAsker } from './read-gate.ts';
+import type { GateHttp, SourceQuery } from '../env.ts';
+import type { GateClient } from './read-gate.ts';
 
 /** The context of a query: its gate's namespace and period. */
-export type GateOfSource = Pick<GateQuestion, 'namespace' | 'everyMs'> & {
-  readonly written: () => GateQuestion['written'];
+export type GateOfSource = Pick<SourceQuery, 'namespace' | 'everyMs'> & {
+  readonly written: () => SourceQuery['written'];
   /** The place in the code that sends the query; `gate.read` if absent. */
   readonly site?: string;
 };
@@ -20,15 +20,15 @@ const maxPrometheusBytes = 65_536;
 const maxConsulBytes = 16_777_216;
 
 /** Queries Prometheus. Remembers the time of the last sample: a sample that comes again is from a cache and counts once. */
-export function prometheusAsker(
+export function prometheusClient(
   gates: GateHttp,
   { source, query }: NonNullable<GateDefinition['provider']['prometheus']>,
   { namespace, everyMs, written, site = 'gate.read' }: GateOfSource,
-): GateAsker {
+): GateClient {
   let evaluatedMs: number | undefined;
   return {
     longestMs,
-    ask: async ({ atMs, timeoutMs }) => {
+    query: async ({ atMs, timeoutMs }) => {
       const question = { namespace, source, written: written(), everyMs, timeoutMs, maxBodyBytes: maxPrometheusBytes, site };
       const answer = await gates.query({ ...question, query });
       const read = readPrometheus(answer, { atMs, toleranceMs, beforeMs: evaluatedMs });
@@ -39,14 +39,14 @@ export function prometheusAsker(
 }
 
 /** Counts the instances of a Consul service that pass their checks or, if the gate says so, that do not pass. */
-export function consulAsker(
+export function consulClient(
   gates: GateHttp,
   { source, service, datacenter, passing }: NonNullable<GateDefinition['provider']['consul']>,
   { namespace, everyMs, written, site = 'gate.read' }: GateOfSource,
-): GateAsker {
+): GateClient {
   return {
     longestMs,
-    ask: async ({ atMs, timeoutMs }) => {
+    query: async ({ atMs, timeoutMs }) => {
       const question = { namespace, source, written: written(), everyMs, timeoutMs, maxBodyBytes: maxConsulBytes, site };
       const answer = await gates.health({ ...question, service, datacenter });
       return readConsul(answer, { atMs, counts: passing === undefined ? 'notPassing' : 'passing', toleranceMs });
