@@ -135,7 +135,8 @@ function isHold({ result }: Hold): boolean {
 }
 
 /** Returns one stop for each result. A result that several zones share appears once. */
-function stopsOfHolds({ group, policies }: GroupContext, holds: readonly Hold[]): readonly Stop[] {
+function stopsOfHolds(context: GroupContext, holds: readonly Hold[]): readonly Stop[] {
+  const { group, policies } = context;
   const zonesOf = new Map<string, { readonly result: RuleResult; readonly zones: string[] }>();
   for (const { zone, result } of holds) {
     const key = `${result.rule} ${result.fact}`;
@@ -145,9 +146,18 @@ function stopsOfHolds({ group, policies }: GroupContext, holds: readonly Hold[])
   }
   return [...zonesOf.values()].map(({ result: { rule, fact, limit, source, earliestMs }, zones }) => {
     const [only] = zones;
-    const zone = zones.length === 1 && group.zones.length > 1 ? ` --zone ${only}` : '';
-    const override = `kubectl rollout-group override ${group.namespace}/${group.name} --rule ${rule}${zone} --duration 1h --reason REASON`;
-    const endsWith = canOverride(rule, policies) ? override : editText(source, `change the rule ${rule}`);
+    const place = zones.length === 1 && group.zones.length > 1 ? only : undefined;
+    const endsWith = canOverride(rule, policies) ? overrideCommand(context, rule, place) : editText(source, `change the rule ${rule}`);
     return { rule, fact, ...defined({ limit, source, untilMs: earliestMs }), zones, isBlocking: true, endsWith };
   });
+}
+
+/** Returns the command that overrides the rule. It first cancels exceptions that do not allow enough, because exceptions never combine. */
+function overrideCommand({ group, exceptions, nowMs }: GroupContext, rule: string, zone: string | undefined): string {
+  const name = `${group.namespace}/${group.name}`;
+  const inForce = exceptions
+    .filter((one) => one.rule === rule && one.expiresMs > nowMs && (one.zone === undefined || zone === undefined || one.zone === zone))
+    .map((one) => `kubectl rollout-group cancel ${name} ${one.name} && `);
+  const place = zone === undefined ? '' : ` --zone ${zone}`;
+  return `${inForce.join('')}kubectl rollout-group override ${name} --rule ${rule}${place} --duration 1h --reason REASON`;
 }

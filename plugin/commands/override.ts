@@ -87,12 +87,13 @@ function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
 }
 
 /** Throws Failure if another exception exists for the rule and target, because the engine would then use neither. */
-function refuseSecondException({ read, target }: RequestedGroup, rule: string, zone: string | undefined, own: string): void {
+function refuseSecondException({ read, target, cluster }: RequestedGroup, rule: string, zone: string | undefined, own: string): void {
   const other = read.world.policies.exceptions.find(
     (one) =>
       one.namespace === target.namespace &&
       one.group === target.group &&
       one.rule === rule &&
+      one.expiresMs > cluster.env.clock.nowMs() &&
       one.name !== own &&
       (one.zone === undefined || zone === undefined || one.zone === zone),
   );

@@ -172,6 +172,8 @@ describe('override', () => {
     const acted = await act(`${line} --yes`, { extra: [other] });
     expect([acted.status, acted.kept]).toEqual([5, []]);
     expect(acted.stderr).toContain('kubectl rollout-group cancel mimir/ingester inc-1');
+    const expired = { ...other, spec: { ...(other['spec'] as object), expires: '2020-01-01T00:00:00Z' } };
+    expect((await act(`${line} --yes`, { extra: [expired] })).status).toBe(0);
   });
 
   it.each([

@@ -94,6 +94,12 @@ describe('a stop while no step is due', () => {
     expect(stops).toMatchObject([{ rule: 'safety/moves', endsWith: 'kubectl edit rolloutpolicy safety -n mimir' }]);
   });
 
+  it('is ended after an exception that does not allow enough', () => {
+    const small = exception('window', { name: 'small', allow: { podsAtMost: 0 } });
+    const { stops } = idle({ policies: [policy({ windows: [freeze()] })], exceptions: [small] }).decision;
+    expect(stops).toMatchObject([{ endsWith: `${cancel} small && ${override} window --duration 1h --reason REASON` }]);
+  });
+
   it('is none while an exception is in force', () => {
     const overrides = { policies: [policy({ windows: [freeze()] })] };
     expect(idle({ ...overrides, exceptions: [exception('window')] }).decision.stops).toEqual([]);
