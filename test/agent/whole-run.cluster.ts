@@ -81,9 +81,9 @@ const writing = [
 ];
 /**
  * Events and decisions are about the same object: whoever comes first asks for it, and the other one believes that. On a busy machine a watch is
- * silent for long, and an answer comes when the request has been given up already.
+ * silent for long, an answer comes when the request has been given up already, and a fact is repeated.
  */
-const sometimes = ['events.getGroup', 'written.list', 'runs.get'];
+const sometimes = ['events.getGroup', 'events.repeat', 'written.list', 'runs.get'];
 const at =
   (moment: Moment) =>
   (site: string): Call => ({ site, moment });
