@@ -16,10 +16,10 @@ export interface PerformedAction {
   readonly message?: string;
 }
 
-/** The report about a turn of one group after its end. */
+/** The report about a finished turn of one group. */
 export interface TurnReport {
   readonly group: GroupDefinition;
-  /** The snapshot behind the decision. */
+  /** The snapshot from which the decision was made. */
   readonly snapshot: Snapshot;
   /** Absent if the turn failed before the decision. */
   readonly decision?: GroupDecision;
@@ -42,7 +42,7 @@ export function isRunRemembered({ decision, ledger, error }: TurnReport): boolea
   return ledger === undefined ? error === undefined : ledger.run?.id === decision.run.id;
 }
 
-/** The report about a turn of a group without a definition after its end. */
+/** The report about a finished turn of a group without a definition. */
 export interface ReleaseReport {
   readonly group: Pick<GroupDefinition, 'namespace' | 'name'>;
   readonly snapshot: Snapshot;
@@ -87,7 +87,7 @@ export interface Degradations {
   readonly of: (part: string) => (missing: readonly Degradation[]) => void;
 }
 
-/** Collects the degradations of all parts in one list. Of equal ids the first part counts. Calls the listeners at each change. */
+/** Collects the degradations of all parts in one list. The first part that reports an id counts. Calls the listeners at each change. */
 export function degradationsOf(given: readonly Pick<TurnListener, 'degraded'>[]): Degradations {
   const listeners = [...given];
   const parts = new Map<string, readonly Degradation[]>();

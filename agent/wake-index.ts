@@ -29,7 +29,7 @@ export class WakeIndex {
     return this.#groups.get(key);
   }
 
-  /** Takes over the policies and names the groups for which they differ from before. */
+  /** Replaces the policies. Returns the groups whose definition changed, or all groups if policies or requests changed. */
   replace({ groups, digest, intents }: ActivePolicies): readonly string[] {
     const policiesText = canonicalJson([digest, intents]);
     const texts = new Map(groups.map((group) => [groupKey(group), canonicalJson(group)]));
@@ -73,7 +73,7 @@ export class WakeIndex {
     return this.#bySource.get(source) ?? [];
   }
 
-  /** Remembers for what the group waits. */
+  /** Records whether the group waits for a rule that counts pods of other groups. */
   noteWaits({ group, decision }: TurnReport): void {
     const key = groupKey(group);
     if (decision?.waits.some(({ rule }) => sharedRules.has(rule))) this.#waitingForBudgets.add(key);

@@ -312,7 +312,7 @@ export function play(event: ScenarioEvent, { nowMs, wallMs, agents, cluster, ser
     case 'deleteLease':
       return server.remove(stranger, { resource: leases, namespace: agentNamespace, name: leaseName });
     case 'editLease': {
-      // Changes only two fields, as a person would do. The count of transitions stays.
+      // Changes only two fields, as a person would do, and not `leaseTransitions`.
       const renewTime = new Date(wallMs()).toISOString().replace('Z', '000Z');
       const spec = { holderIdentity: 'another-holder', renewTime };
       return server.change(stranger, { resource: leases, namespace: agentNamespace, name: leaseName }, { spec }) !== undefined;

@@ -62,7 +62,7 @@ export class Departures {
   }
 }
 
-/** Merges departures. For the same StatefulSet, group and label the later end counts, and the stored value until it expires. */
+/** Merges departures. For the same StatefulSet, group and label, the later end counts, and the stored value until it expires. */
 function added(stored: readonly Departure[], departures: readonly Departure[], nowMs: number): readonly Departure[] {
   const kept = new Map<string, Departure>();
   for (const departure of [...stored, ...departures]) {

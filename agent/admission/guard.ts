@@ -280,7 +280,7 @@ async function readObjects(
   };
 }
 
-/** Returns whether the caches are current. In a namespace without groups older caches suffice, and so does a check that fails. */
+/** Returns whether the caches are current. In a namespace without groups, caches may be older, and a failed check counts as current. */
 async function isSnapshotCurrent(
   parts: GuardParts,
   namespace: string,

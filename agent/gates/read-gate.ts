@@ -11,7 +11,7 @@ export interface GateQueryTime {
   readonly timeoutMs: number;
 }
 
-/** The query of one gate to its provider. */
+/** The client that queries the provider of one gate. */
 export interface GateClient {
   /** The longest timeout of a query in milliseconds. The interval of the gate may shorten the timeout. */
   readonly longestMs: number;
@@ -19,7 +19,7 @@ export interface GateClient {
   readonly query: (time: GateQueryTime) => Promise<GateReading>;
 }
 
-/** Records in `open` that a query of `key` is in flight, so that a gate that is forgotten and read again never has two. */
+/** Records in `open` that a query of `key` is in flight, so that a gate that is forgotten and read again never has two queries. */
 export function trackQueries(client: GateClient, open: Set<string>, key: string, onEnd: () => void): GateClient {
   return {
     ...client,

@@ -4,7 +4,7 @@ import type { GateDefinition } from '../../policies/definition.ts';
 import type { GateHttp, SourceQuery } from '../env.ts';
 import type { GateClient } from './read-gate.ts';
 
-/** The context of a query: its gate's namespace and period. */
+/** The context of a query: the namespace and the interval of its gate. */
 export type GateOfSource = Pick<SourceQuery, 'namespace' | 'everyMs'> & {
   readonly written: () => SourceQuery['written'];
   /** The place in the code that sends the query; `gate.read` if absent. */

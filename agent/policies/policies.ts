@@ -40,7 +40,7 @@ const rereadAfterMs = 10_000;
 /** Each resolution is followed by a pause that is this many times as long, so that many changes in a row do not delay the Lease. */
 const restFactor = 9;
 
-/** The active policies. It reads the directory at once and after each change, and resolves the policies after `refresh`. */
+/** Keeps the active policies. Reads the directory at its creation and after each change, and resolves the policies after `refresh`. */
 export class PolicySource {
   readonly #options: PolicySourceOptions;
   readonly #directory: DirectoryFollower;
@@ -135,7 +135,7 @@ export class PolicySource {
     // The last known StatefulSets are used while they cannot be read: groups must not vanish, and changes in other sources must count.
     const statefulSets = this.#options.caches.manifests();
     const { objects, unread } = this.#options.caches.policyObjects();
-    // A broken or restored watch causes a refresh, and so may a changed status. Then the inputs are often equal.
+    // A broken or restored watch, or a changed status, may cause a refresh although the inputs are equal.
     const now = { files, statefulSets, objects, unread };
     if (this.#current !== undefined && isSameJson(now, this.#inputs)) return this.#current;
     const { policySources: order, agentNamespace, namespaces, areIntentsStamped = false } = this.#options.config;

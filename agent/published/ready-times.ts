@@ -1,4 +1,4 @@
-// Writes to each pod under a disruption budget since when it has been ready, so that rules can measure the delay between zones.
+// Writes the ready time of each pod under a disruption budget into its annotation, so that rules can measure the delay between zones.
 import { type ClusterEnv, type Log, sleep } from '../../cluster/env.ts';
 import { Backoff, soon } from '../../cluster/request/backoff.ts';
 import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
@@ -15,8 +15,8 @@ const readyTimeAnnotation = 'grafana.com/ready-time';
 interface ReadyTimesOptions {
   readonly followed: SharedWatches;
   /**
-   * Returns when this process writes: `now` if it leads; `later` (after 4 to 8 s, if the value is still missing) if the leader is unknown;
-   * `never` if another process writes. Called before each write. If several processes write, the precondition lets one write succeed.
+   * Returns when this process writes: `now` if it leads, `never` if another process leads. `later` if the leader is unknown: it writes
+   * after 4 to 8 s if the value is still missing. Called before each write. If several processes write, one write succeeds by its precondition.
    */
   readonly turn: () => WriterTurn;
   /** The timeout of each write in milliseconds: flag `-zpdb.pod-ready-annotation-patch-timeout`. */

@@ -64,9 +64,9 @@ export interface GatherParts {
   readonly sources: Pick<ReplicaSources, 'read'>;
   readonly pinWebhook: Pick<PinWebhook, 'problems'>;
   readonly ledgers: Pick<Ledgers, 'read'>;
-  /** Without it, gates have no readings. */
+  /** If absent, gates have no readings. */
   readonly gates?: Pick<GateReader, 'readings'>;
-  /** Without it, metric inputs have no readings. */
+  /** If absent, metric inputs have no readings. */
   readonly metrics?: Pick<MetricReader, 'readings'>;
   readonly leadership: Pick<Leadership, 'epoch'>;
 }
@@ -149,7 +149,7 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const epoch = memory.epoch ?? 0;
   if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
   const bound = policiesFor(snapshot.policies, group, config.agentNamespace);
-  // A claim that this process wrote and never acted on cannot be in flight. The epoch alone does not prove this, because without a Lease two
+  // A claim that this process wrote and never acted on cannot be in flight. The epoch alone does not prove this: without a Lease, two
   // processes may have read the same stored epoch.
   const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
   const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
@@ -161,7 +161,7 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   return { snapshot: await withRevisions({ env, timeoutMs: config.kubernetesTimeoutMs }, group, memory, looked), ledger, epoch, ...read };
 }
 
-/** Builds the snapshot again with the newer of the gathered and the cached objects. Nodes that were read keep that state. */
+/** Builds the snapshot again with the newer of the gathered and the cached objects. Nodes keep their gathered state. */
 export function observeAgain(
   parts: GatherParts,
   group: GroupDefinition,

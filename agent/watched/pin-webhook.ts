@@ -12,7 +12,7 @@ import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 import { Watched } from './watched.ts';
 
-/** Few objects change here, and a lost event has no successor, so they are listed often. */
+/** The age of a list after which the configuration is listed again. It rarely changes, so no later event would replace a lost event. */
 const relistMs = 300_000;
 
 export class PinWebhook {
@@ -33,7 +33,7 @@ export class PinWebhook {
     this.#onChange = onChange;
   }
 
-  /** Starts the watch with the first group that pins pods. Other agents need neither the watch nor its right. */
+  /** Starts the watch with the first group that pins pods. Other agents need neither the watch nor a permission for it. */
   follow(groups: readonly GroupDefinition[]): void {
     this.#pinned = groups.filter((group) => traitsOf(group).pinsPods);
     if (this.#pinned.length === 0) return;
@@ -53,7 +53,7 @@ export class PinWebhook {
     });
   }
 
-  /** Returns why new pods of the group do not get their pinned revision; nothing for groups of other strategies. */
+  /** Returns why new pods of the group do not get their pinned revision; an empty object for other strategies. */
   problems(group: GroupDefinition): Pick<Snapshot, 'webhookProblems'> {
     if (!traitsOf(group).pinsPods) return {};
     const problem = this.#watched?.problem();

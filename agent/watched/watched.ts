@@ -80,7 +80,7 @@ export class Watched<View> {
     return reflectors.map((reflector) => this.#problemOf(reflector)).find((problem) => problem !== undefined);
   }
 
-  /** Returns why a namespace was never read; undefined after the first list, and for a missing kind that may be missing. */
+  /** Returns why a namespace was never read; undefined after the first list, and for an optional kind that is not installed. */
   neverRead(namespace: string): Unknown | undefined {
     const { resource, mayBeMissing } = this.#options;
     const reflector = this.#reflectorOf(namespace);

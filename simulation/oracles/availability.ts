@@ -102,7 +102,7 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
   const open = book.zones.flatMap((zone) => [...zone.places.values()].filter((other) => other !== place && isStillOpen(other, moment)));
   const isMember = ({ zone }: Place): boolean => book.terms.wasMember(zone.statefulSet, moment.fromMs);
   // A zone with an unavailable pod comes first. Another zone may have an available successor at the old revision, if the controller lagged
-  // or the webhook was away. Only another disruption could settle that zone, and this disruption must wait for the unavailable pod.
+  // or the webhook was unavailable. Only another disruption could settle that zone, and this disruption must wait for the unavailable pod.
   const comesFirst = [...place.zone.places.values()].some((other) => isInRange(other) && wasDown(other, moment));
   // A pod that was created without the webhook is replaced again when its zone is due.
   const isPassedBy = comesFirst || traitsOfShape(scene.group).pinsPods;

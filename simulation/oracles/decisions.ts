@@ -63,7 +63,7 @@ class DecisionJudge implements Oracle {
     const sentMs = actor.sentAtMs ?? atMs;
     const sent = this.#sentDisruptions.get(actor.process) ?? [];
     this.#sentDisruptions.set(actor.process, sent);
-    // Uses the wall clock at the time of sending: the clock may be corrected later, while the process is suspended.
+    // The wall clock at the time of sending counts, because the clock may be corrected later, while the process is suspended.
     const wallMs = actor.sentWallMs ?? runStartMs + sentMs + machineOf(scene, actor.process).wallErrorMs;
     sent.push({ atMs: sentMs, wallMs });
   }

@@ -65,7 +65,7 @@ export interface GateAnswered {
 export type ProcessChange = 'started' | 'crashed' | 'paused' | 'resumed' | 'stopped';
 
 export interface Oracle {
-  /** Called before a request or a call to a pod is sent. `verb` as in Faults. */
+  /** Called before a request or a call to a pod is sent. `verb` is the argument of `Faults.ofRequest`. */
   readonly sending?: (point: Point, verb: string) => void;
   readonly committed?: (commit: Commit) => void;
   readonly answered?: (answered: Answered) => void;

@@ -118,7 +118,7 @@ class PinJudge implements Oracle {
     this.#book.scene.violated('S6', `${commit.actor.process ?? ''} forgets that ${place.pod?.metadata.name} comes back at ${revision}`);
   }
 
-  /** Returns the facts since the decision if the pod has this revision and its successor would not have it without a pin. */
+  /** Returns the facts since the decision if the pod has this revision, and a successor without a pin would have another one. */
   #factsIfPinNeeded({ pod, zone }: Place, revision: string, { actor, atMs }: Commit): readonly SetFacts[] | undefined {
     const { fromMs } = this.#book.momentOf({ actor, atMs });
     const facts = zone.facts.since(fromMs);
@@ -215,7 +215,7 @@ class PinJudge implements Oracle {
     if (left !== undefined) this.#checkSame(zone, left, { after, admitted, atMs });
   }
 
-  /** Checks the revision of a new pod, unless the webhook was away, the controller lagged, or the pod is above the partition. */
+  /** Checks the revision of a new pod, unless the webhook was unavailable, the controller lagged, or the pod is above the partition. */
   #checkSame(
     zone: Zone,
     { owner, revision: before, isNoted, pinnedTo }: Left,

@@ -208,13 +208,13 @@ function isDown({ downSinceMs, upAtMs }: Pick<Place, 'downSinceMs' | 'upAtMs'>, 
   return downSinceMs !== undefined && atMs < upAtMs;
 }
 
-/** Returns whether a decision may have seen the place without an available pod: at T, or at any time since `fromMs`. */
+/** Returns whether a decision may have seen the place without an available pod: at `atMs`, or at any time since `fromMs`. */
 export function wasDown(place: Place, { atMs, fromMs }: Moment): boolean {
   const upSinceMs = place.downSinceMs === undefined ? place.lastDownMs : place.upAtMs;
   return isDown(place, atMs) || upSinceMs >= fromMs;
 }
 
-/** Returns the places without an available pod at T that the decision had to count; undefined if the zone does not count. */
+/** Returns the places without an available pod at `atMs` that the decision had to count; undefined if the zone does not count. */
 export function lackingIn({ terms }: Book, zone: Zone, { atMs, fromMs, aheadMs }: Moment): readonly Place[] | undefined {
   if (!terms.wasMember(zone.statefulSet, fromMs)) return undefined;
   const facts = zone.facts.since(fromMs);
