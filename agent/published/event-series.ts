@@ -202,7 +202,7 @@ export class EventSeries {
   #failed(key: string, error: unknown): void {
     const { env, onWrite } = this.#options;
     const series = this.#series.get(key);
-    const isExpired = series === undefined || env.clock.nowMs() - series.firstMs > expiryMs;
+    const isExpired = series === undefined || env.clock.nowMs() - series.lastMs > expiryMs;
     const isRefused = isStatus(error, 400, 413, 422);
     onWrite?.(isExpired || isRefused ? 'dropped' : 'failed');
     if (isExpired || isRefused) {

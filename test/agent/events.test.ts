@@ -224,6 +224,17 @@ describe('Kubernetes Events', () => {
     expect(all().map((event) => event['series'])).toEqual([expect.objectContaining({ count: 3 }), undefined]);
   });
 
+  it('count further for hours, also when one write fails', async () => {
+    const { turn, replaced, server, all, env } = setup();
+    const again = () => turn({ updated: [3, 3], target: 'old', performed: [replaced('a', 0)] }, 500_000);
+    for (let count = 0; count < 9; count += 1) await again();
+    server.fault = () => status(503, 'ServiceUnavailable');
+    await turn({ updated: [3, 3], target: 'old', performed: [replaced('a', 0)] }, 3000);
+    server.fault = () => undefined;
+    await env.advance(60_000);
+    expect(all().map((event) => event['series'])).toEqual([expect.objectContaining({ count: 10 })]);
+  });
+
   it('name every pod while the API server is slower than the rollout', async () => {
     const { events, env, report, replaced, results, all } = setup();
     for (let ordinal = 0; ordinal < 300; ordinal += 1)
