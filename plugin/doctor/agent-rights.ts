@@ -133,7 +133,7 @@ export function resourceText({ group, resource }: AgentRight): string {
 export const webhookRights: readonly AgentRight[] = agentRights.filter(
   ({ resource, verb }) =>
     (resource === 'configmaps' && verb !== 'list') ||
-    resource === 'events' ||
+    (resource === 'events' && verb === 'create') ||
     resource === 'controllerrevisions' ||
     (listAndWatch.some((one) => one === verb) &&
       !['configmaps', 'mutatingwebhookconfigurations', 'replicatemplates', 'rolloutruns'].includes(resource)),
