@@ -262,8 +262,8 @@ interface ScaleStepQuestion extends ScaleQuestion {
 
 /** The checks of a scale-up, in the order in which plans and explanations print the results. */
 export const scaleUpChecks: readonly Check<ScaleStepQuestion>[] = [
-  { id: 'agent-access', evaluate: mayPatch }, // the agent may write replicas
   { id: 'replica-source', evaluate: ({ source }) => source }, // the wanted number of replicas could be read
+  { id: 'agent-access', evaluate: mayPatch }, // the agent may write replicas
   { id: 'scale-up', evaluate: (question) => growthRules(question).map((rule) => rule.evaluate(question)) }, // view, ceiling, leader
   { id: 'window', evaluate: ({ context }) => windowResult(context, 'scaleUp', 'nothing') }, // the windows are open
   { id: 'policies', evaluate: ({ policies }) => policies.results }, // no rule of a RolloutPolicy blocks
@@ -271,8 +271,8 @@ export const scaleUpChecks: readonly Check<ScaleStepQuestion>[] = [
 
 /** The checks of a scale-down. The leaving pods prepare only after all checks pass, because a prepared pod serves less. */
 export const scaleDownChecks: readonly Check<ScaleStepQuestion>[] = [
-  { id: 'agent-access', evaluate: mayPatch }, // the agent may write replicas
   { id: 'replica-source', evaluate: ({ source }) => source }, // the wanted number of replicas could be read
+  { id: 'agent-access', evaluate: mayPatch }, // the agent may write replicas
   viewComplete, // every zone was read and its status is current
   mayScale, // no setting blocks scaling
   notPaused, // no person paused the zone

@@ -13,6 +13,7 @@ describe('the checks of a step', () => {
       'other-zones-ready',
       'min-interval',
       'ledger-full',
+      'agent-access',
       'strategy',
       'undone',
       'protected',
@@ -26,9 +27,10 @@ describe('the checks of a step', () => {
   });
 
   it('of a change of replicas begin with the wanted number and end with the policies', () => {
-    expect(scaleUpChecks.map(({ id }) => id)).toEqual(['replica-source', 'scale-up', 'window', 'policies']);
+    expect(scaleUpChecks.map(({ id }) => id)).toEqual(['replica-source', 'agent-access', 'scale-up', 'window', 'policies']);
     expect(scaleDownChecks.map(({ id }) => id)).toEqual([
       'replica-source',
+      'agent-access',
       'view-complete',
       'scaling-hold',
       'paused',

@@ -54,14 +54,14 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S7',
     title: 'at most once',
     judgedBy: ['targets', 'pins'],
-    how: 'a pod that does not come back at its pinned revision twice, and then again on request',
+    how: 'a pod that does not come back at its pinned revision is deleted at most twice, and again only after a retry request',
   },
   {
     id: 'S8',
     title: 'settle first',
     judgedBy: ['availability', 'gates'],
     scope: 'native',
-    how: 'in one zone (and of pinned pods in every zone) a successor counts as settled at any revision that the StatefulSet controller gave it',
+    how: 'within a zone, a successor counts as settled at any revision that the StatefulSet controller gave it; with the strategy `pinned` also in other zones',
   },
   {
     id: 'S9',
