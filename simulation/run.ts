@@ -71,7 +71,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
     convergedMs = check.sinceMs();
     if (!isOver()) unfinished ??= await leave(run);
   } catch (error) {
-    run.violated('error', `something threw: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    run.violated('error', `an unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   }
   for (const problem of run.agents.defects()) run.violated('error', problem);
   run.agents.close();
@@ -171,7 +171,7 @@ async function leave({ agents, scheduler }: Run): Promise<string | undefined> {
   await scheduler.runUntil(scheduler.nowMs() + leavingMs, () => leaks !== undefined);
   if (leaks === undefined) return `the agents did not end within ${leavingMs / 1000} s`;
   await ended;
-  return leaks.length === 0 ? undefined : `left behind: ${leaks.map(({ process, what }) => `${what} by ${process}`).join(', ')}`;
+  return leaks.length === 0 ? undefined : `not closed: ${leaks.map(({ process, what }) => `${what} by ${process}`).join(', ')}`;
 }
 
 const mirrored = ['replicatemplates.rollout-operator.grafana.com', 'rolloutgroups.rollout-group.dev'];

@@ -102,7 +102,7 @@ export class Run {
     const missing = firstDifference(this.scene, this.#cluster.wanted());
     if (missing !== undefined) return missing;
     const prepared = this.#cluster.preparedPods();
-    if (prepared.length > 0) return `${prepared.length} pods still expect to leave`;
+    if (prepared.length > 0) return `${prepared.length} pods are still prepared to leave`;
     if (!this.agents.isReady()) return 'not every agent is ready';
     // All pods of a user's group may be updated while its last wave still soaks.
     const decision = this.#scenario.given === undefined ? undefined : this.#decision;

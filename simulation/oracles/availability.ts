@@ -56,15 +56,15 @@ function checkOtherZones({ book, place, name, by, moment }: Disruption): void {
   const others = book.zones.filter((zone) => zone !== place.zone && !isPassedOver(book, zone, moment));
   for (const zone of isRepair ? others.filter((other) => isAbsent(book, other, moment)) : others) {
     const why = unavailabilityOf(book, zone, moment);
-    if (why !== undefined) book.scene.violated('S1', `${by} takes ${name} away while ${why}`);
+    if (why !== undefined) book.scene.violated('S1', `${by} disrupts ${name} while ${why}`);
   }
 }
 
 /** Returns the unavailability of the zone that the decision had to know, as part of a sentence; undefined without any. */
 export function unavailabilityOf(book: Book, zone: Zone, moment: Moment): string | undefined {
-  if (isAbsent(book, zone, moment)) return `the StatefulSet ${zone.statefulSet} is not there`;
+  if (isAbsent(book, zone, moment)) return `the StatefulSet ${zone.statefulSet} does not exist`;
   const lacking = lackingIn(book, zone, moment) ?? [];
-  return lacking.length === 0 ? undefined : `${zone.statefulSet} lacks ${named(lacking)}`;
+  return lacking.length === 0 ? undefined : `${zone.statefulSet} has unavailable pods: ${named(lacking)}`;
 }
 
 /** Returns whether the zone does not count, because grafana/rollout-operator ignores a paused zone. */
@@ -85,14 +85,17 @@ function checkBudget(disruption: Disruption): void {
     const isUnreadable = terms.of(place.zone.statefulSet).latest()?.isUnreadable === true;
     scene.violated(
       isUnreadable ? 'S26' : 'S2',
-      `${by} takes ${name} away while ${place.zone.statefulSet} lacks ${others.length === 0 ? 'nothing' : named(others)}, and no more than ${limit} may be down`,
+      `${by} disrupts ${name} while ${place.zone.statefulSet} has ${others.length === 0 ? 'no other pod' : named(others)} unavailable, and no more than ${limit} may be unavailable`,
     );
   }
   const paused = book.zones.filter((zone) => isPassedOver(book, zone, moment));
   const counted = book.zones.filter((zone) => !paused.includes(zone));
   const lacking = counted.flatMap((zone) => lackingIn(book, zone, moment) ?? []).filter((other) => other !== place);
   if (lacking.length + 1 > Math.max(limit, 1)) {
-    scene.violated('S3', `${by} takes ${name} away although ${named(lacking)} of the group are down, and no more than ${limit} may be`);
+    scene.violated(
+      'S3',
+      `${by} disrupts ${name} although ${named(lacking)} of the group are unavailable, and no more than ${limit} may be`,
+    );
   }
 }
 
@@ -109,17 +112,17 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
   const elsewhere = open.filter(
     (other) => other.zone !== place.zone && isMember(other) && !(isPassedBy && isReplaced(other, moment.atMs + moment.aheadMs)),
   );
-  if (elsewhere.length > 0) scene.violated('S8', `${by} takes ${name} away before ${named(elsewhere)} settled`);
+  if (elsewhere.length > 0) scene.violated('S8', `${by} disrupts ${name} before ${named(elsewhere)} settled`);
   const limit = limitSince(book, place.zone, moment);
   if (limit === undefined) return;
   const here = open.filter((other) => other.zone === place.zone && !isReplaced(other, moment.atMs + moment.aheadMs));
   if (!wasDown(place, moment) && here.length + 1 > limit) {
-    scene.violated('S8', `${by} takes ${name} away before ${named(here)} settled, and no more than ${limit} may be open`);
+    scene.violated('S8', `${by} disrupts ${name} before ${named(here)} settled, and no more than ${limit} may be open`);
   }
   const lacking = (lackingIn(book, place.zone, moment) ?? []).filter((other) => other !== place);
   const inFlight = lacking.filter((other) => isInFlight(other, moment) && !waitsForRepair(other, place, moment));
   if (inFlight.length + 1 > Math.max(1, limit)) {
-    scene.violated('S9', `${by} takes ${name} away while ${named(inFlight)} are being replaced, and no more than ${limit} may be at once`);
+    scene.violated('S9', `${by} disrupts ${name} while ${named(inFlight)} are being replaced, and no more than ${limit} may be at once`);
   }
 }
 
@@ -152,7 +155,7 @@ function checkShrinking({ book, place, name, by, moment }: Disruption): void {
     if (surplus === undefined || (!surplus.isOurs && surplus.sinceMs > moment.fromMs)) continue;
     // An unavailable pod may be replaced if it blocks the removal of the surplus pods.
     if (wasDown(place, moment) && isRemovalBlocked(zone, moment)) continue;
-    book.scene.violated('S15', `${by} takes ${name} away while pods of ${statefulSet} are on their way out`);
+    book.scene.violated('S15', `${by} disrupts ${name} while pods of ${statefulSet} are being removed`);
   }
 }
 

@@ -33,7 +33,7 @@ type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs'>;
 export function firstDifference(scene: SceneView, wanted: readonly RequestedSet[]): string | undefined {
   for (const { statefulSet, image, images = [], replicas } of wanted) {
     const set = scene.get(statefulSetResource, scene.namespace, statefulSet);
-    if (set === undefined) return `the StatefulSet ${statefulSet} is not there`;
+    if (set === undefined) return `the StatefulSet ${statefulSet} does not exist`;
     const current = numberAt(set, 'spec', 'replicas') ?? 1;
     if (current !== replicas) return `${statefulSet} has ${current} replicas, not ${replicas}`;
     const other = podsOf(scene, set).find(
@@ -52,7 +52,7 @@ export function firstDifference(scene: SceneView, wanted: readonly RequestedSet[
 export function openWork(scene: SceneView, statefulSets: readonly string[]): string | undefined {
   for (const name of statefulSets) {
     const set = scene.get(statefulSetResource, scene.namespace, name);
-    const left = set === undefined ? `the StatefulSet ${name} is not there` : openWorkOf(scene, set);
+    const left = set === undefined ? `the StatefulSet ${name} does not exist` : openWorkOf(scene, set);
     if (left !== undefined) return left;
   }
   return followerBehind(scene, statefulSets) ?? openWorkInLedgers(scene);
@@ -93,7 +93,7 @@ function behind(
   by: string,
 ): string | undefined {
   const other = statefulSets.find((name) => replicasOf(get(statefulSetResource, namespace, name)) !== wanted);
-  return other === undefined ? undefined : `${other} has not the ${wanted} replicas of ${by}`;
+  return other === undefined ? undefined : `${other} does not have the ${wanted} replicas of ${by}`;
 }
 
 function replicasOf(object: ModelObject | undefined): number | undefined {
@@ -111,7 +111,7 @@ function openWorkOf(scene: SceneView, set: ModelObject): string | undefined {
   const pods = new Map(podsOf(scene, set).map((pod) => [placeOf(pod.metadata.name)?.ordinal ?? -1, pod]));
   for (let ordinal = first; ordinal < first + replicas; ordinal += 1) {
     const pod = pods.get(ordinal);
-    if (pod === undefined) return `${name}-${ordinal} is not there`;
+    if (pod === undefined) return `${name}-${ordinal} does not exist`;
     if (revisionLabelOf(pod) !== target) return `${name}-${ordinal} is at ${revisionLabelOf(pod)}, not at ${target}`;
     if (!isAvailable(scene, pod, set)) return `${name}-${ordinal} is not available`;
     pods.delete(ordinal);

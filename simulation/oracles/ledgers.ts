@@ -76,10 +76,10 @@ class LedgerJudge implements Oracle {
     const { uid, name } = after.metadata;
     const by = actor.process ?? '';
     const isClaimed = this.#isOpen(({ claim }) => claim.uid === uid && isOfPod(claim));
-    if (!isClaimed) this.#book.scene.violated('S19', `${by} takes ${name} away, and the ledger does not announce it`);
+    if (!isClaimed) this.#book.scene.violated('S19', `${by} disrupts ${name}, and the ledger does not announce it`);
     // An eviction in flight cannot be revoked, so its claim stays valid under later leaders.
     const isDeleted = this.#isOpen(({ claim }) => claim.uid === uid && claim.verb === 'deletePod');
-    if (isDeleted || !isClaimed) this.#checkEpoch(by, `takes ${name} away`);
+    if (isDeleted || !isClaimed) this.#checkEpoch(by, `disrupts ${name}`);
   }
 
   #checkScale({ before, after, actor }: Commit): void {
@@ -118,7 +118,7 @@ class LedgerJudge implements Oracle {
   #checkEpoch(by: string, what: string): void {
     const epoch = this.#epochs.get(by);
     if (epoch === undefined || epoch >= this.#epoch) return;
-    this.#book.scene.violated('S18', `${by} ${what} under leadership ${epoch}, after ${this.#epoch} has written the ledger`);
+    this.#book.scene.violated('S18', `${by} ${what} in epoch ${epoch}, after epoch ${this.#epoch} wrote the ledger`);
   }
 
   #written(commit: Commit): void {
@@ -127,11 +127,11 @@ class LedgerJudge implements Oracle {
     const by = actor.process ?? '';
     const ledger = readLedger(after);
     if (ledger === undefined) {
-      scene.violated('S19', `${by} has written a ledger that cannot be read`);
+      scene.violated('S19', `${by} wrote a ledger that cannot be read`);
       return;
     }
     const { epoch } = ledger;
-    if (epoch !== undefined && epoch < this.#epoch) scene.violated('S18', `${by} has written leadership ${epoch} after ${this.#epoch}`);
+    if (epoch !== undefined && epoch < this.#epoch) scene.violated('S18', `${by} wrote epoch ${epoch} after epoch ${this.#epoch}`);
     if (epoch !== undefined) this.#epochs.set(by, epoch);
     const before = this.#ledgers.get(after.metadata.name);
     for (const [key, claim] of before?.claims ?? []) if (!ledger.claims.has(key)) this.#checkDropped(claim, ledger, by, atMs);
@@ -141,7 +141,7 @@ class LedgerJudge implements Oracle {
     );
     this.#checkAdded(isNew, ledger, commit);
     if (isNew.some((claim) => this.#isPausedFor(claim, actor, atMs))) {
-      scene.violated('S28', `${by} announces ${isNew.map(describe).join(', ')} although it is paused`);
+      scene.violated('S28', `${by} announces ${isNew.map(describe).join(', ')} during a pause`);
     }
     this.#record(after, by, atMs);
     this.#checkAge(atMs);
@@ -192,7 +192,7 @@ class LedgerJudge implements Oracle {
     if (isTerminating(pod)) {
       // A deletion by another client is not the claimed deletion.
       if (this.#book.placeOfPod(pod)?.isOurs !== true) return;
-      scene.violated('S19', `${by} forgets ${describe(claim)} while ${pod.metadata.name} still ends`);
+      scene.violated('S19', `${by} drops the claim ${describe(claim)} while ${pod.metadata.name} is still terminating`);
       return;
     }
     const isTouched = claim.resourceVersion !== undefined && pod.metadata.resourceVersion !== claim.resourceVersion;
@@ -201,7 +201,7 @@ class LedgerJudge implements Oracle {
     if (isTouched || open?.by === by || atMs - (open?.sinceMs ?? 0) >= patienceMs) return;
     scene.violated(
       'S19',
-      `${by} forgets ${describe(claim)} of ${open?.by ?? 'another process'} although ${pod.metadata.name} stands untouched`,
+      `${by} drops the claim ${describe(claim)} of ${open?.by ?? 'another process'} although ${pod.metadata.name} is unchanged`,
     );
   }
 
@@ -212,7 +212,7 @@ class LedgerJudge implements Oracle {
     if (zone === undefined || facts === undefined || facts.uid !== claim.uid || isSame) return;
     // The scale-down had no effect or was reverted, so no pod is removed.
     if (facts.replicas > (claim.to ?? 0) || zone.surplus === undefined || !zone.surplus.isOurs) return;
-    this.#book.scene.violated('S19', `${by} forgets ${describe(claim)} while pods of ${zone.statefulSet} are on their way out`);
+    this.#book.scene.violated('S19', `${by} drops the claim ${describe(claim)} while pods of ${zone.statefulSet} are being removed`);
   }
 
   #zoneOf({ verb, uid, zone: name }: Claimed): Zone | undefined {
@@ -240,7 +240,7 @@ class LedgerJudge implements Oracle {
     for (const [key, { claim, sinceMs }] of this.#open) {
       if (atMs - Math.max(sinceMs, this.#healingMs) < longestMs || this.#overdue.has(key)) continue;
       this.#overdue.add(key);
-      this.#book.scene.violated('L4', `${describe(claim)} has been announced for ${atMs - sinceMs} ms and is not over`);
+      this.#book.scene.violated('L4', `${describe(claim)} has been announced for ${atMs - sinceMs} ms and has not ended`);
     }
   }
 }

@@ -68,7 +68,7 @@ function checkLowered(
     );
   }
   checkObserved(book, moment, what);
-  if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${what} although it is paused`);
+  if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${what} during a pause`);
 }
 
 interface Exposure {

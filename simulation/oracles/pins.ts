@@ -81,10 +81,7 @@ class PinJudge implements Oracle {
 
   ended(): void {
     for (const one of this.#ledger?.pins.values() ?? [])
-      this.#book.scene.violated(
-        'L4',
-        `at the end the ledger still says that pod ${one.ordinal} of zone ${one.zone} comes back at ${one.revision}`,
-      );
+      this.#book.scene.violated('L4', `at the end the ledger still pins pod ${one.ordinal} of zone ${one.zone} to ${one.revision}`);
   }
 
   #pinOf({ zone, ordinal }: Place): PinnedPod | undefined {
@@ -115,7 +112,7 @@ class PinJudge implements Oracle {
     const facts = this.#factsIfPinNeeded(place, revision, commit);
     const next = this.#pinOf(place)?.revision;
     if (facts === undefined || facts.some(({ updateRevision }) => updateRevision === next)) return;
-    this.#book.scene.violated('S6', `${commit.actor.process ?? ''} forgets that ${place.pod?.metadata.name} comes back at ${revision}`);
+    this.#book.scene.violated('S6', `${commit.actor.process ?? ''} drops the pin of ${place.pod?.metadata.name} to ${revision}`);
   }
 
   /** Returns the facts since the decision if the pod has this revision, and a successor without a pin would have another one. */
@@ -148,7 +145,7 @@ class PinJudge implements Oracle {
     for (const place of zone.places.values()) {
       const revision = place.pod === undefined ? '' : revisionLabelOf(place.pod);
       if (this.#pinOf(place)?.revision === revision || this.#factsIfPinNeeded(place, revision, commit) === undefined) continue;
-      scene.violated('S6', `${what} before the ledger says that ${place.pod?.metadata.name} comes back at ${revision}`);
+      scene.violated('S6', `${what} before the ledger pins ${place.pod?.metadata.name} to ${revision}`);
     }
   }
 
@@ -181,8 +178,8 @@ class PinJudge implements Oracle {
     const pinned = this.#pinOf(place)?.revision;
     const facts = place.zone.facts.since(fromMs);
     if (pinned === undefined || facts.every((one) => one !== undefined && one.updateRevision !== pinned)) {
-      const content = pinned === undefined ? 'nothing of its successor' : `that it comes back at ${pinned}`;
-      scene.violated('S19', `${by} takes ${name} away, and the ledger says ${content}`);
+      const content = pinned === undefined ? 'does not pin its successor' : `pins its successor to ${pinned}`;
+      scene.violated('S19', `${by} disrupts ${name}, and the ledger ${content}`);
       return;
     }
     const known = this.#tries.get(place);
@@ -190,7 +187,7 @@ class PinJudge implements Oracle {
     const tries = isSame ? { ...known, count: known.count + 1 } : { revision: pinned, count: 1, sinceMs: atMs };
     this.#tries.set(place, tries);
     if (tries.count > maxTries)
-      scene.violated('S7', `${by} takes ${name} away for the ${tries.count}. time, and it never came back at ${pinned}`);
+      scene.violated('S7', `${by} disrupts ${name} for the ${tries.count}. time, and no successor was ever at ${pinned}`);
   }
 
   #podCreated({ after, atMs }: Commit): void {
@@ -209,7 +206,10 @@ class PinJudge implements Oracle {
       if (place !== undefined) this.#tries.delete(place);
     }
     if (revision !== admitted.createdRevision && (admitted.isUnavailable || revision !== pinned)) {
-      this.#book.scene.violated('S6', `${name} is made at ${revision}, for which neither the StatefulSet controller nor the ledger asks`);
+      this.#book.scene.violated(
+        'S6',
+        `${name} is created at ${revision}, which neither the StatefulSet controller nor the ledger requests`,
+      );
     }
     const left = place === undefined ? undefined : this.#left.get(place);
     if (left !== undefined) this.#checkSame(zone, left, { after, admitted, atMs });
@@ -231,6 +231,6 @@ class PinJudge implements Oracle {
     if (isOther || is === before || admitted.isUnavailable || admitted.createdRevision !== facts.currentRevision) return;
     const wanted = pinnedTo ?? (isNoted ? before : facts.currentRevision);
     if (is === wanted) return;
-    this.#book.scene.violated('S6', `${after.metadata.name} comes back at ${is}, after ${before}, and should at ${wanted}`);
+    this.#book.scene.violated('S6', `${after.metadata.name} was recreated at ${is} after ${before}, and should be at ${wanted}`);
   }
 }

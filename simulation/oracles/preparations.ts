@@ -55,7 +55,8 @@ class PreparationJudge implements Oracle {
 
   ended(): void {
     for (const { pod, isAsked } of this.#isLeaving.values()) {
-      if (isAsked && isStaying(this.#book, pod)) this.#scene.violated('L5', `at the end ${pod} is still prepared to leave, and it stays`);
+      if (isAsked && isStaying(this.#book, pod))
+        this.#scene.violated('L5', `at the end ${pod} is still prepared to leave, although it stays`);
     }
   }
 

@@ -118,7 +118,7 @@ function isForced({ terms }: Book, { zone, moment }: Write): boolean {
 function checkDecrease(book: Book, write: Write): void {
   const { scene } = book;
   const { zone, moment, to } = write;
-  if (isHalted(book, zone.statefulSet, moment)) scene.violated('S28', `${describe(write)} although it is paused`);
+  if (isHalted(book, zone.statefulSet, moment)) scene.violated('S28', `${describe(write)} during a pause`);
   // As in grafana/rollout-operator, a decrease without preparation in a drop-in group ignores other zones.
   if (scene.group.kind === 'adopted') return;
   checkObserved(book, moment, describe(write));

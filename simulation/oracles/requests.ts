@@ -39,30 +39,30 @@ function describe({ request, verb, resource, subresource, namespace, name }: Ans
 
 function checkDelete({ resource, subresource, name }: Answered, body: unknown, report: Report): void {
   if (name === '') report('S10', 'deletes a whole collection');
-  if (neverDeleted.has(resource) && subresource === '') report('S10', 'deletes what holds data');
-  if (field(body, 'gracePeriodSeconds') === 0) report('S10', 'leaves no time to end');
-  if (field(body, 'preconditions', 'uid') === undefined) report('S20', 'carries no UID');
-  if (field(body, 'preconditions', 'resourceVersion') === undefined) report('S20', 'carries no resourceVersion');
+  if (neverDeleted.has(resource) && subresource === '') report('S10', 'deletes an object that holds data');
+  if (field(body, 'gracePeriodSeconds') === 0) report('S10', 'sets a grace period of 0');
+  if (field(body, 'preconditions', 'uid') === undefined) report('S20', 'has no UID as precondition');
+  if (field(body, 'preconditions', 'resourceVersion') === undefined) report('S20', 'has no resourceVersion');
 }
 
 function checkCreate({ subresource }: Answered, body: unknown, report: Report): void {
   if (subresource === 'eviction') {
-    if (field(body, 'deleteOptions', 'preconditions', 'uid') === undefined) report('S20', 'carries no UID');
-    if (field(body, 'deleteOptions', 'gracePeriodSeconds') === 0) report('S10', 'leaves no time to end');
+    if (field(body, 'deleteOptions', 'preconditions', 'uid') === undefined) report('S20', 'has no UID as precondition');
+    if (field(body, 'deleteOptions', 'gracePeriodSeconds') === 0) report('S10', 'sets a grace period of 0');
   } else if (field(body, 'metadata', 'name') === undefined) report('S20', 'leaves the name to the server');
 }
 
 function checkChange({ verb, request }: Answered, body: unknown, report: Report): void {
   const { path, contentType = 'application/json' } = request;
-  if (listAt(body, 'metadata', 'finalizers').length === 0 && namesFinalizers(body)) report('S10', 'takes finalizers away');
+  if (listAt(body, 'metadata', 'finalizers').length === 0 && namesFinalizers(body)) report('S10', 'removes finalizers');
   if (contentType.includes('apply-patch')) {
-    if (/[?&]force=true\b/.test(path)) report('S20', 'takes fields from other managers');
+    if (/[?&]force=true\b/.test(path)) report('S20', 'takes over fields of other managers');
     return;
   }
   const tests = Array.isArray(body) && body.some((operation) => field(operation, 'op') === 'test');
   if (tests) return;
   if (field(body, 'metadata', 'resourceVersion') === undefined)
-    report('S20', `carries no resourceVersion${verb === 'patch' ? ' and no test' : ''}`);
+    report('S20', `has no resourceVersion${verb === 'patch' ? ' and no test' : ''}`);
 }
 
 /** Returns whether a patch sets `finalizers` or has an operation on them. */

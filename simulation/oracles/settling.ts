@@ -129,12 +129,12 @@ class SettlingJudge implements Oracle {
     if (left !== undefined && !this.#isPaused()) {
       const stuck = this.#stuckPod();
       if (stuck === undefined) this.#report('L1', `at the end ${left}`);
-      else this.#report('L6', `at the end ${stuck} still runs a revision that does not become ready, although another one is asked for`);
+      else this.#report('L6', `at the end ${stuck} is still unavailable at a revision that is no longer requested`);
     }
     const published = left === undefined ? this.#published() : undefined;
     const outcome = field(published, 'outcome');
     if (published !== undefined && outcome !== 'done')
-      this.#report('L9', `at the end nothing is left to do, and what is published says ${String(outcome)}`);
+      this.#report('L9', `at the end nothing is left to do, and the published outcome is ${String(outcome)}`);
     if (left === undefined && published === undefined && this.#waiting !== undefined) this.#report('L9', 'at the end nothing is published');
   }
 
@@ -168,7 +168,7 @@ class SettlingJudge implements Oracle {
     }
     this.#checkRetried(nowMs);
     if (nowMs > this.#healingMs + givenUpMs && this.#scene.isWatchDead?.() === true)
-      this.#report('L8', `a watch that died while things went wrong is still open ${Math.round(nowMs - this.#healingMs)} ms later`);
+      this.#report('L8', `a watch that died during the faults is still open ${Math.round(nowMs - this.#healingMs)} ms after their end`);
     this.#checkPublished(nowMs);
   }
 
@@ -184,7 +184,7 @@ class SettlingJudge implements Oracle {
     const { process, atMs } = this.#failed;
     if (nowMs - atMs <= retriedMs / Math.min(1, machineOf(this.#scene, process).rate)) return;
     this.#failed = undefined;
-    this.#report('L8', `${process} has not tried again for ${Math.round(nowMs - atMs)} ms what failed while things went wrong`);
+    this.#report('L8', `${process} has not retried for ${Math.round(nowMs - atMs)} ms the turn that failed during the faults`);
   }
 
   /** Checks L1: the group keeps its reached state. */
@@ -219,7 +219,7 @@ class SettlingJudge implements Oracle {
     if (!isPublished)
       this.#report(
         'L9',
-        `${name} has not moved for ${Math.round(nowMs - sinceMs)} ms (${report.decision?.outcome}), and what is published says ${String(outcome)}`,
+        `${name} has not progressed for ${Math.round(nowMs - sinceMs)} ms (${report.decision?.outcome}), and the published outcome is ${String(outcome)}`,
       );
     this.#waiting = { sinceMs: nowMs, report };
   }

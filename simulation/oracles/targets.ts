@@ -57,16 +57,16 @@ function checkTarget(book: Book, place: Place, { after, actor, atMs }: Commit): 
   const facts = zone.facts.since(moment.fromMs);
   const revision = revisionLabelOf(after);
   if (facts.every((one) => one !== undefined && one.updateRevision === revision)) {
-    scene.violated('S6', `${by} takes ${name} away, which is at the update revision ${revision}`);
+    scene.violated('S6', `${by} disrupts ${name}, which is at the update revision ${revision}`);
   }
   const memberships = terms.of(zone.statefulSet).since(moment.fromMs);
   const owner = controllerOf(after);
-  if (!facts.some((one) => one?.uid === owner)) scene.violated('S22', `${by} takes ${name} away, which ${zone.statefulSet} does not own`);
+  if (!facts.some((one) => one?.uid === owner)) scene.violated('S22', `${by} disrupts ${name}, which ${zone.statefulSet} does not own`);
   else if (memberships.length > 0 && memberships.every(({ isMember }) => !isMember)) {
-    scene.violated('S22', `${by} takes ${name} away although ${zone.statefulSet} is no member of the group`);
+    scene.violated('S22', `${by} disrupts ${name} although ${zone.statefulSet} is no member of the group`);
   }
-  checkObserved(book, moment, `${by} takes ${name} away`);
-  if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${by} takes ${name} away although it is paused`);
+  checkObserved(book, moment, `${by} disrupts ${name}`);
+  if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${by} disrupts ${name} during a pause`);
 }
 
 /** Checks that the status of each zone is as new as its spec; otherwise outdated pods are unknown. Drop-in groups are exempt. */

@@ -32,7 +32,7 @@ describe('S1', () => {
     const history = new History();
     history.ready('ing-b-0', false);
     history.advance(10_500).take('ing-a-2', history.agent('a1', 400));
-    expect(history.found('S1')).toEqual(['a1 takes ing-a-2 away while ing-b lacks ing-b-0']);
+    expect(history.found('S1')).toEqual(['a1 disrupts ing-a-2 while ing-b has unavailable pods: ing-b-0']);
   });
 
   it('lets one go that was asked for less than 10 s after the other failed, however late it arrives', () => {
@@ -46,7 +46,7 @@ describe('S1', () => {
     const history = new History();
     history.announceAndTake('ing-b-0', 'b1');
     history.advance(100).take('ing-a-2', history.agent('a1', 5000));
-    expect(history.found('S1')).toEqual(['a1 takes ing-a-2 away while ing-b lacks ing-b-0']);
+    expect(history.found('S1')).toEqual(['a1 disrupts ing-a-2 while ing-b has unavailable pods: ing-b-0']);
     const waiting = new History();
     waiting.announceAndTake('ing-b-0');
     waiting.advance(3000).replace('ing-b-0', 'r2', false);
@@ -103,7 +103,7 @@ describe('S1', () => {
     history.advance(9000).take('ing-a-2');
     expect(history.found('S1')).toEqual([]);
     history.advance(2000).take('ing-c-2');
-    expect(history.found('S1')).toContain('a1 takes ing-c-2 away while the StatefulSet ing-b is not there');
+    expect(history.found('S1')).toContain('a1 disrupts ing-c-2 while the StatefulSet ing-b does not exist');
   });
 
   it('does not count a zone that has left the group', () => {
@@ -123,7 +123,7 @@ describe('S1', () => {
     byPeople.advance(9000).take('ing-a-2');
     expect(byPeople.found('S1')).toEqual([]);
     byPeople.advance(2000).take('ing-c-2');
-    expect(byPeople.found('S1').join()).toContain('ing-b lacks ing-b-3');
+    expect(byPeople.found('S1').join()).toContain('ing-b has unavailable pods: ing-b-3');
     const byAgent = new History();
     byAgent.scale('ing-b', 4, byAgent.agent());
     byAgent.advance(1000).take('ing-a-2');
@@ -146,7 +146,9 @@ describe('S2 and S3', () => {
     history.advance(11_000).take('ing-a-2');
     expect(history.broken()).not.toContain('S2');
     history.take('ing-a-1');
-    expect(history.found('S2')).toEqual(['a1 takes ing-a-1 away while ing-a lacks ing-a-0, ing-a-2, and no more than 2 may be down']);
+    expect(history.found('S2')).toEqual([
+      'a1 disrupts ing-a-1 while ing-a has ing-a-0, ing-a-2 unavailable, and no more than 2 may be unavailable',
+    ]);
     expect(history.found('S3')).toHaveLength(1);
   });
 
@@ -197,7 +199,7 @@ describe('S8', () => {
     history.take('ing-b-0');
     history.advance(3000).replace('ing-b-0', 'r1');
     history.advance(60_000).take('ing-a-2');
-    expect(history.found('S8')).toEqual(['a1 takes ing-a-2 away before ing-b-0 settled']);
+    expect(history.found('S8')).toEqual(['a1 disrupts ing-a-2 before ing-b-0 settled']);
   });
 
   it('accepts an unavailable zone that comes first, once the successor is available at any revision', () => {
@@ -211,7 +213,7 @@ describe('S8', () => {
     early.take('ing-b-0');
     early.advance(60_000).ready('ing-a-2', false);
     early.advance(60_000).take('ing-a-2');
-    expect(early.found('S8')).toEqual(['a1 takes ing-a-2 away before ing-b-0 settled']);
+    expect(early.found('S8')).toEqual(['a1 disrupts ing-a-2 before ing-b-0 settled']);
   });
 
   it('is content with a successor at any revision that was asked for since', () => {
@@ -245,7 +247,7 @@ describe('S9', () => {
     history.replace('ing-a-2', 'r2', false);
     history.ready('ing-a-1', false);
     history.advance(60_000).take('ing-a-1');
-    expect(history.found('S9')).toEqual(['a1 takes ing-a-1 away while ing-a-2 are being replaced, and no more than 1 may be at once']);
+    expect(history.found('S9')).toEqual(['a1 disrupts ing-a-1 while ing-a-2 are being replaced, and no more than 1 may be at once']);
   });
 
   it.each(['OrderedReady', 'Parallel'] as const)('knows whether what is missing above waits for the cure, or comes: %s', (policy) => {
@@ -276,7 +278,7 @@ describe('S15', () => {
     const history = new History();
     history.scale('ing-b', 2, history.agent());
     history.take('ing-a-2');
-    expect(history.found('S15')).toEqual(['a1 takes ing-a-2 away while pods of ing-b are on their way out']);
+    expect(history.found('S15')).toEqual(['a1 disrupts ing-a-2 while pods of ing-b are being removed']);
   });
 
   it('permits it when they are gone, and when another client has just started it', () => {

@@ -7,7 +7,7 @@ describe('S19', () => {
     history.take('ing-a-2');
     history.scale('ing-b', 2, history.agent());
     expect(history.found('S19')).toEqual([
-      'a1 takes ing-a-2 away, and the ledger does not announce it',
+      'a1 disrupts ing-a-2, and the ledger does not announce it',
       'a1 scales ing-b to 2, and the ledger does not announce it',
     ]);
   });
@@ -25,7 +25,7 @@ describe('S19', () => {
     const history = new History();
     history.announceAndTake('ing-a-2');
     history.announce([]);
-    expect(history.found('S19').join()).toContain('while ing-a-2 still ends');
+    expect(history.found('S19').join()).toContain('while ing-a-2 is still terminating');
     const replaced = new History();
     replaced.announceAndTake('ing-a-2');
     replaced.replace('ing-a-2');
@@ -81,7 +81,7 @@ describe('S19', () => {
     const history = new History();
     const metadata = { name: 'rollout-group-ing', labels: { 'rollout-group.dev/document': 'ledger' } };
     history.write('configmaps', { metadata, data: { ledger: '{' } }, history.agent());
-    expect(history.found('S19')).toEqual(['a1 has written a ledger that cannot be read']);
+    expect(history.found('S19')).toEqual(['a1 wrote a ledger that cannot be read']);
   });
 });
 
@@ -92,7 +92,7 @@ describe('S18', () => {
     history.announce([], history.agent('b1'), 3);
     expect(history.found('S18')).toEqual([]);
     history.announce([], history.agent('a1'), 2);
-    expect(history.found('S18')).toEqual(['a1 has written leadership 2 after 3']);
+    expect(history.found('S18')).toEqual(['a1 wrote epoch 2 after epoch 3']);
   });
 
   it('finds the delete of a former leader that arrives after the next one has written', () => {
@@ -104,7 +104,7 @@ describe('S18', () => {
       history.advance(20_000).take('ing-a-2', history.agent('a1', 20_000));
       return history.found('S18');
     };
-    expect(late('deletePod')).toEqual(['a1 takes ing-a-2 away under leadership 1, after 2 has written the ledger']);
+    expect(late('deletePod')).toEqual(['a1 disrupts ing-a-2 in epoch 1, after epoch 2 wrote the ledger']);
     // Which cannot be made void by a touch, and is waited for.
     expect(late('evictPod')).toEqual([]);
   });

@@ -69,7 +69,7 @@ describe('a partition that is lowered', () => {
     history.ready('ing-b-0', false);
     history.advance(20_000);
     lower(history, 2);
-    expect(history.found('S1')).toEqual(['a1 exposes ing-a-2 by partition 2 of ing-a while ing-b lacks ing-b-0']);
+    expect(history.found('S1')).toEqual(['a1 exposes ing-a-2 by partition 2 of ing-a while ing-b has unavailable pods: ing-b-0']);
   });
 
   it("breaks 'S4' while a status is older than its spec", () => {
@@ -85,9 +85,7 @@ describe('a partition that is lowered', () => {
     history.write('rolloutintents.rollout-group.dev', { metadata: { name: 'stop' }, spec: { group: 'ing', action: 'pause' } });
     history.advance(20_000);
     lower(history, 2);
-    expect(history.found('S28').some((message) => message === 'a1 exposes ing-a-2 by partition 2 of ing-a although it is paused')).toBe(
-      true,
-    );
+    expect(history.found('S28').some((message) => message === 'a1 exposes ing-a-2 by partition 2 of ing-a during a pause')).toBe(true);
   });
 
   it('by another client is not judged', () => {

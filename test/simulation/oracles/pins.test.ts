@@ -76,7 +76,7 @@ describe('a pod that comes back', () => {
     pinned(history, 'ing-a-2');
     lose(history, 'ing-a-2');
     history.comeBack('ing-a-2');
-    expect(history.found('S6')).toEqual(['ing-a-2 comes back at r1, after r2, and should at r2']);
+    expect(history.found('S6')).toEqual(['ing-a-2 was recreated at r1 after r2, and should be at r2']);
   });
 
   it('at the update revision without a decision is found', () => {
@@ -84,14 +84,14 @@ describe('a pod that comes back', () => {
     lose(history, 'ing-a-2');
     note(history, [pin('ing-a-2')]);
     history.comeBack('ing-a-2', { revision: 'r2' });
-    expect(history.found('S6')).toEqual(['ing-a-2 comes back at r2, after r1, and should at r1']);
+    expect(history.found('S6')).toEqual(['ing-a-2 was recreated at r2 after r1, and should be at r1']);
   });
 
   it('at an unrequested revision is found', () => {
     const history = pinnedZones();
     lose(history, 'ing-a-2');
     history.comeBack('ing-a-2', { revision: 'r0' });
-    expect(history.found('S6')).toContain('ing-a-2 is made at r0, for which neither the StatefulSet controller nor the ledger asks');
+    expect(history.found('S6')).toContain('ing-a-2 is created at r0, which neither the StatefulSet controller nor the ledger requests');
   });
 
   it('while the webhook is away comes back as the StatefulSet controller asks', () => {
@@ -102,7 +102,7 @@ describe('a pod that comes back', () => {
     expect(history.found('S6')).toEqual([]);
     lose(history, 'ing-a-2');
     history.comeBack('ing-a-2', { isUnavailable: true, revision: 'r2' });
-    expect(history.found('S6')).toEqual(['ing-a-2 is made at r2, for which neither the StatefulSet controller nor the ledger asks']);
+    expect(history.found('S6')).toEqual(['ing-a-2 is created at r2, which neither the StatefulSet controller nor the ledger requests']);
   });
 
   it("is the StatefulSet controller's doing above the partition, or of a past that it works with", () => {
@@ -119,14 +119,14 @@ describe('a pod that an agent takes away', () => {
   it('is pinned before', () => {
     const history = pinnedZones();
     history.announceAndTake('ing-a-2');
-    expect(history.found('S19')).toEqual(['a1 takes ing-a-2 away, and the ledger says nothing of its successor']);
+    expect(history.found('S19')).toEqual(['a1 disrupts ing-a-2, and the ledger does not pin its successor']);
   });
 
   it('is pinned to what is asked for', () => {
     const history = pinnedZones();
     note(history, [pin('ing-a-2', 'r0')], ['ing-a-2']);
     history.take('ing-a-2');
-    expect(history.found('S19')).toEqual(['a1 takes ing-a-2 away, and the ledger says that it comes back at r0']);
+    expect(history.found('S19')).toEqual(['a1 disrupts ing-a-2, and the ledger pins its successor to r0']);
   });
 
   it('goes twice in vain and not a third time', () => {
@@ -135,7 +135,7 @@ describe('a pod that an agent takes away', () => {
     pinned(history, 'ing-a-2', true);
     expect(history.broken()).toEqual([]);
     pinned(history, 'ing-a-2', true);
-    expect(history.found('S7')).toEqual(['a1 takes ing-a-2 away for the 3. time, and it never came back at r2']);
+    expect(history.found('S7')).toEqual(['a1 disrupts ing-a-2 for the 3. time, and no successor was ever at r2']);
   });
 
   it('goes again when a person says so', () => {
@@ -156,7 +156,7 @@ describe('a pod that an agent takes away', () => {
     history.take('ing-c-2');
     history.advance(1_000);
     history.take('ing-a-1');
-    expect(history.found('S8')).toEqual(['a1 takes ing-a-1 away before ing-c-2 settled']);
+    expect(history.found('S8')).toEqual(['a1 disrupts ing-a-1 before ing-c-2 settled']);
   });
 
   it('goes for another revision as often', () => {
@@ -176,7 +176,7 @@ describe('the revision of a pod that comes back', () => {
     const history = pinnedZones();
     pinned(history, 'ing-a-2');
     note(history, []);
-    expect(history.found('S6')).toEqual(['a1 forgets that ing-a-2 comes back at r2']);
+    expect(history.found('S6')).toEqual(['a1 drops the pin of ing-a-2 to r2']);
   });
 
   it('is forgotten when the StatefulSet controller makes it so', () => {
@@ -199,7 +199,7 @@ describe('the revision of a pod that comes back', () => {
     const history = pinnedZones();
     pinned(history, 'ing-a-2');
     history.end();
-    expect(history.found('L4').at(-1)).toBe('at the end the ledger still says that pod 2 of zone a comes back at r2');
+    expect(history.found('L4').at(-1)).toBe('at the end the ledger still pins pod 2 of zone a to r2');
   });
 });
 
@@ -220,9 +220,7 @@ describe('a partition', () => {
     history.replace('ing-a-2', 'r2');
     history.advance(20_000);
     move(history, 'ing-a', holding);
-    expect(history.found('S6')).toEqual([
-      `a1 writes the partition ${holding} of ing-a before the ledger says that ing-a-2 comes back at r2`,
-    ]);
+    expect(history.found('S6')).toEqual([`a1 writes the partition ${holding} of ing-a before the ledger pins ing-a-2 to r2`]);
   });
 
   it('is never written as anything else', () => {

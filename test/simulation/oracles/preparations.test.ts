@@ -91,7 +91,7 @@ describe('L5', () => {
     const history = new History(delayed);
     prepared(history);
     history.heal().end();
-    expect(history.found('L5')).toEqual(['at the end ing-a-2 is still prepared to leave, and it stays']);
+    expect(history.found('L5')).toEqual(['at the end ing-a-2 is still prepared to leave, although it stays']);
   });
 
   it('is content when it was told to stay, or has left', () => {

@@ -9,7 +9,7 @@ describe('S1 of decreases', () => {
       history.advance(11_000).scale('ing-c', 2, history.agent());
       return history.found('S1');
     });
-    expect(native).toEqual(['a1 scales ing-c from 3 to 2 while ing-b lacks ing-b-0']);
+    expect(native).toEqual(['a1 scales ing-c from 3 to 2 while ing-b has unavailable pods: ing-b-0']);
     expect(adopted).toEqual([]);
   });
 });

@@ -25,23 +25,19 @@ const named = { metadata: { resourceVersion: '7' } };
 
 describe('S20', () => {
   it.each<[string, Asked, readonly string[]]>([
-    ['a delete without UID', { verb: 'delete', body: { preconditions: { resourceVersion: '7' } } }, ['carries no UID']],
+    ['a delete without UID', { verb: 'delete', body: { preconditions: { resourceVersion: '7' } } }, ['has no UID as precondition']],
     [
       'a delete without resourceVersion, refused',
       { verb: 'delete', status: 409, body: { preconditions: { uid: 'u' } } },
-      ['carries no resourceVersion'],
+      ['has no resourceVersion'],
     ],
-    ['an eviction without UID', { verb: 'create', subresource: 'eviction', body: { deleteOptions: {} } }, ['carries no UID']],
-    [
-      'an update without resourceVersion',
-      { verb: 'update', resource: 'configmaps', body: { metadata: {} } },
-      ['carries no resourceVersion'],
-    ],
-    ['a patch without resourceVersion', { verb: 'patch', body: { metadata: {} } }, ['carries no resourceVersion and no test']],
+    ['an eviction without UID', { verb: 'create', subresource: 'eviction', body: { deleteOptions: {} } }, ['has no UID as precondition']],
+    ['an update without resourceVersion', { verb: 'update', resource: 'configmaps', body: { metadata: {} } }, ['has no resourceVersion']],
+    ['a patch without resourceVersion', { verb: 'patch', body: { metadata: {} } }, ['has no resourceVersion and no test']],
     [
       'an apply by force',
       { verb: 'patch', path: '/x?force=true', contentType: 'application/apply-patch+yaml' },
-      ['takes fields from other managers'],
+      ['takes over fields of other managers'],
     ],
     ['a name that the server finds', { verb: 'create', body: { metadata: { generateName: 'x-' } } }, ['leaves the name to the server']],
   ])('finds %s', (_what, asked, said) => expect(saidOf(asked)).toEqual(said));
@@ -73,9 +69,13 @@ describe('S20', () => {
 describe('S10', () => {
   it.each<[string, Asked, readonly string[]]>([
     ['a collection', { verb: 'delete', name: '', body: { preconditions: state } }, ['deletes a whole collection']],
-    ['a StatefulSet', { verb: 'delete', resource: 'statefulsets.apps', body: { preconditions: state } }, ['deletes what holds data']],
-    ['a grace of 0', { verb: 'delete', body: { preconditions: state, gracePeriodSeconds: 0 } }, ['leaves no time to end']],
-    ['no finalizers', { verb: 'patch', body: { metadata: { resourceVersion: '7', finalizers: null } } }, ['takes finalizers away']],
+    [
+      'a StatefulSet',
+      { verb: 'delete', resource: 'statefulsets.apps', body: { preconditions: state } },
+      ['deletes an object that holds data'],
+    ],
+    ['a grace of 0', { verb: 'delete', body: { preconditions: state, gracePeriodSeconds: 0 } }, ['sets a grace period of 0']],
+    ['no finalizers', { verb: 'patch', body: { metadata: { resourceVersion: '7', finalizers: null } } }, ['removes finalizers']],
   ])('finds %s', (_what, asked, said) => {
     const history = new History();
     history.answer({ name: 'ing-a-2', ...asked, actor: history.agent() });

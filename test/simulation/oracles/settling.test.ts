@@ -164,7 +164,7 @@ describe('L8', () => {
       return history.found('L8');
     };
     expect(deadFor(100_000)).toEqual([]);
-    expect(deadFor(101_000)).toEqual(['a watch that died while things went wrong is still open 101000 ms later']);
+    expect(deadFor(101_000)).toEqual(['a watch that died during the faults is still open 101000 ms after their end']);
   });
 
   const failed = (): History => {
@@ -179,7 +179,7 @@ describe('L8', () => {
     history.advance(120_000).renew();
     expect(history.found('L8')).toEqual([]);
     history.advance(1000).renew();
-    expect(history.found('L8')).toEqual(['a1 has not tried again for 121000 ms what failed while things went wrong']);
+    expect(history.found('L8')).toEqual(['a1 has not retried for 121000 ms the turn that failed during the faults']);
   });
 
   it('is not about who has tried again, or leads no more', () => {
@@ -204,9 +204,9 @@ describe('the missing parts of a requested state', () => {
 
   it.each<[string | undefined, (history: History) => void]>([
     [undefined, () => undefined],
-    ['the StatefulSet ing-a is not there', (history) => history.remove('statefulsets.apps', 'ing-a')],
+    ['the StatefulSet ing-a does not exist', (history) => history.remove('statefulsets.apps', 'ing-a')],
     ['ing-a has 4 replicas, not 3', (history) => history.scale('ing-a', 4)],
-    ['ing-a-0 is not there', (history) => history.remove('pods', 'ing-a-0')],
+    ['ing-a-0 does not exist', (history) => history.remove('pods', 'ing-a-0')],
     ['ing-a-0 is not available', (history) => history.ready('ing-a-0', false)],
     ['ing-a-0 runs r1, not r2', (history) => history.replace('ing-a-0', 'r1')],
     [
@@ -231,6 +231,6 @@ describe('the missing parts of a requested state', () => {
       { statefulSet: 'ing-a', image: 'r2', replicas: 2 },
       { statefulSet: 'ing-b', image: 'r2', replicas: 3 },
     ];
-    expect(firstDifference(history.scene, wanted)).toBe('ing-b has not the 2 replicas of ing-a');
+    expect(firstDifference(history.scene, wanted)).toBe('ing-b does not have the 2 replicas of ing-a');
   });
 });

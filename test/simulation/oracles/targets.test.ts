@@ -14,7 +14,7 @@ describe('S4', () => {
     history.advance(9000).take('ing-a-2');
     expect(history.found('S4')).toEqual([]);
     history.advance(2000).take('ing-a-1');
-    expect(history.found('S4')).toEqual(['a1 takes ing-a-1 away while the status of ing-b is older than its spec']);
+    expect(history.found('S4')).toEqual(['a1 disrupts ing-a-1 while the status of ing-b is older than its spec']);
   });
 
   it('does not bind adopted groups, which do not look at it', () => {
@@ -32,7 +32,7 @@ describe('S6', () => {
     history.advance(9000).take('ing-a-2');
     expect(history.found('S6')).toEqual([]);
     history.advance(2000).take('ing-a-1');
-    expect(history.found('S6')).toEqual(['a1 takes ing-a-1 away, which is at the update revision r1']);
+    expect(history.found('S6')).toEqual(['a1 disrupts ing-a-1, which is at the update revision r1']);
   });
 });
 
@@ -86,7 +86,7 @@ describe('S22', () => {
       metadata: { ownerReferences: [{ kind: 'Job', name: 'job', uid: 'other', controller: true }] },
     }));
     rogue.take('ing-a-2');
-    expect(rogue.found('S22')).toEqual(['a1 takes ing-a-2 away, which ing-a does not own']);
+    expect(rogue.found('S22')).toEqual(['a1 disrupts ing-a-2, which ing-a does not own']);
     const left = new History({ kind: 'adopted' });
     left.change(setResource, 'ing-a', () => ({ metadata: { labels: {} } }));
     left.advance(9000).take('ing-a-2');
