@@ -211,13 +211,7 @@ const lengthOfTime = /\b\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h
  * call after a minute, so that no reader sees an older age.
  */
 export function samePublished(a: PublishedDecision, b: PublishedDecision): boolean {
-  return (
-    isSameButAges(a, b) &&
-    haveSameActions(a, b) &&
-    isSameEarliest(earliestOf(a), earliestOf(b)) &&
-    areMetricsFresh(a, b) &&
-    areGatesFresh(a, b)
-  );
+  return isSameButAges(a, b) && haveSameActions(a, b) && isSameEarliest(a, b) && areMetricsFresh(a, b) && areGatesFresh(a, b);
 }
 
 /** Readings and calls repeat every few seconds; their ages are shown in minutes. */
@@ -259,16 +253,14 @@ function hasAll(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string,
   return Object.keys(b).every((name) => b[name] === undefined || a[name] !== undefined || aging.has(name));
 }
 
-/** Returns the earliest instants of the waits in their order, which is the same for equal decisions. */
-function earliestOf({ waits }: PublishedDecision): readonly (number | undefined)[] {
-  return waits.map(({ earliestMs }) => earliestMs);
-}
-
-function isSameEarliest(a: readonly (number | undefined)[], b: readonly (number | undefined)[]): boolean {
-  return a.every((instant, index) => {
-    const other = b[index];
-    if (instant === undefined || other === undefined) return instant === other;
-    return Math.abs(instant - other) <= earliestToleranceMs;
+/** Compares the earliest instants of the waits, which have the same order. A passed instant is replaced after a minute. */
+function isSameEarliest(a: PublishedDecision, b: PublishedDecision): boolean {
+  const isOld = b.decidedMs - a.decidedMs >= repetitionMs;
+  return a.waits.every(({ earliestMs: before }, index) => {
+    const now = b.waits[index]?.earliestMs;
+    if (before === undefined || now === undefined) return before === now;
+    const isPassed = before <= b.decidedMs && now > before;
+    return Math.abs(before - now) <= earliestToleranceMs && !(isOld && isPassed);
   });
 }
 

@@ -234,6 +234,13 @@ describe('two published decisions', () => {
       'an earliest instant that moved by an hour',
       (one) => ({ ...one, waits: one.waits.map((wait) => ({ ...wait, earliestMs: (wait.earliestMs ?? 0) + 3_600_000 })) }),
     ],
+    [
+      'an earliest instant that has passed, a minute later',
+      (one) => {
+        const decidedMs = (one.waits[0]?.earliestMs ?? 0) + 60_000;
+        return { ...one, decidedMs, waits: one.waits.map((wait) => ({ ...wait, earliestMs: decidedMs + 10_000 })) };
+      },
+    ],
     ['a pod', (one) => ({ ...one, pods: [{ zone: 'a', pod: 'x', state: 'missing' }] })],
     ['the leader', (one) => ({ ...one, leader: 'other' })],
     [
