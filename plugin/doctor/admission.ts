@@ -4,17 +4,22 @@ import { needsApproval } from '../../engine/rules/approval.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { enforceLabel } from '../../install/object.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
+import { policiesFor } from '../../policies/join.ts';
 import { type Check, type CheckResult, orOk, type RegistrationFact, result, skipped } from './check.ts';
 
 /** The number of problems that are listed one by one. More problems usually have the same cause. */
 const maxNamed = 5;
 
 /** Reports edited configurations and labels: they remove protection silently for all groups. */
-export const webhookRegistration: Check = ({ registration, groups, policies = [] }) => {
+export const webhookRegistration: Check = ({ registration, groups, policies = [], agentNamespace }) => {
   if (registration === undefined) return [];
   if (isUnknown(registration)) return skipped('webhooks', registration.unknown);
   const { areThere, problems, namespaces, unanswered = [] } = registration;
-  const needs = [...(areThere ? [] : uncountedApprovals(groups, policies)), ...groups.flatMap((group) => openGroup(group, registration))];
+  const needs = [
+    ...(areThere ? [] : uncountedApprovals(groups, policies)),
+    ...groups.flatMap((group) => openGroup(group, registration)),
+    ...(areThere ? [] : groups.flatMap((group) => unboundClients(group, policiesFor(policies, group, agentNamespace)))),
+  ];
   const notEnforced = namespaces.filter(({ isOptedIn }) => !isOptedIn).map(({ name }) => name);
   if (!areThere && notEnforced.length === namespaces.length && problems.length + needs.length === 0) {
     return [result('ok', 'webhooks', 'no webhook is registered, and no namespace of a group has the enforce label')];
@@ -69,6 +74,18 @@ function openGroup(group: GroupDefinition, registration: RegistrationFact): read
   return [
     result('FAIL', 'webhooks', `${namespace}/${name} has ${set.join(' and ')}: ${cause}, so other clients can ${may}${command}`, 'RG6027'),
   ];
+}
+
+/** Reports policies that bind only the agent: `rollout` is the one action that no other client requests. */
+function unboundClients({ namespace, name }: GroupDefinition, policies: readonly PolicyDefinition[]): readonly CheckResult[] {
+  const limiting = policies.filter(({ rules, windows }) => {
+    const strict = [...rules.filter(({ effect }) => effect !== 'warn'), ...windows];
+    return strict.some(({ actions }) => actions.some((action) => action !== 'rollout'));
+  });
+  if (limiting.length === 0) return [];
+  const names = limiting.map((policy) => policy.name).join(', ');
+  const message = `${namespace}/${name}: no webhook is registered, so other clients can make requests that RolloutPolicy ${names} denies`;
+  return [result('warn', 'webhooks', message, 'RG6027')];
 }
 
 function enforceCommand(namespace: string): string {

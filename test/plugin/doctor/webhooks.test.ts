@@ -2,10 +2,16 @@ import { describe, expect, it } from 'vitest';
 import type { Known } from '../../../engine/snapshot.ts';
 import { examine } from '../../../plugin/doctor/all.ts';
 import type { Facts } from '../../../plugin/doctor/check.ts';
+import type { PolicyAction } from '../../../policies/schema/rollout-policy.ts';
+import { policy, policyRule } from '../../kit/questions.ts';
 import { facts, ingester } from './kit.ts';
 
-function said(registration: Facts['registration'], groups: Facts['groups'] = [ingester]): readonly string[] {
-  const results = examine({ ...facts(), groups, ...(registration === undefined ? {} : { registration }) });
+function said(
+  registration: Facts['registration'],
+  groups: Facts['groups'] = [ingester],
+  policies: NonNullable<Facts['policies']> = [],
+): readonly string[] {
+  const results = examine({ ...facts(), groups, policies, ...(registration === undefined ? {} : { registration }) });
   return results.filter(({ check }) => check === 'webhooks').map(({ verdict, message }) => `${verdict} ${message}`);
 }
 
@@ -63,6 +69,16 @@ describe('the registration of the webhooks', () => {
     expect(said({ ...open, areThere: false }, [approved])).toEqual([
       'FAIL mimir/ingester needs approvals: no webhook that records requesters is registered, so no approval counts',
     ]);
+  });
+
+  it('is worth a warning where a policy limits requests of other clients', () => {
+    const none = { ...well, areThere: false, namespaces: [{ name: 'mimir', isOptedIn: false }] };
+    const of = (...actions: readonly PolicyAction[]) =>
+      said(none, [ingester], [policy({ rules: [policyRule({ effect: 'deny', actions })] })]);
+    expect(of('rollout', 'scaleDown')).toEqual([
+      'warn mimir/ingester: no webhook is registered, so other clients can make requests that RolloutPolicy safety denies',
+    ]);
+    expect(of('rollout')[0]).toMatch(/^ok no webhook is registered/);
   });
 
   it('without a server is a failure where a group needs it, and a warning elsewhere', () => {
