@@ -335,9 +335,9 @@ export class Agent {
     this.#metrics.stop();
     this.#orphans.clear();
     this.#removals.clear();
-    const patience = new AbortController();
-    await Promise.race([this.#loop.stop(), sleep(this.#env, longestEndMs, patience.signal)]);
-    patience.abort();
+    const timeout = new AbortController();
+    await Promise.race([this.#loop.stop(), sleep(this.#env, longestEndMs, timeout.signal)]);
+    timeout.abort();
     if (this.#changes.underWay() === 0) await this.#leadership.release();
     else {
       this.#env.log.error('a write is still in flight; the Lease is left to expire');

@@ -6,7 +6,7 @@ export interface NextTurn {
   /** The time of the next turn (wall clock). */
   readonly wakeAtMs?: number | undefined;
   /** The time until the next turn if no event comes earlier, in milliseconds. */
-  readonly lookAgainInMs?: number | undefined;
+  readonly nextTurnInMs?: number | undefined;
   /** The turn failed. The pause before the next turn grows with every failed turn in a row and is at least `afterMs`. */
   readonly retry?: { readonly afterMs?: number | undefined } | undefined;
 }
@@ -142,7 +142,7 @@ export class TurnLoop {
     this.#begin();
   }
 
-  #schedule(key: string, group: GroupState, { wakeAtMs, lookAgainInMs, retry }: NextTurn): void {
+  #schedule(key: string, group: GroupState, { wakeAtMs, nextTurnInMs, retry }: NextTurn): void {
     group.failures = retry === undefined ? 0 : group.failures + 1;
     group.wakeAtMs = wakeAtMs;
     // After a failed turn an event does not start the next turn at once, but it shortens a grown pause to the first pause.
@@ -151,7 +151,7 @@ export class TurnLoop {
       const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + this.#options.random() / 2));
       group.notBeforeMs = this.#options.clock.monotonicMs() + Math.max(retry.afterMs ?? 0, Math.min(this.#options.retryMs, pauseMs));
       this.#arm(key, group, this.#options.clock.monotonicMs() + pauseMs);
-    } else this.#arm(key, group, this.#options.clock.monotonicMs() + (lookAgainInMs ?? Number.POSITIVE_INFINITY));
+    } else this.#arm(key, group, this.#options.clock.monotonicMs() + (nextTurnInMs ?? Number.POSITIVE_INFINITY));
     if (group.askedMs !== undefined) this.#request(key, group);
   }
 

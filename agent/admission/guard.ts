@@ -59,9 +59,9 @@ const longestDeparturesMs = 1_000;
 const longestSilenceMs = 10_000;
 /** The longest wait until the watches deliver the latest writes, and the interval of the checks. */
 const longestLagMs = 1_000;
-const lookAgainMs = 100;
+const cacheCheckMs = 100;
 /** A working watch delivers an event within this time, because the server sends bookmarks every minute. */
-const longestUnheardMs = 120_000;
+const longestSilenceWithoutGroupsMs = 120_000;
 
 /**
  * Implements `Guard` of webhook/env.ts on the caches of the agent. It needs no Lease, because the guards and the leading agent coordinate
@@ -97,10 +97,10 @@ export class AdmissionGuard {
     for (;;) {
       const seen = await this.#trySnapshot(namespace, groups, timeoutMs);
       if (seen !== undefined) return seen;
-      if (this.#parts.env.clock.monotonicMs() + lookAgainMs > endMs) {
+      if (this.#parts.env.clock.monotonicMs() + cacheCheckMs > endMs) {
         throw new Error('the watch cache is behind the API server');
       }
-      await sleep(this.#parts.env, lookAgainMs);
+      await sleep(this.#parts.env, cacheCheckMs);
     }
   }
 
@@ -288,7 +288,7 @@ async function isSnapshotCurrent(
 ): Promise<boolean> {
   const isCurrent = areCachesCurrent(parts, namespace, {
     fresh,
-    longestAgeMs: hasGroups ? longestSilenceMs : longestUnheardMs,
+    longestAgeMs: hasGroups ? longestSilenceMs : longestSilenceWithoutGroupsMs,
     timeoutMs: Math.min(hasGroups ? longestRequestMs : longestDeparturesMs, timeoutMs),
   });
   return await (hasGroups ? isCurrent : isCurrent.catch(() => true));

@@ -35,7 +35,7 @@ export function writerTurn(isLeading: boolean | undefined): WriterTurn {
 /** The longest pause between two checks whether this process writes now. */
 const tickMs = 5000;
 /** The time that a `later` writer waits for a `now` writer. A random time of up to the same length is added. */
-const patienceMs = 4000;
+const laterPauseMs = 4000;
 /** The interval at which all pods are checked. */
 const fullCheckMs = 300_000;
 
@@ -156,7 +156,7 @@ export class ReadyTimes {
     const outdated = pods.filter((pod) => wanted(pod, 0) !== undefined);
     for (const { namespace, name } of outdated) {
       const key = `${namespace}/${name}`;
-      const waitMs = this.#options.turn() === 'later' ? patienceMs * (1 + random()) : 0;
+      const waitMs = this.#options.turn() === 'later' ? laterPauseMs * (1 + random()) : 0;
       const dueMs = clock.monotonicMs() + waitMs;
       this.#due.set(key, Math.min(dueMs, this.#due.get(key) ?? dueMs));
     }

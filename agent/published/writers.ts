@@ -55,7 +55,7 @@ export function createWriters({ env, config, onWrite, onNotified }: WritersOptio
 export async function handOver(env: Pick<AgentEnv, 'timers'>, agent: Agent, writers: Writers, guarded?: Promise<unknown>): Promise<void> {
   writers.beginHandOver();
   await agent.stop(guarded);
-  const patience = new AbortController();
-  await Promise.race([writers.close(), sleep(env, flushMs, patience.signal)]);
-  patience.abort();
+  const timeout = new AbortController();
+  await Promise.race([writers.close(), sleep(env, flushMs, timeout.signal)]);
+  timeout.abort();
 }

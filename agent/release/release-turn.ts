@@ -62,7 +62,7 @@ class ReleaseTurn {
     let { snapshot, decision } = this.#decide();
     if (decision.kind === 'release') {
       const fresh = await this.#readPast();
-      if (fresh === undefined) return { lookAgainInMs: checkMs };
+      if (fresh === undefined) return { nextTurnInMs: checkMs };
       ({ snapshot, decision } = this.#decide(fresh));
     }
     this.#orphan.goneSinceMs = decision.ledger.release?.goneMs === undefined ? undefined : this.#goneSinceMs();
@@ -75,7 +75,7 @@ class ReleaseTurn {
     if (isOver) return { isOver };
     if (performed !== undefined && performed.result !== 'done') return { retry: {} };
     const wakeAtMs = decision.kind === 'wait' ? decision.earliestMs : undefined;
-    return { lookAgainInMs: checkMs, ...(wakeAtMs === undefined ? {} : { wakeAtMs }) };
+    return { nextTurnInMs: checkMs, ...(wakeAtMs === undefined ? {} : { wakeAtMs }) };
   }
 
   /** Decides from the current policies, caches and ledger, with `fresh` objects if they were read. */

@@ -53,7 +53,7 @@ export interface GroupMemory {
   /** The ControllerRevisions that were read, by StatefulSet and name. A ControllerRevision never changes. */
   revisions: ReadonlyMap<string, RevisionView>;
   /** The number of turns in a row whose decision was outdated before its first request. */
-  overtaken: number;
+  staleDecisions: number;
 }
 
 export interface GatherParts {
@@ -96,12 +96,12 @@ export function newMemory(caches: CacheView): GroupMemory {
     forbidden: new Refusals(),
     refusals: 0,
     revisions: new Map(),
-    overtaken: 0,
+    staleDecisions: 0,
   };
 }
 
 /** The time for which the caches may be behind the writes to the group before the objects are read past the caches. */
-const patienceMs = 5_000;
+const longestLagMs = 5_000;
 
 /** Returns whether the turn must wait until the caches contain the last writes to the group. After 5 s a direct read replaces the wait. */
 export function mustWait(memory: GroupMemory, nowMs: number): boolean {
@@ -110,28 +110,28 @@ export function mustWait(memory: GroupMemory, nowMs: number): boolean {
     return false;
   }
   memory.behindSinceMs ??= nowMs;
-  if (nowMs - memory.behindSinceMs < patienceMs) return true;
+  if (nowMs - memory.behindSinceMs < longestLagMs) return true;
   memory.behindSinceMs = undefined;
   memory.needsDirectRead = true;
   return false;
 }
 
 /** The interval of direct reads of a waiting group, because a watch can lose the only change for which the group waits. */
-export const waitingLookMs = 300_000;
+export const directReadIntervalMs = 300_000;
 
-function isLookDue({ isWaiting, freshMs }: GroupMemory, nowMs: number): boolean {
-  return isWaiting && freshMs !== undefined && nowMs - freshMs >= waitingLookMs;
+function isDirectReadDue({ isWaiting, freshMs }: GroupMemory, nowMs: number): boolean {
+  return isWaiting && freshMs !== undefined && nowMs - freshMs >= directReadIntervalMs;
 }
 
 /** The longest time for which `mustWait` returns true. */
-export const longestWaitMs: number = patienceMs;
+export const longestWaitMs: number = longestLagMs;
 
 /** Gathers the inputs. Rejects if the ledger or the objects cannot be read, or if this process does not lead. */
 export async function gather(parts: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Gathered> {
   const { env, config, caches } = parts;
   const stored = await currentLedger(parts, group, memory);
   const askedMs = env.clock.monotonicMs();
-  const isFresh = memory.needsDirectRead || isLookDue(memory, askedMs);
+  const isFresh = memory.needsDirectRead || isDirectReadDue(memory, askedMs);
   const [sources, fresh] = await Promise.all([
     parts.sources.read(group),
     isFresh ? readFresh(env, group, { timeoutMs: config.kubernetesTimeoutMs, nodes: caches.observe(group.namespace).nodes }) : undefined,
@@ -157,8 +157,8 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
     keepDownscalesMs: longestDelayMs(group, bound),
     openForMs: openTimes(memory.knownSinceMs, stored.claims, askedMs),
   });
-  const looked = { ...snapshot, ledgers: [ledger] };
-  return { snapshot: await withRevisions({ env, timeoutMs: config.kubernetesTimeoutMs }, group, memory, looked), ledger, epoch, ...read };
+  const inputs = { ...snapshot, ledgers: [ledger] };
+  return { snapshot: await withRevisions({ env, timeoutMs: config.kubernetesTimeoutMs }, group, memory, inputs), ledger, epoch, ...read };
 }
 
 /** Builds the snapshot again with the newer of the gathered and the cached objects. Nodes keep their gathered state. */
@@ -182,8 +182,8 @@ interface SnapshotParts {
 /** Builds the snapshot without I/O. Throws if the policies have not been read yet. */
 function snapshotFrom(parts: GatherParts, group: GroupDefinition, { sources, fresh, unread }: SnapshotParts): Snapshot {
   const replicaSources = sources.map((source) => source.view);
-  const looked = { fresh, unread, replicaSources, gateReadings: parts.gates?.readings(group) ?? [] };
-  return { ...knownSnapshot(parts, group.namespace, looked), ...parts.pinWebhook.problems(group) };
+  const inputs = { fresh, unread, replicaSources, gateReadings: parts.gates?.readings(group) ?? [] };
+  return { ...knownSnapshot(parts, group.namespace, inputs), ...parts.pinWebhook.problems(group) };
 }
 
 /** Returns the later state of each object: the read state or the cached state. */

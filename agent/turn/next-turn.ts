@@ -2,7 +2,7 @@
 import { asksToPrepare, type GroupDecision } from '../../engine/decision.ts';
 import { earliest } from '../../engine/rule.ts';
 import type { NextTurn } from '../loop.ts';
-import { type GroupMemory, longestWaitMs, waitingLookMs } from './gather.ts';
+import { directReadIntervalMs, type GroupMemory, longestWaitMs } from './gather.ts';
 import { nextClaimEndInMs } from './ledger-changes.ts';
 import type { Outcome } from './perform.ts';
 
@@ -15,7 +15,7 @@ interface TurnEnd {
   /** True if some actions of the decision were not begun. */
   readonly isCut: boolean;
   /** True if the caches contradict the decision. */
-  readonly isOvertaken: boolean;
+  readonly isStale: boolean;
   /** The minimum pause that the API server requested when it rejected the results, in milliseconds. */
   readonly storePauseMs: number | undefined;
   /** True if every source of replicas was read and is watched. */
@@ -25,45 +25,45 @@ interface TurnEnd {
 }
 
 /** The most stale decisions in a row without a pause between them. */
-const overtakenAtOnce = 3;
+const maxStaleAtOnce = 3;
 /** The pause before a source is read again if it cannot be watched or read. */
-const sourceLookMs = 30_000;
+const sourceRetryMs = 30_000;
 /** The pause after a conflict, and the first pause after a budget denied an eviction, if no event comes earlier. */
-const conflictLookMs = 5_000;
-const refusalLookMs = 10_000;
-const longestLookMs = 300_000;
+const conflictPauseMs = 5_000;
+const denialPauseMs = 10_000;
+const longestDenialPauseMs = 300_000;
 
 /** Returns when the next turn is due. Counts denials by budgets and stale decisions in a row in the memory. */
 export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
-  const { decision, performed, hasProblem, isCut, isOvertaken, storePauseMs, areSourcesKnown, nowMs } = end;
+  const { decision, performed, hasProblem, isCut, isStale, storePauseMs, areSourcesKnown, nowMs } = end;
   memory.isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
-  const looks = [
-    memory.isWaiting ? waitingLookMs : undefined,
-    lookAfter(memory, performed),
+  const delaysMs = [
+    memory.isWaiting ? directReadIntervalMs : undefined,
+    delayAfter(memory, performed),
     memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
-    permissionLookMs(memory, decision, nowMs),
+    permissionDelayMs(memory, decision, nowMs),
     // A dead watch does not report the writes of this turn either. Then the next turn reads past the caches.
     memory.freshness.hasStaleCache() ? longestWaitMs : undefined,
-    areSourcesKnown ? undefined : sourceLookMs,
+    areSourcesKnown ? undefined : sourceRetryMs,
   ];
   // The caches already contain the new state, so the next turn follows at once, unless several decisions in a row were stale.
-  memory.overtaken = isOvertaken ? memory.overtaken + 1 : 0;
-  const isAtOnce = isOvertaken && memory.overtaken <= overtakenAtOnce;
-  const lookAgainInMs = earliest([...looks, isAtOnce ? 0 : undefined]);
+  memory.staleDecisions = isStale ? memory.staleDecisions + 1 : 0;
+  const isAtOnce = isStale && memory.staleDecisions <= maxStaleAtOnce;
+  const nextTurnInMs = earliest([...delaysMs, isAtOnce ? 0 : undefined]);
   // No event reports when this process may act again, or when the ledger can be written again.
   const needsRetry = hasProblem || (isCut && !isAtOnce) || performed.some(needsPause);
   const retryAfterMs = performed.find(needsPause)?.retryAfterMs ?? storePauseMs;
-  return { wakeAtMs: decision.wakeAtMs, lookAgainInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
+  return { wakeAtMs: decision.wakeAtMs, nextTurnInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
 }
 
 /** Returns the milliseconds until a forbidden action of the decision may be retried. */
-function permissionLookMs({ forbidden }: GroupMemory, { actions }: GroupDecision, nowMs: number): number | undefined {
+function permissionDelayMs({ forbidden }: GroupMemory, { actions }: GroupDecision, nowMs: number): number | undefined {
   const verbs = actions.flatMap(({ kind }) => (kind === 'callPods' ? [] : [kind]));
   return forbidden.nextInMs(verbs, nowMs);
 }
 
 /** Returns the milliseconds until the next turn if the actions of this turn cause no event. */
-function lookAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | undefined {
+function delayAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | undefined {
   const isBudget = outcomes.some(isRefusedByBudget);
   memory.refusals = isBudget ? memory.refusals + 1 : 0;
   // The answers of the pods changed the ledger, and no watch reports that.
@@ -71,9 +71,9 @@ function lookAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | 
   if (outcomes.some(({ action, answers = [] }) => asksToPrepare(action) && answers.length > 0)) return 0;
   if (isBudget) {
     const requestedMs = Math.max(0, ...outcomes.map(({ retryAfterMs = 0 }) => retryAfterMs));
-    return Math.max(requestedMs, Math.min(longestLookMs, refusalLookMs * 2 ** Math.min(memory.refusals - 1, 10)));
+    return Math.max(requestedMs, Math.min(longestDenialPauseMs, denialPauseMs * 2 ** Math.min(memory.refusals - 1, 10)));
   }
-  return outcomes.some(({ result, action }) => result === 'conflict' && action.kind !== 'callPods') ? conflictLookMs : undefined;
+  return outcomes.some(({ result, action }) => result === 'conflict' && action.kind !== 'callPods') ? conflictPauseMs : undefined;
 }
 
 /** Returns whether a budget denied the eviction. This is not a failure: an event reports when the budget permits an eviction. */

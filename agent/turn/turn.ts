@@ -39,7 +39,7 @@ export interface TurnParts extends GatherParts {
 /** The most attempts of a turn if other processes write the ledger. */
 const maxAttempts = 3;
 /** The pause before a stale watch cache is checked again. */
-const unheardLookMs = 2_000;
+const staleCachePauseMs = 2_000;
 /** The maximum age of the snapshot behind an action, because a decision misses pods that failed after its snapshot. */
 const longestSnapshotAgeMs = 10_000;
 
@@ -47,7 +47,7 @@ const longestSnapshotAgeMs = 10_000;
 export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number): Promise<NextTurn> {
   const { clock } = parts.env;
   if (parts.isStopping() || parts.leadership.epoch() === undefined) return {};
-  if (mustWait(memory, clock.monotonicMs())) return { lookAgainInMs: longestWaitMs };
+  if (mustWait(memory, clock.monotonicMs())) return { nextTurnInMs: longestWaitMs };
   const turn = new Turn(parts, group, memory, askedMs);
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -80,7 +80,7 @@ class Turn {
   /** True if some actions of the decision were not begun. */
   #isCut = false;
   /** True if the caches contradict the decision. */
-  #isOvertaken = false;
+  #isStale = false;
   /** The minimum pause that the API server requested when it rejected the results, in milliseconds. */
   #storePauseMs: number | undefined;
 
@@ -105,12 +105,12 @@ class Turn {
     if (!isSameDefinition(definition, this.#group)) {
       // The direct read used the former definition, so a new zone may not have been read. The next turn uses the new definition.
       this.#memory.needsDirectRead ||= gathered.fresh !== undefined;
-      return { lookAgainInMs: 0 };
+      return { nextTurnInMs: 0 };
     }
     // After a stall another process may have decided. A report of this process would then hide that decision.
     if (this.#parts.leadership.leftMs() <= 0) throw new Error('the Lease was not renewed in time; another process may lead');
     if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
-    if (await this.#revoke(gathered, ledger)) return { lookAgainInMs: longestWaitMs };
+    if (await this.#revoke(gathered, ledger)) return { nextTurnInMs: longestWaitMs };
 
     const decision = decideGroup(gathered.snapshot, this.#group);
     this.#decision = decision;
@@ -121,7 +121,7 @@ class Turn {
     }
     if (decision.actions.some(isDestructive) && !(await this.#areCachesCurrent(gathered))) {
       this.report('the watch cache is behind the API server; waiting for it to catch up');
-      return { lookAgainInMs: unheardLookMs };
+      return { nextTurnInMs: staleCachePauseMs };
     }
     const violations = this.#violations(gathered.snapshot, decision);
     const safe = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
@@ -212,7 +212,7 @@ class Turn {
     const unsafe = this.#unsafe({ ...seen, ledgers: [ledger] }, { ...decision, actions: remaining });
     const violations = areTermsSame ? unsafe : ['the policies, exceptions or requests of the group changed', ...unsafe];
     if (violations.length === 0) return true;
-    this.#isOvertaken = true;
+    this.#isStale = true;
     env.log.info('decision is stale; the group is evaluated again', { ...this.#name(), because: violations.join('; ') });
     return false;
   }
@@ -328,7 +328,7 @@ class Turn {
       performed: this.#performed,
       hasProblem,
       isCut: this.#isCut,
-      isOvertaken: this.#isOvertaken,
+      isStale: this.#isStale,
       storePauseMs: this.#storePauseMs,
       // No watch reports when a source that failed can be read again.
       areSourcesKnown: this.#parts.sources.isFollowed(this.#group) && sources.every(({ reference }) => reference !== undefined),

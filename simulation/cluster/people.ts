@@ -424,7 +424,7 @@ const administrator: Actor = { user: 'kubernetes-admin' };
 const intentResource = 'rolloutintents.rollout-group.dev';
 /** The interval of the checks, and the pause before another retry for the same pods. */
 const checkEveryMs = 20_000;
-const patienceMs = 120_000;
+const retryIntervalMs = 120_000;
 /** The number of failed placements of a pod after which the agent waits for a retry request. */
 const maxTries = 2;
 
@@ -445,7 +445,7 @@ export function startRetries({ server, scheduler, wallMs, namespace, group, repo
     const { pins = [], run } = ledgerOf(server, namespace, group);
     const waiting = pins.filter(({ placements = 0 }) => placements >= maxTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
     const text = waiting.join(', ');
-    if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < patienceMs)) return;
+    if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < retryIntervalMs)) return;
     // An earlier request has no effect any more, so it is deleted.
     if (count > 0) server.remove(administrator, { resource: intentResource, namespace, name: `retry-${group}-${count}` });
     count += 1;

@@ -160,8 +160,7 @@ export class StatefulSetController {
       this.#learnPod(set, name);
     }
     const isStatusCurrent = this.#writeStatus(set, input());
-    if (turn.lookAgainMs !== undefined)
-      this.#syncAt(keyOf(set), this.#options.scheduler.nowMs() + turn.lookAgainMs - this.#options.wallMs());
+    if (turn.nextTurnMs !== undefined) this.#syncAt(keyOf(set), this.#options.scheduler.nowMs() + turn.nextTurnMs - this.#options.wallMs());
     return adopted && isStatusCurrent && created.every(Boolean);
   }
 

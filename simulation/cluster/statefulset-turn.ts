@@ -16,7 +16,7 @@ interface Turn {
   /** The names of the pods to delete. */
   readonly deletes: readonly string[];
   /** The next time at which a pod becomes available without an event. */
-  readonly lookAgainMs?: number;
+  readonly nextTurnMs?: number;
 }
 
 /**
@@ -27,19 +27,19 @@ interface Turn {
 export function turnOf(input: TurnInput): Turn {
   const { spec, pods, isTerminating } = input;
   const again = nextAvailableMs(input);
-  const look = again === undefined ? {} : { lookAgainMs: again };
-  if (isTerminating) return { creates: [], deletes: [], ...look };
+  const next = again === undefined ? {} : { nextTurnMs: again };
+  if (isTerminating) return { creates: [], deletes: [], ...next };
   const first = spec.ordinals?.start ?? 0;
   const end = first + (spec.replicas ?? 1);
   const isInRange = ({ ordinal }: PodFacts): boolean => ordinal >= first && ordinal < end;
   const range: Range = { first, end, pods: new Map(pods.filter(isInRange).map((pod) => [pod.ordinal, pod])) };
   const { creates, deletes, mustWait } = fillRange(input, range);
-  if (mustWait) return { creates, deletes, ...look };
+  if (mustWait) return { creates, deletes, ...next };
   const surplus = pods.filter((pod) => !isInRange(pod)).sort((a, b) => b.ordinal - a.ordinal);
   const removed = removeSurplus(input, surplus, firstUnhealthy(pods));
   const isRolling = !removed.mustWait && spec.updateStrategy?.type !== 'OnDelete';
   const outdated = isRolling ? podToUpdate(input, range) : undefined;
-  return { creates, deletes: [...removed.deletes, ...(outdated === undefined ? [] : [outdated.name])], ...look };
+  return { creates, deletes: [...removed.deletes, ...(outdated === undefined ? [] : [outdated.name])], ...next };
 }
 
 /** The ordinals of the StatefulSet and their pods. */

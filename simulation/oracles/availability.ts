@@ -10,9 +10,9 @@ import {
   isOpen,
   isReplaced,
   isSettled,
-  lackingIn,
   limitSince,
   type Place,
+  unavailableIn,
   wasDown,
   type Zone,
 } from './places.ts';
@@ -53,7 +53,7 @@ interface Disruption {
 /** Checks S1. An unavailable pod may be replaced while pods of other zones are unavailable (L6, S9), except in drop-in groups. */
 function checkOtherZones({ book, place, name, by, moment }: Disruption): void {
   const isRepair = book.scene.group.kind === 'native' && wasDown(place, moment);
-  const others = book.zones.filter((zone) => zone !== place.zone && !isPassedOver(book, zone, moment));
+  const others = book.zones.filter((zone) => zone !== place.zone && !isExempt(book, zone, moment));
   for (const zone of isRepair ? others.filter((other) => isAbsent(book, other, moment)) : others) {
     const why = unavailabilityOf(book, zone, moment);
     if (why !== undefined) book.scene.violated('S1', `${by} disrupts ${name} while ${why}`);
@@ -63,12 +63,12 @@ function checkOtherZones({ book, place, name, by, moment }: Disruption): void {
 /** Returns the unavailability of the zone that the decision had to know, as part of a sentence; undefined without any. */
 export function unavailabilityOf(book: Book, zone: Zone, moment: Moment): string | undefined {
   if (isAbsent(book, zone, moment)) return `the StatefulSet ${zone.statefulSet} does not exist`;
-  const lacking = lackingIn(book, zone, moment) ?? [];
-  return lacking.length === 0 ? undefined : `${zone.statefulSet} has unavailable pods: ${named(lacking)}`;
+  const unavailable = unavailableIn(book, zone, moment) ?? [];
+  return unavailable.length === 0 ? undefined : `${zone.statefulSet} has unavailable pods: ${named(unavailable)}`;
 }
 
 /** Returns whether the zone does not count, because grafana/rollout-operator ignores a paused zone. */
-function isPassedOver({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
+function isExempt({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
   const settings = terms.of(zone.statefulSet).since(fromMs);
   return scene.group.kind === 'adopted' && settings.some(({ isPaused }) => isPaused);
 }
@@ -80,7 +80,7 @@ function checkBudget(disruption: Disruption): void {
   if (wasDown(place, moment)) return;
   const limit = limitSince(book, place.zone, moment);
   if (limit === undefined) return;
-  const others = (lackingIn(book, place.zone, moment) ?? []).filter((other) => other !== place);
+  const others = (unavailableIn(book, place.zone, moment) ?? []).filter((other) => other !== place);
   if (others.length + 1 > limit) {
     const isUnreadable = terms.of(place.zone.statefulSet).latest()?.isUnreadable === true;
     scene.violated(
@@ -88,13 +88,13 @@ function checkBudget(disruption: Disruption): void {
       `${by} disrupts ${name} while ${place.zone.statefulSet} has ${others.length === 0 ? 'no other pod' : named(others)} unavailable, and no more than ${limit} may be unavailable`,
     );
   }
-  const paused = book.zones.filter((zone) => isPassedOver(book, zone, moment));
+  const paused = book.zones.filter((zone) => isExempt(book, zone, moment));
   const counted = book.zones.filter((zone) => !paused.includes(zone));
-  const lacking = counted.flatMap((zone) => lackingIn(book, zone, moment) ?? []).filter((other) => other !== place);
-  if (lacking.length + 1 > Math.max(limit, 1)) {
+  const unavailable = counted.flatMap((zone) => unavailableIn(book, zone, moment) ?? []).filter((other) => other !== place);
+  if (unavailable.length + 1 > Math.max(limit, 1)) {
     scene.violated(
       'S3',
-      `${by} disrupts ${name} although ${named(lacking)} of the group are unavailable, and no more than ${limit} may be`,
+      `${by} disrupts ${name} although ${named(unavailable)} of the group are unavailable, and no more than ${limit} may be`,
     );
   }
 }
@@ -108,9 +108,9 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
   // or the webhook was unavailable. Only another disruption could settle that zone, and this disruption must wait for the unavailable pod.
   const comesFirst = [...place.zone.places.values()].some((other) => isInRange(other) && wasDown(other, moment));
   // A pod that was created without the webhook is replaced again when its zone is due.
-  const isPassedBy = comesFirst || traitsOfShape(scene.group).pinsPods;
+  const ignoresReplaced = comesFirst || traitsOfShape(scene.group).pinsPods;
   const elsewhere = open.filter(
-    (other) => other.zone !== place.zone && isMember(other) && !(isPassedBy && isReplaced(other, moment.atMs + moment.aheadMs)),
+    (other) => other.zone !== place.zone && isMember(other) && !(ignoresReplaced && isReplaced(other, moment.atMs + moment.aheadMs)),
   );
   if (elsewhere.length > 0) scene.violated('S8', `${by} disrupts ${name} before ${named(elsewhere)} settled`);
   const limit = limitSince(book, place.zone, moment);
@@ -119,8 +119,8 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
   if (!wasDown(place, moment) && here.length + 1 > limit) {
     scene.violated('S8', `${by} disrupts ${name} before ${named(here)} settled, and no more than ${limit} may be open`);
   }
-  const lacking = (lackingIn(book, place.zone, moment) ?? []).filter((other) => other !== place);
-  const inFlight = lacking.filter((other) => isInFlight(other, moment) && !waitsForRepair(other, place, moment));
+  const unavailable = (unavailableIn(book, place.zone, moment) ?? []).filter((other) => other !== place);
+  const inFlight = unavailable.filter((other) => isInFlight(other, moment) && !waitsForRepair(other, place, moment));
   if (inFlight.length + 1 > Math.max(1, limit)) {
     scene.violated('S9', `${by} disrupts ${name} while ${named(inFlight)} are being replaced, and no more than ${limit} may be at once`);
   }

@@ -36,7 +36,7 @@ function judgeGated(scene: Scene): Oracle {
       begun.add(`${statefulSet} ${target}`);
       const previous = scene.statefulSets[zone - 1] ?? '';
       if (passedFromMs > (deletedMs.get(previous) ?? Number.NEGATIVE_INFINITY)) return;
-      const missing = `its gate was not good ${gateConsecutive} times in a row since the last pod of ${previous} was taken`;
+      const missing = `its gate was not good ${gateConsecutive} times in a row since the last disruption in ${previous}`;
       scene.violated('S8', `${actor.process} begins ${statefulSet} with ${name}, and ${missing}`);
     },
   };

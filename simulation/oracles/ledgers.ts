@@ -195,10 +195,10 @@ class LedgerJudge implements Oracle {
       scene.violated('S19', `${by} drops the claim ${describe(claim)} while ${pod.metadata.name} is still terminating`);
       return;
     }
-    const isTouched = claim.resourceVersion !== undefined && pod.metadata.resourceVersion !== claim.resourceVersion;
+    const isChanged = claim.resourceVersion !== undefined && pod.metadata.resourceVersion !== claim.resourceVersion;
     const open = this.#open.get(keyOf(claim));
-    const patienceMs = unappliedMs / Math.max(1, machineOf(scene, by).rate);
-    if (isTouched || open?.by === by || atMs - (open?.sinceMs ?? 0) >= patienceMs) return;
+    const longestMs = unappliedMs / Math.max(1, machineOf(scene, by).rate);
+    if (isChanged || open?.by === by || atMs - (open?.sinceMs ?? 0) >= longestMs) return;
     scene.violated(
       'S19',
       `${by} drops the claim ${describe(claim)} of ${open?.by ?? 'another process'} although ${pod.metadata.name} is unchanged`,

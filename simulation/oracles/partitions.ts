@@ -4,7 +4,7 @@ import type { Commit } from '../server/request.ts';
 import { named, unavailabilityOf } from './availability.ts';
 import { controllerOf, isAgent, isTerminating, partitionOf, revisionLabelOf, statefulSetResource } from './objects.ts';
 import type { Moment, Oracle } from './oracle.ts';
-import { type Book, isAbsent, lackingIn, limitSince, type Place, wasDown, type Zone } from './places.ts';
+import { type Book, isAbsent, limitSince, type Place, unavailableIn, wasDown, type Zone } from './places.ts';
 import { checkObserved, isPaused } from './targets.ts';
 
 /** Creates the judge of partitions. It sees each commit before the book records it. */
@@ -59,7 +59,7 @@ function checkLowered(
   checkOtherZones(book, { zone, exposed, moment, what });
   const limit = limitSince(book, zone, moment);
   const released = behind.filter(({ ordinal }) => ordinal >= first + from);
-  const down = new Set([...(lackingIn(book, zone, moment) ?? []), ...released]);
+  const down = new Set([...(unavailableIn(book, zone, moment) ?? []), ...released]);
   const costly = exposed.filter((place) => !wasDown(place, moment) && !down.has(place));
   if (limit !== undefined && costly.length > 0 && down.size + costly.length > limit) {
     scene.violated(

@@ -215,17 +215,17 @@ export function wasDown(place: Place, { atMs, fromMs }: Moment): boolean {
 }
 
 /** Returns the places without an available pod at `atMs` that the decision had to count; undefined if the zone does not count. */
-export function lackingIn({ terms }: Book, zone: Zone, { atMs, fromMs, aheadMs }: Moment): readonly Place[] | undefined {
+export function unavailableIn({ terms }: Book, zone: Zone, { atMs, fromMs, aheadMs }: Moment): readonly Place[] | undefined {
   if (!terms.wasMember(zone.statefulSet, fromMs)) return undefined;
   const facts = zone.facts.since(fromMs);
   const now = facts.at(-1);
   if (now === undefined || facts.includes(undefined)) return undefined;
-  const lacking: Place[] = [];
+  const unavailable: Place[] = [];
   for (let ordinal = now.first; ordinal < now.first + now.replicas; ordinal += 1) {
     const place = placeIn(zone, ordinal, atMs);
-    if (isDown(place, atMs + aheadMs) && isKnown(place, fromMs)) lacking.push(place);
+    if (isDown(place, atMs + aheadMs) && isKnown(place, fromMs)) unavailable.push(place);
   }
-  return lacking;
+  return unavailable;
 }
 
 /** Returns whether the outage was caused by an agent, or was visible at `fromMs`. */

@@ -13,7 +13,7 @@ import {
   statefulSetResource,
 } from './objects.ts';
 import { type Moment, machineOf, type Oracle } from './oracle.ts';
-import { type Book, lackingIn, type Zone } from './places.ts';
+import { type Book, unavailableIn, type Zone } from './places.ts';
 import { checkObserved, isHalted } from './targets.ts';
 import { createTimeline, type Timeline } from './terms.ts';
 
@@ -126,7 +126,7 @@ function checkDecrease(book: Book, write: Write): void {
   for (const other of others) {
     const why = unavailabilityOf(book, other, moment);
     if (why !== undefined) scene.violated('S1', `${describe(write)} while ${why}`);
-    const rolling = (lackingIn(book, other, moment) ?? []).filter((place) => place.open !== undefined);
+    const rolling = (unavailableIn(book, other, moment) ?? []).filter((place) => place.open !== undefined);
     if (rolling.length > 0) scene.violated('S15', `${describe(write)} while ${named(rolling)} are being replaced`);
   }
   const settings = book.terms.of(zone.statefulSet).since(moment.fromMs);

@@ -60,10 +60,10 @@ export function startBody(options: BodyOptions): Body {
   return {
     agent,
     handOver: async () => {
-      const patience = new AbortController();
-      const limit = sleep(env, handOverMs, patience.signal).then(() => 'late' as const);
+      const timeout = new AbortController();
+      const limit = sleep(env, handOverMs, timeout.signal).then(() => 'late' as const);
       const end = await Promise.race([handOver(env, agent, writers).then(() => 'ended' as const), limit]);
-      patience.abort();
+      timeout.abort();
       return end;
     },
   };

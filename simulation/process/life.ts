@@ -62,7 +62,7 @@ interface Call<Answer> {
   /** Sends the call, unless the process crashed before. Reports the result to `replied` or `failed`, which add the latency back. */
   readonly send: (sending: Sending<Answer>) => void;
   /** Called if the answer arrives after the caller stopped waiting. */
-  readonly unheard?: (answer: Answer) => void;
+  readonly answerLost?: (answer: Answer) => void;
 }
 
 export interface Sending<Answer> {
@@ -123,7 +123,7 @@ export function makeCall<Answer>(life: Life, call: Call<Answer>): Promise<Answer
         arrives(
           'answer',
           () => resolve(answer),
-          () => call.unheard?.(answer),
+          () => call.answerLost?.(answer),
         ),
       failed: (error) => arrives('failure', () => reject(error), nothing),
       hasDied: () => !time.isAlive() || dies(fault, 'afterApply'),

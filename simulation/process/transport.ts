@@ -48,7 +48,7 @@ export class Transport implements KubernetesHttp {
       send: (model) => this.#options.server.handle(model, at),
       made: (response) => response,
       responseOf: (answer) => answer,
-      unheard: () => undefined,
+      answerLost: () => undefined,
     });
   }
 
@@ -76,7 +76,7 @@ export class Transport implements KubernetesHttp {
       },
       made: (response) => ({ response }),
       responseOf: ({ response }) => response,
-      unheard: ({ lines }) => lines?.abandon(),
+      answerLost: ({ lines }) => lines?.abandon(),
     });
     return streamOf(opened, onLine);
   }
@@ -117,7 +117,7 @@ export class Transport implements KubernetesHttp {
         this.#connect();
         return failure(`no answer within ${timeoutMs} ms`, true);
       },
-      unheard: exchange.unheard,
+      answerLost: exchange.answerLost,
       send: (sending) => {
         const failed = (message: string, mayBeApplied: boolean): void => {
           this.#connect();
@@ -170,7 +170,7 @@ interface Exchange<Answer> {
   readonly made: (response: ModelResponse) => Answer;
   readonly responseOf: (answer: Answer) => ModelResponse;
   /** Called if the answer is lost. */
-  readonly unheard: (answer: Answer) => void;
+  readonly answerLost: (answer: Answer) => void;
 }
 
 interface SendOptions<Answer> {
@@ -192,12 +192,12 @@ function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: 
     else sending.replied(exchange.made(faultyAnswer({ ...fault, what }, response)));
   };
   const applied = (answer: Answer): void => {
-    if (sending.hasDied()) exchange.unheard(answer);
+    if (sending.hasDied()) exchange.answerLost(answer);
     else if (fault?.kind === 'replyLost') {
-      exchange.unheard(answer);
+      exchange.answerLost(answer);
       if (!fault.isSilent) failed('the connection was reset', true);
     } else if (fault?.kind === 'answer') {
-      exchange.unheard(answer);
+      exchange.answerLost(answer);
       damaged(exchange.responseOf(answer));
     } else sending.replied(answer);
   };

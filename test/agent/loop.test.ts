@@ -213,7 +213,7 @@ describe('the loop', () => {
 
   it('forgets groups that are gone', async () => {
     const env = virtualEnv();
-    const { loop, keys } = loopOf(env, () => ({ lookAgainInMs: 1000 }));
+    const { loop, keys } = loopOf(env, () => ({ nextTurnInMs: 1000 }));
     loop.setGroups(['a', 'b']);
     await env.settle();
     loop.setGroups(['b']);

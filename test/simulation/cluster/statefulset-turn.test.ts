@@ -69,7 +69,7 @@ describe('a turn of the StatefulSet controller', () => {
     expect(turnOf(input({ spec: { ...ordered, minReadySeconds: 10 }, pods: [young] }))).toEqual({
       creates: [],
       deletes: [],
-      lookAgainMs: now + 6000,
+      nextTurnMs: now + 6000,
     });
   });
 

@@ -7,8 +7,8 @@ const turn = 'agent/turn/turn.ts';
 /** Whoever waits is not looked at past the caches every few minutes. */
 export const noWaitingLook: Edit = {
   file: 'agent/turn/gather.ts',
-  find: 'export const waitingLookMs = 300_000;',
-  replace: 'export const waitingLookMs = 3_000_000_000;',
+  find: 'export const directReadIntervalMs = 300_000;',
+  replace: 'export const directReadIntervalMs = 3_000_000_000;',
 };
 
 /** Caches are never behind the group's own writes. */

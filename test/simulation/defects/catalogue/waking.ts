@@ -51,7 +51,7 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: 'agent/turn/gather.ts',
-        find: 'if (nowMs - memory.behindSinceMs < patienceMs) return true;',
+        find: 'if (nowMs - memory.behindSinceMs < longestLagMs) return true;',
         replace: 'if (nowMs >= memory.behindSinceMs) return true;',
       },
     ],
@@ -63,8 +63,8 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: loop,
-        find: '} else this.#arm(key, group, this.#options.clock.monotonicMs() + (lookAgainInMs ?? Number.POSITIVE_INFINITY));',
-        replace: '} else this.#arm(key, group, this.#options.clock.monotonicMs() + Math.min(lookAgainInMs ?? 1000, 1000));',
+        find: '} else this.#arm(key, group, this.#options.clock.monotonicMs() + (nextTurnInMs ?? Number.POSITIVE_INFINITY));',
+        replace: '} else this.#arm(key, group, this.#options.clock.monotonicMs() + Math.min(nextTurnInMs ?? 1000, 1000));',
       },
       {
         file: 'agent/published/publisher.ts',
@@ -82,7 +82,7 @@ export const wakingDefects: readonly Defect[] = [
   {
     id: 'timer-left-behind',
     title: 'an agent that has stopped leaves a timer behind',
-    edits: [{ file: 'agent/agent.ts', find: 'patience.abort();', replace: '' }],
+    edits: [{ file: 'agent/agent.ts', find: 'timeout.abort();', replace: '' }],
     breaks: ['unfinished'],
   },
   {
@@ -97,7 +97,7 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: 'agent/turn/next-turn.ts',
-        find: 'memory.isWaiting ? waitingLookMs : undefined,',
+        find: 'memory.isWaiting ? directReadIntervalMs : undefined,',
         replace: 'memory.isWaiting ? 50 : undefined,',
       },
     ],
