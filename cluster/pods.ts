@@ -50,7 +50,7 @@ function check(what: string, text: string, grammar: RegExp): void {
 
 const parallelCalls = 32;
 
-/** Runs the tasks in order, at most 32 at a time. Returns their results in order, without undefined. Rejects as the first failing task does. */
+/** Runs the tasks in order, at most 32 at a time. Returns their results in order, without undefined. Rejects if a task rejects. */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   task: (item: Item) => Promise<Result | undefined>,
