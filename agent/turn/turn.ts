@@ -5,6 +5,7 @@ import { noteAsked } from '../../engine/decide/preparations.ts';
 import { type Action, type GroupDecision, replacedBy } from '../../engine/decision.ts';
 import { violationsOf } from '../../engine/invariants/invariants.ts';
 import { claimsOf, decidedLedger, ledgerOfEpoch, openClaims } from '../../engine/ledger/ledger.ts';
+import { lastAvailableByTime, viewGroup } from '../../engine/observe/view.ts';
 import { revertProgress } from '../../engine/run/states.ts';
 import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
 import { withoutPinsOf } from '../../engine/strategies/pinned/pins.ts';
@@ -114,7 +115,7 @@ class Turn {
 
     const decision = decideGroup(gathered.snapshot, this.#group);
     this.#decision = decision;
-    if (decision.actions.some(needsFreshSnapshot) && gathered.fresh === undefined && !this.#isRecent(gathered)) {
+    if (decision.actions.some(needsFreshSnapshot) && gathered.fresh === undefined && !this.#provesAvailability(gathered)) {
       // A silent watch may have missed changes, so the objects are read directly.
       this.#memory.needsDirectRead = true;
       return await this.run();
@@ -261,6 +262,14 @@ class Turn {
 
   #isRecent({ asOfMs }: Gathered): boolean {
     return this.#parts.env.clock.monotonicMs() - asOfMs <= longestSnapshotAgeMs;
+  }
+
+  /** Returns whether the snapshot is recent, and no pod became available by time alone after the last message of the watches. */
+  #provesAvailability(gathered: Gathered): boolean {
+    const { snapshot, asOfMs } = gathered;
+    const ageMs = this.#parts.env.clock.monotonicMs() - asOfMs;
+    const lastMs = lastAvailableByTime(viewGroup(snapshot, this.#group), snapshot.nowMs);
+    return this.#isRecent(gathered) && (lastMs === undefined || lastMs <= snapshot.nowMs - ageMs);
   }
 
   async #perform(decision: GroupDecision, actions: readonly Action[], gathered: Gathered): Promise<readonly Outcome[]> {

@@ -28,7 +28,7 @@ import {
 } from '../rules/roll.ts';
 import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
 import { rollbackWarnings } from '../run/run.ts';
-import { countMovableTime, failRun, isUnbegun, recordReplacement } from '../run/states.ts';
+import { brokeBeforeRun, countMovableTime, failRun, recordReplacement } from '../run/states.ts';
 import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
 import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
 import { strategyOf } from '../strategies/strategy.ts';
@@ -82,8 +82,12 @@ function waitAfterWave(context: GroupContext, { run, progress, after }: RunInWav
 }
 
 function unavailableZones(context: GroupContext, run: RunState): readonly RuleResult[] {
-  const mayOpen = ({ zone }: ZoneView): boolean => zone.name === run.openZone || (run.openZone === undefined && isUnbegun(run));
-  const stuck = (view: ZoneView): readonly number[] => (mayOpen(view) ? stuckInstants(context, view, view.outdated) : []);
+  const mayRepair = ({ zone }: ZoneView, pod: PodView): boolean =>
+    zone.name === run.openZone || (run.openZone === undefined && brokeBeforeRun(run, pod));
+  const stuck = (view: ZoneView): readonly number[] => {
+    const repairable = view.outdated.filter((pod) => mayRepair(view, pod));
+    return stuckInstants(context, view, repairable);
+  };
   return context.view.zones
     .filter((view) => !view.isReady)
     .map((view) =>

@@ -329,6 +329,20 @@ function lowestExposedOrdinal(group: GroupDefinition, set: StatefulSetView, clai
   return set.firstOrdinal + Math.min(set.partition, ...announced);
 }
 
+/**
+ * Returns the last instant up to `nowMs` at which time alone made a ready pod of the group available (`minReadySeconds`); undefined without
+ * one. A view from before that instant does not prove that the pod is still ready.
+ */
+export function lastAvailableByTime({ group, zones }: GroupView, nowMs: number): number | undefined {
+  if (profileOf(group).podReadiness !== 'condition') return undefined;
+  const instants = zones.flatMap(({ set, pods }) => {
+    const waitMs = (set?.minReadySeconds ?? 0) * 1000;
+    return waitMs === 0 ? [] : pods.filter(({ isReady }) => isReady).map(({ readyChangedMs }) => readyChangedMs + waitMs);
+  });
+  const passed = instants.filter((instant) => instant <= nowMs);
+  return passed.length === 0 ? undefined : passed.reduce((last, instant) => Math.max(last, instant));
+}
+
 /** Returns the highest of three counts of unavailable pods, two of them from the status; 0 if the profile does not read the status. */
 function countDownByStatus(group: GroupDefinition, set: StatefulSetView, found: number, notReadyCount: number): number {
   if (!profileOf(group).countsPodsFromStatus) return 0;

@@ -9,8 +9,8 @@ import { type FailedRun, isUnknown, isWithinClockSkew, type RunCore, type Runnin
 import { abortRequest, requesterText, requestsFor } from './requests.ts';
 import {
   abortRun,
+  brokeBeforeRun,
   completeRun,
-  isUnbegun,
   openZone,
   type RunChange,
   retryRun,
@@ -146,11 +146,12 @@ function zoneToRepair({ view }: GroupContext): ZoneView | undefined {
   return others.length === 0 && only?.outdated.some(({ ordinal }) => only.unavailable.has(ordinal)) === true ? only : undefined;
 }
 
-/** Opens the zone to repair while the run has replaced no pod. Pods that break later are replaced in their wave. */
+/** Opens the zone to repair if one of its stuck pods broke before the run replaced a pod. */
 function openZoneToRepair(context: GroupContext, run: RunState): RunState {
-  if (run.outcome !== 'running' || !isUnbegun(run) || run.openZone !== undefined) return run;
+  if (run.outcome !== 'running' || run.openZone !== undefined) return run;
   const broken = zoneToRepair(context);
-  return broken?.outdated.some((pod) => isStuck(context, broken, pod)) === true ? openZone(run, broken.zone.name) : run;
+  const mayOpen = broken?.outdated.some((pod) => brokeBeforeRun(run, pod) && isStuck(context, broken, pod));
+  return broken !== undefined && mayOpen === true ? openZone(run, broken.zone.name) : run;
 }
 
 /** Reports whether a verified requester retried the run after the given instant. */

@@ -21,7 +21,7 @@
 //                        |        ^                                        |
 //                        +--------+                                        +--> clearWaveAvailable (a pod became unavailable)
 import { hashText } from '../../policies/values/hash.ts';
-import type { CompletedRun, FailedRun, RunCore, RunningRun, RunState, UnfinishedRun } from '../snapshot.ts';
+import type { CompletedRun, FailedRun, PodView, RunCore, RunningRun, RunState, UnfinishedRun } from '../snapshot.ts';
 
 /** The change that a new run makes. */
 export type RunChange = Pick<RunCore, 'kind' | 'target' | 'previous'>;
@@ -142,6 +142,14 @@ export function closeZone(run: UnfinishedRun): UnfinishedRun {
 /** Reports whether the run is running and has replaced no pod yet. */
 export function isUnbegun({ outcome, lastDisruptionMs, startedMs }: RunState): boolean {
   return outcome === 'running' && (lastDisruptionMs ?? -1) < startedMs;
+}
+
+/**
+ * Reports whether a pod that is not ready broke before the run replaced a pod. Otherwise the pod is replaced in its wave: the run may be the
+ * cause.
+ */
+export function brokeBeforeRun(run: RunState, { readyChangedMs }: Pick<PodView, 'readyChangedMs'>): boolean {
+  return isUnbegun(run) || readyChangedMs < run.startedMs;
 }
 
 /** Records the instant since which pods have been in flight, in completed runs too: pods also fail for other reasons than the run. */

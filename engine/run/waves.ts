@@ -95,16 +95,17 @@ export interface WaveProgress {
 
 /**
  * Returns the progress of a wave. Every wave includes the stuck pods of the open zone, because they block all other zones. In native groups
- * it also includes the stuck pods of an interrupted run, which are neither at `previous` nor at the target.
+ * it also includes the stuck pods of an interrupted run, which are neither at `previous` nor at the target. A zone that appeared during the
+ * run has no `previous`.
  */
 export function waveProgress(
   context: GroupContext,
   wave: WaveDefinition,
   openZone?: string,
-  previous: RunState['previous'] = {},
+  previous?: RunState['previous'],
 ): WaveProgress {
   const isLeftBehind = ({ zone }: ZoneView, pod: PodView): boolean =>
-    profileOf(context.group).repairsStuckPodsAcrossZones && previous[zone.name] !== undefined && previous[zone.name] !== pod.revision;
+    profileOf(context.group).repairsStuckPodsAcrossZones && previous !== undefined && previous[zone.name] !== pod.revision;
   const stuckIn = (view: ZoneView): number =>
     view.outdated.filter((pod) => (view.zone.name === openZone || isLeftBehind(view, pod)) && isStuck(context, view, pod)).length;
   const broken = context.view.zones.filter((view) => stuckIn(view) > 0).map((view) => view.zone.name);

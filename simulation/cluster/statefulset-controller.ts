@@ -178,15 +178,20 @@ export class StatefulSetController {
     if (pod !== undefined) this.#pods.learn(pod);
   }
 
+  /** Returns whether the StatefulSet may adopt objects: the API server has it and it is not being deleted. The cache may lag. */
+  #mayAdopt({ metadata: { namespace = '', name, uid } }: ModelObject): boolean {
+    const live = this.#options.server.get(statefulSetResource, namespace, name);
+    return live?.metadata.uid === uid && live.metadata.deletionTimestamp === undefined;
+  }
+
   /** Adopts matching orphans. Reads the StatefulSet first, as Kubernetes does. */
   #adopt(set: ModelObject): boolean {
-    const { namespace = '', name, uid } = set.metadata;
+    const { namespace = '', name } = set.metadata;
     for (const pod of [...this.#pods.all()]) {
       const one = podFacts(pod);
       if (!one.isOrphan || one.isTerminating || one.namespace !== namespace || !isNamedAfter(one.name, name) || !selects(set, one))
         continue;
-      const live = this.#options.server.get(statefulSetResource, namespace, name);
-      if (live?.metadata.uid !== uid || live.metadata.deletionTimestamp !== undefined) return false;
+      if (!this.#mayAdopt(set)) return false;
       const now = this.#options.server.get('pods', namespace, one.name);
       if (now === undefined || now.metadata.uid !== one.uid || !podFacts(now).isOrphan) return false;
       const changed = this.#options.server.change(
@@ -201,13 +206,13 @@ export class StatefulSetController {
     return true;
   }
 
-  /** Adopts the ControllerRevisions of a deleted StatefulSet with the same name. */
+  /** Adopts the ControllerRevisions of a deleted StatefulSet with the same name. Reads the StatefulSet first, as Kubernetes does. */
   #adoptRevisions(set: ModelObject): void {
     const { namespace = '', name } = set.metadata;
-    if (set.metadata.deletionTimestamp !== undefined) return;
     for (const { metadata } of this.#options.server.list(revisionResource, namespace)) {
       const isOrphan = (metadata.ownerReferences ?? []).length === 0 && metadata.deletionTimestamp === undefined;
       if (!isOrphan || !metadata.name.startsWith(`${name}-`)) continue;
+      if (!this.#mayAdopt(set)) return;
       this.#options.server.change(
         actor,
         { resource: revisionResource, namespace, name: metadata.name },

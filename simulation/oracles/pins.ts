@@ -53,8 +53,8 @@ class PinJudge implements Oracle {
   readonly #admitted = new Map<string, PodAdmitted>();
   readonly #left = new Map<Place, Left>();
   readonly #tries = new Map<Place, Tries>();
-  /** The UIDs of pods that the ledger has pinned to their own revision. */
-  readonly #noted = new Set<string>();
+  /** The last time at which the ledger pinned the pod to its own revision, by UID. */
+  readonly #noted = new Map<string, number>();
   /** The creation time by UID; absent for the initial pods. */
   readonly #createdMs = new Map<string, number>();
 
@@ -103,7 +103,8 @@ class PinJudge implements Oracle {
       }
     }
     for (const place of this.#places()) {
-      if (place.pod !== undefined && this.#pinOf(place)?.revision === revisionLabelOf(place.pod)) this.#noted.add(place.pod.metadata.uid);
+      if (place.pod !== undefined && this.#pinOf(place)?.revision === revisionLabelOf(place.pod))
+        this.#noted.set(place.pod.metadata.uid, commit.atMs);
     }
   }
 
@@ -161,10 +162,11 @@ class PinJudge implements Oracle {
   }
 
   #leaving(place: Place, pod: ModelObject): Left {
+    const notedMs = this.#noted.get(pod.metadata.uid);
     return {
       owner: controllerOf(pod),
       revision: revisionLabelOf(pod),
-      isNoted: this.#noted.has(pod.metadata.uid),
+      isNoted: notedMs !== undefined && this.#book.terms.wasMember(place.zone.statefulSet, notedMs),
       pinnedTo: this.#pinOf(place)?.revision,
     };
   }
@@ -202,7 +204,7 @@ class PinJudge implements Oracle {
     const pinned = this.#ledger?.pins.get(pinKey(this.#book.terms.zoneName(zone.statefulSet), ordinal))?.revision;
     const revision = revisionLabelOf(after);
     if (pinned === revision) {
-      this.#noted.add(uid);
+      this.#noted.set(uid, atMs);
       if (place !== undefined) this.#tries.delete(place);
     }
     if (revision !== admitted.createdRevision && (admitted.isUnavailable || revision !== pinned)) {

@@ -83,9 +83,11 @@ describe('a run that has replaced nothing', () => {
     expect(openOf(first?.run ?? runOf(), { 'ingester-zone-c': { 0: never } })).toBe('c');
   });
 
-  it('opens none for a pod that may come back by itself, and none once a pod has gone', () => {
+  it('opens no zone for a pod that may become ready by itself, or for a pod that broke after a replacement', () => {
     expect(openOf(runOf(), { 'ingester-zone-c': { 0: { isReady: false, readyChangedMs: ago(minuteMs) } } })).toBeUndefined();
-    expect(openOf(runOf({ lastDisruptionMs: ago(minuteMs) }), { 'ingester-zone-c': { 0: never } })).toBeUndefined();
+    const replaced = runOf({ startedMs: ago(hourMs), lastDisruptionMs: ago(minuteMs) });
+    expect(openOf(replaced, { 'ingester-zone-c': { 0: { ...never, readyChangedMs: ago(minuteMs) } } })).toBeUndefined();
+    expect(openOf(replaced, { 'ingester-zone-c': { 0: never } })).toBe('c');
   });
 });
 
@@ -213,7 +215,7 @@ describe('a wave', () => {
   });
 
   it('soaks from the beginning when a pod falls back, of whichever zone', () => {
-    const fallen = { ...updatedA, podChanges: { ...updatedA.podChanges, 'ingester-zone-c': { 1: { isReady: false } } } };
+    const fallen = { ...updatedA, podChanges: { ...updatedA.podChanges, 'ingester-zone-c': { 1: { isReady: false, readyChangedMs: kitNowMs } } } };
     const rolled = { lastDisruptionMs: ago(40 * minuteMs) };
     expect(advanced(runOf({ ...rolled, waveAvailableMs: ago(30 * minuteMs) }), fallen, three)?.run).toEqual(runOf(rolled));
   });
