@@ -215,7 +215,10 @@ describe('a wave', () => {
   });
 
   it('soaks from the beginning when a pod falls back, of whichever zone', () => {
-    const fallen = { ...updatedA, podChanges: { ...updatedA.podChanges, 'ingester-zone-c': { 1: { isReady: false, readyChangedMs: kitNowMs } } } };
+    const fallen = {
+      ...updatedA,
+      podChanges: { ...updatedA.podChanges, 'ingester-zone-c': { 1: { isReady: false, readyChangedMs: kitNowMs } } },
+    };
     const rolled = { lastDisruptionMs: ago(40 * minuteMs) };
     expect(advanced(runOf({ ...rolled, waveAvailableMs: ago(30 * minuteMs) }), fallen, three)?.run).toEqual(runOf(rolled));
   });
