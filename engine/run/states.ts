@@ -140,7 +140,7 @@ export function closeZone(run: UnfinishedRun): UnfinishedRun {
 }
 
 /** Reports whether the run is running and has replaced no pod yet. */
-export function isUnbegun({ outcome, lastDisruptionMs, startedMs }: RunState): boolean {
+function isUnbegun({ outcome, lastDisruptionMs, startedMs }: RunState): boolean {
   return outcome === 'running' && (lastDisruptionMs ?? -1) < startedMs;
 }
 
