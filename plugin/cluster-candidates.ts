@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { listObjects } from '../cluster/request/read.ts';
 import { type Resource, resources } from '../cluster/request/resource.ts';
 import { rolloutExceptions, rolloutIntents } from './cluster-snapshot/kinds.ts';
-import { type Cluster, type ConnectionFlags, connect } from './connection.ts';
+import { type Cluster, type ConnectionContext, type ConnectionFlags, connect } from './connection.ts';
 import { type ReadGroups, readGroups } from './live/groups.ts';
 import { readRuns } from './live/history.ts';
 import { groupNamed } from './live/target.ts';
@@ -51,17 +51,35 @@ function readCached(file: string): readonly string[] | undefined {
 
 async function answer({ subject, flags, group }: ClusterQuestion): Promise<readonly string[]> {
   if (subject === 'context') return contextNames(flags);
-  const silent = { env: process.env, verbosity: 0, stderr: { write: () => true } };
   const { asGroup = [] } = flags;
-  const cluster = await connect(silent, { ...flags, asGroup: [asGroup].flat() }, 'read');
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), deadlineMs);
-  const isLate = new Promise<never>((_, reject) => late.signal.addEventListener('abort', () => reject(new Error('too late'))));
+  return withinDeadline(async () => {
+    const cluster = await connect(silent, { ...flags, asGroup: [asGroup].flat() }, 'read');
+    try {
+      return await namesOf({ ...cluster, timeoutMs: deadlineMs }, subject, group);
+    } finally {
+      cluster.close();
+    }
+  });
+}
+
+/** A credential plugin may neither ask nor write: the user is typing a command. */
+const silent: ConnectionContext = {
+  env: process.env,
+  verbosity: 0,
+  stderr: { write: () => true },
+  terminal: { isTerminal: false, pluginStderr: 'ignore' },
+};
+
+/** Rejects if the result takes longer, for example because a credential plugin does. */
+async function withinDeadline<Result>(ask: () => Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('too late')), deadlineMs);
+  });
   try {
-    return await Promise.race([namesOf({ ...cluster, timeoutMs: deadlineMs }, subject, group), isLate]);
+    return await Promise.race([ask(), late]);
   } finally {
     clearTimeout(timer);
-    cluster.close();
   }
 }
 

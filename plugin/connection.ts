@@ -1,7 +1,7 @@
 // Connects a verb to the API server that the connection flags name. Loads the Kubernetes client only when a verb needs it.
 
 import type { ClusterEnv, KubernetesHttp } from '../cluster/env.ts';
-import type { ConnectionOptions } from '../cluster/kubeconfig/kubeconfig.ts';
+import type { ConnectionOptions, ConnectionProcess } from '../cluster/kubeconfig/kubeconfig.ts';
 import type { CommandContext } from './context.ts';
 import { version } from './version.ts';
 
@@ -38,6 +38,8 @@ const standardTimeoutMs = 30_000;
 /** The part of the context that a connection needs. */
 export interface ConnectionContext extends Pick<CommandContext, 'env' | 'verbosity'> {
   readonly stderr: Pick<CommandContext['stderr'], 'write'>;
+  /** The terminal of credential plugins; as in kubectl if absent. */
+  readonly terminal?: Pick<ConnectionProcess, 'isTerminal' | 'pluginStderr'>;
 }
 
 /** Prepares the connection of the flags. Sends no request yet. */
@@ -52,9 +54,11 @@ export async function connect(context: ConnectionContext, flags: ConnectionFlags
     ]);
   const { asGroup = [] } = flags;
   const options = { ...onlyConnection(flags), ...(asGroup.length === 0 ? {} : { asGroups: asGroup }) };
-  const connection = await loadConnection(options, { ...connectionProcess(), env: context.env }).catch((error: unknown) => {
-    throw connectionFailure(error, flags.server ?? 'the cluster');
-  });
+  const connection = await loadConnection(options, { ...connectionProcess(), ...context.terminal, env: context.env }).catch(
+    (error: unknown) => {
+      throw connectionFailure(error, flags.server ?? 'the cluster');
+    },
+  );
   const { stderr, verbosity } = context;
   const http = createKubernetesHttp(connection, {
     userAgent: `kubectl-rollout_group/${version}`,

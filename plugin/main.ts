@@ -29,8 +29,7 @@ async function answer(): Promise<number> {
     return 0;
   }
   if (first === '__complete') {
-    const { completionsFor, completionText } = await import('./candidates.ts');
-    process.stdout.write(completionText(await completionsFor(words.slice(1))));
+    await (await import('./candidates.ts')).printCompletion(words.slice(1));
     return 0;
   }
   if (words.length < 3 && (await hasShownHelp())) return 0;

@@ -33,8 +33,8 @@ export interface ConnectionProcess {
   readonly isWindows: boolean;
   /** True if a person can answer on standard input. */
   readonly isTerminal: boolean;
-  /** The standard error of credential plugins: `inherit` for the standard error of this process, or a file descriptor. */
-  readonly pluginStderr: 'inherit' | number;
+  /** The standard error of credential plugins: `inherit` for that of this process, `ignore` for none, or a file descriptor. */
+  readonly pluginStderr: 'inherit' | 'ignore' | number;
   /** Rejects with an Error that has a `code`, such as ENOENT. */
   readonly readFile: (path: string) => Promise<Buffer>;
   readonly clock: Clock;

@@ -50,7 +50,7 @@ async function bench(): Promise<boolean> {
     figures.push(...more);
   };
   const [isAgentOnly, isWebhookOnly] = [words.includes('--agent') || words.includes('--large'), words.includes('--webhook')];
-  if (!isAgentOnly && !isWebhookOnly) show([...offlineFigures(), ...(await simulationFigures())]);
+  if (!isAgentOnly && !isWebhookOnly) show([...(await offlineFigures()), ...(await simulationFigures())]);
   if (!isAgentOnly) show(await loadedFigures());
   const agent = await agentFigures();
   if (typeof agent === 'string') say(['', `LEFT OUT: every figure of the agent, for ${agent}`]);

@@ -1,6 +1,8 @@
 // Measures the figures that need no cluster: start of the command, plans, decisions and simulations.
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decideGroup } from '../../engine/decide/decide.ts';
@@ -150,9 +152,28 @@ function floorOf(replicas: number): string {
   return `writing its snapshot as JSON ${ms.toFixed(2)} ms`;
 }
 
+/** Measures one completion while the cluster accepts connections and never answers. */
+async function silentCompletion(): Promise<Figure> {
+  // This process accepts no connection while it waits for its child, so the kernel alone does.
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const words = ['dist/kubectl_complete-rollout_group', 'status', '--server', `http://127.0.0.1:${port}`, ''];
+  const value = median(Array.from({ length: 11 }, () => processMs(words)));
+  silent.close();
+  return {
+    what: 'completion while the cluster is silent',
+    value,
+    bar: 300,
+    unit: 'ms',
+    floor: `bare node ${processMs(['-e', '0']).toFixed(0)} ms`,
+  };
+}
+
 /** Measures all figures that need no cluster, in half a minute. */
-export function offlineFigures(): readonly Figure[] {
+export async function offlineFigures(): Promise<readonly Figure[]> {
   return [
+    await silentCompletion(),
     startUp('version'),
     startUp('--help'),
     {
