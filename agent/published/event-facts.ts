@@ -76,7 +76,7 @@ function waitFact(wait: RuleResult): EventFact {
   return { ...make(reasonOf(rule), outcome === 'no' ? 'Block' : 'Wait', note, { identity }), wait: identity };
 }
 
-function runFacts(report: TurnReport, { run, goal }: GroupDecision, past: GroupPast | undefined): readonly EventFact[] {
+function runFacts(report: TurnReport, { run }: GroupDecision, past: GroupPast | undefined): readonly EventFact[] {
   if (run === undefined) return [];
   const subject = run.kind === 'rollback' ? 'rollback' : 'rollout';
   const change = runChange(report, run, past);
@@ -84,7 +84,7 @@ function runFacts(report: TurnReport, { run, goal }: GroupDecision, past: GroupP
     ...(change.superseded === undefined
       ? []
       : [normal('RolloutSuperseded', 'Roll', 'a newer update revision replaced the rollout in progress', { identity: change.superseded })]),
-    ...(change.hasStarted ? [normal('RolloutStarted', 'Roll', `${subject} started: ${goal}`, { identity: run.id })] : []),
+    ...(change.hasStarted ? [normal('RolloutStarted', 'Roll', `${subject} started`, { identity: run.id })] : []),
     ...(change.openedZone === undefined ? [] : [zoneOpened(run, change.openedZone)]),
     ...(change.hasEnded ? endFacts(run, subject) : []),
   ];

@@ -5,7 +5,7 @@ import { getObject } from '../../cluster/request/read.ts';
 import { apiVersionOf, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject, patchObject, replaceObject, type Target } from '../../cluster/request/write.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
-import { publishedDecision, samePublished } from '../../engine/publish/decision.ts';
+import { type PublishInput, publishedDecision, samePublished } from '../../engine/publish/decision.ts';
 import { type PublishedDecision, statusMapName } from '../../engine/publish/published.ts';
 import { readPublished } from '../../engine/publish/read.ts';
 import { groupStatus, scaleTargetOf } from '../../engine/publish/status.ts';
@@ -37,6 +37,8 @@ const longestTimeoutMs = 30_000;
 
 interface Published {
   report: TurnReport;
+  /** The actions of the newest turn with actions: a turn without any can follow before the write. */
+  acted?: Pick<PublishInput, 'performed' | 'performedMs'>;
   /** The decision that was last written or found; undefined while a write is in flight. */
   last?: PublishedDecision | undefined;
   /** The last published scale fields as text. They may change without a decision, because pods terminate some time after a scale-down. */
@@ -72,6 +74,7 @@ export class DecisionPublisher {
       const key = `${report.group.namespace}/${report.group.name}`;
       const known: Published = this.#groups.get(key) ?? { report };
       known.report = report;
+      if (report.performed.length > 0) known.acted = { performed: report.performed, performedMs: report.snapshot.nowMs };
       this.#groups.set(key, known);
       const decision = known.last === undefined ? undefined : this.#decisionOf(known, known.last);
       const isSame = known.last !== undefined && decision !== undefined && samePublished(known.last, decision);
@@ -142,15 +145,15 @@ export class DecisionPublisher {
     return found === undefined ? {} : { unenforced: found.message };
   }
 
-  #decisionOf({ report }: Published, previous: PublishedDecision | undefined): PublishedDecision | undefined {
-    const { group, snapshot, decision, ledger, performed } = report;
+  #decisionOf({ report, acted = {} }: Published, previous: PublishedDecision | undefined): PublishedDecision | undefined {
+    const { group, snapshot, decision, ledger } = report;
     if (decision === undefined) return undefined;
     const { config } = this.#options;
     return publishedDecision({
       group,
       decision,
       snapshot,
-      performed,
+      ...acted,
       atMs: snapshot.nowMs,
       leader: config.identity,
       ...(this.#isAlone ? {} : { lease: { namespace: config.agentNamespace, name: config.lease.name } }),
@@ -180,11 +183,12 @@ export class DecisionPublisher {
   async #write(key: string): Promise<'written' | 'unchanged'> {
     const known = this.#groups.get(key);
     if (known === undefined) return 'unchanged';
-    const { report } = known;
+    const current = { ...known };
+    const { report } = current;
     // The published state is unknown until the write ends, so every decision in between is queued, also an unchanged one.
     known.last = undefined;
     const stored = await this.#read(report.group);
-    const decision = this.#decisionOf({ report }, stored.decision);
+    const decision = this.#decisionOf(current, stored.decision);
     if (decision === undefined) return 'unchanged';
     const scale = scaleText(report);
     const isSame = (former: PublishedDecision): boolean =>

@@ -37,6 +37,8 @@ export interface PublishInput {
   /** The ledger after the turn; absent: the ledger of the snapshot. */
   readonly ledger?: Ledger;
   readonly performed?: readonly TakenAction[];
+  /** The time of these actions, if it was an earlier turn. */
+  readonly performedMs?: number;
   /** The previous publication: phase, waits and actions keep their instants. */
   readonly previous?: PublishedDecision;
   /** The time of the decision. */
@@ -166,7 +168,7 @@ function publishedReading(reading: GateReading): PublishedReading {
 }
 
 /** Returns the actions of the turn, or the previous actions if the turn has no action. */
-function actionsOf({ performed = [], previous, atMs }: PublishInput): readonly PublishedAction[] {
+function actionsOf({ performed = [], previous, atMs, performedMs = atMs }: PublishInput): readonly PublishedAction[] {
   if (performed.length === 0) return previous?.actions ?? [];
   return performed.map(({ action, result, message }) => ({
     kind: action.kind,
@@ -174,7 +176,7 @@ function actionsOf({ performed = [], previous, atMs }: PublishInput): readonly P
     what: actionText(action),
     result,
     ...defined({ message }),
-    atMs,
+    atMs: performedMs,
   }));
 }
 

@@ -185,6 +185,11 @@ export type Held = Pick<PublishedDecision, 'phase' | 'outcome'> & { readonly wai
 /** The reason why a group needs a person. `misplaced`: pods came back at a wrong revision. */
 export type PersonNeeded = 'failed' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'paused';
 
+/** Reports whether the pods keep an earlier revision because the requested one failed. */
+export function isRolledBack({ run, warnings }: Pick<PublishedDecision, 'run' | 'warnings'>): boolean {
+  return run?.outcome === 'completed' && warnings.some(({ rule }) => rule === 'rolled-back');
+}
+
 /** Returns why the group needs a person; undefined if it continues without one. */
 export function personNeeded({ phase, outcome, waits }: Held): PersonNeeded | undefined {
   if (phase === 'Failed') return 'failed';

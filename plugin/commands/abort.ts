@@ -59,8 +59,8 @@ function resultText({ name, live }: RequestedGroup, { reason, rollback }: AbortF
   return [
     `${name} aborted${at} by ${by}${reasonSuffix(reason)}: ${updated} of ${desired} pods updated\n`,
     `  ${next}\n`,
-    `  Roll back: kubectl rollout-group undo ${name}\n`,
-    `  Continue: kubectl rollout-group retry ${name}\n`,
+    rollback === true ? '' : `  Roll back: kubectl rollout-group undo ${name}\n`,
+    `  ${rollback === true ? 'Try again' : 'Continue'}: kubectl rollout-group retry ${name}\n`,
   ].join('');
 }
 

@@ -1,5 +1,6 @@
 // Lists the rights of the agent and the effect of each missing right. deploy/rbac.yaml grants the same rights.
 import type { AgentAction } from '../../engine/snapshot.ts';
+import { agentName } from '../../install/object.ts';
 import type { AccountFact, RightFact } from './check.ts';
 
 export interface AgentRight {
@@ -17,9 +18,11 @@ export interface AgentRight {
   readonly only?: 'pinned' | 'mirroring';
   /** The action that fails without it. Absent with the weight `required`: every action fails. */
   readonly action?: AgentAction;
+  /** The only object that the agent needs; a role may name it. */
+  readonly object?: string;
 }
 
-type RightOptions = Partial<Pick<AgentRight, 'weight' | 'scope' | 'only' | 'action'>>;
+type RightOptions = Partial<Pick<AgentRight, 'weight' | 'scope' | 'only' | 'action' | 'object'>>;
 
 /** Returns one right per verb. `path` is the API group, empty for the core group, and the resource. */
 function rights(path: string, verbs: readonly string[], without: string, options: RightOptions = {}): readonly AgentRight[] {
@@ -33,6 +36,7 @@ const required: RightOptions = { weight: 'required' };
 const mirroring: RightOptions = { only: 'mirroring' };
 const ours = 'rollout-group.dev';
 const grafana = 'rollout-operator.grafana.com';
+const noLease = 'the agent cannot elect a leader and must run alone';
 
 export const agentRights: readonly AgentRight[] = [
   ...rights('/pods', listAndWatch, 'no group can be rolled out', required),
@@ -51,9 +55,8 @@ export const agentRights: readonly AgentRight[] = [
   ...rights(`${grafana}/zoneawarepoddisruptionbudgets`, listAndWatch, 'zone budgets are unknown'),
   ...rights('/configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),
   ...rights('/configmaps', ['list'], 'groups without a definition are not released, although onPolicyDeleted says so'),
-  ...rights('coordination.k8s.io/leases', ['get', 'create', 'update'], 'the agent cannot elect a leader and must run alone', {
-    scope: 'agent',
-  }),
+  ...rights('coordination.k8s.io/leases', ['get', 'update'], noLease, { scope: 'agent', object: agentName }),
+  ...rights('coordination.k8s.io/leases', ['create'], noLease, { scope: 'agent' }),
   ...rights('events.k8s.io/events', ['create'], 'decisions leave no Events'),
   ...rights('events.k8s.io/events', ['patch'], 'repeated facts get an Event each'),
   ...rights(`${ours}/rolloutgroups`, getListAndWatch, 'groups that are objects are not seen'),

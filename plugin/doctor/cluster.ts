@@ -45,8 +45,8 @@ export const kubernetesVersion: Check = ({ serverVersion, sets, groups }) => {
   if (Number.isNaN(minor)) return skipped('Kubernetes', `the version ${serverVersion} is not valid`);
   const membersOf = (wanted: typeof groups) => sets.filter((set) => wanted.some((group) => isMember(group, set)));
   const names = (list: typeof sets): string => list.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
-  // With OnDelete the controller replaces no pod, so only groups that need RollingUpdate are checked.
-  const rolled = membersOf(groups.filter((group) => traitsOf(group).updateStrategy === 'RollingUpdate'));
+  // Otherwise the controller replaces no pod.
+  const rolled = membersOf(groups.filter((group) => traitsOf(group).lowersPartition));
   const rolling = rolled.filter(({ updateStrategy }) => updateStrategy === 'RollingUpdate');
   const ordinals = membersOf(groups).filter(({ firstOrdinal }) => firstOrdinal > 0);
   const results: CheckResult[] = [];

@@ -1,7 +1,7 @@
 // Parses the conditions of `status --for`, and checks whether a group meets them.
 
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
+import { isRolledBack, type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 
 export type Condition =
@@ -40,7 +40,7 @@ function isMet(condition: Condition, judged: Judged): boolean {
   const { decision, isOutdated, areStopsOutdated } = judged;
   switch (condition.kind) {
     case 'complete':
-      return !isOutdated && isOver(decision) && isUpdated(decision);
+      return !isOutdated && isOver(decision) && isUpdated(decision) && !isRolledBack(decision);
     case 'paused':
       return !areStopsOutdated && isPaused(decision);
     case 'zone':
@@ -113,6 +113,7 @@ export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOpt
   if (decision.phase === 'Failed' || decision.run?.outcome === 'failed') return exitCodes.failed;
   // An abort that only pauses ends the wait as well: its run does not continue by itself.
   if (!areStopsOutdated && decision.stops?.some(({ isAbort }) => isAbort === true) === true) return exitCodes.failed;
+  if (isOver(decision) && isRolledBack(decision)) return exitCodes.failed;
   return failOnPause && !areStopsOutdated && personNeeded(decision) !== undefined ? exitCodes.waiting : undefined;
 }
 

@@ -112,7 +112,8 @@ export function haveMembersChanged(decision: PublishedDecision, { statefulSets }
     if (observedGeneration < set.generation || set.replicas !== zone.replicas) return true;
     // Only a zone that is reported as fully updated can be mistaken for finished.
     const isReportedUpdated = zone.updated === zone.replicas && zone.replicas > 0;
-    return isReportedUpdated && !zone.revisions.some(({ revision }) => revision === updateRevision);
+    const isRolledBack = decision.run?.rolledBack?.revisions[zone.zone] === updateRevision;
+    return isReportedUpdated && !isRolledBack && !zone.revisions.some(({ revision }) => revision === updateRevision);
   });
 }
 

@@ -2,7 +2,7 @@
 import { isMoving, noGoal, type RuleOutcome } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
-import type { PersonNeeded } from '../../engine/publish/status.ts';
+import { isRolledBack, type PersonNeeded } from '../../engine/publish/status.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { instantText } from '../../policies/instant.ts';
@@ -137,7 +137,10 @@ function decisionText(decision: PublishedDecision, isShort: boolean, nowMs: numb
     .filter(({ count }) => count > 0)
     .map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
   const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
-  if (missing > 0) return [trouble, missingText(missing)].filter((part) => part !== '').join('; ');
+  const rolledBack = isRolledBack(decision) ? `rolled back: ${decision.run?.rolledBack?.because ?? ''}` : '';
+  if (missing > 0 || rolledBack !== '') {
+    return [trouble, missing > 0 ? missingText(missing) : '', rolledBack].filter((part) => part !== '').join('; ');
+  }
   // During a rollout, the budget blocks the next pod most of the time, so a line about the budget would not help.
   if (isMoving(decision) || decision.outcome === 'act' || decision.waits.length === 0) {
     const moving = inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`;

@@ -1,5 +1,6 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
 import type { GroupDecision } from '../../engine/decision.ts';
+import { isRolledBack } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -47,6 +48,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
       }),
     ),
     more: [
+      ...(isRolledBack(decision) ? [['rolled back', decision.run?.rolledBack?.because ?? ''] as const] : []),
       ...(decision.stops ?? []).map((stop) => ['stopped', `${stopText(stop, nowMs)}. To end it: ${stop.endsWith}`] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
@@ -91,7 +93,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
     `available=${partText(totals, totals.available)}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
     ...(stops.length === 0 ? [] : [`stops=${stops.join(',')}`]),
-    ...(info === '' || !hasProblem ? [] : [JSON.stringify(info)]),
+    ...(info === '' || !(hasProblem || isRolledBack(decision)) ? [] : [JSON.stringify(info)]),
   ];
 }
 

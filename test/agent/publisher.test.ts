@@ -144,6 +144,21 @@ describe('publishing a decision', () => {
     expect(server.writes()).toHaveLength(2);
   });
 
+  it('names the last actions also if a turn without any precedes the write', async () => {
+    const { publisher, env, published, memory } = setup();
+    const [pod] = report(0, env.clock.nowMs(), 'ingester', memory).snapshot.pods;
+    const evict = { kind: 'evictPod', zone: 'a', pod, reason: 'outdated' } as never;
+    const atMs = env.clock.nowMs();
+    publisher.listener.turnEnded({ ...report(0, atMs, 'ingester', memory), performed: [{ action: evict, result: 'done' }] as never });
+    publisher.listener.turnEnded(report(1, env.clock.nowMs() + 500, 'ingester', memory));
+    await env.advance(10_000);
+    publisher.listener.turnEnded(report(2, env.clock.nowMs(), 'ingester', memory));
+    await env.advance(10_000);
+    expect(published()?.actions.map(({ kind, result, atMs }) => ({ kind, result, atMs }))).toEqual([
+      { kind: 'evictPod', result: 'done', atMs },
+    ]);
+  });
+
   it('writes what was published before once more when something else was being written meanwhile', async () => {
     const { server, turn, env, updatedPods } = setup();
     turn(0);

@@ -111,10 +111,13 @@ async function build(executable: Executable, folder: string): Promise<string | u
   go.stderr.on('data', (chunk: Buffer) => {
     said = (said + chunk.toString()).slice(-4000);
   });
+  const stop = () => go.kill();
+  process.once('exit', stop);
   const code = await new Promise<number>((settle) => {
     go.on('error', () => settle(1));
     go.on('close', (status) => settle(status ?? 1));
   });
+  process.removeListener('exit', stop);
   if (code === 0) {
     renameSync(partial, join(folder, executable.name));
     return undefined;

@@ -7,6 +7,7 @@ import type { Command } from './processes.ts';
 
 /** Sockets are relative to the folder in which all components run, because the path of a socket is limited to about 100 bytes. */
 const etcdSocket = 'etcd.sock';
+export const servicesSocket = 'services.sock';
 
 /** The controllers that the suites need. Fewer controllers start faster and disturb less. A test may request more. */
 const controllers = [
@@ -43,7 +44,17 @@ export interface Layout {
   readonly port: number;
   readonly authority: CertificateAuthority;
   readonly identities: Readonly<Record<IdentityName, Identity>>;
+  /** The stages of kwok, as an absolute path; default: stages.yaml in this folder. */
+  readonly stages?: string;
+  /** Connections to Services go to the HTTP proxy at `servicesSocket`. */
+  readonly hasServices: boolean;
 }
+
+const egress = {
+  apiVersion: 'apiserver.k8s.io/v1beta1',
+  kind: 'EgressSelectorConfiguration',
+  egressSelections: [{ name: 'cluster', connection: { proxyProtocol: 'HTTPConnect', transport: { uds: { udsName: servicesSocket } } } }],
+};
 
 export function auditLogOf(folder: string): string {
   return join(folder, 'logs', 'audit.jsonl');
@@ -63,7 +74,7 @@ export function etcd({ binaries }: Layout): Command {
   return { name: 'etcd', executable: join(binaries, 'etcd'), args };
 }
 
-export function apiServer({ folder, binaries, port, authority }: Layout): Command {
+export function apiServer({ folder, binaries, port, authority, hasServices }: Layout): Command {
   const server = authority.issueForServer(['kubernetes.default.svc']);
   const tokens = newKeys();
   write(folder, 'ca.crt', authority.certificate);
@@ -72,6 +83,7 @@ export function apiServer({ folder, binaries, port, authority }: Layout): Comman
   write(folder, 'tokens.key', tokens.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
   write(folder, 'tokens.pub', tokens.publicKey.export({ type: 'spki', format: 'pem' }).toString());
   write(folder, 'audit-policy.json', JSON.stringify(auditPolicy));
+  write(folder, 'egress.json', JSON.stringify(egress));
   const args = [
     `--etcd-servers=unix://${etcdSocket}`,
     '--bind-address=127.0.0.1',
@@ -93,6 +105,7 @@ export function apiServer({ folder, binaries, port, authority }: Layout): Comman
     `--audit-log-path=${auditLogOf(folder)}`,
     // A test reads one file, so the log is never rotated.
     '--audit-log-maxsize=1000000',
+    ...(hasServices ? ['--egress-selector-config-file=egress.json'] : []),
   ];
   return { name: 'kube-apiserver', executable: join(binaries, 'kube-apiserver'), args };
 }
@@ -127,10 +140,10 @@ export function scheduler({ folder, binaries, identities }: Layout): Command {
 }
 
 /** Plays the kubelets of all nodes. The executable contains no default stages. */
-export function kwok({ binaries, identities }: Layout): Command {
+export function kwok({ binaries, identities, stages = resolve('test/control-plane/stages.yaml') }: Layout): Command {
   const args = [
     `--kubeconfig=${identities.kubelet.kubeconfig}`,
-    `--config=${resolve('test/control-plane/stages.yaml')}`,
+    `--config=${stages}`,
     '--manage-all-nodes=true',
     '--node-lease-duration-seconds=40',
     '--cidr=10.244.0.0/16',

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type AuditEvent, AuditLog } from './audit.ts';
 import { type CertificateAuthority, createCertificateAuthority, type Subject } from './certificates.ts';
 import { ApiClient, type KubernetesObject } from './client.ts';
-import { apiServer, auditLogOf, controllerManager, etcd, kwok, type Layout, scheduler } from './components.ts';
+import { apiServer, auditLogOf, controllerManager, etcd, kwok, type Layout, scheduler, servicesSocket } from './components.ts';
 import { createIdentities, createIdentity, type Identity, type IdentityName, kubeletRights, type Server } from './identities.ts';
 import { Processes } from './processes.ts';
 
@@ -22,6 +22,10 @@ export interface ControlPlaneOptions {
   readonly controllers?: readonly string[];
   /** Only etcd and the API server, without nodes and service accounts: only the test and the tested code change objects. */
   readonly isStill?: boolean;
+  /** The stages of kwok, as an absolute path; default: stages.yaml in this folder. */
+  readonly stages?: string;
+  /** The API server connects to Services through the HTTP proxy at `servicesSocket` (CONNECT), which the caller starts. */
+  readonly hasServices?: boolean;
 }
 
 export interface ControlPlane {
@@ -38,7 +42,11 @@ export interface ControlPlane {
   readonly auditLog: () => Promise<readonly AuditEvent[]>;
   /** A temporary folder. A suite may add files to it, and logs to its folder `logs`. */
   readonly folder: string;
+  /** The socket of the proxy to Services, if the options request one. */
+  readonly servicesSocket: string;
   readonly processIds: () => readonly number[];
+  /** Kills another process too if this process ends for any reason. Returns the function to call when that process has ended. */
+  readonly reap: (processId: number) => () => void;
   readonly memoryMiB: () => Readonly<Record<string, number>>;
   /**
    * Ends every process and removes the folder. With `keepLogs` the logs stay, and the result is their folder. Rejects if a process ended
@@ -62,7 +70,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     const authority = createCertificateAuthority('test control plane');
     const port = await freePort();
     const server: Server = { url: `https://127.0.0.1:${port}`, authority };
-    const layout: Layout = { folder, binaries: options.binaries, port, authority, identities: createIdentities(server, folder) };
+    const { binaries, stages, hasServices = false } = options;
+    const identities = createIdentities(server, folder);
+    const layout: Layout = { folder, binaries, port, authority, identities, hasServices, ...(stages === undefined ? {} : { stages }) };
     const client = new ApiClient(server, layout.identities.admin);
     await processes.during('the start of the control plane', start(layout, { ...options, processes, client }), startTimeoutMs);
     return handle({ layout, server, processes, client });
@@ -138,7 +148,9 @@ function handle({ layout, server, processes, client }: Started): ControlPlane {
     identityOf: (subject) => createIdentity(server, subject, join(folder, `identity-${++count}.kubeconfig`)),
     auditLog: () => log.read((path) => client.get(path)),
     folder,
+    servicesSocket: join(folder, servicesSocket),
     processIds: () => processes.ids(),
+    reap: (processId) => processes.reap(processId),
     memoryMiB: () => processes.memoryMiB(),
     stop: async ({ keepLogs = false } = {}) => {
       for (const each of clients) each.close();
@@ -169,7 +181,7 @@ async function poll(processes: Processes, isSo: () => Promise<boolean>): Promise
  * Finds a free port below 32768: Linux uses the ports above for outgoing connections, which could take one before the server starts. Two
  * control planes that start at the same time get the same port with a probability of one in twelve thousand.
  */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
     const isFree = await new Promise<boolean>((settle) => {

@@ -23,8 +23,10 @@ interface Running {
  */
 const reaper = `
 ids=
-while read -r id; do
-  if [ "$id" = ended ]; then ids=; else ids="$ids $id"; fi
+while read -r id isEnded; do
+  if [ "$id" = ended ]; then ids=
+  elif [ -n "$isEnded" ]; then ids=$(printf '%s\\n' $ids | grep -vx "$id")
+  else ids="$ids $id"; fi
 done
 if [ -n "$ids" ]; then kill -KILL $ids; fi
 for attempt in 1 2 3 4 5; do rm -rf "$1" && break; sleep 1; done
@@ -62,7 +64,7 @@ export class Processes {
     const env = { PATH: process.env['PATH'], HOME: this.#folder, TMPDIR: this.#folder };
     const child = spawn(executable, args, { cwd: this.#folder, env, stdio: ['ignore', output, output], detached: true });
     closeSync(output);
-    if (child.pid !== undefined) this.#reaper.stdin?.write(`${child.pid}\n`);
+    if (child.pid !== undefined) this.reap(child.pid);
     const ended = new Promise<string>((settle) => {
       child.on('error', (error) => settle(`could not start: ${error.message}`));
       child.on('exit', (code, signal) =>
@@ -74,6 +76,12 @@ export class Processes {
       this.#fail(this.#unexpectedEnd);
     });
     this.#running.push({ name, child, log, ended });
+  }
+
+  /** Kills another process too if this process ends for any reason. Returns the function to call when that process has ended. */
+  reap(processId: number): () => void {
+    this.#reaper.stdin?.write(`${processId}\n`);
+    return () => void this.#reaper.stdin?.write(`${processId} ended\n`);
   }
 
   /** Waits for a condition. Rejects as soon as a process ends, or after the timeout, with the ends of all logs. */

@@ -199,7 +199,7 @@ async function review(cluster: Cluster, asked: RightInNamespace, user: string, h
   const spec = {
     user,
     groups: ['system:serviceaccounts', `system:serviceaccounts:${home}`, 'system:authenticated'],
-    resourceAttributes: { group: right.group, resource, verb: right.verb, subresource, namespace },
+    resourceAttributes: { group: right.group, resource, verb: right.verb, subresource, namespace, name: right.object },
   };
   const answer = await post(cluster, 'authorization.k8s.io/v1', 'SubjectAccessReview', spec);
   return { ...asked, isAllowed: fieldAt(answer, ['status', 'allowed']) === true };
@@ -231,14 +231,17 @@ async function ownRights(cluster: Cluster, asked: readonly RightInNamespace[]): 
 }
 
 /** Reports whether a rule grants the right for every object of the resource. */
-export function gives(rule: unknown, { group, resource, verb }: Pick<AgentRight, 'group' | 'resource' | 'verb'>): boolean {
+export function gives(
+  rule: unknown,
+  { group, resource, verb, object }: Pick<AgentRight, 'group' | 'resource' | 'verb' | 'object'>,
+): boolean {
   const has = (field: string, value: string): boolean => {
     const list = fieldAt(rule, [field]);
     return Array.isArray(list) && (list.includes(value) || list.includes('*'));
   };
   const names = fieldAt(rule, ['resourceNames']);
-  const isForAll = !Array.isArray(names) || names.length === 0;
-  return isForAll && has('apiGroups', group) && has('resources', resource) && has('verbs', verb);
+  const isForIt = !Array.isArray(names) || names.length === 0 || (object !== undefined && names.includes(object));
+  return isForIt && has('apiGroups', group) && has('resources', resource) && has('verbs', verb);
 }
 
 async function post({ env, timeoutMs }: Cluster, apiVersion: string, kind: string, spec?: object): Promise<unknown> {
