@@ -112,7 +112,7 @@ function problemsOf(where: string, wanted: Row, rows: readonly Row[], members: r
   return [
     ...changed.map((field) => `${field} of webhook ${name} in ${where} was changed`),
     ...(isSameValue(service(row), service(wanted)) ? [] : [`clientConfig of webhook ${name} in ${where} was changed`]),
-    ...conditionProblems(row, wanted, members).map((problem) => `${problem} of webhook ${name} in ${where}`),
+    ...conditionProblems(row, wanted, members).map((problem) => `${problem} (webhook ${name} in ${where})`),
   ];
 }
 
@@ -125,7 +125,7 @@ function conditionProblems(row: Row, wanted: Row, members: readonly Member[] | u
   return [
     ...lacking.map(({ name }) => `matchCondition ${name} was changed`),
     ...foreign.map(({ name }) => `matchCondition ${name} was added`),
-    ...(uncovered.length === 0 ? [] : [`${listed(uncovered)} is not covered`]),
+    ...(uncovered.length === 0 ? [] : [`${listed(uncovered)} ${uncovered.length === 1 ? 'is' : 'are'} not covered`]),
   ];
 }
 

@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { messageOf } from '../../policies/error-message.ts';
 import { findBinaries } from '../../test/control-plane/binaries.ts';
@@ -97,11 +98,22 @@ async function start(options: ClusterOptions, stops: Stops): Promise<Agents> {
   const kubeconfig = resolve(folder, 'kubeconfig');
   const namespaces = namespacesOf(manifests);
   writeKubeconfig(kubeconfig, cluster, people, namespaces[0] ?? 'default');
+  for (const line of await findings(folder, kubeconfig)) say(`doctor: ${line}`);
   say(`${podCount} pods of ${example} are Ready in the namespace ${namespaces.join(', ')}`);
   if (isBroken) say(`pods with the image ${brokenImages.join(' or ')} never become Ready (--break)`);
   say(`ready in ${((Date.now() - startedAt) / 1000).toFixed(1)} s at ${cluster.url}`);
   say(introduction(kubeconfig, people));
   return agents;
+}
+
+/** Returns the failures and warnings of doctor. The agent needs a moment to name the members of a new group in its webhooks. */
+async function findings(folder: string, kubeconfig: string): Promise<readonly string[]> {
+  const command = [join(folder, 'dist', 'kubectl-rollout_group'), 'doctor', '--quiet', '--kubeconfig', kubeconfig];
+  for (const endsAt = Date.now() + 20_000; ; await delay(1000)) {
+    const { stdout } = await promisify(execFile)(process.execPath, command).catch((error: { readonly stdout?: string }) => error);
+    const found = (stdout ?? '').split('\n').filter((line) => /^(?:FAIL|warn)/.test(line));
+    if (found.length === 0 || Date.now() >= endsAt) return found;
+  }
 }
 
 interface Group extends KubernetesObject {

@@ -137,7 +137,7 @@ describeWithBinaries('the walk through a cluster in docs/getting-started.md', ()
     expect(outputOf('pause')).toContain('shop/cache paused (reads are slow)');
     expect(outputOf('get cache')).toContain('To end it: kubectl rollout-group resume shop/cache');
     // The turns without an action that follow an eviction do not hide it.
-    expect(outputOf('get cache')).toMatch(/^ {2}evict pod cache-(?:a-[01]|[bc]-[0-2]): done, \d+s ago/m);
+    expect(outputOf('get cache')).toMatch(/^ {2}evict pod (?:a-[01]|[bc]-[0-2]): done, \d+s ago/m);
     expect(outputOf('resume')).toContain('shop/cache resumed');
     const last = typed.findLast(({ line }) => line.includes('rollout-group status'));
     expect(last?.output).toMatch(/done updated=9\/9 available=9\/9\n$/);
@@ -175,7 +175,7 @@ describeWithBinaries('the walk through a cluster in docs/getting-started.md', ()
     expect([existsSync('.cluster/kubeconfig'), existsSync('.cluster-2/kubeconfig')]).toEqual([true, true]);
     const failing = await type(typedLines('Try a version that fails'));
     expect(failing.map(({ status }) => status)).toEqual([0, 0, 7, 0, 0, 6]);
-    expect(outputOf('explain', failing)).toContain('cache-a-2 crashes (CrashLoopBackOff)');
+    expect(outputOf('explain', failing)).toContain('a-2 crashes (CrashLoopBackOff)');
     expect(outputOf('abort', failing)).toContain('return to their previous revision');
     expect(failing.at(-1)?.output).toContain('rolled back: aborted by admin (the canary crashes)');
   });
