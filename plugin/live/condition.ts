@@ -99,6 +99,12 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
   return wave !== undefined && index >= 0 && wave.index > index;
 }
 
+/** Reports whether a rollback follows the failed run. */
+function isAboutToRollBack({ run, warnings }: PublishedDecision): boolean {
+  if (run?.outcome !== 'failed' || run.kind !== 'rollout' || !warnings.some(({ rule }) => rule === 'rolled-back')) return false;
+  return Object.entries(run.target).some(([zone, revision]) => (run.previous[zone] ?? revision) !== revision);
+}
+
 export interface VerdictOptions {
   readonly condition: Condition;
   /** True if waiting ends when a person must act. */
@@ -110,10 +116,10 @@ export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOpt
   const { decision, isOutdated, areStopsOutdated } = judged;
   if (isMet(condition, judged)) return exitCodes.done;
   if (isOutdated) return undefined;
-  if (decision.phase === 'Failed' || decision.run?.outcome === 'failed') return exitCodes.failed;
+  if (isAboutToRollBack(decision)) return undefined;
+  if (decision.phase === 'Failed' || decision.run?.outcome === 'failed' || isRolledBack(decision)) return exitCodes.failed;
   // An abort that only pauses ends the wait as well: its run does not continue by itself.
   if (!areStopsOutdated && decision.stops?.some(({ isAbort }) => isAbort === true) === true) return exitCodes.failed;
-  if (isOver(decision) && isRolledBack(decision)) return exitCodes.failed;
   return failOnPause && !areStopsOutdated && personNeeded(decision) !== undefined ? exitCodes.waiting : undefined;
 }
 
