@@ -29,7 +29,6 @@ export const moreKinds: readonly ServedKind[] = [
   ofCluster({ group: roles, plural: 'clusterroles', kind: 'ClusterRole', fields: ['rules'] }),
   ofCluster({ group: roles, plural: 'clusterrolebindings', kind: 'ClusterRoleBinding', fields: ['roleRef', 'subjects'] }),
   registration({ plural: 'validatingwebhookconfigurations', kind: 'ValidatingWebhookConfiguration', fields: ['webhooks'] }),
-  registration({ plural: 'mutatingwebhookconfigurations', kind: 'MutatingWebhookConfiguration', fields: ['webhooks'] }),
   registration({ plural: 'validatingadmissionpolicies', kind: 'ValidatingAdmissionPolicy', hasStatus: true }),
   registration({ plural: 'validatingadmissionpolicybindings', kind: 'ValidatingAdmissionPolicyBinding' }),
   ofCluster({

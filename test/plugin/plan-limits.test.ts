@@ -79,14 +79,13 @@ describe('a plan that a limit of zero blocks', () => {
 
   it('counts the waves that its rows number: one that replaces nothing has no number', () => {
     const held = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') }).stdout;
-    expect(held).toContain('0 waves');
-    expect(held).not.toMatch(/^ 1 /m);
+    expect(held).not.toMatch(/^ 1 |\d wave/m);
     const waves = 'waves: [{ name: canary, zones: [a], percent: 100, after: { soak: 10s } }, { name: rest, zones: [b], percent: 100 }]';
     const empty = plan({
       'm/sets.yaml': sets().replace('replicas: 3', 'replicas: 0'),
       'p/group.yaml': group(`maxUnavailable: 1, ${waves}`),
     }).stdout;
-    expect(empty).toContain('1 wave,');
+    expect(empty).toContain('1 wave.');
     expect(empty).toMatch(/^ canary +soak/m);
     expect(empty).toMatch(/^ 1 rest +roll/m);
     expect(empty).not.toMatch(/^ [02-9] /m);
