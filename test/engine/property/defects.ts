@@ -146,8 +146,8 @@ export const defects: readonly Defect[] = [
   {
     name: 'a partition is lowered past the budget',
     file: 'engine/strategies/partition.ts',
-    find: '(!isTaken && left <= 0)',
-    replace: '(!isTaken && left <= -1)',
+    find: '(!isUnavailable && left <= 0)',
+    replace: '(!isUnavailable && left <= -1)',
     by: 'partitions',
   },
   {
