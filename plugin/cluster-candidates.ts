@@ -1,15 +1,9 @@
-// Reads completion candidates from the cluster and the kubeconfig. Caches them for five seconds, and returns none if a request fails.
+// Caches the completion candidates from the cluster for five seconds. The code that reads the cluster loads only without a cached answer.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { listObjects } from '../cluster/request/read.ts';
-import { type Resource, resources } from '../cluster/request/resource.ts';
-import { rolloutExceptions, rolloutIntents } from './cluster-snapshot/kinds.ts';
-import { type Cluster, type ConnectionContext, type ConnectionFlags, connect } from './connection.ts';
-import { type ReadGroups, readGroups } from './live/groups.ts';
-import { readRuns } from './live/history.ts';
-import { groupNamed } from './live/target.ts';
+import type { ConnectionFlags } from './connection.ts';
 
 export type ClusterSubject = 'group' | 'namespace' | 'context' | 'zone' | 'wave' | 'gate' | 'rule' | 'request' | 'run';
 
@@ -21,8 +15,6 @@ export interface ClusterQuestion {
   readonly group: string | undefined;
 }
 
-/** The deadline of the requests. With the start of the process, completion then takes less than 300 ms. */
-const deadlineMs = 180;
 const cachedMs = 5_000;
 
 /** Returns the sorted names; none after an error or the deadline. Never throws, and writes nothing to the terminal. */
@@ -35,7 +27,7 @@ export async function clusterCandidates(question: ClusterQuestion): Promise<read
   try {
     const cached = readCached(file);
     if (cached !== undefined) return cached;
-    const names = [...new Set(await answer(question))].sort();
+    const names = [...new Set(await (await import('./cluster-names.ts')).namesFor(question))].sort();
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(file, JSON.stringify(names), { mode: 0o600 });
     return names;
@@ -47,86 +39,4 @@ export async function clusterCandidates(question: ClusterQuestion): Promise<read
 function readCached(file: string): readonly string[] | undefined {
   const age = Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0);
   return age < cachedMs ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
-}
-
-async function answer({ subject, flags, group }: ClusterQuestion): Promise<readonly string[]> {
-  if (subject === 'context') return contextNames(flags);
-  const { asGroup = [] } = flags;
-  return withinDeadline(async () => {
-    const cluster = await connect(silent, { ...flags, asGroup: [asGroup].flat() }, 'read');
-    try {
-      return await namesOf({ ...cluster, timeoutMs: deadlineMs }, subject, group);
-    } finally {
-      cluster.close();
-    }
-  });
-}
-
-/** A credential plugin may neither ask nor write: the user is typing a command. */
-const silent: ConnectionContext = {
-  env: process.env,
-  verbosity: 0,
-  stderr: { write: () => true },
-  terminal: { isTerminal: false, pluginStderr: 'ignore' },
-};
-
-/** Rejects if the result takes longer, for example because a credential plugin does. */
-async function withinDeadline<Result>(ask: () => Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('too late')), deadlineMs);
-  });
-  try {
-    return await Promise.race([ask(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-async function contextNames({ kubeconfig }: ConnectionFlags): Promise<readonly string[]> {
-  const { contextsOf } = await import('../cluster/kubeconfig/kubeconfig.ts');
-  const { connectionProcess } = await import('../cluster/connection/process-env.ts');
-  return contextsOf(kubeconfig === undefined ? {} : { kubeconfig }, connectionProcess());
-}
-
-async function namesOf(
-  cluster: Cluster,
-  subject: Exclude<ClusterSubject, 'context'>,
-  text: string | undefined,
-): Promise<readonly string[]> {
-  const { namespace } = cluster;
-  if (subject === 'namespace') return objectNames(cluster, resources.namespaces, undefined);
-  if (subject === 'request') {
-    const kinds = [rolloutIntents, rolloutExceptions];
-    return (await Promise.all(kinds.map((kind) => objectNames(cluster, kind, namespace)))).flat();
-  }
-  const name = text === undefined ? undefined : groupNamed(text, cluster);
-  if (subject === 'run') return name === undefined ? [] : (await readRuns(cluster, name)).runs.map(({ id }) => id);
-  const read = await readGroups(cluster, { namespace: name?.namespace ?? namespace, names: name === undefined ? [] : [name] });
-  return groupParts(read, subject);
-}
-
-function groupParts({ groups, world }: ReadGroups, subject: 'group' | 'zone' | 'wave' | 'gate' | 'rule'): readonly string[] {
-  const decisions = groups.map(({ decision }) => decision);
-  const isShown = (one: { readonly namespace: string; readonly name: string }): boolean =>
-    decisions.some(({ namespace, group }) => namespace === one.namespace && group === one.name);
-  switch (subject) {
-    case 'group':
-      return decisions.map(({ group }) => group);
-    case 'zone':
-      return decisions.flatMap(({ zones }) => zones.map(({ zone }) => zone));
-    case 'wave': {
-      const published = decisions.flatMap(({ wave }) => (wave === undefined ? [] : [wave.name]));
-      return [...published, ...world.policies.groups.filter(isShown).flatMap(({ rollout }) => rollout.waves.map(({ name }) => name))];
-    }
-    case 'gate':
-      return decisions.flatMap(({ gates }) => gates.map(({ gate }) => gate));
-    case 'rule':
-      return decisions.flatMap(({ steps, waits }) => [...waits, ...steps.flatMap(({ results = [] }) => results)].map(({ rule }) => rule));
-  }
-}
-
-async function objectNames({ env, timeoutMs }: Cluster, resource: Resource, namespace: string | undefined): Promise<readonly string[]> {
-  const { items } = await listObjects(env, resource, { namespace, site: 'complete', timeoutMs });
-  return items.map(({ metadata }) => metadata.name);
 }
