@@ -6,17 +6,17 @@ export interface WebhookLimits {
   readonly maxBodyBytes: number;
   /** Size from which a body counts as big. */
   readonly bigBodyBytes: number;
-  /** Big bodies in memory at the same time, until each is answered. */
+  /** Maximum number of big bodies in memory. A body stays in memory until its request is answered. */
   readonly maxBigBodies: number;
-  /** Time that a big body waits for a slot; then it is refused with 429. */
+  /** Time for which a big body waits while `maxBigBodies` are in memory. Then its request is refused with 429. */
   readonly bigBodyWaitMs: number;
-  /** Nesting depth of objects and arrays. */
+  /** Maximum nesting depth of objects and arrays in a body. */
   readonly maxDepth: number;
-  /** JSON values in a body. */
+  /** Maximum number of JSON values in a body. */
   readonly maxValues: number;
-  /** Requests that handlers process at the same time. */
+  /** Maximum number of requests that endpoints process at the same time. */
   readonly maxInHandling: number;
-  /** A timer that fires this late means an overloaded process. */
+  /** Two timers in a row that fire later than this mean an overloaded process. */
   readonly maxLoopDelayMs: number;
   readonly maxHeaderBytes: number;
   readonly handshakeTimeoutMs: number;
@@ -24,11 +24,11 @@ export interface WebhookLimits {
   readonly headersTimeoutMs: number;
   /** Limit from the first byte of a request to its last. */
   readonly receiveTimeoutMs: number;
-  /** Limit without a byte in either direction, for example if a client does not read its answer. Longer than any deadline. */
+  /** A connection closes after this time without a byte, for example if the client does not read its answer. Longer than any deadline. */
   readonly stalledMs: number;
-  /** Interval of the check for connections that exceed one of these times. */
+  /** Interval of the check for connections that exceed `headersTimeoutMs` or `receiveTimeoutMs`. */
   readonly checkEveryMs: number;
-  /** Idle time of a connection: longer than the 90 s of API servers, because a request on a closing connection may be lost. */
+  /** Idle time after which a connection closes. API servers close it after 90 s: a request on a connection that we close may be lost. */
   readonly keepAliveMs: number;
   /** A connection closes after this many answers, so that load spreads to new replicas. */
   readonly maxRequestsPerConnection: number;
@@ -71,7 +71,7 @@ export interface ClusterValidation {
   readonly excludedUserAgents: readonly RegExp[];
 }
 
-/** The authentication of clients: none, or a certificate of `clientCa`. API servers send one only if configured. */
+/** The authentication of clients: none, or a certificate that `clientCa` verifies. API servers send a certificate only if configured. */
 export type ClientAuthentication = 'none' | 'certificate';
 
 /** The settings of one webhook server. Times are in milliseconds. */
@@ -80,13 +80,13 @@ export interface WebhookConfig {
   readonly port: number;
   /** All interfaces if omitted. */
   readonly address?: string;
-  /** `-server-tls.request-timeout`: an endpoint gets nine tenths of it. */
+  /** Value of `-server-tls.request-timeout`. An endpoint has nine tenths of this time. */
   readonly requestTimeoutMs: number;
   readonly clients: ClientAuthentication;
   readonly clusterValidation?: ClusterValidation;
-  /** Time for which the server serves after it dropped readiness, until clients know. */
+  /** Time for which the server still answers requests after it reports not ready, until clients use other replicas. */
   readonly drainMs: number;
-  /** Limit of the requests that are under way after `drainMs`. */
+  /** Time after `drainMs` in which requests in progress must end. */
   readonly closeWithinMs: number;
   readonly limits: WebhookLimits;
 }

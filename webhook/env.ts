@@ -38,12 +38,12 @@ export interface Guard {
   readonly isSettled: () => boolean;
   /**
    * Returns the state of a namespace. Reads the ledgers of `groups` with quorum reads and compares them with the objects. Reads the stored
-   * departures. All other state is from caches. Unreadable state is unknown, never absent.
+   * departures (see `NativeGuard`). All other state is from caches. Unreadable state is unknown, never absent.
    */
   readonly snapshot: (namespace: string, groups: readonly GroupIdentity[], timeoutMs: number) => Promise<Snapshot>;
   /** Stores `next` if the ledger is still `base` from a snapshot. Returns false after another write; rejects if the outcome is unknown. */
   readonly store: (group: GroupIdentity, base: Ledger, next: Ledger, timeoutMs: number) => Promise<boolean>;
-  /** Reports a denial: one Event per decision id in ten minutes. Never rejects. */
+  /** Reports a denial as an Event, at most once per decision id in ten minutes. Never rejects. */
   readonly denied: (judgement: Judgement, subject: { readonly namespace: string; readonly statefulSet: string }) => void;
 }
 
@@ -51,7 +51,7 @@ export interface Guard {
 export interface NativeGuard extends Guard {
   /** Stores departures for all processes. Rejects if the write failed. */
   readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;
-  /** Receives an object that was read past the caches. The agent then repairs a watch that lost a change of the object. */
+  /** Receives an object that was read from the API server. The agent then repairs a watch that lost a change of the object. */
   readonly readPast?: (kind: 'statefulSet' | 'pod', object: KubernetesObject) => void;
 }
 
@@ -66,8 +66,8 @@ export interface PlacementGuard {
 }
 
 /**
- * Returns the denial of `/admission/enforce` and stores no claim. Returns undefined if the request passes or enforcement is off. For
- * endpoints that call pods before `/admission/enforce` gets the request. Rejects only for a defect.
+ * Returns the denial of `/admission/enforce` and stores no claim. Returns undefined if the request passes or enforcement is off. Endpoints
+ * use it before they call pods or store claims, because `/admission/enforce` gets the request later. Rejects only for a defect.
  */
 export type NativePreview = (review: Review, call: Call) => Promise<Answer | undefined>;
 

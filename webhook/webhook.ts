@@ -22,8 +22,8 @@ export interface Webhook {
   /** Returns whether clients should send requests: a certificate is served, and `close` was not called. */
   readonly isReady: () => boolean;
   /**
-   * Shuts down without losing a request. `isReady` returns false at once, and answers close their connections. After `drainMs` the listener
-   * closes, and pending requests have `closeWithinMs`. A second call waits for the same shutdown.
+   * Shuts down without losing a request. `isReady` returns false at once, and each connection closes after its next answer. After `drainMs`
+   * the listener closes, and pending requests have `closeWithinMs`. A second call waits for the same shutdown.
    */
   readonly close: () => Promise<void>;
 }

@@ -178,7 +178,7 @@ describeOnControlPlane(
         await eventually(
           'the log says so',
           async () => current.agent.log(),
-          (log) => log.includes('a webhook configuration lacks our authority'),
+          (log) => log.includes('a webhook configuration lacks our CA certificate'),
         );
         expect(fault.hits()).toBeGreaterThan(0);
       } finally {

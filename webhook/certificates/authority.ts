@@ -1,18 +1,18 @@
-// Issues a certificate authority and the one server certificate that it signs, encoded as ASN.1.
+// Issues the server certificate of the webhook and the CA certificate that verifies it.
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { asn1 as Asn1Types } from 'node-forge';
 import asn1 from 'node-forge/lib/asn1.js';
 
-/** Certificates are valid from this time (at most a tenth of their life) before their creation: clocks of API servers may be slow. */
+/** The validity starts this long, or a tenth of the lifetime if that is shorter, before the creation: clocks of API servers may be slow. */
 const backdateMs = 5 * 60_000;
-/** RFC 5280 allows at most 20 bytes. The CA/Browser Forum requires at least 8 random bytes. */
+/** The length of serial numbers. RFC 5280 allows at most 20 bytes. The CA/Browser Forum requires at least 8 random bytes. */
 const serialBytes = 16;
 
 export interface IssueOptions {
   /** DNS names or IP addresses of the server; at least one. */
   readonly names: readonly string[];
-  /** Organization of both subjects; may be empty. */
+  /** The organization in the subjects of both certificates; may be empty. */
   readonly organization: string;
   /** Wall clock, in milliseconds since 1970. */
   readonly nowMs: number;
@@ -21,7 +21,7 @@ export interface IssueOptions {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-/** A server certificate with its key and the authority that signed it, each as PEM. */
+/** A server certificate, its key and the CA certificate that verifies it, each as PEM. */
 export interface IssuedPair {
   readonly cert: string;
   /** PKCS#8. */
@@ -30,8 +30,8 @@ export interface IssuedPair {
 }
 
 /**
- * Issues an authority and a server certificate with P-256 keys, valid for `lifetimeMs`. Discards the authority's key. Throws Error without
- * a name.
+ * Issues a CA certificate and a server certificate with P-256 keys, valid for `lifetimeMs`. Discards the key of the CA, so the CA signs no
+ * other certificate. Throws Error without a name.
  */
 export function issuePair({ names, organization, nowMs, lifetimeMs, randomBytes }: IssueOptions): IssuedPair {
   if (names.length === 0) throw new Error('a server certificate needs at least one name');
@@ -40,7 +40,7 @@ export function issuePair({ names, organization, nowMs, lifetimeMs, randomBytes 
   const server = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const authoritySerial = serial();
   const validity = { notBeforeMs: nowMs - Math.min(backdateMs, lifetimeMs / 10), notAfterMs: nowMs + lifetimeMs };
-  // Two authorities in one bundle need different names, because some clients look up an issuer by name alone.
+  // Two CA certificates in one bundle need different names, because some clients look up an issuer by name alone.
   const issuer = { commonName: `webhook authority ${Buffer.from(authoritySerial).toString('hex').slice(0, 16)}`, organization };
   const ca = signedCertificate(
     {
@@ -95,7 +95,7 @@ interface ServiceNames {
   readonly dnsName?: string | undefined;
 }
 
-/** Returns every name of the server without duplicates. The name that API servers use comes first. */
+/** Returns every name of the server without duplicates. The configured `dnsName` comes first. */
 export function namesOf({ service, namespace, clusterDomain, dnsName }: ServiceNames): readonly string[] {
   const inside = `${service}.${namespace}`;
   const domain = clusterDomain.replace(/\.$/, '');
@@ -103,7 +103,7 @@ export function namesOf({ service, namespace, clusterDomain, dnsName }: ServiceN
   return [...new Set(names.filter((name) => name !== ''))];
 }
 
-/** Returns the required names: the requested names, and the names by which API servers reach a Service. */
+/** Returns the required names: the configured `dnsName`, and the name by which API servers reach the Service. */
 export function neededNames({ service, namespace, dnsName }: ServiceNames): readonly string[] {
   return [...new Set([dnsName ?? '', `${service}.${namespace}.svc`].filter((name) => name !== ''))];
 }
@@ -172,7 +172,7 @@ function signedCertificate(fields: CertificateFields, issuerKey: KeyObject): str
   return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
 }
 
-/** Encodes basic constraints. Our authority signs only server certificates, no further authorities. */
+/** Encodes basic constraints. The path length 0 forbids that our CA certificate verifies other CA certificates. */
 function basicConstraints(isAuthority: boolean): Der {
   return extension(oids.basicConstraints, isAuthority ? sequence(boolean(true), integer([0])) : sequence(), true);
 }
@@ -187,7 +187,7 @@ function serverUsage(): Der {
   return extension(oids.extendedKeyUsage, sequence(oid(oids.serverAuth)));
 }
 
-/** Encodes DNS names, and IP addresses for entries that are addresses. */
+/** Encodes each entry as an IP address if it is one, and otherwise as a DNS name. */
 function alternativeNames(names: readonly string[]): Der {
   const entries = names.map((name) => {
     const address = addressBytes(name);
@@ -299,7 +299,7 @@ function oid(id: string): Der {
   return asn1.create(Class.UNIVERSAL, Type.OID, false, asn1.oidToDer(id).getBytes());
 }
 
-/** Returns the bytes in the form of forge: a text with one character per byte. */
+/** Returns the bytes as node-forge represents them: a text with one character per byte. */
 function binary(bytes: readonly number[]): string {
   return Buffer.from(bytes).toString('latin1');
 }

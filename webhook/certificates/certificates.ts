@@ -1,4 +1,4 @@
-// Starts the certificate of the webhook server, adds its authority to webhook configurations, and reports problems of both.
+// Provides the certificate of the webhook server, adds its CA certificate to webhook configurations, and reports problems of both.
 import { X509Certificate } from 'node:crypto';
 import type { WebhookEnv } from '../env.ts';
 import { namesOf, neededNames } from './authority.ts';
@@ -9,7 +9,7 @@ import { keepSecret } from './secret-keeper.ts';
 import type { CertificateSource, SourceProblem } from './source.ts';
 import { type FailurePolicySample, failurePolicies, type WebhookConfigurations, watchConfigurations } from './webhook-configurations.ts';
 
-/** A certificate of our own authority, stored in a Secret. */
+/** A certificate that the agent issues with its own CA and stores in a Secret. */
 export interface SelfSigned {
   readonly kind: 'self-signed';
   readonly secretName: string;
@@ -21,7 +21,7 @@ export interface SelfSigned {
   readonly dnsName?: string | undefined;
   readonly organization: string;
   readonly lifetimeMs: number;
-  /** True if the agent adds our authority to the webhook configurations that ask for it. */
+  /** True if the agent adds its CA certificate to the webhook configurations with the injection label. */
   readonly injectsAuthority: boolean;
 }
 
@@ -45,7 +45,7 @@ interface CertificatesOptions {
 export interface Certificates extends CertificateSource {
   /** Series of the gauge `kube_validating_webhook_failure_policy`. */
   readonly failurePolicies: () => readonly FailurePolicySample[];
-  /** Returns the expiry of the served certificate; undefined while none is served. */
+  /** Returns the expiry of the served certificate; undefined while no certificate is served. */
   readonly expiry: () => Expiry | undefined;
   /** The configurations with our label, from one watch. */
   readonly configurations: WebhookConfigurations;
@@ -129,9 +129,9 @@ function startSelfSigned(
   return { source, injection, stop };
 }
 
-/** Remaining life from which on a degradation warns. People have two weeks to act. */
+/** The remaining lifetime at which `degradations` first reports the expiry. People then have two weeks to act. */
 const warnBeforeMs = 14 * 86_400_000;
-/** The remaining share for short-lived certificates. Renewal starts with a third of the life left, so a quarter means that it failed. */
+/** The same limit as a share of a short lifetime. The renewal is due when a third of the lifetime remains; at a quarter it has failed. */
 const warnBeforeShare = 0.25;
 
 interface Expiry {
@@ -143,7 +143,7 @@ interface Expiry {
   readonly degradation?: string;
 }
 
-/** Returns the expiry of the current certificate; undefined without one. `nowMs`: wall clock, in milliseconds since 1970. */
+/** Returns the expiry of the current certificate; undefined without a certificate. `nowMs`: wall clock, in milliseconds since 1970. */
 export function expiryOf(source: Pick<CertificateSource, 'current'>, nowMs: number): Expiry | undefined {
   const served = source.current();
   const leaf = served === undefined ? undefined : certificatesIn(served.cert)[0];

@@ -7,7 +7,7 @@ import type { WebhookEnv } from '../env.ts';
 import { authorityOf, isSameBundle, type Pair, readAuthorities, readPair } from './pair.ts';
 import { type CertificateSource, Listeners, type SourceProblem, type TlsMaterial } from './source.ts';
 
-/** Poll interval next to the file watches, because network file systems send no events. controller-runtime has the same interval. */
+/** Poll interval in addition to file watches: network file systems send no events. controller-runtime has the same interval. */
 const pollMs = 10_000;
 /** Delay after a file event, because other tools write certificate and key one after the other. */
 const settleMs = 200;
@@ -16,7 +16,7 @@ export interface CertificateFiles {
   /** Rejects when the file cannot be read. */
   readonly read: (path: string) => Promise<string>;
   /**
-   * Calls `onEvent` when the file may have changed. Returns a function that stops the watch. Never throws, because polling suffices.
+   * Calls `onEvent` when the file may have changed. Returns a function that stops the watch. Never throws: polling finds changes too.
    */
   readonly watch: (path: string, onEvent: () => void) => () => void;
 }
@@ -26,7 +26,7 @@ interface FileSourceOptions {
   readonly files: CertificateFiles;
   readonly certFile: string;
   readonly keyFile: string;
-  /** The authority, if known. */
+  /** The file with the CA certificate, if configured. */
   readonly caFile?: string | undefined;
 }
 
@@ -119,7 +119,7 @@ function servedOf({ pair, ca }: Loaded): TlsMaterial {
   return { cert: pair.cert, key: pair.key, ...(ca === undefined ? {} : { ca }) };
 }
 
-/** Returns the content of the files. Throws Error if it is not usable, or expired while the previous certificate is not. */
+/** Returns the content of the files. Throws Error if it is unusable, or if only the new certificate has expired. */
 function checked(
   { cert, key, ca }: { readonly cert: string; readonly key: string; readonly ca: string | undefined },
   before: Loaded | undefined,
@@ -127,7 +127,7 @@ function checked(
 ): Loaded {
   const pair = readPair({ cert, key });
   if (ca !== undefined && authorityOf(pair, readAuthorities(ca)) === undefined) {
-    throw new Error('the certificate was not issued by the given authority');
+    throw new Error('the certificate was not issued by the given CA');
   }
   const isSame = before !== undefined && isSameBundle(before.pair.cert, cert);
   // An expired certificate does not replace a valid one.

@@ -1,4 +1,4 @@
-// Adds our authority to the webhook configurations that ask for it, and restores it if it is missing.
+// Adds our CA certificate to the webhook configurations with the injection label, and adds it again if another tool removes it.
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { foreignInjectors } from '../../install/object.ts';
 import type { WebhookEnv } from '../env.ts';
@@ -14,7 +14,7 @@ import {
 } from './webhook-configurations.ts';
 
 const requestTimeoutMs = 10_000;
-/** The number of patches without a delay. Later delays grow, because another tool, for example GitOps, may remove the authority again. */
+/** The number of patches without a delay. Then the delays grow: another tool, for example Argo CD, may remove each CA certificate again. */
 const freePatches = 1;
 /** After this number of patches in a row, a log line reports a conflict with another tool. */
 const conflictLimit = 5;
@@ -35,9 +35,9 @@ interface InjectionProblem {
 }
 
 export interface Injection {
-  /** Returns whether every configuration with injection has this authority (PEM); undefined if unknown. */
+  /** Returns whether every configuration with the injection label has this CA certificate (PEM); undefined if unknown. */
   readonly isTrusted: (authority: string) => boolean | undefined;
-  /** Returns the configurations that cannot be repaired, with the cause. */
+  /** Returns the configurations to which the CA certificate could not be added, with the cause. */
   readonly problems: () => readonly InjectionProblem[];
   /** Stops writing; a patch under way finishes. */
   readonly stop: () => void;
@@ -113,7 +113,7 @@ class Injecting implements Injection {
     const bundle = source.caBundle();
     if (bundle === undefined) return;
     // List the configurations before reading the bundle. Another replica stores a newer bundle in the Secret before it patches
-    // configurations, so `refresh` finds that bundle. A patch after our list makes the `test` operations of our patch fail.
+    // configurations, so `refresh` finds that bundle. If that replica patches after our list, the `test` operations of our patch fail.
     const lacking = this.#lacking(configurations.list(), bundle);
     const nowMs = this.#nowMs();
     const due = lacking.filter((one) => this.#stateOf(one).pace.dueMs <= nowMs);
@@ -123,7 +123,7 @@ class Injecting implements Injection {
     this.#planNext(lacking);
   }
 
-  /** Returns the configurations that ask for our authority and lack it. */
+  /** Returns the configurations with the injection label that lack our CA certificate and have no patch from us yet. */
   #lacking(all: readonly WebhookConfiguration[], bundle: string): readonly WebhookConfiguration[] {
     this.#forgetDeleted(all);
     return all.filter((one) => {
@@ -141,7 +141,7 @@ class Injecting implements Injection {
       await this.#options.source.refresh();
       return !this.#isStopped;
     } catch (error) {
-      for (const one of due) this.#noteFailure(one, error, 'the authority is unknown');
+      for (const one of due) this.#noteFailure(one, error, 'the CA certificate is unknown');
       return false;
     }
   }
@@ -162,15 +162,15 @@ class Injecting implements Injection {
         { operations, timeoutMs: requestTimeoutMs, site: 'certificates.inject' },
       );
     } catch (error) {
-      this.#noteFailure(configuration, error, 'the authority could not be written');
+      this.#noteFailure(configuration, error, 'the CA certificate could not be written');
       return;
     }
     const patchCount = state.pace.succeeded(resourceVersion, this.#nowMs());
     delete state.problem;
-    env.log.info('added the authority to a webhook configuration', { kind, name });
+    env.log.info('added the CA certificate to a webhook configuration', { kind, name });
     if (patchCount !== conflictLimit) return;
     const advice = 'configure that tool to ignore webhooks[].clientConfig.caBundle';
-    env.log.warn('another tool repeatedly removes the authority from a webhook configuration', { kind, name, advice });
+    env.log.warn('another tool repeatedly removes the CA certificate from a webhook configuration', { kind, name, advice });
   }
 
   #noteFailure(configuration: WebhookConfiguration, error: unknown, what: string): void {
@@ -180,7 +180,7 @@ class Injecting implements Injection {
     state.pace.failed(error, this.#nowMs());
     const message = `${what}: ${patchProblem(error, configurationResources[kind])}`;
     if (!isOvertaken(error) && state.problem?.message !== message)
-      env.log.warn('a webhook configuration lacks our authority', { kind, name, message });
+      env.log.warn('a webhook configuration lacks our CA certificate', { kind, name, message });
     state.problem = { kind, name, message, sinceMs: state.problem?.sinceMs ?? env.clock.nowMs() };
   }
 
@@ -205,7 +205,7 @@ class Injecting implements Injection {
     if (annotation === undefined || configuration.labels[injectLabel] !== 'true' || this.#skipped.has(key)) return;
     this.#skipped.add(key);
     const { kind, name } = configuration;
-    this.#options.env.log.info('skipped the authority of a webhook configuration because of its annotation', { kind, name, annotation });
+    this.#options.env.log.info('left the CA certificate of a webhook configuration to another tool', { kind, name, annotation });
   }
 
   #stateOf(configuration: WebhookConfiguration): PatchState {

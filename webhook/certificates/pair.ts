@@ -1,10 +1,10 @@
-// Reads certificates and keys: parses them, checks that they match, and returns their names, validity and authority.
+// Reads certificates and keys: parses them, checks that they match, and returns their names, validity and CA certificate.
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 
 /** A server certificate and its key as PEM. */
 interface PairText {
-  /** The server certificate first, then the chain up to the authority. */
+  /** The server certificate first, then the intermediate certificates. */
   readonly cert: string;
   readonly key: string;
 }
@@ -41,15 +41,15 @@ export function readPair({ cert, key }: PairText): Pair {
   return { cert, key, leaf, ...validityOf(leaf) };
 }
 
-/** Returns the authorities of a bundle. Throws Error for an empty or unreadable bundle. */
+/** Returns the CA certificates of a bundle. Throws Error for an empty or unreadable bundle. */
 export function readAuthorities(pem: string): readonly X509Certificate[] {
   const texts = certificatesIn(pem);
-  if (texts.length === 0) throw new Error('the authority is not PEM');
-  return texts.map((text) => parseCertificate(text, 'the authority'));
+  if (texts.length === 0) throw new Error('the CA certificate is not PEM');
+  return texts.map((text) => parseCertificate(text, 'the CA certificate'));
 }
 
 /**
- * Returns the authority that verifies the pair through the served chain; undefined without such an authority. Ignores dates.
+ * Returns the CA certificate that verifies the pair through the intermediate certificates; undefined without such a CA. Ignores dates.
  */
 export function authorityOf(pair: Pair, authorities: readonly X509Certificate[]): X509Certificate | undefined {
   const between = certificatesIn(pair.cert)

@@ -29,7 +29,7 @@ export class PatchPace {
     return this.#dueMs;
   }
 
-  /** Returns whether the last patch was based on this version. Then the watch has not delivered its result yet. */
+  /** Returns whether the last patch was based on this version. Then the watch has not delivered the result of the patch yet. */
   isPatched(resourceVersion: string): boolean {
     return this.#patchedFrom === resourceVersion;
   }
@@ -55,7 +55,7 @@ export function isOvertaken(error: unknown): boolean {
   return isStatus(error, 404, 409, 422);
 }
 
-/** Returns why a patch failed, and the missing right after a 403. */
+/** Returns why a patch failed. After a 403, adds the missing permission. */
 export function patchProblem(error: unknown, { plural }: Resource): string {
   return `${messageOf(error)}${isStatus(error, 403) ? `; grant patch on ${plural}` : ''}`;
 }

@@ -28,18 +28,18 @@ const requestTimeoutMs = 10_000;
 const watchedPollMs = 600_000;
 /** Poll interval without a watch, for example if a Role permits only `get` and `update`. */
 const pollMs = 60_000;
-/** Replicas renew the certificate after 62 to 67 % of its life. The jitter makes one replica the first; the others find it renewed. */
+/** Renewal is due after 62 to 67 % of the lifetime. By the jitter, one replica renews first, and the others read its result. */
 const renewShare = 2 / 3;
 const renewJitter = 0.05;
-/** Time until all API servers have read an authority that all configurations contain. */
+/** Time that API servers need to read a CA certificate after all configurations contain it. */
 const settleMs = 30_000;
-/** Time after which clients probably trust a new authority, if their trust cannot be read. */
+/** Time after which clients probably trust a new CA certificate, if `isTrusted` does not know it. */
 const assumedTrustMs = 86_400_000;
 /** Minimum time between our switch to a certificate and the removal of the previous one: other replicas may switch later. */
 const switchedMs = 600_000;
 /** Interval of the trust check while the previous certificate is served. */
 const askMs = 30_000;
-/** Delays between two writes. Each delay is twice the one before, because another tool may undo the writes repeatedly. */
+/** Delays between two writes. They double with each write, because another tool may undo the writes repeatedly. */
 const pace = { firstMs: 1000, lastMs: 120_000 };
 /** After this time without a write, the delays start at `firstMs` again. */
 const calmMs = 600_000;
@@ -57,7 +57,7 @@ export interface SecretKeeperOptions {
   readonly lifetimeMs: number;
   /** Returns `count` cryptographically secure random bytes. */
   readonly randomBytes: (count: number) => Uint8Array;
-  /** Returns whether all known clients trust this authority (PEM). Returns undefined if unknown: a new certificate then waits a day. */
+  /** Returns whether all clients trust this CA certificate (PEM). Returns undefined if unknown; then a new certificate waits a day. */
   readonly isTrusted?: (authority: string) => boolean | undefined;
 }
 
@@ -115,7 +115,7 @@ class Keeper implements SecretKeeper {
       resource: resources.secrets,
       site: 'certificates.secret',
       timeoutMs: requestTimeoutMs,
-      // The keeper retries itself, because each attempt must plan with the certificate that it serves at that time.
+      // The keeper repeats `refresh` instead, because each attempt must plan with the certificate that is served at that time.
       retries: 0,
       decode: (secret) => secretStateOf(secret, env.clock.nowMs()),
       encode: (state, existing) => (state.kind === 'usable' ? secretOf(state, existing) : {}),

@@ -23,7 +23,7 @@ const maxNames = 100;
 const overlapMs = 86_400_000;
 const overlapShare = 0.1;
 
-/** The certificate that this process serves, and the authorities that clients must trust. */
+/** The certificate that this process serves, and the CA certificates that clients must trust. */
 export interface ServedPair {
   readonly pair: Pair;
   readonly ca: string;
@@ -59,7 +59,7 @@ export class ForeignSecret extends Error {
   override readonly name = 'ForeignSecret';
 }
 
-/** Returns the plan. Throws ForeignSecret for a Secret with foreign content. */
+/** Returns the plan. Throws ForeignSecret for a Secret with other data. */
 export function planSecret(state: SecretState, moment: PlanInput): SecretPlan {
   switch (state.kind) {
     case 'foreign':
@@ -82,7 +82,7 @@ function planUsable(state: UsableCertificates, moment: PlanInput): SecretPlan {
   const { current, previous } = state;
   const missing = missingNames(current, needed);
   if (missing.length > 0) {
-    // Keep existing names. Otherwise replicas with different settings, as during an update, would replace the certificate in turns.
+    // Keep existing names. Otherwise replicas with different settings, as during an update, would replace each other's certificate.
     const all = [...new Set([...names, ...alternativeNamesOf(current)])].slice(0, maxNames);
     return { state: renewed(moment, all, state), reason: `the certificate is not valid for ${missing.join(', ')}` };
   }
@@ -108,7 +108,7 @@ function planUsable(state: UsableCertificates, moment: PlanInput): SecretPlan {
   return { state };
 }
 
-/** Returns the time of the renewal on the wall clock. The life ends with the certificate or its authority, the earlier of the two. */
+/** Returns the time of the renewal on the wall clock. The lifetime ends when the certificate or its CA certificate expires. */
 export function renewalMs({ current, authority }: UsableCertificates, renewShare: number): number {
   const ends = readAuthorities(authority).map((one) => Date.parse(one.validTo));
   const endMs = Math.min(current.notAfterMs, ...ends);
@@ -124,7 +124,7 @@ export function isSamePair(one: Pair, other: Pair): boolean {
   return isSameBundle(one.cert, other.cert) && one.leaf.fingerprint256 === other.leaf.fingerprint256;
 }
 
-/** Returns a new pair with a new authority. Keeps the served pair as `previous`, because clients do not trust the new authority yet. */
+/** Returns a new pair with a new CA. Keeps the served pair as `previous`, because clients do not trust the new CA yet. */
 function renewed({ issue, nowMs, served }: PlanInput, names: readonly string[], before?: UsableCertificates): UsableCertificates {
   const issued = issue(names);
   const state: UsableCertificates = { kind: 'usable', ca: issued.ca, current: readPair(issued), authority: issued.ca };
@@ -156,12 +156,12 @@ function isUnexpired({ notAfterMs }: Pair, nowMs: number): boolean {
 /** The certificates of a Secret that replicas can serve. */
 export interface UsableCertificates {
   readonly kind: 'usable';
-  /** Authorities of both pairs, PEM. */
+  /** The CA certificates of both pairs, PEM. */
   readonly ca: string;
   readonly current: Pair;
-  /** The authority of `current`, PEM. */
+  /** The CA certificate of `current`, PEM. */
   readonly authority: string;
-  /** The previous pair, until clients trust the authority of `current`. */
+  /** The previous pair, until clients trust the CA certificate of `current`. */
   readonly previous?: Pair;
   /** True if the Secret contains a previous pair that cannot be used. */
   readonly hasUnusablePrevious?: boolean;
@@ -178,7 +178,7 @@ export type SecretState =
   | UsableCertificates;
 
 const ownKeys = ['ca', 'cert', 'key'] as const;
-/** grafana/rollout-operator ignores these keys. */
+/** The keys of the previous pair. grafana/rollout-operator ignores them. */
 const previousKeys = { cert: 'previous-cert', key: 'previous-key' } as const;
 
 /** Reads the Secret; `secret` is undefined if it does not exist. `nowMs`: wall clock, in milliseconds since 1970. */
@@ -205,10 +205,10 @@ function usable(data: ReadonlyMap<string, string>, nowMs: number): UsableCertifi
   const current = readPair({ cert: data.get('cert') ?? '', key: data.get('key') ?? '' });
   const authorities = readAuthorities(ca);
   const authority = authorityOf(current, authorities);
-  if (authority === undefined) throw new Error('the certificate was not issued by the authority in ca');
+  if (authority === undefined) throw new Error('the certificate was not issued by the CA in ca');
   if (current.notAfterMs <= nowMs) throw new Error(`the certificate expired at ${instantOf(current.notAfterMs)}`);
   const { notAfterMs } = validityOf(authority);
-  if (notAfterMs <= nowMs) throw new Error(`the authority expired at ${instantOf(notAfterMs)}`);
+  if (notAfterMs <= nowMs) throw new Error(`the CA certificate expired at ${instantOf(notAfterMs)}`);
   const previous = previousOf(data);
   const isPreviousUsable = previous !== undefined && previous.notAfterMs > nowMs && authorityOf(previous, authorities) !== undefined;
   const hasUnusablePrevious = !isPreviousUsable && (data.has(previousKeys.cert) || data.has(previousKeys.key));

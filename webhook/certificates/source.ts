@@ -1,13 +1,13 @@
-// Defines the source of the certificate, for the server and for the injection of its authority.
+// Defines the source of the certificate, for the server and for the injection of the CA certificate.
 
-/** A certificate with its key and authorities, all as PEM. */
+/** A certificate with its key and CA certificates, all as PEM. */
 export interface TlsMaterial {
   /** The leaf and the intermediate certificates. */
   readonly cert: string;
   readonly key: string;
-  /** The authorities for `caBundle` of webhook configurations, two during a rotation. Absent if unknown. */
+  /** The CA certificates for `caBundle` of webhook configurations, two during a rotation. Absent if unknown. */
   readonly ca?: string;
-  /** The authority of client certificates. A server that requires client certificates accepts no client without this authority. */
+  /** The CA certificate that verifies clients. Without it, a server that requires client certificates accepts no client. */
   readonly clientCa?: string;
 }
 
@@ -20,7 +20,7 @@ export interface TlsSource {
 }
 
 export interface CertificateSource extends TlsSource {
-  /** Returns the authorities that clients must trust (PEM): those of the served and of the next certificate. Undefined if unknown. */
+  /** Returns the CA certificates (PEM) of the served and of the next certificate, which clients must trust. Undefined if unknown. */
   readonly caBundle: () => string | undefined;
 }
 

@@ -1,4 +1,4 @@
-// Watches the webhook configurations of an installation, for the injection of the authority, the narrowing and the registration check.
+// Watches the webhook configurations of an installation, for `inject-ca.ts`, `narrow.ts` and `registration.ts`.
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
@@ -7,10 +7,10 @@ import { Listeners } from './source.ts';
 
 /** The label with the namespace of the installation. */
 const namespaceLabel = 'grafana.com/namespace';
-/** The label that asks, with the value `true`, for our authority in every entry. */
+/** The injection label: its value `true` requests our CA certificate in every entry. */
 export const injectLabel = 'grafana.com/inject-rollout-operator-ca';
 
-/** Interval of lists next to the watch. grafana/rollout-operator has the same interval. */
+/** Interval of lists in addition to the watch. grafana/rollout-operator has the same interval. */
 const relistMs = 300_000;
 
 export type ConfigurationKind = 'ValidatingWebhook' | 'MutatingWebhook';
@@ -53,7 +53,7 @@ export interface WebhookConfigurations {
   readonly list: () => readonly WebhookConfiguration[];
   /** Returns whether each kind was listed and no request for it fails now. */
   readonly isSynced: () => boolean;
-  /** Returns why a kind cannot be read; undefined if both can. */
+  /** Returns why a kind cannot be read; undefined if both kinds can be read. */
   readonly problem: () => string | undefined;
   /** Returns whether the permission to read a kind is missing. Then waiting does not help. */
   readonly isForbidden: () => boolean;
@@ -127,7 +127,7 @@ export interface FailurePolicySample {
   readonly value: 0 | 1;
 }
 
-/** Returns two series for each entry name and kind, 1 for the policy in force. `Ignore` wins if entries with the same name differ. */
+/** Returns a series for each policy, entry name and kind: 1 for the policy in force. `Ignore` wins if entries with one name differ. */
 export function failurePolicies(configurations: readonly WebhookConfiguration[]): readonly FailurePolicySample[] {
   const byEntry = new Map<string, { readonly type: ConfigurationKind; readonly webhook: string; isIgnored: boolean }>();
   for (const { kind, entries } of configurations) {

@@ -38,7 +38,7 @@ export interface LoadedTimes {
 export interface DownscaleTimes {
   /** Prefixes of the messages about a failed `load` or `record`. */
   readonly problems: { readonly load: string; readonly record: string };
-  /** True if every downscale takes the lock of its group; otherwise only downscales in groups with a time between zones. */
+  /** True if the lock of a group blocks every downscale; otherwise it blocks only in groups with a minimum time between zones. */
   readonly alwaysLocks: boolean;
   /** Loads the times of the members of the group, or of the StatefulSet itself without a group. Rejects if the times cannot be read. */
   readonly load: (namespace: string, members: readonly StatefulSetView[], timeoutMs: () => number) => Promise<LoadedTimes>;
@@ -58,9 +58,9 @@ interface Remembered {
 }
 
 /**
- * Returns the times in the annotation grafana.com/last-downscale. A write to it during admission makes the API server repeat a PATCH, and
- * refuse a PUT with a resource version. A repeated request does not write again. Each process checks the group after its write. If two
- * zones shrink at once, at least one restores its annotation and is denied.
+ * Returns the times in the annotation grafana.com/last-downscale. A write of the annotation during admission makes the API server repeat a
+ * PATCH, and reject a PUT with a resource version. A repeated request does not write again. Each process checks the group after its write:
+ * if two zones shrink at once, at least one downscale is denied and its annotation restored.
  */
 export function lastDownscale(env: WebhookEnv): DownscaleTimes {
   const remembered = new Map<string, Remembered>();
@@ -124,7 +124,7 @@ async function readAgain(env: WebhookEnv, { namespace, name, uid }: StatefulSetV
   return orThrow(observeStatefulSet(found));
 }
 
-/** Checks the other zones after the write: of two writers, at least one sees the write of the other. */
+/** Checks the other zones after the write: if two processes write at once, at least one reads the write of the other. */
 async function checkAgain(env: WebhookEnv, downscale: Downscale, written: StatefulSetView, isRepeated: boolean): Promise<Recorded> {
   const { set, others, timeoutMs } = downscale;
   if (!hasMinTime(others)) return { kind: 'recorded' };
@@ -222,7 +222,7 @@ function trackedIn(object: KubernetesObject): Tracked {
   return { object, data, lastOf: ({ name }) => times.get(name) };
 }
 
-/** Returns the time of an entry; empty if absent. Like Go, ignores the case of keys, and the last duplicate counts. */
+/** Returns the time of an entry; empty if absent. Like Go, ignores the case of keys and takes the last of duplicate keys. */
 function timeIn(zone: string, text: string): string {
   let value: unknown;
   try {

@@ -16,7 +16,7 @@ interface Scaled {
 /** The counts of a request, or the object that cannot be read, with the cause. */
 type ReplicaChange =
   | { readonly kind: 'unreadable'; readonly side: Side; readonly problem: string }
-  /** A Pod, a DaemonSet and similar kinds. */
+  /** A kind without replicas, for example a Pod or a DaemonSet. */
   | { readonly kind: 'countless'; readonly side: Side; readonly problem: string }
   | { readonly kind: 'null'; readonly sides: readonly Side[] }
   | { readonly kind: 'same' }
@@ -39,7 +39,7 @@ const greatestReplicas = 2_147_483_647;
 
 interface Decoded {
   readonly scaled?: Scaled;
-  /** undefined stands for null. */
+  /** Undefined for null. */
   readonly replicas?: number | undefined;
   readonly unreadable?: string;
   readonly countless?: string;

@@ -45,7 +45,7 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
 }
 
 /**
- * Returns the message: request, rule, fact, explain command, and in this priority retry time, hint, source, limit, namespace if they fit.
+ * Returns the message: request, rule, fact and explain command. If they fit, adds retry time, hint, source, limit and namespace in order.
  */
 function messageOf({ outcome, decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
   const leading = leadingResult(results);
@@ -97,7 +97,7 @@ export function auditOf(
   };
 }
 
-/** Returns the seconds until a retry. Without an earliest time within 60 seconds, only evictions have one. */
+/** Returns the seconds until a retry. Except for evictions, returns undefined if the earliest time is unknown or more than 60 s away. */
 function retryAfter(refusing: readonly RuleResult[], { nowMs, isEviction }: DenialSubject): number | undefined {
   const instants = refusing.flatMap(({ earliestMs }) => earliestMs ?? []);
   const seconds = instants.length === 0 ? undefined : Math.max(1, Math.ceil((Math.max(...instants) - nowMs) / 1000));

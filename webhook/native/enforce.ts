@@ -1,4 +1,4 @@
-// Serves /admission/enforce, which enforces groups and policies on every request that shrinks a StatefulSet or deletes a pod.
+// Serves /admission/enforce, which enforces groups and policies on every request that can disrupt pods of a StatefulSet.
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -26,7 +26,7 @@ export interface EnforceOptions extends JudgedScope {
 export interface EnforceEndpoint extends Endpoint {
   /** The preview for drop-in endpoints of this process, which get the same requests. */
   readonly preview: NativePreview;
-  /** The endpoint for objects that have no group according to the webhook configuration. It decides alike, but unknown facts allow. */
+  /** The endpoint for objects that have no group according to the webhook configuration. It allows requests with unknown facts. */
   readonly others: Endpoint;
 }
 
@@ -34,8 +34,8 @@ export interface EnforceEndpoint extends Endpoint {
 const longestPreviewMs = 4_000;
 
 /**
- * Returns the endpoint. It stores a claim for each admitted disruption and calls no pod. Unknown facts deny, except for the deletion of
- * pods: a denied deletion would leave the pod Terminating.
+ * Returns the endpoint. It stores a claim for each admitted disruption and calls no pod. Unknown facts deny a request unless `failsOpen`
+ * permits the request.
  */
 export function enforceEndpoint(options: EnforceOptions): EnforceEndpoint {
   const enforcement = new Enforcement(options);
@@ -182,7 +182,7 @@ class Enforcement {
     return await this.#reads.freshSnapshot(namespace, call, (seen) => findOwner(seen, owner) === undefined);
   }
 
-  /** Decides on the known state for an object without a group, and in the queue of the group otherwise. */
+  /** Decides at once for an object without a group. Otherwise decides in the queue of the group, because the decision may store claims. */
   async #decide(review: Review, target: JudgedTarget, call: Call, { snapshot, statefulSet, decide, isPreview }: Deciding): Promise<Answer> {
     const { namespace } = target;
     const { guard } = this.#options;
@@ -247,7 +247,7 @@ class Enforcement {
     return queue;
   }
 
-  /** Decides without the object, which could not be read. Only cached state can show that no policy applies to it. */
+  /** Decides without the object, which could not be read. Lets the request pass only if the cache shows that no policy applies. */
   async #whenUnread({ namespace }: JudgedTarget, statefulSet: string, call: Call): Promise<Judgeable> {
     const snapshot = await this.#reads.snapshot(namespace, call);
     const set = snapshot.statefulSets.find((known) => known.namespace === namespace && known.name === statefulSet);
@@ -280,7 +280,7 @@ interface Judged {
   readonly departures: readonly Departure[];
 }
 
-/** The known state and the judge of the request, or `passes`. */
+/** The snapshot and the function that decides on it, or `passes`. */
 type Judgeable = 'passes' | Omit<Deciding, 'isPreview'>;
 
 interface Deciding {

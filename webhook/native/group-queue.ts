@@ -19,7 +19,7 @@ interface QueuedRequest {
   readonly call: Call;
   /** The request in messages, for example `DELETE of pods/a-0`. */
   readonly what: string;
-  /** Decides without effects. Called again with a newer snapshot after another writer changed the ledger. */
+  /** Decides without side effects. Runs again with a newer snapshot after another writer changed the ledger. */
   readonly decide: (snapshot: Snapshot) => Decided;
 }
 
@@ -37,7 +37,7 @@ interface Waiting extends QueuedRequest {
   readonly reject: (error: unknown) => void;
 }
 
-/** The maximum of requests that are decided with one snapshot. */
+/** The maximum number of requests that are decided with one snapshot. */
 const maxAtOnce = 100;
 /** A request with less time left is rejected. */
 const leastMs = 20;
@@ -167,7 +167,7 @@ export class GroupQueue {
     return batch.filter((waiting) => !late.includes(waiting));
   }
 
-  /** Returns the longest remaining time of the batch. The server answers the other requests, and their claims expire. */
+  /** Returns the longest remaining time of the batch. The server answers requests with less time itself, and their claims expire. */
   #timeoutMs(batch: readonly Waiting[]): number {
     const nowMs = this.#env.clock.monotonicMs();
     return Math.max(leastMs, ...batch.map(({ call }) => leftMs(call, nowMs)));

@@ -13,7 +13,7 @@ import { Undecidable } from './denial.ts';
 
 /** Timeout of each read. */
 const longestReadMs = 1_500;
-/** Time that a wait leaves for the answer. */
+/** Time before the deadline that a wait reserves for the answer. */
 const reserveMs = 300;
 const checkAgainMs = 100;
 
@@ -106,7 +106,7 @@ export function isStale({ statefulSets }: Pick<Snapshot, 'statefulSets'>, live: 
   return !isSameJson(known.labels, labels) && isOlder(known.resourceVersion, live.metadata.resourceVersion);
 }
 
-/** Returns the snapshot with the read StatefulSet, unless the cache is newer. Throws Undecidable if it is malformed or recreated. */
+/** Puts the StatefulSet into the snapshot unless the cache is newer. Throws Undecidable if the StatefulSet is malformed or recreated. */
 export function withStatefulSet(snapshot: Snapshot, live: KubernetesObject): Snapshot {
   const view = observeStatefulSet(live);
   if (isUnknown(view)) throw new Undecidable(view.unknown);
@@ -116,7 +116,7 @@ export function withStatefulSet(snapshot: Snapshot, live: KubernetesObject): Sna
   return { ...snapshot, statefulSets: [...snapshot.statefulSets.filter((set) => set !== known), view] };
 }
 
-/** Returns the snapshot with the read pod, unless the cache is newer. Throws Undecidable if it is malformed. */
+/** Puts the pod into the snapshot unless the cache is newer. Throws Undecidable if the pod is malformed. */
 export function withPod(snapshot: Snapshot, statefulSet: string, live: KubernetesObject): Snapshot {
   const view = observePod(live);
   if (isUnknown(view)) throw new Undecidable(view.unknown);

@@ -24,7 +24,7 @@ interface PinOptions {
   readonly guard: PlacementGuard;
 }
 
-/** Timeout of the read of a ControllerRevision. Two are read in parallel after the ledger. */
+/** Timeout of the read of a ControllerRevision. */
 const longestReadMs = 1_500;
 /** API servers cut longer warnings. */
 const longestWarning = 250;
@@ -129,11 +129,11 @@ function problemOf(error: unknown): string {
   return messageOf(error);
 }
 
-/** More than the depth of any field of a pod. */
+/** A depth that no field of a pod reaches. */
 const deepest = 12;
 
 /**
- * Returns at most `most` operations that turn `before` into `after`. Replaces whole parents if it needs more operations for single fields.
+ * Returns at most `most` operations that turn `before` into `after`. Replaces parent objects if the single fields need more operations.
  * Replaces a list if its length changes. `most` must be at least the number of top-level fields.
  */
 export function patchBetween(before: JsonObject, after: JsonObject, most: number): readonly PatchOperation[] {
@@ -156,7 +156,7 @@ function changes(path: string, before: unknown, after: unknown, depth: number): 
   return [{ op: 'replace', path, value: after }];
 }
 
-/** `undefined` stands for a missing field. */
+/** Returns the operations for one field. `undefined` stands for a missing field. */
 function fieldChanges(path: string, before: unknown, after: unknown, depth: number): readonly PatchOperation[] {
   if (before === undefined) return after === undefined ? [] : [{ op: 'add', path, value: after }];
   return after === undefined ? [{ op: 'remove', path }] : changes(path, before, after, depth);

@@ -36,7 +36,7 @@ const restartedAt = 'kubectl.kubernetes.io/restartedAt';
 
 /**
  * Returns the target of the review. Writes pass if they leave replicas, template, strategy, ordinals, labels and protective annotations
- * unchanged. Requests for terminating pods pass, and deletions by nodes and kube-system controllers.
+ * unchanged. Requests for terminating pods and deletions by nodes and kube-system controllers pass too.
  */
 export function readTarget(review: Review): ReviewTarget {
   const { group, resource } = review.resource;

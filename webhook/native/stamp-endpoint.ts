@@ -7,8 +7,8 @@ import type { WebhookEnv } from '../env.ts';
 import { type Answer, deny, type Endpoint, type PatchOperation, type Review, type ReviewUser } from '../review/review.ts';
 
 /**
- * Returns the endpoint. It stamps an object when it is created or its spec changes, and replaces any other value of the field. It fails
- * closed, because approvals depend on the stamp.
+ * Returns the endpoint. When an object is created or its spec changes, it sets `spec.requestedBy` and replaces any other value. It fails
+ * closed, because approvals depend on the field.
  */
 export function stampEndpoint({ clock }: Pick<WebhookEnv, 'clock'>): Endpoint {
   return {

@@ -123,7 +123,7 @@ function loadObject(object: JsonObject): LoadResult {
   return loadObjects([withName(object)]);
 }
 
-/** Returns an object with `generateName` with a name that the API server could generate. */
+/** Adds a name to an object with `generateName`, as the API server would do later. */
 function withName(object: JsonObject): JsonObject {
   const { metadata } = object;
   if (!isJsonObject(metadata) || typeof metadata['generateName'] !== 'string' || metadata['name'] !== undefined) return object;

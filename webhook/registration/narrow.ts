@@ -36,13 +36,13 @@ const checkMs = 2_000;
 const requestTimeoutMs = 10_000;
 /**
  * The number of writes without a delay, because many groups may be created in a short time. Later delays grow, because another tool may
- * remove the conditions repeatedly.
+ * remove the match conditions repeatedly.
  */
 const freePatches = 20;
 
 /**
- * Starts at once. Never throws; retries failures without limit. Each check adds new members. It keeps former members for `departureMs`,
- * because another replica may still know them as members. It changes no configuration while the members are unknown.
+ * Starts at once. Never throws; retries failures without limit. Each check adds new members and keeps former members for `departureMs`,
+ * because another replica may still know them as members. A check changes no configuration while the members are unknown.
  */
 export function startNarrowing(options: NarrowingOptions): Narrowing {
   const { namespace, members, pinned } = options;

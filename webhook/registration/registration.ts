@@ -24,7 +24,7 @@ interface RegistrationOptions {
   readonly members: () => readonly Member[] | undefined;
   /** Returns every StatefulSet of a group with the strategy `pinned`; undefined while unknown. */
   readonly pinned: () => readonly Member[] | undefined;
-  /** Namespaces to check; default: those with members. */
+  /** Namespaces to check; default: the namespaces with members. */
   readonly namespaces?: readonly string[] | undefined;
   /** Returns further problems, such as failed writes of this process. */
   readonly others?: () => readonly RegistrationProblem[];
@@ -35,12 +35,12 @@ interface RegistrationOptions {
 /** Interval of the checks. Two checks in a row must find a changed configuration, because one may see a write under way. */
 const checkMs = 15_000;
 const requestTimeoutMs = 5_000;
-/** The maximum of namespaces per check. The next check continues after the last of them. */
+/** The maximum number of namespaces per check. The next check continues after the last checked namespace. */
 const maxNamespaces = 200;
 
 /**
- * Starts the checks and never throws. Returns a function that stops them. Reports a missing label only if an earlier check read it. Checks
- * the validating configuration only if it was seen or a namespace has the label.
+ * Starts the checks and never throws. Returns a function that stops them. Reports a namespace without the enforcement label only if an
+ * earlier check found the label. Checks the validating configuration only if an earlier check found it, or the label.
  */
 export function startRegistration(options: RegistrationOptions): () => void {
   const { env, namespaces, configurations, members } = options;

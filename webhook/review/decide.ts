@@ -97,8 +97,8 @@ const maxAuditValueBytes = 1024;
 const maxPatchOperations = 10;
 
 /**
- * Returns the AdmissionReview as JSON. Cuts long messages, warnings and annotations, and drops excess ones. A partial patch would have
- * another meaning: throws RangeError for a patch of more than 10 operations, and TypeError for values that are not JSON.
+ * Returns the AdmissionReview as JSON. Cuts long messages, warnings and annotations, and drops excess ones. Throws RangeError for a patch
+ * of more than 10 operations, because a cut patch would have another meaning. Throws TypeError for values that are not JSON.
  */
 export function writeAnswer({ apiVersion, uid }: Pick<Review, 'apiVersion' | 'uid'>, answer: Answer): string {
   const { allowed, patch = [] } = answer;

@@ -39,7 +39,7 @@ export function readReview(body: Uint8Array, bounds: JsonBounds): ReadReview {
   }
 }
 
-/** Returns the parseBody body; undefined if it is not JSON in UTF-8. */
+/** Returns the parsed body; undefined if it is not JSON in UTF-8. */
 function parseBody(body: Uint8Array): unknown {
   try {
     return parseJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
@@ -60,7 +60,7 @@ function undecodable(why: string): ReadReview {
   return refused(`the body could not be decoded: ${why}`);
 }
 
-/** Returns whether the body is an object of another kind. Its refusal has another message than that of undecodable input. */
+/** Returns whether the body is an object of another kind. The message then differs from the one for undecodable input. */
 function isOtherKind(apiVersion: unknown, kind: unknown): boolean {
   if (typeof kind !== 'string' || kind === '') return false;
   return apiVersion === 'v1' || apiVersion === 'apps/v1' || apiVersion === 'autoscaling/v1';

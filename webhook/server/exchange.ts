@@ -181,8 +181,8 @@ interface AllowedTime {
 }
 
 /**
- * Returns the milliseconds until the deadline: the earliest of both limits and of the timeout of the API server (`?timeout=10s`) minus one
- * second, or minus a fifth if that is less.
+ * Returns the milliseconds until the deadline: the smallest of both limits and the timeout of the API server (`?timeout=10s`). Reserves a
+ * fifth of that timeout, but at most one second.
  */
 export function allowedMs(url: string, { configuredMs, endpointMs = configuredMs }: AllowedTime): number {
   const seconds = Number(/[?&]timeout=(\d{1,3})s(?:&|$)/.exec(url)?.[1] ?? Number.NaN);
@@ -227,7 +227,7 @@ interface ReadBodyOptions {
 type ReadBody =
   | {
       readonly bytes: Buffer;
-      /** Frees the slot of the body. Call it when no data of the body is needed any more. */
+      /** Frees the slot of the body. The caller calls it when it needs no more data of the body. */
       readonly release: () => void;
     }
   | { readonly refused: 413 | 408 | 429; readonly message: string }

@@ -21,7 +21,7 @@ interface HttpsServer {
   readonly port: number;
   /** Returns whether the server listens and has a certificate. */
   readonly isListening: () => boolean;
-  /** Closes the listener and idle connections, then others after their answer or `closeWithinMs`. Callers drop readiness before. */
+  /** Closes the listener and idle connections, then others after their answer or `closeWithinMs`. Callers report not ready before. */
   readonly stop: () => Promise<void>;
 }
 
@@ -113,7 +113,7 @@ async function stop(
 }
 
 interface Connections {
-  /** Closes connections without a request, also those that were never used: clients keep them open. */
+  /** Closes connections without a request in progress, also unused ones that clients keep open. */
   readonly destroyIdle: () => void;
   /** Closes all connections. */
   readonly destroyAll: () => void;
@@ -170,13 +170,13 @@ function watchConnections(
   };
 }
 
-/** Returns the TLS context of new connections. Throws Error without a certificate, a key or a required client authority. */
+/** Returns the TLS context of new connections. Throws Error without a certificate, a key or a required `clientCa`. */
 function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): SecureContextOptions {
   // Node treats an empty text as absent, and a context without certificate refuses every handshake.
   if (material.cert === '' || material.key === '') throw new Error('the certificate or its key is empty');
-  // Without `ca`, Node would accept client certificates of every public authority.
+  // Without `ca`, Node would accept client certificates of every public CA.
   if (clients === 'certificate' && material.clientCa === undefined) {
-    throw new Error('client certificates are required, but their authority is not configured');
+    throw new Error('client certificates are required, but their CA certificate is not configured');
   }
   return {
     cert: material.cert,

@@ -92,7 +92,7 @@ describe('a certificate from files', () => {
     ['no PEM', { cert: 'x' }, 'the certificate is not PEM'],
     ['an empty key', { key: '' }, 'the key is not PEM, or is encrypted'],
     ['a certificate that has ended', pairOf({ nowMs: Date.UTC(2025, 0, 1) }), 'the certificate expired at 2025-01-02T00:00:00.000Z'],
-    ['an authority of somebody else', { ca: pairOf({ nowMs: 0 }).ca }, 'the certificate was not issued by the given authority'],
+    ['an authority of somebody else', { ca: pairOf({ nowMs: 0 }).ca }, 'the certificate was not issued by the given CA'],
   ])('keeps the old one, and says so, when the files contain %s', async (_, broken, said) => {
     const { env, put, open, nowMs } = given({ caFile: 'ca' });
     const pair = pairOf({ nowMs });

@@ -104,7 +104,7 @@ describe('a webhook configuration with both labels', () => {
     expect(certificates.degradations()).toEqual([
       expect.stringMatching(/^ValidatingWebhook configuration hooks: .*; grant patch on validatingwebhookconfigurations$/),
     ]);
-    expect(world.log.filter(({ message }) => message === 'a webhook configuration lacks our authority')).toHaveLength(1);
+    expect(world.log.filter(({ message }) => message === 'a webhook configuration lacks our CA certificate')).toHaveLength(1);
     world.server.permit(`patch ${validating}`);
     await world.env.until(() => isAccepted(certificates.current(), world.bundles('hooks')[0] ?? ''), 61_000);
     await world.env.advance(1000);

@@ -43,7 +43,7 @@ const states: readonly {
     data: (nowMs) => ({ ...pairOf({ nowMs }), ca: pairOf({ nowMs }).ca }),
     calls: ['GET', 'PUT'],
     isKept: false,
-    reason: 'the certificate was not issued by the authority in ca',
+    reason: 'the certificate was not issued by the CA in ca',
   },
   {
     what: 'with the key of another certificate',
@@ -57,7 +57,7 @@ const states: readonly {
     data: (nowMs: number) => ({ ...pairOf({ nowMs }), [key]: 'nonsense' }),
     calls: ['GET', 'PUT'],
     isKept: false,
-    reason: { ca: 'the authority is not PEM', cert: 'the certificate is not PEM', key: 'the key is not PEM, or is encrypted' }[key],
+    reason: { ca: 'the CA certificate is not PEM', cert: 'the certificate is not PEM', key: 'the key is not PEM, or is encrypted' }[key],
   })),
   ...(['ca', 'cert', 'key'] as const).map((key) => ({
     what: `without ${key}`,

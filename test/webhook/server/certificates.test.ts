@@ -134,7 +134,7 @@ describe('clients with certificates', () => {
     await expect(ask(port, withKey(known))).rejects.toThrow();
     expect(lines[0]).toMatchObject({
       level: 'error',
-      fields: { error: 'client certificates are required, but their authority is not configured' },
+      fields: { error: 'client certificates are required, but their CA certificate is not configured' },
     });
   });
 });

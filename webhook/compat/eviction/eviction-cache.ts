@@ -45,7 +45,7 @@ interface OpenEvictions {
 export interface EvictionCache {
   /**
    * Reads the claims with quorum reads. Call it before reading pods, because pods show the end of a claim. Rejects with
-   * EvictionNotRecorded if the claims are unknown. Calls `leftMs` before each request; it throws if no time is left.
+   * EvictionNotRecorded if the claims are unknown. Calls `leftMs` before each request; `leftMs` throws if no time is left.
    */
   readonly open: (place: EvictionPlace, leftMs: () => number) => Promise<OpenEvictions>;
 }
@@ -88,7 +88,7 @@ interface Member {
 
 interface Groups {
   readonly members: readonly Member[];
-  /** Every StatefulSet belongs to the same group. */
+  /** True if all StatefulSets belong to one group. */
   readonly areOne: boolean;
   readonly policies: readonly GroupDefinition[];
 }
@@ -169,7 +169,7 @@ function claimOn(
 /** API servers limit a request to this time, so an older claim belongs to an earlier eviction. */
 const requestMs = 60_000;
 
-/** Adds a claim or renews an older one. Returns the same ledger if the pod has a recent claim. Throws EvictionNotRecorded if it is full. */
+/** Adds a claim or renews an older one. Returns the ledger unchanged if the pod has a recent claim. Throws if the ledger is full. */
 function withEviction(ledger: Ledger, claim: Claim, pruned: (ledger: Ledger) => Ledger): Ledger {
   const known = ledger.claims.filter(({ uid, verb }) => uid === claim.uid && verb !== 'scaleDown');
   if (known.some(({ atMs }) => Math.abs(claim.atMs - atMs) <= requestMs)) return ledger;
@@ -181,7 +181,7 @@ function withEviction(ledger: Ledger, claim: Claim, pruned: (ledger: Ledger) => 
   throw new EvictionNotRecorded(`${what}, the maximum; they end when the replacement pods are available`);
 }
 
-/** Ten minutes: longer than the two minutes for which a claim counts, even with clocks that differ. */
+/** The age at which a claim is removed. It exceeds the two minutes for which a claim counts, even if clocks differ. */
 const keepMs = 600_000;
 
 /** Removes claims of evictions that ended or never happened: without an agent, no other code removes them. Claims of an agent stay. */
@@ -251,7 +251,7 @@ function recordName(budget: string): string {
 }
 
 /**
- * Returns the records. If ConfigMaps are forbidden and no other process answers evictions, keeps records in memory and reports it once.
+ * Returns the records. If ConfigMaps are forbidden and no other process answers evictions, keeps records in memory and reports this once.
  */
 function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCacheOptions): EvictionRecords {
   const shared = new Map<string, SharedObject<Ledger>>();

@@ -24,9 +24,9 @@ export type EvictionReason = DisruptionReason | 'invalid-request' | 'pod-not-fou
 
 /** The observer of requests, for metrics. */
 interface EvictionObserver {
-  /** Called when a request begins, before it waits for other requests under the same budget. */
+  /** Runs when a request begins, before the request waits for others under the same budget. */
   readonly onBegin?: () => void;
-  /** Called once for each begin, when the request ends. */
+  /** Runs once when the request ends. */
   readonly onEnd?: (outcome: { readonly reason: EvictionReason; readonly code: number }) => void;
 }
 
@@ -91,7 +91,7 @@ async function judged(judge: EvictionJudge, review: Review, call: Call): Promise
   const usable = isUnknown(inForce) ? [] : inForce.usable;
   const first = verdictOn(env, { pod, set: undefined, budgets: usable });
   if (first.reason === 'pod-not-ready') return first;
-  // grafana/rollout-operator waits for the budgets at its start. Here a drain gets a code that it retries.
+  // grafana/rollout-operator waits for the budgets at its start. Here the answer is 429, which `kubectl drain` retries.
   if (isUnknown(inForce)) return denied(429, 'cfg-not-found', `disruption budgets could not be read: ${inForce.unknown}`);
   const unusable = unusableFor(inForce, pod.labels);
   if (unusable !== undefined) return denied(400, 'cfg-not-found', `${unusable.problem}; repair or delete the budget`);
@@ -142,7 +142,7 @@ async function attempted({ env, cache }: EvictionJudge, request: BudgetRequest):
   if (early.reason !== 'err: sts-pod-status-not-determined') return early;
   const names = sets.map(({ name }) => name);
   const open = await cache.open({ namespace: budget.namespace, budget: budget.name, statefulSets: names }, remainingMs);
-  // With partitions, only pods of the other zones count.
+  // In a budget with partitions, only pods of the other zones count.
   const counted = budget.partition === undefined ? sets : sets.filter(({ uid }) => uid !== set.uid);
   const pods = await listPodsOf(env, counted, remainingMs);
   const nowMs = env.clock.nowMs();
@@ -150,10 +150,10 @@ async function attempted({ env, cache }: EvictionJudge, request: BudgetRequest):
   if (!verdict.allowed) return { ...verdict, message: `${verdict.message}${causeOf(verdict, pods)}` };
   // A dry run must change nothing, so it stores no claim.
   if (isDryRun) return verdict;
-  // A drain repeats a denied eviction without limit. A claim for it would block all other evictions.
+  // `kubectl drain` repeats a denied eviction without limit. A claim for the denied eviction would block all other evictions.
   const answer = await refusedNatively();
   if (answer !== undefined) return { allowed: false, code: answer.code ?? 403, reason: 'denied', message: answer.message ?? '', answer };
-  // Throws after the deadline: the server has then answered with a failure, and no claim may follow.
+  // Throws after the deadline: the server has already answered with a failure, so no claim may be stored.
   remainingMs();
   return (await open.record({ pod, statefulSet: set.name, user, seen: { nowMs, statefulSets: sets, pods } })) ? verdict : undefined;
 }

@@ -41,7 +41,7 @@ const defaultPodTimeoutMs = 5_000;
 /**
  * Returns the endpoint. As in grafana/rollout-operator, a labelled StatefulSet may shrink if the other zones shrank long enough ago, all
  * their pods are updated and ready, and every pod to remove answered a POST. Dry runs pass without a check, because the check calls pods.
- * The endpoint asks `/admission/enforce` before it calls a pod, because the API server calls that endpoint later.
+ * The API server calls `/admission/enforce` later, so this endpoint asks for the denial of that endpoint before it calls a pod.
  */
 export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig): Endpoint {
   const { clusterDomain, podTimeoutMs = defaultPodTimeoutMs, unreadableParent = 'allow' } = config;
@@ -80,7 +80,7 @@ export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig
   };
 }
 
-/** Returns the answer without preparation. As in grafana/rollout-operator, both kinds of unusable objects have the same message. */
+/** Returns the answer without preparation. As in grafana/rollout-operator, `unreadable` and `countless` have the same message. */
 function unprepared(change: WithoutShrinking): Answer {
   return withoutShrinking(change.kind === 'countless' ? { ...change, kind: 'unreadable' } : change);
 }
@@ -109,7 +109,7 @@ async function statefulSetOf(
   return isUnknown(set) ? { problem: `${what} cannot be decoded: ${set.unknown}` } : set;
 }
 
-/** The maximum delay of a scale-up, which is allowed in any case. */
+/** The maximum delay of a scale-up by calls to pods. A scale-up is allowed even if the calls fail. */
 const maxDelayMs = 2_000;
 
 /** Sends DELETE to the pods that the scale-up keeps, also to unprepared ones. Skips terminating and absent pods. Never rejects. */

@@ -42,10 +42,10 @@ export async function podsOf(
   return items.map((item) => orThrow(observePod(item)));
 }
 
-/** Returns the stored time of the last downscale of a StatefulSet; undefined without a record. */
+/** A function that returns the stored time of the last downscale of a StatefulSet; undefined without a record. */
 export type LastOf = (set: StatefulSetView) => string | undefined;
 
-/** Returns a problem if another zone shrank at an unknown time, or less than the time in its label ago. */
+/** Returns a problem if another zone shrank at an unknown time, or if the minimum time in the label of that zone has not passed. */
 export function gapProblem(others: readonly StatefulSetView[], lastOf: LastOf, nowMs: number): string | undefined {
   for (const other of others) {
     const last = lastOf(other);
@@ -67,7 +67,7 @@ function unparsed(what: string, text: string, wanted: string): string {
   return `parsing downscale annotations failed: ${what} is ${JSON.stringify(text.slice(0, 64))}, which is no ${wanted}`;
 }
 
-/** Returns why a zone is not ready. In a ready zone, `status.replicas` pods run, are ready and are updated. */
+/** Returns why a zone is not ready; undefined if it is. In a ready zone, `status.replicas` pods run, are ready and are updated. */
 export function unreadiness(set: StatefulSetView, pods: readonly ObservedPod[]): string | undefined {
   const short = shortfall(set.status, pods);
   return short === undefined ? undefined : `${set.name} has ${short.notUpdated} non-updated pods and ${short.notReady} non-ready pods`;

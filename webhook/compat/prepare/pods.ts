@@ -65,8 +65,8 @@ function urlOf(address: Parameters<typeof podUrl>[0], endpoint: Endpoint): Calle
 }
 
 /**
- * Asks the pods to prepare, in order and 32 at a time. Returns the first failure. After it no further call starts, and calls in flight
- * finish. A pod that neither answers nor exists counts as prepared.
+ * Asks the pods to prepare, in order and 32 at a time. Returns the first failure. After a failure no further call starts, and started
+ * calls finish. A pod that neither answers nor exists counts as prepared.
  */
 export async function askToPrepare(env: WebhookEnv, pods: readonly CalledPod[], options: CallOptions): Promise<string | undefined> {
   let failure: string | undefined;

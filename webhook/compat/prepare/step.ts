@@ -30,10 +30,10 @@ export interface PrepareRequest extends PrepareTools {
   readonly set: StatefulSetView;
 }
 
-/** Time that the prepare calls leave for asking the pods to stay. */
+/** Time before the deadline that is reserved for asking the pods to stay. */
 const withdrawalMs = 1_000;
 
-/** The maximum of pods to ask: no more fit before the deadline. A mistyped replica count must not block the process. */
+/** The maximum number of pods to ask. More calls cannot end before the deadline, and a mistyped count must not block the process. */
 const maxPods = 10_000;
 
 /** A reason to deny. */
