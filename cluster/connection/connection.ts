@@ -31,7 +31,7 @@ export function connectionProblem(error: unknown): ConnectionProblem | undefined
 
 /** The TLS settings of a connection. Certificates and keys are PEM. */
 export interface TlsMaterial {
-  /** The trusted authorities; if absent, the default authorities of Node.js. */
+  /** The trusted CA certificates; if absent, the default CA certificates of Node.js. */
   readonly ca?: Buffer;
   readonly cert?: Buffer;
   readonly key?: Buffer;

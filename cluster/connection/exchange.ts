@@ -33,7 +33,7 @@ interface ExchangeOptions {
 /** The interval of TCP keep-alives, which detect a silent watch whose connection a firewall dropped. */
 const probeEveryMs = 30_000;
 
-/** Calls `receive` after the headers of the answer, and resolves with its result. Rejects with ExchangeFailure. */
+/** Calls `receive` when the headers of the answer arrive. Resolves with the result of `receive`; rejects with ExchangeFailure. */
 export function exchange<Result>(
   { server, agent, request, headers, deadline, underWay }: ExchangeOptions,
   receive: (response: http.IncomingMessage, sent: http.ClientRequest) => Promise<Result>,

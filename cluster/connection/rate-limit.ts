@@ -11,7 +11,7 @@ export interface RateLimit {
 interface RateLimiterOptions extends RateLimit {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly timers: Timers;
-  /** Called for each request that would have to wait longer than its timeout. */
+  /** Runs for each request that would have to wait longer than its timeout. */
   readonly onThrottled?: (apiGroup: string) => void;
 }
 

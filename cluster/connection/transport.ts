@@ -27,9 +27,9 @@ export interface TransportOptions {
   readonly extraHeaders?: Readonly<Record<string, string>>;
   /** True if answers may be compressed, for slow networks; default false. */
   readonly isCompressed?: boolean;
-  /** Called after each request; for a watch, after its opening. */
+  /** Runs after each request; for a watch, after its opening. */
   readonly onAnswer?: (answered: Answered) => void;
-  /** Called for each request that the rate limiter rejected. */
+  /** Runs for each request that the rate limiter rejected. */
   readonly onThrottled?: (apiGroup: string) => void;
   readonly clock?: Clock;
   readonly timers?: Timers;
@@ -45,7 +45,7 @@ export function createKubernetesHttp(connection: Connection, options: TransportO
   return new Transport(connection, options);
 }
 
-/** Reads the answer. Called when the headers have arrived. */
+/** Reads the answer after its headers have arrived. */
 type Receive<Result> = (response: IncomingMessage, sent: ClientRequest) => Promise<Result>;
 
 interface Attempt {
@@ -163,7 +163,7 @@ class Transport implements KubernetesTransport {
     try {
       return { result: await send(), authorization };
     } catch (error) {
-      // The server may have a certificate of a new authority, which the files may already contain.
+      // The server may have a certificate of a new CA. The files may already contain the new CA certificate.
       if (isDistrust(error)) this.#connection.forget(authorization);
       if (!(error instanceof ExchangeFailure && error.isStale) || request.method !== 'GET') throw error;
       // The other idle connections are probably closed too.

@@ -8,9 +8,9 @@ interface LeaseClockOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers'>;
   readonly renewDeadlineMs: number;
   readonly retryPeriodMs: number;
-  /** Called if a clock jumped or the process paused. Until the next renewal, `mayAct` returns false and `leftMs` returns 0. */
+  /** Runs if a clock jumped or the process paused. Until the next renewal, `mayAct` returns false and `leftMs` returns 0. */
   readonly onDoubt: () => void;
-  /** Called if the deadline passed without a renewal. */
+  /** Runs if the deadline passed without a renewal. */
   readonly onExpired: () => void;
 }
 
@@ -21,7 +21,7 @@ interface Sent {
   readonly doubts: number;
 }
 
-/** Measures from when the last renewal was *sent*: other processes see it later. Checks twice per retry period for a suspended process. */
+/** Measures from the *sending* of the last renewal: other processes see it later. Detects a suspended process twice per retry period. */
 export class LeaseClock {
   readonly #options: LeaseClockOptions;
   #renewal: Sent | undefined;
@@ -58,7 +58,7 @@ export class LeaseClock {
     return { sentMs: this.#lastSentMs, wallOffsetMs: this.#wallOffsetMs(), doubts: this.#doubts };
   }
 
-  /** Records a successful renewal. A doubt that arose after its sending stays. */
+  /** Records a successful renewal. A doubt that arose after the sending of the renewal stays. */
   renewed(sent: Sent): void {
     this.#renewal = sent;
     this.#check();

@@ -28,11 +28,11 @@ export interface LeaseOptions {
   /** The interval of renewals, and of reads while another process holds the Lease; usually 2 s. */
   readonly retryPeriodMs: number;
   readonly onAcquired: (epoch: number) => void;
-  /** Called when the Lease is lost. `mayAct` may be false before, and is false from then on. */
+  /** Runs when the Lease is lost. `mayAct` may be false before, and is false from then on. */
   readonly onLost: (reason: string) => void;
-  /** Called when the holder changes: to another process, to no process (undefined), or to this process. */
+  /** Runs when the holder changes: to another process, to no process (undefined), or to this process. */
   readonly onHolder?: (holder: string | undefined) => void;
-  /** Called with a problem of reading or writing the Lease, and with undefined when the problem ends. */
+  /** Receives a problem of reading or writing the Lease, and undefined when the problem ends. */
   readonly onProblem?: (problem: LeaseProblem | undefined) => void;
 }
 
@@ -173,11 +173,11 @@ class Contender implements Lease {
       const transitions = this.#nextEpoch(object);
       const record = object === undefined ? undefined : leaseRecordOf(object);
       const isRenewal = record?.holder === this.#options.identity && record.transitions === transitions;
-      if (await this.#claim(object, { transitions, isRenewal })) return;
+      if (await this.#writeHolder(object, { transitions, isRenewal })) return;
     }
   }
 
-  /** Returns the epoch to claim. A record of this process keeps its epoch: no other process has held the Lease since. */
+  /** Returns the epoch to write. A record of this process keeps its epoch: no other process has held the Lease since. */
   #nextEpoch(object: KubernetesObject | undefined): number {
     const record = object === undefined ? undefined : leaseRecordOf(object);
     const known = this.#highestEpoch;
@@ -192,7 +192,7 @@ class Contender implements Lease {
       if (this.#leading === undefined) return;
       const reason = this.#lossReason(object, epoch);
       if (reason !== undefined) return this.#lose(reason);
-      if (await this.#claim(object, { transitions: epoch, isRenewal: true })) return;
+      if (await this.#writeHolder(object, { transitions: epoch, isRenewal: true })) return;
     }
   }
 
@@ -205,7 +205,7 @@ class Contender implements Lease {
   }
 
   /** Writes this process as the holder. Returns false if another process wrote first; the object must then be read again. */
-  async #claim(
+  async #writeHolder(
     existing: KubernetesObject | undefined,
     { transitions, isRenewal }: Pick<NewRecord, 'transitions' | 'isRenewal'>,
   ): Promise<boolean> {
@@ -269,7 +269,7 @@ class Contender implements Lease {
     return this.#record !== undefined && this.#record.holder !== '' && this.#record.holder !== this.#options.identity;
   }
 
-  /** Returns when the Lease expires by the clock of this process since the last change. Clocks of two machines are never compared. */
+  /** Returns the time of expiry, measured by our clock from the last observed change: clocks of two machines are never compared. */
   #expiresMs(): number {
     return this.#observedMs + Math.max(this.#options.durationMs, this.#record?.durationMs ?? 0);
   }
@@ -339,7 +339,7 @@ interface NewRecord {
   readonly transitions: number;
   /** The wall clock in milliseconds. Written for people; no decision uses it. */
   readonly nowMs: number;
-  /** True keeps the acquire time. */
+  /** True if the acquire time stays. */
   readonly isRenewal: boolean;
 }
 

@@ -56,7 +56,7 @@ async function versionsOf(document: JsonObject, ask: (path: string) => Promise<J
   return served;
 }
 
-/** Reports an extension server that is down as a failure, so that it hides no other group. */
+/** Reads one version. Returns a failure for an extension server that is down, so that other groups stay known. */
 async function readClassic(version: Version, ask: (path: string) => Promise<JsonObject>): Promise<ServedVersion> {
   try {
     return classicVersion(version, await ask(`${version.group === '' ? '/api' : '/apis'}/${apiVersionOf(version)}`));

@@ -26,7 +26,7 @@ interface ListOptions extends ReadOptions {
 
 interface ListResult<Item> {
   readonly items: readonly Item[];
-  /** The version of the collection: a watch from here misses no change. */
+  /** The version of the collection: a watch from this version misses no change. */
   readonly resourceVersion: string;
 }
 
@@ -249,7 +249,7 @@ class ListScan {
   }
 }
 
-/** Returns the index after the closing quote of the string that begins here. */
+/** Returns the index after the closing quote of the string that begins at `at`. */
 function stringEnd(text: string, at: number): number | undefined {
   for (let end = text.indexOf('"', at + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;

@@ -44,7 +44,7 @@ function textOf(secret: KubernetesObject | undefined, key: string): SecretText {
   return text.trim() === '' ? { problem: 'empty' } : { text };
 }
 
-/** Returns a text without the name or content of the Secret. `of` names the object that refers to it, with its article. */
+/** Returns a text without the name or content of the Secret. `of` names the object that refers to the Secret, with an article. */
 export function secretProblemText(problem: SecretProblem, of: string): string {
   const problems = { absent: 'does not exist', keyless: 'does not have the named key', empty: 'has an empty key' } as const;
   return `the Secret of ${of} ${problems[problem]}`;

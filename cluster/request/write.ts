@@ -34,7 +34,7 @@ export class WriteRefused extends Error {
 /** The resources whose deletion would also delete pods or data. */
 const neverDeleted: ReadonlySet<string> = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces']);
 
-/** The resources without fields of other writers: they may be replaced. So may a status, because some Roles permit only `update`. */
+/** The resources that may be replaced: no other writer owns fields of them. A status may be too, because some Roles permit only `update`. */
 const replaceable: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'leases.coordination.k8s.io']);
 
 /**
@@ -77,7 +77,7 @@ export async function evictPod(
   });
 }
 
-/** Merges the patch into the object or its subresource: lists are replaced, `null` removes a field. ApiFailure 409 if the state differs. */
+/** Merges the patch into the object or its subresource: replaces lists and removes `null` fields. ApiFailure 409 if the state differs. */
 export async function patchObject(
   env: Port,
   resource: Resource,
@@ -103,7 +103,7 @@ export type JsonPatchOperation =
   | { readonly op: 'remove'; readonly path: string };
 
 /**
- * Applies the operations to the object with that UID if every `test` passes; otherwise ApiFailure 422. Use it for changes inside lists,
+ * Applies the operations to the object with that UID. Rejects with ApiFailure 422 if a `test` fails. Changes inside lists need operations,
  * because a merge patch replaces lists. The tests are the precondition, so a patch without a test is rejected.
  */
 export async function patchByOperations(
@@ -127,7 +127,7 @@ export async function patchByOperations(
   return named(answer, resource, options.site);
 }
 
-/** Creates the object. ApiFailure 409 with reason AlreadyExists if the name exists. */
+/** Creates the object. Rejects with ApiFailure 409 and the reason AlreadyExists if the name exists. */
 export async function createObject(
   env: Port,
   resource: Resource,
@@ -148,7 +148,7 @@ export async function createObject(
   return named(answer, resource, options.site);
 }
 
-/** Replaces the object in the state that its metadata names. ApiFailure 409 if the state differs, 404 if it does not exist. */
+/** Replaces the object in the state that its metadata names. Rejects with ApiFailure 409 if the state differs, 404 without the object. */
 export async function replaceObject(
   env: Port,
   resource: Resource,
@@ -170,7 +170,7 @@ export async function replaceObject(
 }
 
 /**
- * Applies the object as `fieldManager`. ApiFailure 409 if another manager owns a field, unless `takesFields` permits it. A uid or
+ * Applies the object as `fieldManager`. Rejects with ApiFailure 409 if another manager owns a field and `takesFields` is false. A uid or
  * resourceVersion in the object is a precondition.
  */
 export async function applyObject(

@@ -54,7 +54,7 @@ export interface Steps<Value> {
   readonly hasWritten: (object: KubernetesObject | undefined) => boolean;
 }
 
-/** Stores one batch. The batch does not grow meanwhile: if a write without an answer was stored, the whole batch was stored. */
+/** Stores one batch. No change joins a batch later: if a write without an answer was stored, every change of the batch was stored. */
 export class Commit<Value> {
   readonly #steps: Steps<Value>;
   readonly #pause: Backoff;
@@ -86,7 +86,7 @@ export class Commit<Value> {
     return this.#result;
   }
 
-  /** Resolves every change, or none if the object must be read first. */
+  /** Resolves every change, or no change if the object must be read first. */
   async #attempt(): Promise<void> {
     this.#seen ??= { object: await this.#steps.read(), isFresh: true };
     const { object, isFresh } = this.#seen;

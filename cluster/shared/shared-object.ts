@@ -24,7 +24,7 @@ export interface SharedObjectOptions<Value> {
   readonly encode: (value: Value, existing: KubernetesObject | undefined) => EncodedObject;
   /** The longest object in bytes of JSON; default 900 KiB. */
   readonly maxBytes?: number;
-  /** Called before each write and each retry. False prevents the write. */
+  /** Runs before each write and each retry. False prevents the write. */
   readonly mayWrite?: () => boolean;
   /** Retries after no answer, 429 or 5xx, with the delay that the server requests; default 5. Conflicts are always retried. */
   readonly retries?: number;
@@ -80,7 +80,7 @@ export class SharedObject<Value> {
   async #drain(): Promise<void> {
     if (this.#isWriting) return;
     this.#isWriting = true;
-    // Changes from the same moment share the write.
+    // Changes that are requested at the same moment share the write.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;

@@ -44,7 +44,7 @@ class CollectionReflector<View> implements Reflector<View> {
   readonly #stopped = new AbortController();
   readonly #soon: Backoff;
   readonly #slow: Backoff;
-  /** The newest version seen: the store is complete up to it. */
+  /** The newest version seen. The store is complete up to this version. */
   readonly #mark: HighWaterMark;
   #failure: Failure | undefined;
   #reported = '';
@@ -352,9 +352,9 @@ export interface ReflectorOptions<View> {
   readonly fieldSelector?: string | undefined;
   /** Returns the kept part of an object. If `project` throws, the object is invalid; other objects are not affected. */
   readonly project: (object: KubernetesObject) => View;
-  /** Called once for each change, after the store contains it. Exceptions are counted as faults. */
+  /** Runs once for each change, after the store contains it. Exceptions are counted as faults. */
   readonly onChange: (change: Change<View>) => void;
-  /** Called after each change of the state. */
+  /** Runs after each change of the state. */
   readonly onState?: (state: ReflectorState) => void;
   readonly onFault?: (fault: ReflectorFault, message: string) => void;
   /** The place in the code; `.list` and `.watch` are appended. */
@@ -384,8 +384,8 @@ export interface Reflector<View> {
 const messageMs = 1000;
 
 /**
- * Tracks the last contact with the server and the maximum age of the known state. After a silence, a delayed server first sends old events.
- * The latest message may be as old as that silence, so the state was certainly current only at the time of the message before it.
+ * Tracks the last contact with the server and the maximum age of the known state. After a silence, a delayed server first sends old events:
+ * the latest message may be as old as the silence. So only the message before the silence proves that the state was current at its time.
  */
 export class Contact {
   readonly #clock: Clock;
@@ -417,7 +417,7 @@ export class Contact {
     this.#newestMs = nowMs;
   }
 
-  /** Records a list, which is complete as of that time of the monotonic clock or later. */
+  /** Records a list that is complete as of `asOfMs` (monotonic clock) or later. */
   recordList(asOfMs: number): void {
     this.#begunMs = this.#clock.monotonicMs();
     this.#newestMs = asOfMs;

@@ -4,7 +4,7 @@ import { compareResourceVersions } from '../request/resource.ts';
 export interface Store<View> {
   /** Returns the view of an object. Objects without a namespace are under the empty namespace. */
   readonly get: (namespace: string, name: string) => View | undefined;
-  /** Returns the views of a namespace, or of all if absent, in no order. */
+  /** Returns the views of a namespace, or of all namespaces if it is absent, in no defined order. */
   readonly list: (namespace?: string) => readonly View[];
   /** Returns the existing objects that could not be parsed. `list` does not contain them, so every answer about them is unknown. */
   readonly invalid: () => readonly InvalidObject[];

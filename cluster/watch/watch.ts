@@ -11,14 +11,14 @@ interface WatchOptions<Verdict> {
   /** The path and query. */
   readonly path: string;
   readonly site: string;
-  /** The time until the headers of the stream. */
+  /** The longest time until the headers of the stream arrive. */
   readonly openTimeoutMs: number;
   /** The longest silence. A dead connection may look open. */
   readonly idleMs: number;
   /** A signal that ends the watch. */
   readonly signal: AbortSignal;
   readonly onOpen: () => void;
-  /** Called for each line. A value other than undefined ends the watch. */
+  /** Runs for each line. A value other than undefined ends the watch. */
   readonly onLine: (line: string) => Verdict | undefined;
 }
 
