@@ -9,7 +9,7 @@
 //  4. Carry out `actions` one after the other, in their order, each with its precondition, a UID or a resource version. Stop after a request that
 //     failed or has an unknown outcome. The pin of a pod is in the ledger (step 3) before its eviction, because the webhook reads it there.
 //  5. Before each destructive action check with the newest observations that the rest of the decision violates no invariant and that policies,
-//     exceptions and requests are the same. A scale-up only needs a recent snapshot. If a check fails, drop the rest and decide again.
+//     exceptions and requests are unchanged. A scale-up only needs a recent snapshot. If a check fails, drop the rest and decide again.
 //  6. Write the outcome to the ledger: remove the claims and pins of requests that certainly did not arrive, add the answers of pods, and apply
 //     `revertProgress` to the run if every replacement was denied or not sent. The claim of a request with an unknown outcome stays open.
 //  7. Publish the decision, Events and notifications after the ledger is written, so that they never announce a state that is not stored.
@@ -38,7 +38,7 @@ export interface RuleResult {
   readonly digest?: string;
   /** The name of the exception that permits what the rule would block. */
   readonly exception?: string;
-  /** A growing age in the fact: its text there, and the instant from which it counts. Stored facts name the instant. */
+  /** A duration in the fact that grows with time: its text, and the instant from which it counts. Stored facts name the instant. */
   readonly age?: { readonly words: string; readonly fromMs: number };
 }
 

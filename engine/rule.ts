@@ -115,7 +115,7 @@ interface DenialParts {
   readonly retry: string;
 }
 
-/** Returns the parts of a denial, each with its punctuation, so that a short message can drop some. */
+/** Returns the parts of a denial, each with its punctuation, so that a short message can drop some parts. */
 export function denialParts({ rule, fact, limit, earliestMs }: RuleResult): DenialParts {
   return {
     rule: ` is denied by ${rule}: `,

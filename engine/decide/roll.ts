@@ -138,8 +138,8 @@ function zoneToRepairFirst(context: GroupContext, down: readonly ZoneView[], ope
     const isBroken = only.outdated.some((pod) => only.unavailable.has(pod.ordinal) && !pod.isTerminating);
     return open?.isReady === true && isBroken ? only : undefined;
   }
-  const curable = down.filter((view) => mayRepairDespiteOthers(context, view));
-  return curable.find((view) => view === open) ?? curable[0];
+  const repairable = down.filter((view) => mayRepairDespiteOthers(context, view));
+  return repairable.find((view) => view === open) ?? repairable[0];
 }
 
 interface Attempt extends Omit<RollDecision, 'steps' | 'run'> {

@@ -20,15 +20,15 @@ interface StopsAnswer {
 
 /** Returns the stops in force, without those that an exception allows. */
 export function stopsOf(context: GroupContext, steps: readonly Step[]): StopsAnswer {
-  const holds = steps.some(({ kind }) => kind === 'roll') ? holdsOfSteps(steps) : idleHolds(context);
+  const zoneResults = steps.some(({ kind }) => kind === 'roll') ? resultsOfSteps(steps) : resultsWithoutSteps(context);
   const { run } = context.view.ledger;
   const intents = isUnknown(context.intents) ? [] : context.intents.filter((intent) => isStopRequest(context, intent, run));
   const stops = [
     ...pausedBySettings(context),
     ...intents.map((intent) => requestedStop(context, intent)),
-    ...stopsOfHolds(context, holds.filter(isHold)),
+    ...stopsOfResults(context, zoneResults.filter(isStop)),
   ];
-  const instants = [...stops.map(({ untilMs }) => untilMs), ...holds.map(({ result }) => result.earliestMs)];
+  const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
   return { stops, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
 }
 
@@ -104,18 +104,18 @@ function editText(source: Source | undefined, edit: string): string {
 }
 
 /** A result of a window or of a policy rule. */
-interface Hold {
+interface ZoneResult {
   readonly zone: string;
   readonly result: RuleResult;
 }
 
 /** Returns the results of windows and policies in the steps that are due. */
-function holdsOfSteps(steps: readonly Step[]): readonly Hold[] {
+function resultsOfSteps(steps: readonly Step[]): readonly ZoneResult[] {
   return steps.flatMap(({ zone, results }) => results.filter(isOfCalendarOrPolicy).map((result) => ({ zone, result })));
 }
 
 /** Evaluates windows and policies as if each zone had a pod to replace. */
-function idleHolds(context: GroupContext): readonly Hold[] {
+function resultsWithoutSteps(context: GroupContext): readonly ZoneResult[] {
   return context.view.zones.flatMap((zone) => {
     const window = windowResult(context, 'rollout', 'nothing');
     const { results } = policyAnswer({ context, action: 'rollout', zone });
@@ -130,15 +130,15 @@ function isOfCalendarOrPolicy({ rule }: RuleResult): boolean {
 }
 
 /** Reports whether the result stops the group. A result with a digest waits for an approval, and an unknown result stops no idle group. */
-function isHold({ result }: Hold): boolean {
+function isStop({ result }: ZoneResult): boolean {
   return blocks(result) && result.outcome !== 'unknown' && result.digest === undefined;
 }
 
 /** Returns one stop for each result. A result that several zones share appears once. */
-function stopsOfHolds(context: GroupContext, holds: readonly Hold[]): readonly Stop[] {
+function stopsOfResults(context: GroupContext, zoneResults: readonly ZoneResult[]): readonly Stop[] {
   const { group, policies } = context;
   const zonesOf = new Map<string, { readonly result: RuleResult; readonly zones: string[] }>();
-  for (const { zone, result } of holds) {
+  for (const { zone, result } of zoneResults) {
     const key = `${result.rule} ${result.fact}`;
     const known = zonesOf.get(key);
     if (known === undefined) zonesOf.set(key, { result, zones: [zone] });

@@ -20,7 +20,7 @@ export interface FieldChange {
 
 export type ObjectContent = Readonly<Record<string, unknown>>;
 
-/** Position of the walk: the path for users, and the path for rules (without list keys). */
+/** The position in the object: the path for users, and the path for rules (without list keys). */
 interface Place {
   readonly path: string;
   readonly pattern: string;

@@ -7,7 +7,7 @@ interface Place {
   readonly pattern: string;
 }
 
-/** Returns both values of a difference with secrets hidden. Equal texts name their side, so that the difference stays visible. */
+/** Returns both values with secrets hidden. If the results are equal, they say before or after, so that the difference stays visible. */
 export function masked(kind: string, place: Place, before: unknown, after: unknown): { readonly before: unknown; readonly after: unknown } {
   const isHidden = isSecretField(kind, place);
   const shown = { before: maskValue(isHidden, before), after: maskValue(isHidden, after) };
@@ -59,7 +59,7 @@ function maskText(text: string): string {
   return text.replace(/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s@]+@/gi, `$1${mask}@`).replace(assignment, `$1${mask}`);
 }
 
-/** Returns a whole object with secrets hidden. A hidden value that differs names its side, as in `masked`. */
+/** Returns a whole object with secrets hidden. A hidden value that differs says before or after, as in `masked`. */
 export function withoutSecrets(
   object: Readonly<Record<string, unknown>>,
   other: Readonly<Record<string, unknown>> | undefined,

@@ -102,7 +102,7 @@ function isSame(a: Claim, b: Claim): boolean {
   return a.verb === b.verb && a.uid === b.uid && a.to === b.to;
 }
 
-/** Reports whether admission made the claim. A claim of the agent names a leadership, or the resource version of its request. */
+/** Reports whether admission made the claim. A claim of the agent has an epoch, or the resource version of its request. */
 function isOfAdmission({ epoch, resourceVersion }: Claim): boolean {
   return epoch === undefined && resourceVersion === undefined;
 }
@@ -134,7 +134,7 @@ export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest):
       verb === claim.verb &&
       uid === claim.uid &&
       to === claim.to &&
-      // From a higher number, the request would remove more pods than the claim announced.
+      // A request that starts from a higher number would remove more pods than the claim announced.
       (claim.from ?? 0) <= (from ?? claim.from ?? 0) &&
       Math.abs(snapshot.nowMs - atMs) <= announcedForMs,
   );

@@ -154,7 +154,7 @@ function forbiddenByLabel(set: StatefulSetView | undefined, rule: string, what: 
   return [result(rule, 'no', `${set.name} ${what}`, { limit: `${labelKeys.noDownscale}=true`, source })];
 }
 
-/** Returns the question of the scale rules. A number equal to the group's forced number counts as forced. */
+/** Returns the question of the scale rules. A number equal to the forced number of the zone counts as forced. */
 function scaleQuestionOf(context: GroupContext, zone: ZoneView, { from, to }: Pick<Change, 'from' | 'to'>): ScaleQuestion {
   return { context, zone, from, to, isForced: zone.zone.forceReplicas === to, run: context.view.ledger.run, asker: 'admission' };
 }

@@ -105,8 +105,8 @@ export interface JudgedScope {
 }
 
 /**
- * Reports whether requests for the object pass unjudged: in another namespace, or for a workload of the agent, which must always be able to
- * roll.
+ * Reports whether requests for the object pass unjudged: in an unprotected namespace, or for a workload of the agent, because an update of
+ * the agent must always be possible.
  */
 export function isExempt({ kind, namespace, name }: JudgedObject, { own, namespaces }: JudgedScope): boolean {
   if (namespaces?.includes(namespace) === false) return true;
@@ -123,8 +123,8 @@ interface UnjudgedRequest {
 }
 
 /**
- * Reports whether a request that could not be judged passes: the deletion of a pod (a denied final removal hangs forever), growth, and any
- * request in a namespace under deletion. Other requests are denied (S31).
+ * Reports whether a request that could not be judged passes: the deletion of a pod (a pod whose final removal is denied stays Terminating),
+ * growth, and any request in a namespace under deletion. Other requests are denied.
  */
 export function failsOpen({ verb, onlyGrows, isNamespaceEnding }: UnjudgedRequest): boolean {
   return verb === 'deletePod' || onlyGrows || isNamespaceEnding;

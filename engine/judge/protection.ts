@@ -123,7 +123,7 @@ interface DelayQuestion {
   readonly delayMs: number;
 }
 
-/** Blocks a write that removes the time of the last downscale or shortens the time between zones while other zones wait for its end. */
+/** Blocks a write that removes the time of the last downscale, or shortens the time between zones, while other zones wait for that time. */
 function delayKept({ snapshot, group, set, delayMs }: DelayQuestion, request: UpdateRequest): RuleResult | undefined {
   const { relabels = [], betweenZones } = request;
   const { minTimeBetweenZones } = labelKeys;

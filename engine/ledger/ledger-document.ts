@@ -14,7 +14,7 @@ export const ledgerKey = 'ledger';
 /** The label that every ledger carries, and its value. */
 export const ledgerLabel = { key: 'rollout-group.dev/document', value: 'ledger' } as const;
 
-/** The label that finds ledgers with release terms when the group has no definition. `otherwise`: the value after the terms ended. */
+/** The label by which the agent finds ledgers with a release after the group was deleted. `otherwise`: the value without a release. */
 export const releaseLabel = { key: 'rollout-group.dev/on-policy-deleted', value: 'release', otherwise: 'hold' } as const;
 
 /** Maximum size of one ledger in UTF-8 bytes. */

@@ -7,7 +7,7 @@ import { withTermsOf } from '../release/terms.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { withPins } from '../strategies/pinned/pins.ts';
 
-/** Maximum number of open claims; a group with more waits. */
+/** Maximum number of open claims. A group that needs more claims waits. */
 export const openClaimLimit = 100;
 
 /** A claim on an unchanged object is dropped after this time: twice the deadline of a request to the API server. */
@@ -18,7 +18,7 @@ export function emptyLedger(namespace: string, group: string): Ledger {
   return { namespace, group, claims: [], downscales: [], preparations: [] };
 }
 
-/** Returns the ledger to store before `actions`: the run, the pins and the release. If the caller omits actions, the run keeps its progress. */
+/** Returns the ledger to store before `actions`: the run, the pins and the release. If the caller omits actions, the stored run stays. */
 export function decidedLedger(
   ledger: Ledger,
   decision: Pick<GroupDecision, 'run' | 'pinned' | 'actions'>,
@@ -30,7 +30,7 @@ export function decidedLedger(
   return pinned === undefined ? moved : withPins({ ...moved, ...pinned }, actions, { snapshot, group });
 }
 
-/** Returns the claims for these actions, if they disrupt. `epoch` is the current leadership; absent if no other agent can act. */
+/** Returns a claim for each action that disrupts. `epoch` is the current leadership; absent if no other agent can act. */
 export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: number): readonly Claim[] {
   const announced = { atMs: nowMs, ...(epoch === undefined ? {} : { epoch }) };
   return actions.flatMap((action): readonly Claim[] => {
@@ -87,7 +87,7 @@ export function ledgerOfEpoch(ledger: Ledger, epoch: number): Ledger | undefined
   return (ledger.epoch ?? epoch) > epoch ? undefined : { ...ledger, epoch };
 }
 
-/** A pod to write to under its resource version, so that a DELETE of an earlier leader fails. */
+/** A pod that the agent writes, so that a late DELETE of an earlier leader with the old resource version fails. */
 export interface Revocation {
   readonly namespace: string;
   readonly pod: string;
@@ -113,7 +113,7 @@ export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: numb
 
 /**
  * Returns the longest time in milliseconds for which a downscale of one zone blocks another; the minimum of `keepDownscalesMs`. `policies`
- * are those that bind the group.
+ * contains the policies that bind the group.
  */
 export function longestDelayMs(group: GroupDefinition, policies: readonly PolicyDefinition[]): number {
   return Math.max(
@@ -128,7 +128,7 @@ export function longestDelayMs(group: GroupDefinition, policies: readonly Policy
 export type ObservedObjects = Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets' | 'pods'>;
 
 interface KeepOptions {
-  /** The time for which dated downscales are kept, in milliseconds: at least the longest delay that depends on one. */
+  /** The time for which dated downscales are kept, in milliseconds: at least `longestDelayMs`. */
   readonly keepDownscalesMs: number;
   /** Returns for how many milliseconds this reader has known the claim, by a monotonic clock. Absent: the times of the claims count. */
   readonly openForMs?: (claim: Claim) => number;

@@ -6,7 +6,7 @@ import { changeAnnotations } from '../publish/run-record.ts';
 import { storedResult } from '../rule.ts';
 import type { PodView, RunState, Snapshot } from '../snapshot.ts';
 
-/** The block of a run. */
+/** The rule result that blocks a run. */
 export interface Hold {
   /** A rule of the engine, or `policy/rule`. */
   readonly rule: string;

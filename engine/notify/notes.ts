@@ -33,11 +33,11 @@ export interface SendingMark {
 
 /** The deliveries of one run to one channel. */
 export interface ChannelNotes {
-  /** Delivered or abandoned ids of events and keys of messages. */
+  /** The ids of events and the keys of messages that were delivered or abandoned. */
   readonly done: readonly string[];
   /** The reasons of abandoned deliveries, by id or key. */
   readonly refused?: Readonly<Record<string, string>>;
-  /** Deliveries under way, by key. A process that finds a delivery it did not send must find out whether it arrived. */
+  /** Deliveries under way, by key. If another process began a delivery, this process must find out whether the message arrived. */
   readonly sending?: Readonly<Record<string, SendingMark>>;
   /** Handles of messages that are edited, by key. */
   readonly handles: Readonly<Record<string, string>>;
@@ -137,7 +137,7 @@ function continued(run: RunNotes, seen: Observation): RunNotes {
       : run;
   }
   const { endedMs: _endedMs, ...rest } = run;
-  // A retry itself is not notified; its result is.
+  // No event announces a retry. An event announces its result.
   if (now.outcome === 'running') return { ...rest, outcome: now.outcome };
   const endedMs = now.outcome === 'completed' ? now.completedMs : now.failedMs;
   return withEvent({ ...rest, outcome: now.outcome, endedMs }, seen, { kind: now.outcome, about: `${endedMs}` });
@@ -206,7 +206,7 @@ export function withChannel(notes: Notes, runKey: string, channel: string, chang
   return before === after ? notes : replaced(notes, run, { ...run, channels: { ...run.channels, [channel]: after } });
 }
 
-/** Records that this sender is about to send a message. Returns the same notes if it was delivered. */
+/** Records that this sender is about to send a message. Returns the same notes if the message was delivered. */
 export function sending(known: ChannelNotes, key: string, by: string, atMs: number): ChannelNotes {
   return known.done.includes(key) ? known : { ...known, sending: { ...known.sending, [key]: { by, atMs } } };
 }

@@ -93,7 +93,7 @@ export function cut(text: string, most: number): string {
 
 export const podsPerPage = 50;
 
-/** The maximum length of a message in characters. chat.update takes 4,000, and escapes make some characters longer. */
+/** The maximum length of a message in characters. Slack's chat.update accepts 4,000, and escapes make some characters longer. */
 const longestMessage = 3900;
 const longestPart = 600;
 const maxZones = 20;
@@ -181,7 +181,7 @@ export function pageMessage(pods: readonly PodLine[], page: number): string {
 /** The version of the body. A new field does not change the version. */
 const callbackFormat = 'rollout-group.dev/notification/v1';
 
-/** Returns the body of the POST. */
+/** Returns the body of the POST request to a callback. */
 export function callbackBody({ namespace, group }: GroupName, run: RunNotes, event: NotedEvent): string {
   const { percent, pods, updated, available, wave } = event.progress;
   return canonicalJson({

@@ -17,7 +17,7 @@ interface ManifestOptions {
   readonly namespace?: string;
   /** Groups, which define the leader of each zone and the mirrored objects. */
   readonly groups?: readonly GroupDefinition[];
-  /** Replicas that override those of single StatefulSets, by `namespace/name`. Their followers keep their own replicas. */
+  /** Replicas that override the manifests of single StatefulSets, by `namespace/name`. Zones that follow them keep their replicas. */
   readonly replicas?: ReadonlyMap<string, number>;
   /** `none`: the manifests do not run yet, so the snapshot has no pods. */
   readonly pods?: 'running' | 'none';

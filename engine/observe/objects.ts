@@ -63,7 +63,7 @@ function problemOf(view: StatefulSetView, strategy: string, management: string):
   return undefined;
 }
 
-/** Reads a pod. A node that `nodes` lacks is not ready; without `nodes`, every node is. The ordinal is -1 for names without a number. */
+/** Reads a pod. A node that `nodes` lacks is unready; without `nodes`, every node is ready. The ordinal is -1 for names without a number. */
 export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): Known<ObservedPod> {
   const fields = reader(raw);
   const { namespace, name, uid, resourceVersion } = identity(fields);

@@ -181,10 +181,10 @@ function instancesOf(body: string): readonly (readonly string[])[] | string {
   return instances;
 }
 
-/** The reason of an unknown input without data. The setting `noData: zero` compares it. */
+/** The reason of an unknown input without data. The setting `noData: zero` recognizes the input by this reason. */
 export const noData = 'no data';
 
-/** Returns the readings that determine an input, oldest first: the last reading, and if it failed, also the last one that did not fail. */
+/** Returns the readings that determine an input: the last reading. If it failed, the last successful reading comes before it. */
 export function countedInputs(readings: readonly GateReading[]): readonly GateReading[] {
   const last = readings.at(-1);
   if (last === undefined || last.result !== 'error') return readings.slice(-1);

@@ -78,13 +78,12 @@ export interface TimelineSpan {
 export interface GroupPlan {
   readonly namespace: string;
   readonly group: string;
-  /** Outcome of the group. */
   readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
   readonly changes: readonly PlannedChange[];
   readonly waves: readonly PlannedWave[];
   readonly refused: readonly Refusal[];
   readonly risks: readonly Risk[];
-  /** Results that pass only because of an exception in force; absent without any. */
+  /** Results that pass only because of an exception in force; absent without such results. */
   readonly permitted?: readonly RuleResult[];
   /** Results of the rules that still block the group at the end of the plan. */
   readonly waits: readonly RuleResult[];
@@ -121,7 +120,7 @@ export interface Plan {
     readonly startsAt?: string;
   };
   readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
-  /** Changes of groups, policies and other objects of this project; absent without any. */
+  /** Changes of groups, policies and other objects of this project; absent without changes. */
   readonly policyChanges?: readonly PolicyChange[];
   readonly assumptions: Assumptions;
   readonly groups: readonly GroupPlan[];

@@ -6,7 +6,7 @@ import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } f
 import { type ForwardRun, runForward, type Turn } from './forward.ts';
 import { groupPart } from './world.ts';
 
-/** The likely end in milliseconds since 1970: the median, and the 90th percentile. `p90Ms` is absent if the slow run does not end. */
+/** The likely end in milliseconds since 1970: median and 90th percentile. `p90Ms` is absent if p90 durations lead to no end. */
 export interface LikelyEnd {
   readonly p50Ms: number;
   readonly p90Ms?: number;
@@ -90,10 +90,10 @@ function likelyEnd(p50Ms: number, p90Ms: number | undefined): LikelyEnd {
   return p90Ms === undefined ? { p50Ms } : { p50Ms, p90Ms: Math.max(p50Ms, p90Ms) };
 }
 
-/** The minimum number of gaps between pods. Fewer gaps may contain other waits. */
+/** The minimum number of measured stops. With fewer, the gap between two pods may contain other waits. */
 const fewStops = 3;
 
-/** Returns how long pods took to stop, in seconds: the gap between pods that were replaced one by one. Kubernetes does not store this time. */
+/** Returns how long pods took to stop, in seconds. Kubernetes does not store this time, so it is the gap between single replacements. */
 function stopsOf(pods: readonly SuccessorPod[]): readonly number[] {
   const inTurn = [...pods].sort((a, b) => a.createdMs - b.createdMs);
   return inTurn.flatMap((pod, index) => {
@@ -160,10 +160,10 @@ function approvalsGiven({ intents }: Snapshot, { world }: ForwardRun): number {
   return new Set(after.filter((intent) => !given.has(intent)).map(({ wave, rule }) => `${wave}/${rule}`)).size;
 }
 
-/** The multiple of the slow start time after which a late pod counts as broken. */
+/** The multiple of the p90 start time after which a late pod counts as broken. */
 const patience = 3;
 
-/** Returns a late pod with a later start, up to three times the slow start time. Otherwise the model would treat the pod as broken. */
+/** Returns a late pod with a later start, up to three times the p90 start time. Otherwise the model would treat the pod as broken. */
 function withLaterStart(pod: PodView, { start }: PodTimes, quantile: Quantile, nowMs: number): PodView {
   const usualMs = 1000 * (quantile === 'p50' ? start.p50Seconds : start.p90Seconds);
   const takenMs = nowMs - pod.readyChangedMs;

@@ -1,4 +1,4 @@
-// Runs the engine forward on the model, for plans, estimates and `simulate`: decides, acts and lets time pass until nothing is left to do.
+// Simulates a group for plans, estimates and `simulate`: decides, acts on the model and lets time pass until nothing is left to do.
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
@@ -12,7 +12,7 @@ import { modelReadings, type World, type WorldInput } from '../world/model.ts';
 import { nextEventMs, step } from '../world/world.ts';
 import type { Assumptions } from './document.ts';
 
-/** One decision of a forward run. */
+/** One decision of the simulation. */
 export interface Turn {
   readonly nowMs: number;
   readonly decision: GroupDecision;
@@ -23,11 +23,11 @@ export interface ForwardRun {
   readonly turns: number;
   readonly last: Turn;
   readonly world: World;
-  /** `done`: nothing is left to do. `held`: no event can end the wait. `limit`: the run exceeded a limit of time or turns. */
+  /** `done`: nothing is left to do. `held`: no event can end the wait. `limit`: the simulation reached a limit of time or turns. */
   readonly end: 'done' | 'held' | 'limit';
 }
 
-/** The limits of time and turns, after which a run stops with the end `limit`. */
+/** The limits of time and turns, at which the simulation stops with the end `limit`. */
 const horizonMs = 400 * 24 * 3_600_000;
 const usualMaxTurns = 50_000;
 
@@ -43,15 +43,15 @@ interface ScheduledEvent {
 export interface ForwardOptions {
   /** Receives every decision with the world for which it was made. */
   readonly onTurn?: (turn: Turn, world: World) => void;
-  /** Events during the run, in any order. */
+  /** Events during the simulation, in any order. */
   readonly events?: readonly ScheduledEvent[];
-  /** The instant at which the run stops; absent: 400 days after its start. */
+  /** The instant at which the simulation stops; absent: 400 days after its start. */
   readonly untilMs?: number;
   /** The maximum number of turns; absent: 50,000. */
   readonly maxTurns?: number;
 }
 
-/** Runs one group forward until it is done, blocked without end, or at a limit. */
+/** Simulates one group until it is done, blocked without end, or at a limit. */
 export function runForward(
   start: World,
   group: GroupDefinition,
@@ -243,7 +243,7 @@ export function assumedMetrics(
   return Object.fromEntries(values);
 }
 
-/** Returns the world with the assumed metrics. An assumption has no age, so these metrics stay valid during the whole run. */
+/** Returns the world with the assumed metrics. An assumption has no age, so these metrics stay valid during the whole simulation. */
 export function withAssumedMetrics(world: World, group: GroupDefinition): World {
   const { nowMs } = world.snapshot;
   const policies = policiesFor(world.snapshot.policies, group, world.snapshot.agentNamespace);

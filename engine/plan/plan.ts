@@ -1,4 +1,4 @@
-// Makes a plan: judges the requested changes, runs the engine forward on a model, and groups the decisions into waves and steps.
+// Makes a plan: judges the requested changes, simulates the engine on a model, and groups the decisions into waves and steps.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -27,7 +27,7 @@ export interface AbsentMembers {
 export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'exceptions' | 'policyDigest'> {
   /** The groups before the change, if labels and annotations define groups. Requests must pass under these groups, too. */
   readonly groupsBefore?: readonly GroupDefinition[];
-  /** The namespace of the agent, whose policies may name other namespaces. Absent: that of `running`, or no such namespace. */
+  /** The namespace of the agent, whose policies may name other namespaces. Absent: the agent namespace of `running`, if any. */
   readonly agentNamespace?: string;
   /** Kubernetes objects that run now. */
   readonly current: readonly unknown[];
@@ -149,7 +149,7 @@ function seconds(ms: number): number {
   return Math.round(ms) / 1000;
 }
 
-/** Joins consecutive steps of one wave. The p90 duration of a step comes from the step with the same key in the slow run. */
+/** Joins consecutive steps of one wave. The p90 duration of a step is that of the step with the same key in `slow`. */
 function groupIntoWaves(likely: readonly TracedStep[], slow: readonly TracedStep[], startMs: number): readonly PlannedWave[] {
   const waves: { name: string; steps: PlannedStep[] }[] = [];
   const pending = new Map<string, TracedStep[]>();

@@ -1,4 +1,4 @@
-// Turns the decisions of a run on the model into the steps of a plan: a zone rolls, a wave soaks, a person approves.
+// Turns the decisions of a simulation into the steps of a plan: a zone rolls, a wave soaks, a person approves.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
 import { blocks } from '../rule.ts';
@@ -6,7 +6,7 @@ import type { Snapshot, StatefulSetView } from '../snapshot.ts';
 import type { PlannedStep } from './document.ts';
 import type { Turn } from './forward.ts';
 
-/** One step with its wave and times. The same step has the same `key` in runs with other durations. */
+/** One step with its wave and times. The same step has the same `key` in simulations with other durations. */
 export interface TracedStep extends Omit<PlannedStep, 'gates' | 'source' | 'startSeconds' | 'p50Seconds' | 'p90Seconds'> {
   readonly key: string;
   readonly wave: string;
@@ -34,7 +34,7 @@ const workRules: ReadonlySet<string> = new Set([
   'rollout-in-progress',
 ]);
 
-/** Returns the steps of requested replicas. They are written before the first decision, so all these steps start at once. */
+/** Returns a step for each zone with requested replicas. The replicas are written before the first decision, so all steps start at once. */
 export function requestedScales(group: GroupDefinition, before: Snapshot, requested: Snapshot): readonly TracedStep[] {
   return group.zones.flatMap((zone): TracedStep[] => {
     const from = memberOf(before, group, zone.statefulSet)?.replicas ?? 0;

@@ -27,7 +27,7 @@ export interface PlanSnapshots {
   readonly changedSources?: Snapshot['replicaSources'];
 }
 
-/** Start time of a plan that does not depend on the calendar, so that two runs give the same bytes. */
+/** Start time of a plan that does not depend on the calendar, so that plans of equal inputs have the same bytes. */
 const nowhereMs = 0;
 
 export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
@@ -64,7 +64,7 @@ function snapshotBefore(input: PlanInput, { before }: PlanSnapshots, group: Grou
   return agentNamespace === undefined ? part : { ...part, agentNamespace };
 }
 
-/** Returns the same inputs with the new budgets and mirrored objects, which are applied before the members. */
+/** Returns the inputs of one group with the new budgets and mirrored objects, which are applied before the members. */
 export function snapshotAsked(input: PlanInput, snapshots: PlanSnapshots, group: GroupDefinition): Snapshot {
   const before = snapshotBefore(input, snapshots, group);
   const { zoneBudgets, podBudgets, replicaSources } = snapshots.after;

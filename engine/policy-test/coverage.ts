@@ -55,7 +55,7 @@ export function coverageOf(bundle: PolicyBundle, cases: readonly CaseResult[]): 
 /** In small zones several waves have the same pods, and the engine skips a wave that adds no pod. */
 const noPodLeft = 'with the replicas of the cases, earlier waves contain every pod of this wave';
 
-/** Returns the tests whether the rule blocked or passed in a case. With `source`, only results with this source count. */
+/** Returns predicates that report whether the rule blocked or passed in a case. With `source`, only results with this source count. */
 function answers(rule: string, source?: Source): Pick<Target, 'isBlocked' | 'isPassed'> {
   const isOwn = (answer: RuleResult): boolean => answer.rule === rule && (source === undefined || isSame(answer.source, source));
   return {

@@ -18,7 +18,7 @@ interface PolicyTestInput {
   readonly bundle: PolicyBundle;
   /** Kubernetes objects that represent the running cluster. */
   readonly manifests: readonly unknown[];
-  /** The namespace of the agent, whose policies may name other namespaces. Absent: no policy may. */
+  /** The namespace of the agent, whose policies may name other namespaces. Absent: no policy may name another namespace. */
   readonly agentNamespace?: string;
 }
 

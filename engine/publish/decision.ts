@@ -73,7 +73,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     outcome: decision.outcome,
     strategy: group.rollout.strategy,
     ...defined({ wave: decision.wave }),
-    zones: decision.zones.map((zone) => ({ ...zone, ...heldOf(zone, group, snapshot, ledger) })),
+    zones: decision.zones.map((zone) => ({ ...zone, ...partitionOrPins(zone, group, snapshot, ledger) })),
     pods: pods.slice(0, publishedPodLimit),
     waits: waitsOf(decision, previous, atMs).map(storedResult),
     stops: decision.stops.slice(0, publishedStopLimit),
@@ -106,7 +106,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
 }
 
 /** Returns the partition or the pinned ordinals of a zone. */
-function heldOf(
+function partitionOrPins(
   { zone, statefulSet }: PublishedZone,
   group: GroupDefinition,
   { statefulSets }: Snapshot,

@@ -28,7 +28,7 @@ export function boundInputs(
   );
 }
 
-/** Returns the published inputs of the group, at most `publishedMetricLimit`; absent without any. */
+/** Returns the published inputs of the group, at most `publishedMetricLimit`; absent without inputs. */
 export function publishedMetrics(group: GroupDefinition, snapshot: Snapshot): { readonly metrics?: readonly PublishedMetric[] } {
   const metrics = boundInputs(snapshot.policies, group, snapshot.agentNamespace).map((bound): PublishedMetric => {
     const { policy, input, metric } = bound;
@@ -48,7 +48,7 @@ export function publishedMetrics(group: GroupDefinition, snapshot: Snapshot): { 
   return metrics.length === 0 ? {} : { metrics: metrics.slice(0, publishedMetricLimit) };
 }
 
-/** Returns the published readings that the policies need now, without future ones. The rules check their age. */
+/** Returns the published readings that the policies need now, without readings from the future. The rules check their age. */
 export function metricsOf(
   { metrics = [] }: Pick<PublishedDecision, 'metrics'>,
   bound: readonly BoundInput[],

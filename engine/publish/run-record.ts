@@ -37,7 +37,7 @@ export const changeAnnotations = {
 
 /**
  * Returns the record of the rollout after a turn, or with `scale` the record of a change of replicas. Returns the same value if nothing
- * changed. An ended record is returned once before the next record starts. A record has at most 100 steps and 64 KiB.
+ * changed. Returns an ended record once before the next record starts. A record has at most 100 steps and 64 KiB.
  */
 export function runRecord(previous: RolloutRun | undefined, turn: RunTurn, of: 'rollout' | 'scale' = 'rollout'): RolloutRun | undefined {
   const { decision } = turn;

@@ -19,7 +19,7 @@ export interface StatusContext {
   readonly generation?: number;
   /** The status as stored: conditions keep their `lastTransitionTime`. */
   readonly previous?: unknown;
-  /** The scale target that `scale` reads (`scaleTargetOf`). */
+  /** The zone of the scale subresource (`scaleTargetOf`). */
   readonly scale?: ScaleTarget;
 }
 
@@ -190,7 +190,7 @@ export function isRolledBack({ run, warnings }: Pick<PublishedDecision, 'run' | 
   return run?.outcome === 'completed' && warnings.some(({ rule }) => rule === 'rolled-back');
 }
 
-/** Returns why the group needs a person; undefined if it continues without one. */
+/** Returns why the group needs a person; undefined if it continues without a person. */
 export function personNeeded({ phase, outcome, waits }: Held): PersonNeeded | undefined {
   if (phase === 'Failed') return 'failed';
   if (phase === 'Blocked') return 'blocked';

@@ -41,7 +41,7 @@ export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: R
   const definition = definitionStateOf(ledger, release, { groups, sources });
   // The turn of the defined group writes its terms to the ledger.
   if (definition.kind === 'defined') return { kind: 'none', ledger };
-  // The group that has a member now decides about the members, also if it is deleted later.
+  // Another group names a member now. That group decides about the members, even if it is deleted later.
   if (definition.kind === 'elsewhere') return { kind: 'none', ledger: withTerms(ledger, undefined) };
   const { goneMs, ...terms } = release;
   if (definition.kind === 'unsure') return { kind: 'wait', because: definition.because, ledger: withTerms(ledger, terms) };
@@ -62,17 +62,17 @@ function releaseZone(
   const unread = members.find(({ unknown }) => unknown !== undefined)?.unknown;
   if (unread !== undefined) return { kind: 'wait', because: unread, ledger: withTerms(ledger, terms) };
   const released = members.filter((member) => terms.released?.includes(member.zone) === true || partitionOf(member) === 0);
-  const held = members.filter((member) => !released.includes(member) && (partitionOf(member) ?? 0) > 0);
-  if (held.length === 0) return { kind: 'over', ledger: ledgerAfterRelease(ledger) };
+  const unreleased = members.filter((member) => !released.includes(member) && (partitionOf(member) ?? 0) > 0);
+  if (unreleased.length === 0) return { kind: 'over', ledger: ledgerAfterRelease(ledger) };
   const noted = released.length === 0 ? terms : { ...terms, released: released.map(({ zone }) => zone) };
   const known = withTerms(ledger, noted);
   const shortfalls = new Map(members.map((member) => [member, shortfallOf(member, released.includes(member), snapshot.nowMs)]));
   const lackOfOthers = (member: Member): string | undefined =>
     [...shortfalls].find(([other, lacks]) => other !== member && lacks !== undefined)?.[1];
-  const next = held.find((member) => lackOfOthers(member) === undefined);
+  const next = unreleased.find((member) => lackOfOthers(member) === undefined);
   const action = next && partitionZero(ledger.namespace, next);
-  if (action === undefined) return { kind: 'wait', because: held.map(lackOfOthers)[0] ?? '', ledger: known };
-  // The claim shows a group that is defined again that this request may still arrive.
+  if (action === undefined) return { kind: 'wait', because: unreleased.map(lackOfOthers)[0] ?? '', ledger: known };
+  // If the group is defined again, the claim shows that this request may still arrive.
   const announced = openClaims({ ...ledgerAfterRelease(ledger), release: noted }, claimsOf([action], snapshot.nowMs, epoch));
   return announced === undefined
     ? { kind: 'wait', because: 'the ledger is full', ledger: known }

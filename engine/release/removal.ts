@@ -61,7 +61,7 @@ export function decideRemoval({ group, run, snapshot, sources, goneForMs }: Remo
   return reports.length === 0 ? { kind: 'none' } : { kind: 'report', reports };
 }
 
-/** Returns as a clause what a release ends: an unfinished run with its waves, and the protection of outdated pods. Undefined if nothing. */
+/** Returns as a clause what a release ends: an unfinished run, and the protection of outdated pods. Undefined if it ends nothing. */
 export function undoneBy(
   terms: Pick<ReleaseTerms, 'zones'>,
   { namespace, run }: Pick<Ledger, 'namespace' | 'run'>,
@@ -89,12 +89,12 @@ function noteOf(
   }
   if (partition <= set.firstOrdinal)
     return { isWarning: isRunning, note: `${gone}the StatefulSet controller replaces outdated pods${old}` };
-  const isWhole = partition >= set.firstOrdinal + set.replicas;
-  const held = outdated.some(({ ordinal }) => ordinal < partition);
+  const isForAllPods = partition >= set.firstOrdinal + set.replicas;
+  const keepsOutdated = outdated.some(({ ordinal }) => ordinal < partition);
   const wouldRelease = traitsOf(group).holdsPartition ? '; onPolicyDeleted: release does that automatically' : '';
   const note =
-    `${gone}the partition stays at ${partition}, so template changes reach no pod${isWhole ? '' : ` below ordinal ${partition}`}${old}; ` +
+    `${gone}the partition stays at ${partition}, so template changes reach no pod${isForAllPods ? '' : ` below ordinal ${partition}`}${old}; ` +
     'define the group again, or lower spec.updateStrategy.rollingUpdate.partition' +
     wouldRelease;
-  return { isWarning: held || isRunning, note };
+  return { isWarning: keepsOutdated || isRunning, note };
 }

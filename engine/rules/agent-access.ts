@@ -1,4 +1,4 @@
-// Checks that the agent can carry out a step: it watches the namespace, and has the rights. A plan asks before the agent tries.
+// Checks for plans of a cluster that the agent can carry out a step: it watches the namespace, and has the rights.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';

@@ -85,12 +85,12 @@ function permittedAgainMs(question: RollQuestion): number | undefined {
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
   const { replicas, set, unavailableCount } = zone.view;
   const limits = budgetsFor(context.snapshot, context.group.namespace, set?.podLabels ?? {}).map((budget): ZoneLimit => {
-    const standstill = zeroBudgetOf(budget);
-    if (standstill !== undefined)
+    const zeroBudget = zeroBudgetOf(budget);
+    if (zeroBudget !== undefined)
       return {
         limit: 0,
-        source: sourceIn(budget, standstill),
-        because: `PodDisruptionBudget ${budget.name} allows no disruption: ${standstill.text}`,
+        source: sourceIn(budget, zeroBudget),
+        because: `PodDisruptionBudget ${budget.name} allows no disruption: ${zeroBudget.text}`,
       };
     const own = replicas - desiredHealthy(budget, replicas);
     if (own > 0) return { limit: own, source: undefined };
@@ -276,10 +276,10 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
     (candidate) => candidate.because === 'stuck' || (isUp(context, zone.view, candidate.pod) ? left-- > 0 : healthy >= desired),
   );
   const chosen = strategyOf(context.group).withoutDenied(picked, permitted);
-  const standstill = zeroBudgetOf(budget);
-  if (chosen.length === 0 && standstill !== undefined && needsPerson(question, queue)) {
-    const fact = `PodDisruptionBudget ${budget.name} allows no eviction: ${standstill.text}`;
-    return { chosen, results: [result('eviction-budget', 'no', fact, { limit: '0', source: sourceIn(budget, standstill) })] };
+  const zeroBudget = zeroBudgetOf(budget);
+  if (chosen.length === 0 && zeroBudget !== undefined && needsPerson(question, queue)) {
+    const fact = `PodDisruptionBudget ${budget.name} allows no eviction: ${zeroBudget.text}`;
+    return { chosen, results: [result('eviction-budget', 'no', fact, { limit: '0', source: sourceIn(budget, zeroBudget) })] };
   }
   const fact = `${budget.name} requires ${desired} of ${expected} pods: ${healthy} healthy`;
   return {

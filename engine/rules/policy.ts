@@ -208,7 +208,7 @@ export function readsTime(condition: unknown): boolean {
   return /"(?:now|age)"/.test(JSON.stringify(condition ?? ''));
 }
 
-/** Returns when the result of the condition changes by time alone; undefined if not within 400 days. The instant is exact for one time comparison. */
+/** Returns when time alone changes the result; undefined if not within 400 days. Exact if the condition compares the time once. */
 export function changesAtMs(condition: unknown, data: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {
   if (!readsTime(condition)) return undefined;
   const answerAt = (atMs: number): boolean | undefined => {
