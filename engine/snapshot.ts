@@ -36,7 +36,7 @@ export interface StatefulSetView {
   readonly minReadySeconds: number;
   readonly serviceName: string;
   readonly podLabels: Readonly<Record<string, string>>;
-  /** `spec.selector` in the notation of kubectl; absent if the selector cannot be written in it. */
+  /** `spec.selector` in the notation of kubectl; absent if this notation cannot express the selector. */
   readonly selector?: string;
   readonly isTerminating: boolean;
   readonly status: {
@@ -170,7 +170,7 @@ export interface Preparation {
   readonly seenMs: number;
   /** Time of the latest answer that the pod is prepared; absent: `seenMs`. */
   readonly answeredMs?: number;
-  /** The earlier `seenMs`, to which `reportedMs` belongs, of a pod that was prepared and then failed; absent after a withdrawal. */
+  /** For a pod that was prepared and then failed: the time at which the agent first saw `reportedMs`. Absent after a withdrawal. */
   readonly sinceMs?: number;
   readonly message?: string;
   /** True if the preparation of a failed pod was withdrawn, because the pod may have prepared despite the failure. */
@@ -190,7 +190,7 @@ export interface RunCore {
   readonly wave: number;
   /** Time at which the previous wave was done. */
   readonly waveStartedMs: number;
-  /** Digest of the waves at the last replacement of the current wave; absent if no wave requires an approval before it. */
+  /** Digest of the waves at the last replacement of the current wave; absent if no wave requires an approval before its first pod. */
   readonly waves?: string;
   /** Time of the last replacement of a pod, in this run or in an earlier run. */
   readonly lastDisruptionMs?: number;
@@ -277,7 +277,7 @@ export interface ReleaseTerms {
   readonly source: 'directory' | 'objects';
   /** The zones in the order of their release. */
   readonly zones: readonly { readonly zone: string; readonly statefulSet: string }[];
-  /** Time since which the group has had no definition; absent while it has one or may have one. */
+  /** Time since which the group has had no definition; absent while it has or may have a definition. */
   readonly goneMs?: number;
   /** Released zones; the agent no longer writes their partition. */
   readonly released?: readonly string[];
@@ -344,7 +344,7 @@ export interface Snapshot {
   readonly revisions?: readonly RevisionView[];
   /** Recent departures in the namespace of the request; only admission reads them. */
   readonly departures?: Known<readonly Departure[]>;
-  /** UIDs of StatefulSets that no departure can name, even while the departures are unknown. */
+  /** UIDs of StatefulSets that certainly have no departure, even while the departures are unknown. */
   readonly unprotected?: readonly string[];
   /** Namespaces that are being deleted; only admission reads them. */
   readonly endingNamespaces?: readonly string[];
@@ -375,7 +375,7 @@ export interface MissingAccess {
 export interface WebhookProblems {
   /** The problem of the webhook that gives new pods their pinned revision. */
   readonly pins?: Known<string>;
-  /** The StatefulSets for which that webhook is not called yet. The agent adds them. */
+  /** The StatefulSets for which the webhook of `pins` is not called yet. The agent adds them to its configuration. */
   readonly coverage?: string;
   /** The problem of the webhook that records the requester of an approval. */
   readonly requesters?: string;

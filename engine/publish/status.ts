@@ -19,7 +19,7 @@ export interface StatusContext {
   readonly generation?: number;
   /** The status as stored: conditions keep their `lastTransitionTime`. */
   readonly previous?: unknown;
-  /** The zone of the scale subresource (`scaleTargetOf`). */
+  /** The pods that the scale subresource reports (`scaleTargetOf`). */
   readonly scale?: ScaleTarget;
 }
 

@@ -41,7 +41,7 @@ export function queuePods(question: RollQuestion, first: readonly PodView[] = []
     if (isUp(context, zone.view, pod)) return leaving.has(pod.uid) ? 5 : 4;
     return pod.nodeReady ? 3 : 6;
   };
-  // Protected pods come last, so that a wave of some pods replaces others.
+  // Protected pods come last, so that a wave with only some pods of the zone replaces other pods.
   const ranked = zone.view.outdated.map((pod) => ({ pod, rank: rank(pod) + (isProtected(context, zone.view, pod.ordinal) ? 10 : 0) }));
   ranked.sort((a, b) => a.rank - b.rank || (isOrdered && a.rank === 1 ? 1 : direction) * (a.pod.ordinal - b.pod.ordinal));
   return ranked.slice(0, zone.remaining).map(({ pod }) => pod);
@@ -53,7 +53,7 @@ export function choosePods(question: RollQuestion, queue: readonly PodView[], al
   return chooseUnreadyFirst(question, queue, allowance);
 }
 
-/** Adopted groups: chooses the first pods by ordinal. A terminating pod uses up a place; crashing pods are chosen outside the budget. */
+/** Chooses the first pods by ordinal, for adopted groups. A terminating pod uses up the budget of one pod; crashing pods need no budget. */
 function chooseFirst(question: RollQuestion, queue: readonly PodView[], free: number): readonly ChosenPod[] {
   const replacesCrashing = question.context.group.rollout.replaceUnready.when !== 'none';
   return queue.flatMap((pod, index): ChosenPod[] => {

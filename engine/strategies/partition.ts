@@ -44,7 +44,7 @@ function chooseFromTop(question: RollQuestion, queue: readonly PodView[], allowa
   return inFlightBefore(view, stuck) - own < allowance.cap ? [{ pod: stuck, because: 'stuck' }] : [];
 }
 
-/** Chooses the next pods below the partition while the budget lasts; one with OrderedReady. Unready pods cost no budget. */
+/** Chooses the next pods below the partition while the budget lasts; one pod with OrderedReady. Unready pods cost no budget. */
 function chooseNextDown(
   question: RollQuestion,
   set: StatefulSetView,

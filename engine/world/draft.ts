@@ -172,7 +172,7 @@ export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock
   return { view, goneAtMs: pod.goneAtMs, readyAtMs: undefined };
 }
 
-/** Adopts an observed pod. A terminating pod has its full drain time left. A recently unready pod is starting; others stay broken. */
+/** Adopts an observed pod. A terminating pod has its full drain time left. A recently unready pod is starting; other unready pods stay broken. */
 export function adoptPod(view: PodView, durations: PodDurations, nowMs: number): ModelPod {
   if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs, readyAtMs: undefined };
   const readyAtMs = view.readyChangedMs + durations.startMs;

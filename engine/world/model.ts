@@ -25,7 +25,7 @@ export interface ModelPod {
   readonly view: PodView;
   /** The instant at which a terminating pod is gone. */
   readonly goneAtMs: number | undefined;
-  /** The instant at which a starting pod becomes ready; undefined if the pod never does. */
+  /** The instant at which a starting pod becomes ready; undefined if the pod never becomes ready. */
   readonly readyAtMs: number | undefined;
 }
 
@@ -61,7 +61,7 @@ export type WorldInput =
   | { readonly kind: 'podFails'; readonly namespace: string; readonly pod: string; readonly reason?: string }
   | { readonly kind: 'podDies'; readonly namespace: string; readonly pod: string };
 
-/** Values that are tried before those that the condition itself names. */
+/** Values that are tried before the numbers in the condition. */
 const plainValues: readonly number[] = [0, 1, 0.5, 100, 1e9, -1, -1e9];
 
 /** Returns the readings that a gate counts between `fromMs` and `nowMs`. Their value makes the condition answer as assumed. */

@@ -159,12 +159,12 @@ function durationsOf(group: GroupDefinition | undefined, assumptions: Assumption
 /** Returns a number above every resource version of the snapshot, so that the versions of the model are newer. */
 function firstSerial(snapshot: Snapshot): number {
   let highest = 0;
-  const look = (resourceVersion: string): void => {
+  const raise = (resourceVersion: string): void => {
     const number = Number(resourceVersion);
     if (Number.isSafeInteger(number) && number > highest) highest = number;
   };
-  for (const set of snapshot.statefulSets) look(set.resourceVersion);
-  for (const { pods } of snapshot.pods) if (!isUnknown(pods)) for (const pod of pods) look(pod.resourceVersion);
+  for (const set of snapshot.statefulSets) raise(set.resourceVersion);
+  for (const { pods } of snapshot.pods) if (!isUnknown(pods)) for (const pod of pods) raise(pod.resourceVersion);
   return highest + 1;
 }
 
@@ -264,14 +264,14 @@ function drainOf(draft: StepDraft, action: { readonly namespace: string; readonl
 /** Records the answers of the called pods. A pod keeps its first timestamp until its preparation is withdrawn, also after a restart. */
 function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
   const asked = new Set(action.ordinals);
-  const there = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ view }) => asked.has(view.ordinal));
-  if (action.call === 'delayed') draft.reported = reportedAfter(draft, action, there);
+  const present = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ view }) => asked.has(view.ordinal));
+  if (action.call === 'delayed') draft.reported = reportedAfter(draft, action, present);
   changeLedger(draft, action, (ledger) => {
     // Entries of ordinals without a pod are withdrawn too, because no pod is left that could be prepared.
     const known = action.method === 'DELETE' ? ledger.preparations.filter(({ ordinal }) => asked.has(ordinal)) : [];
-    const absent = known.filter(({ ordinal }) => there.every(({ view }) => view.ordinal !== ordinal));
+    const absent = known.filter(({ ordinal }) => present.every(({ view }) => view.ordinal !== ordinal));
     const answers = [
-      ...there.map(({ view }) => answer(draft, action, view)),
+      ...present.map(({ view }) => answer(draft, action, view)),
       ...absent.map(({ ordinal, podUid }): PodAnswer => ({ ordinal, podUid, result: 'done' })),
     ];
     return noteAnswers(ledger, action, answers, draft.nowMs);

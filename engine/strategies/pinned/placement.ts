@@ -1,4 +1,4 @@
-// Decides the revision of a pod that is about to be created, and turns the pod into that revision. Fields that others added stay.
+// Decides the revision of a pod that is about to be created, and changes the pod to that revision. Keeps fields that admission added.
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { canonicalJson, isSameValue } from '../../../policies/values/canonical-json.ts';
@@ -88,7 +88,7 @@ export function revisionsToRead(pod: NewPod, question: Omit<PlacementQuestion, '
   return typeof target === 'string' ? [pod.revision, target] : [];
 }
 
-/** Reads a ControllerRevision; undefined stands for a missing object. It is usable if the StatefulSet of the pod controls it. */
+/** Reads a ControllerRevision; undefined stands for a missing object. A revision is usable if the StatefulSet of the pod controls it. */
 export function readRevision(object: ObjectContent | undefined, { uid }: Pick<NewPod, 'uid'>): ReadRevision {
   if (object === undefined) return { kind: 'missing' };
   const template = observeTemplate(object, uid);
@@ -304,7 +304,7 @@ function additions(key: string, made: unknown, own: unknown): unknown {
   return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
-/** Merges lists by their merge key, and lists of other maps as sets. A list of plain values, such as arguments, is that of the target. */
+/** Merges lists by their merge key, and lists of other maps as sets. A list of plain values, such as arguments, comes from the target. */
 function mergedList(key: string, made: readonly unknown[], own: readonly unknown[], target: readonly unknown[]): readonly unknown[] {
   const by = entryKey(key, [made, own, target]);
   if (by === undefined) {
@@ -315,7 +315,7 @@ function mergedList(key: string, made: readonly unknown[], own: readonly unknown
   const index = (list: readonly unknown[]): ReadonlyMap<string, unknown> => new Map(list.map((entry) => [keyOf(entry, by) ?? '', entry]));
   const [before, present, wanted] = [index(made), index(own), index(target)];
   const kept = [...wanted].flatMap(([name, entry]): unknown[] => {
-    // The pod does not have the entry although its template has, and the target does not change the entry.
+    // The pod lacks an entry of its template, and the target does not change this entry.
     if (!present.has(name) && before.has(name) && isSame(before.get(name), entry)) return [];
     return present.has(name) ? [merged(key, before.get(name), present.get(name), entry)] : [entry];
   });
