@@ -25,7 +25,7 @@ export function stageTarget(schedule: ScheduleDefinition, stage: number, replica
   let target = 0;
   let grown = 0;
   for (let index = 0; index <= stage && target < replicas; index += 1) {
-    // The factor is in tenths. Whole numbers keep its powers exact, so the division by powers of ten comes last.
+    // The factor is in tenths. Whole numbers keep the powers of the factor exact, so the division by powers of ten comes last.
     const power = BigInt(10) ** BigInt(index);
     grown = Number((BigInt(start) * BigInt(schedule.tenths) ** BigInt(index) + power - 1n) / power);
     target = Math.max(target + 1, schedule.kind === 'geometric' ? target + grown : grown);

@@ -68,7 +68,7 @@ export type Action =
   | (PodTarget & { readonly kind: 'evictPod'; readonly because: 'outdated' })
   | (SetTarget & { readonly kind: 'scaleStatefulSet'; readonly from: number; readonly to: number })
   | (SetTarget & {
-      /** Writes `spec.updateStrategy.rollingUpdate.partition`; the StatefulSet controller then replaces the pods that are no longer below it. */
+      /** Writes `spec.updateStrategy.rollingUpdate.partition`. The StatefulSet controller then replaces the exposed pods. */
       readonly kind: 'setPartition';
       readonly from: number;
       readonly to: number;
@@ -169,7 +169,7 @@ export interface Stop {
   readonly isBlocking: boolean;
   /** The command or edit that ends the stop. */
   readonly endsWith: string;
-  /** True for an abort that only pauses, because its requester could not be verified or it names no run. */
+  /** True for an abort that only pauses, because the requester is unverified or the abort names no run. */
   readonly isAbort?: true;
 }
 
@@ -257,7 +257,7 @@ export type AdmissionRequest =
       readonly kind: 'deleteStatefulSet';
       readonly namespace: string;
       readonly statefulSet: string;
-      /** Number of pods deleted with it. Absent: no pod counts, for example when a whole group is deleted at once. */
+      /** Number of pods deleted with the StatefulSet. Absent: no pod counts, for example when a whole group is deleted at once. */
       readonly pods?: number;
       readonly user?: string;
       readonly dryRun: boolean;

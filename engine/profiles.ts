@@ -25,7 +25,7 @@ interface Profile {
   readonly ignoresPausedZone: boolean;
   /** A zone that shrinks blocks the replacement of pods. Original: only a write of replicas in the same turn does. */
   readonly waitsForShrinkingZones: boolean;
-  /** Unreadable RolloutIntents block a disruption. Original: they do not, because it has no such objects. */
+  /** Unreadable RolloutIntents block a disruption. Original: they do not, because the original has no such objects. */
   readonly blocksOnUnreadableRequests: boolean;
   /**
    * The group sets the time between downscales of two zones. Original: the label of the follower sets it, or for a downscale through

@@ -7,7 +7,7 @@ import type { RuleOutcome, RuleResult } from './decision.ts';
 
 /** One check of one step. The same question always has the same answer. The title of the rule is in `rules/catalog.ts`. */
 export interface Rule<Question> {
-  /** kebab-case; messages show it and exceptions name it. */
+  /** The name in kebab-case that messages show and exceptions use. */
   readonly id: string;
   readonly evaluate: (question: Question) => RuleResult;
 }

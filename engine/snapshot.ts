@@ -70,7 +70,7 @@ export interface PodView {
   readonly waitingReasons: readonly string[];
   readonly node: string;
   readonly nodeReady: boolean;
-  /** Annotation grafana.com/ready-time; absent if it is not a time. */
+  /** Annotation grafana.com/ready-time; absent if the annotation is not a time. */
   readonly readyTimeMs?: number;
 }
 
@@ -240,13 +240,13 @@ export type UnfinishedRun = RunningRun | FailedRun;
 /** A rollout of one group from one set of revisions to another. */
 export type RunState = UnfinishedRun | CompletedRun;
 
-/** The revision at which the pod of this ordinal starts, instead of the StatefulSet's current revision. The webhook on pod creation sets it. */
+/** The revision at which the pod of this ordinal starts, instead of the StatefulSet's current revision. The webhook on pod creation applies the pin. */
 export interface Pin {
   readonly zone: string;
   readonly ordinal: number;
   /** Name of a ControllerRevision. */
   readonly revision: string;
-  /** Number of pods replaced to reach the revision; 0 for a pod that already ran it when it was first observed. */
+  /** Number of pods replaced to reach the revision; 0 for a pod that already ran the revision when the agent first observed the pod. */
   readonly placements: number;
   /** UID of the last replaced pod, or of the next pod to replace. */
   readonly replaces?: string;

@@ -63,7 +63,7 @@ export interface Connection {
   readonly origin: string;
   /**
    * Returns the credentials for the next request, from memory if possible. Files are read every minute; plugins run again after expiry.
-   * Rejects with ConnectionFailure. A plugin may wait for a login, so commands call this once before their first request.
+   * Rejects with ConnectionFailure. A plugin may wait for a login, so commands call `authorize` once before their first request.
    */
   readonly authorize: () => Promise<Authorization>;
   /** Drops rejected credentials, so that the next `authorize` renews them. Returns false if they cannot be renewed. */

@@ -94,7 +94,7 @@ export class LeaseClock {
     const isStalled = silentMs > this.#options.retryPeriodMs;
     const hasJumped = Math.abs(this.#wallOffsetMs() - this.#renewal.wallOffsetMs) > clockGapMs;
     if (!isStalled && !hasJumped) return;
-    // A jump stays visible until the next renewal. It counts once; otherwise each check would add a doubt, and no renewal could end it.
+    // A jump stays visible until the next renewal. It counts once; otherwise each check would add a doubt that no renewal can end.
     if (this.#isInDoubt && !isStalled) return;
     this.#doubts++;
     this.#isInDoubt = true;

@@ -34,7 +34,7 @@ export class WriteRefused extends Error {
 /** The resources whose deletion would also delete pods or data. */
 const neverDeleted: ReadonlySet<string> = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces']);
 
-/** The resources that may be replaced: no other writer owns fields of them. A status may be too: some Roles permit only `update`. */
+/** The resources that may be replaced: no other writer owns fields of them. So may a status: some Roles permit only `update`. */
 const replaceable: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'leases.coordination.k8s.io']);
 
 /**
@@ -77,7 +77,7 @@ export async function evictPod(
   });
 }
 
-/** Merges the patch into the object or its subresource: replaces lists and removes `null` fields. ApiFailure 409 if the state differs. */
+/** Merges the patch into the object: replaces lists and removes `null` fields. Rejects with ApiFailure 409 if the state differs. */
 export async function patchObject(
   env: Port,
   resource: Resource,

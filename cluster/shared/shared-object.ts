@@ -66,9 +66,9 @@ export class SharedObject<Value> {
   }
 
   /**
-   * Stores the result of `change` exactly once. `change` may be called several times with newer values, so it must have no side effect.
-   * Its exception rejects only this update. An unchanged value causes no write. Rejects with ApiFailure, ObjectTooLarge or WriteRefused
-   * (nothing was sent), or TransportFailure, whose `mayBeApplied` tells whether the change may be stored now or later.
+   * Stores the result of `change` exactly once. `change` may run several times with newer values, so it must have no side effect. An
+   * exception of `change` rejects only this update. An unchanged value causes no write. Rejects with ApiFailure, ObjectTooLarge or
+   * WriteRefused (nothing was sent), or TransportFailure, whose `mayBeApplied` tells whether the change may be stored now or later.
    */
   update(change: (value: Value) => Value): Promise<Stored<Value>> {
     return new Promise((resolve, reject) => {

@@ -29,7 +29,7 @@ export interface PodAnswer {
   readonly message?: string;
 }
 
-/** Returns the ledger with an entry for each pod to be called. The caller stores it before the calls, so that a crash loses no preparation. */
+/** Returns the ledger with an entry for each pod to be called. The caller stores the ledger before the calls, so that a crash loses nothing. */
 export function noteAsked(
   ledger: Ledger,
   call: Pick<CallPods, 'zone' | 'call' | 'method'>,
@@ -83,7 +83,7 @@ export function noteAnswers(
 
 /**
  * Returns the instant from which the delay of a pod counts; undefined if the delay starts with this answer. The delay continues in a
- * successor pod that reports the same timestamp. It starts again if the pod reports a later timestamp.
+ * successor pod that reports the same timestamp. The delay starts again if the pod reports a later timestamp.
  */
 export function preparedSince(before: Preparation | undefined, answer: Omit<Preparation, 'seenMs'>): number | undefined {
   const known = before === undefined ? undefined : knownSince(before);

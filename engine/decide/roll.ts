@@ -276,7 +276,7 @@ function waitsForApproval({ effects, results }: PolicyAnswer): boolean {
   return effects.includes('requireApproval') && results.some(blocks);
 }
 
-/** Returns writes of status.currentRevision for the complete zones of adopted groups. Under OnDelete, Kubernetes does not advance it. */
+/** Returns writes of status.currentRevision for the complete zones of adopted groups. Under OnDelete, Kubernetes does not write it. */
 function advanceRevisions(context: GroupContext, isScaling: boolean): readonly Action[] {
   const { zones } = context.view;
   if (!profileOf(context.group).advancesCurrentRevision || isScaling) return [];

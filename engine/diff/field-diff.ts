@@ -211,7 +211,7 @@ function isNothing(value: unknown, key: string): boolean {
   return (Array.isArray(value) && value.length === 0) || (isRecord(value) && Object.keys(value).length === 0);
 }
 
-/** Defaults of Kubernetes by field, without list keys. `spec.replicas` has no entry: a manifest without it leaves the number to other writers. */
+/** Defaults of Kubernetes by field, without list keys. `spec.replicas` has no entry: a manifest without replicas leaves them to other writers. */
 const defaults: Readonly<Record<string, unknown>> = {
   'spec.podManagementPolicy': 'OrderedReady',
   'spec.revisionHistoryLimit': 10,

@@ -13,7 +13,7 @@ export interface ReplicaSourceReference {
   readonly fieldPath?: readonly string[] | undefined;
 }
 
-/** Kinds whose `spec.replicas` is 1 if it is absent. */
+/** Kinds whose `spec.replicas` is 1 if the field is absent. */
 const replicasDefaultToOne: ReadonlySet<string> = new Set(['ReplicaTemplate', 'StatefulSet', 'Deployment', 'ReplicaSet']);
 
 /** Returns a replica source. `raw` is the object, its Scale (`autoscaling/v1`), or undefined if the object does not exist. */

@@ -8,7 +8,7 @@ export interface PlannedChange {
   readonly kind: 'template' | 'replicas' | 'settings' | 'created' | 'deleted' | 'source' | 'budget';
   /** Zones that change in the same way. */
   readonly zones: readonly string[];
-  /** Path of the field, such as `spec.template.spec.containers[mimir].image`. For `source` and `budget` it starts with kind and name of the object. */
+  /** Path of the field, such as `spec.template.spec.containers[mimir].image`. For `source` and `budget`, starts with kind and name of the object. */
   readonly field: string;
   readonly before?: unknown;
   readonly after?: unknown;

@@ -18,7 +18,7 @@ import { memberOf } from './steps.ts';
 
 /** The snapshots before and after the requested change. */
 export interface PlanSnapshots {
-  /** True if the plan depends on the calendar, for example on a window. Otherwise it starts at 0. */
+  /** True if the plan depends on the calendar, for example on a window. Otherwise the plan starts at 0. */
   readonly usesCalendar: boolean;
   readonly nowMs: number;
   readonly before: Snapshot;
@@ -222,7 +222,7 @@ function refusal(what: string, zone: string, judgement: Judgement): Refusal {
   return { what, zone, message: judgement.message, results: judgement.results };
 }
 
-/** Judges a request under the groups after and before the change, so that a write cannot remove the labels that would deny it. */
+/** Judges a request under the groups after and before the change, so that a write cannot remove the labels that would deny the write. */
 function judgeBoth(request: ChangeRequest, world: World, asked: AdmissionRequest): Judgement {
   const now = judge(world.snapshot, asked);
   if (now.outcome === 'deny' || request.groupsBefore.length === 0) return now;

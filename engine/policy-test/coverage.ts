@@ -1,4 +1,4 @@
-// Reports for each rule of a bundle which policy test cases it blocked and which it passed. A rule needs both to be tested.
+// Reports for each rule of a bundle in which policy test cases it blocked and in which it passed. A tested rule has both kinds of cases.
 import type { GroupDefinition, PolicyBundle, PolicyDefinition, Source, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { waveTarget } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
@@ -257,7 +257,7 @@ const limitRules: Readonly<Record<string, readonly string[]>> = {
   minInterval: ['min-interval'],
 };
 
-/** Returns the targets of limits. A limit blocks if a result that blocks or changes replicas names it as its source. */
+/** Returns the targets of limits. A limit blocks if a result that blocks or changes replicas names the limit as its source. */
 function limitTargets(policy: PolicyDefinition): readonly Target[] {
   return Object.entries(policy.limitSources).map(([field, source]): Target => {
     const rules = limitRules[field] ?? [];

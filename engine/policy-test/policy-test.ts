@@ -143,7 +143,7 @@ function mergedGiven(shared: GivenState, own: GivenState): GivenState {
   return { ...shared, ...own, zones, metrics: { ...shared.metrics, ...own.metrics }, gates: { ...shared.gates, ...own.gates } };
 }
 
-/** Adds a new template for a request `rollout`, in its zone or in all zones, unless the case counts updated pods. */
+/** Adds a new template for a request `rollout`, in the zone of the request or in all zones, unless the case counts updated pods. */
 function withRollout(given: GivenState, group: GroupDefinition, request: PolicyTestCase['request']): GivenState {
   const isCounted = Object.values(given.zones ?? {}).some((zone) => zone.updated !== undefined);
   if (request.action !== 'rollout' || isCounted) return given;

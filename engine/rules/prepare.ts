@@ -119,7 +119,7 @@ export function renewals(question: ScaleQuestion): readonly Action[] {
   const ordinals = ascending(question).filter((ordinal) => {
     const pod = zone.pods.find((candidate) => candidate.ordinal === ordinal);
     const entries = asked.filter((entry) => entry.ordinal === ordinal);
-    // An unanswered call may never have been sent: the agent may have stopped before it.
+    // An unanswered call may never have been sent: the agent may have stopped before the call.
     const isSuccessor = entries.length > 0 && entries.every((entry) => entry.podUid !== pod?.uid || entry.state === 'asked');
     return isSuccessor && pod?.containersReady === true && !pod.isTerminating;
   });

@@ -87,7 +87,7 @@ export function pausedByPerson(context: GroupContext, zone: string): RuleResult 
   return result('paused', 'wait', pauseFact(context, pause), { source: objectOf(pause), earliestMs: pause.expiresMs });
 }
 
-/** Returns a text such as `the group is paused by anna (INC-441)`. For an abort, the text says why it only pauses. */
+/** Returns a text such as `the group is paused by anna (INC-441)`. For an abort, the text says why the abort only pauses. */
 export function pauseFact(context: Pick<GroupContext, 'nowMs'>, intent: IntentView): string {
   const { action, zone, requestedBy, reason } = intent;
   const { user } = requestedBy ?? {};

@@ -96,7 +96,7 @@ interface WaveApproval {
 function approval(context: GroupContext, run: RunState, { wave, definition, when }: WaveApproval): RuleResult {
   const source = sourceOf(context, `waves.${wave.name}.${when}.approval`, `waves.${wave.name}`);
   if (isFastTrack(context, run)) return result('approval', 'skip', 'a rollback needs no approval', { source });
-  // A wave may require an approval before and after it. One approval does not count for both.
+  // A wave may require an approval before its first pod and another after its last pod. One approval does not count for both.
   const after = when === 'after' ? { sinceMs: Math.max(run.waveStartedMs, run.lastDisruptionMs ?? 0) } : {};
   return approvalResult({
     context,

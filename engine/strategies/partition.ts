@@ -198,7 +198,7 @@ export function withHoldingPartitions(snapshot: Snapshot): Snapshot {
   };
 }
 
-/** Calls `settle` for each zone whose partition may be written now: its status is current, and no claim announces another write to it. */
+/** Calls `settle` for each zone whose partition may be written now: its status is current, and no claim announces another write. */
 export function settleZones(
   context: GroupContext,
   settle: (context: GroupContext, view: ZoneView, set: StatefulSetView) => readonly SetPartition[],

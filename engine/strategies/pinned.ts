@@ -16,7 +16,7 @@ import { partitionSource, restartWarnings, type SetPartition, setPartition, sett
 import { templateOf } from './pinned/pins.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
-/** The maximum number of replacements that bring one pod to one revision. After them, a person must act. */
+/** The maximum number of replacements that bring one pod to one revision. Then a person must act. */
 const maxPlacements = 2;
 
 /** The pause between two attempts, in milliseconds: long enough for a webhook that was just installed or restarted. */

@@ -131,7 +131,7 @@ function startSelfSigned(
 
 /** The remaining lifetime at which `degradations` first reports the expiry. People then have two weeks to act. */
 const warnBeforeMs = 14 * 86_400_000;
-/** The same limit as a share of a short lifetime. The renewal is due when a third of the lifetime remains; at a quarter it has failed. */
+/** The same limit as a share of a short lifetime. The renewal is due while a third remains, so it has failed if a quarter remains. */
 const warnBeforeShare = 0.25;
 
 interface Expiry {

@@ -62,7 +62,7 @@ export interface SecretKeeperOptions {
 }
 
 export interface SecretKeeper extends CertificateSource {
-  /** Reads the Secret and repairs it. Rejects if that fails; the served certificate stays. */
+  /** Reads the Secret and repairs it. Rejects if the read or the repair fails; the served certificate stays. */
   readonly refresh: () => Promise<void>;
   /** Chooses the served certificate again, because the trust of clients may have changed. */
   readonly reconsider: () => void;

@@ -45,7 +45,7 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
 }
 
 /**
- * Returns the message: request, rule, fact and explain command. If they fit, adds retry time, hint, source, limit and namespace in order.
+ * Returns the message: request, rule, fact and explain command. Adds retry time, hint, source, limit and namespace in order if they fit.
  */
 function messageOf({ outcome, decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
   const leading = leadingResult(results);

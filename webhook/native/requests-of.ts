@@ -17,7 +17,7 @@ export type ReviewTarget =
       readonly verb: 'deletePod' | 'evictPod';
       readonly namespace: string;
       readonly name: string;
-      /** An update that removes the pod from its StatefulSet, or ends it. It is judged as a deletion. */
+      /** An update that removes the pod from its StatefulSet, or ends the pod. The update is judged as a deletion. */
       readonly release?: PodRelease;
     };
 
@@ -137,7 +137,7 @@ function controllerOf(object: JsonObject): string | undefined {
 /** Labels by which controllers and budgets find the pods of a StatefulSet, besides the labels of its template. */
 const labelsOfPods: readonly string[] = ['controller-revision-hash', 'statefulset.kubernetes.io/pod-name', 'apps.kubernetes.io/pod-index'];
 
-/** Returns whether the update ends the pod, removes its controller, or changes a label by which controllers and budgets find it. */
+/** Returns whether the update ends the pod, removes its controller, or changes a label by which controllers and budgets find the pod. */
 export function isReleased({ labels, isOrphaned, isEnded }: PodRelease, podLabels: Readonly<Record<string, string>>): boolean {
   return isOrphaned || isEnded || labels.some((label) => podLabels[label] !== undefined || labelsOfPods.includes(label));
 }

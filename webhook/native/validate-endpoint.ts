@@ -130,7 +130,7 @@ function withName(object: JsonObject): JsonObject {
   return { ...object, metadata: { ...metadata, name: `${metadata['generateName'].slice(0, 248)}xxxxx` } };
 }
 
-/** API servers recommend warnings of at most this length, because they cut the total length. */
+/** Kubernetes recommends warnings of at most this length, because API servers cut the total length. */
 const longestSecretWarning = 120;
 
 /** Limit of the time for all reads of Secrets, because a warning must not delay the answer. */

@@ -39,7 +39,7 @@ export async function decide(review: Review, { endpoint, call, isOverloaded, log
     }
     return { answer, text: writeAnswer(review, answer) };
   } catch (error) {
-    // The error may name addresses or objects of other namespaces. Only the log gets it; the requester gets the uid.
+    // The error may name addresses or objects of other namespaces. Only the log gets the error; the requester gets the uid.
     log.error('an admission request could not be decided', {
       path: endpoint.path,
       uid: boundedText(review.uid, 256),

@@ -196,7 +196,7 @@ interface RunningCall extends Call {
   readonly end: () => void;
 }
 
-/** Starts a call. Aborts it after `forMs`, or if the connection closes before the answer is sent. */
+/** Starts a call. Aborts the call after `forMs`, or if the connection closes before the answer is sent. */
 function startCall(
   { clock, timers }: { readonly clock: Pick<Clock, 'monotonicMs'>; readonly timers: Timers },
   response: ServerResponse,
@@ -227,7 +227,7 @@ interface ReadBodyOptions {
 type ReadBody =
   | {
       readonly bytes: Buffer;
-      /** Frees the slot of the body. The caller calls it when it needs no more data of the body. */
+      /** Frees the slot of the body, when no data of the body is needed any more. */
       readonly release: () => void;
     }
   | { readonly refused: 413 | 408 | 429; readonly message: string }

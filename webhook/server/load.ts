@@ -2,7 +2,7 @@
 import type { Clock, Timers } from '../../cluster/env.ts';
 
 export interface Load {
-  /** Counts a request and returns a function that ends it. Returns undefined if too many requests are under way or timers are late. */
+  /** Counts a request and returns a function that ends the request. Returns undefined during an overload. */
   readonly begin: () => (() => void) | undefined;
   readonly inHandling: () => number;
   readonly stop: () => void;
@@ -46,9 +46,9 @@ export function watchLoad({ clock, timers, maxInHandling, maxLoopDelayMs }: Load
   };
 }
 
-/** A limited number of slots. Waiting callers get them in order of arrival. */
+/** A limited number of slots. Waiting callers get slots in order of arrival. */
 export interface Slots {
-  /** Waits for a slot. Resolves with a function that frees it, or with undefined if `signal` is aborted or the wait takes too long. */
+  /** Waits for a slot. Resolves with a function that frees the slot, or with undefined if `signal` is aborted or `waitMs` passed. */
   readonly take: (signal: AbortSignal) => Promise<(() => void) | undefined>;
 }
 

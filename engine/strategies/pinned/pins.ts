@@ -101,7 +101,7 @@ function withoutLast({ replaces: _replaces, ...pin }: Pin): Pin {
   return { ...pin, placements: pin.placements - 1 };
 }
 
-/** Returns the pins, with a new pin for each pod that came back at its pinned revision or that runs another revision than the current one. */
+/** Returns the pins, with a new pin for each pod that came back at its pinned revision or that does not run the current revision. */
 function withObservedPods({ group, set, view, pods }: PinnedZone, kept: ReadonlyMap<number, Pin>): readonly Pin[] {
   const pins = new Map(kept);
   for (const [ordinal, { revision, uid, isTerminating }] of pods) {

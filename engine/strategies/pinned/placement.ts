@@ -41,7 +41,7 @@ export interface PlacementQuestion {
 
 export type Placement =
   | { readonly kind: 'pinned'; readonly pod: ObjectContent; readonly from: string; readonly to: string }
-  /** `problem`: the pod has the wrong revision, or the right one is unknown. One sentence with the pod, its revision and the cause. */
+  /** `problem`: the pod has the wrong revision, or the right revision is unknown. One sentence with the pod, its revision and the cause. */
   | { readonly kind: 'stays'; readonly problem?: string };
 
 /**

@@ -245,7 +245,7 @@ async function readPod(
   });
 }
 
-/** Returns the StatefulSet that controls the pod; unknown without one, or if it cannot be read. */
+/** Returns the StatefulSet that controls the pod; unknown if the pod has no such owner, or if it cannot be read. */
 async function readOwner(env: Port, { namespace, name, owner }: ObservedPod, timeoutMs: number): Promise<Known<StatefulSetView>> {
   if (owner === undefined) return { unknown: `pod ${name} has no controller` };
   if (owner.kind !== 'StatefulSet') return { unknown: `pod ${name} is controlled by ${owner.kind} ${owner.name}, not by a StatefulSet` };
@@ -256,7 +256,7 @@ async function readOwner(env: Port, { namespace, name, owner }: ObservedPod, tim
   });
 }
 
-/** Returns the StatefulSets that the budget selects. Unknown if one cannot be parsed: it may be the zone that is down. */
+/** Returns the StatefulSets that the budget selects. Unknown if a StatefulSet cannot be parsed: it may be the zone that is down. */
 async function listMembers(env: Port, budget: ZoneBudgetView, timeoutMs: number): Promise<Known<readonly StatefulSetView[]>> {
   return orUnknown(async () => {
     const labelSelector = Object.entries(budget.matchLabels)

@@ -67,7 +67,7 @@ function unparsed(what: string, text: string, wanted: string): string {
   return `parsing downscale annotations failed: ${what} is ${JSON.stringify(text.slice(0, 64))}, which is no ${wanted}`;
 }
 
-/** Returns why a zone is not ready; undefined if it is. In a ready zone, `status.replicas` pods run, are ready and are updated. */
+/** Returns why a zone is not ready; undefined if it is ready. In a ready zone, `status.replicas` pods run, are ready and are updated. */
 export function unreadiness(set: StatefulSetView, pods: readonly ObservedPod[]): string | undefined {
   const short = shortfall(set.status, pods);
   return short === undefined ? undefined : `${set.name} has ${short.notUpdated} non-updated pods and ${short.notReady} non-ready pods`;
