@@ -240,7 +240,7 @@ export type UnfinishedRun = RunningRun | FailedRun;
 /** A rollout of one group from one set of revisions to another. */
 export type RunState = UnfinishedRun | CompletedRun;
 
-/** The revision at which the pod of this ordinal starts, instead of the StatefulSet's current revision. The webhook on pod creation applies the pin. */
+/** The revision at which the pod of this ordinal starts, instead of the StatefulSet's current revision. The pod webhook applies the pin. */
 export interface Pin {
   readonly zone: string;
   readonly ordinal: number;

@@ -56,11 +56,12 @@ function releaseText({ zones, released = [], goneMs }: ReleaseTerms): string {
   const left = zones.filter(({ zone }) => !released.includes(zone));
   const names = left.map(({ statefulSet }) => statefulSet);
   const before = zones.filter(({ zone }) => released.includes(zone)).map(({ statefulSet }) => statefulSet);
-  const done = before.length === 0 ? '' : `${before.join(', ')} are released; `;
+  const done = before.length === 0 ? '' : `${before.join(', ')} ${before.length === 1 ? 'is' : 'are'} released; `;
   if (left.length === 0) return `${done}every zone is released`;
-  const all = names.length === 1 ? `that of ${names[0]}` : `those of ${names.join(', ')}, zone by zone`;
-  const wholeness = zones.length === 1 ? '' : ', each when the other zones are whole';
-  if (before.length > 0) return `${done}the partition becomes 0 next, ${all}${wholeness}`;
-  const when = goneMs === undefined ? 'a minute after the agent has seen it' : `at ${instantText(goneMs + releaseGraceMs)} at the earliest`;
-  return `the first partition becomes 0 ${when}, ${all}${wholeness}`;
+  const partitions = names.length === 1 ? `the partition of ${names[0]}` : `the partitions of ${names.join(', ')}`;
+  const order = names.length === 1 ? '' : ', one zone after the other';
+  const condition = zones.length === 1 ? '' : `,${names.length === 1 ? '' : ' each'} when all pods of the other zones are available`;
+  if (before.length > 0) return `${done}the agent next sets ${partitions} to 0${order}${condition}`;
+  const when = goneMs === undefined ? 'a minute after it notices the deletion' : `at ${instantText(goneMs + releaseGraceMs)} at the earliest`;
+  return `the agent sets ${partitions} to 0 ${when}${order}${condition}`;
 }

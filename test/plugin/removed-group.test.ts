@@ -46,7 +46,7 @@ describe('a group that disappears while a user watches it', () => {
     await server.watched('configmaps');
     await fetch(`${server.url}${statusPath}`, { method: 'DELETE' });
     const { status: code, stderr } = await watching;
-    expect([code, stderr]).toEqual([10, expect.stringContaining('the first partition becomes 0 a minute after the agent has seen it')]);
+    expect([code, stderr]).toEqual([10, expect.stringContaining(' to 0 a minute after it notices the deletion')]);
   });
 });
 
@@ -65,7 +65,7 @@ describe('a group that is being released', () => {
       expect(ended.stderr).toBe(
         [
           'error: mimir/ingester was deleted and is being released (onPolicyDeleted: release)',
-          '  why: the first partition becomes 0 at 2026-08-22T12:01:00Z at the earliest, those of ingester-zone-a, ingester-zone-b, ingester-zone-c, zone by zone, each when the other zones are whole',
+          '  why: the agent sets the partitions of ingester-zone-a, ingester-zone-b, ingester-zone-c to 0 at 2026-08-22T12:01:00Z at the earliest, one zone after the other, each when all pods of the other zones are available',
           '  do:  to stop the release, define the group again: kubectl apply -f FILE',
           '',
         ].join('\n'),
@@ -76,7 +76,7 @@ describe('a group that is being released', () => {
   it('is told with what was handed back already', async () => {
     const { stderr } = await on(await fakeApiServer([ledgerObject({ ...terms, goneMs, released: ['a', 'b'] })]), 'get ingester');
     expect(stderr).toContain(
-      'why: ingester-zone-a, ingester-zone-b are released; the partition becomes 0 next, that of ingester-zone-c, each when',
+      'why: ingester-zone-a, ingester-zone-b are released; the agent next sets the partition of ingester-zone-c to 0, when all pods',
     );
   });
 
@@ -85,7 +85,7 @@ describe('a group that is being released', () => {
     const notes = async (release: ReleaseTerms) =>
       (await on(await fakeApiServer([published, ledgerObject(release)]), 'get ingester')).stderr;
     expect(await notes({ ...terms, goneMs })).toContain(
-      'note: the definition of mimir/ingester was deleted, and the group is being released: the first',
+      'note: the definition of mimir/ingester was deleted, and the group is being released: the agent sets the partitions',
     );
     expect(await notes(terms)).toBe('');
     const back = { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutGroup', metadata: { name: 'ingester', namespace: 'mimir' } };
