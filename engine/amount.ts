@@ -16,7 +16,7 @@ export function waveTarget(amount: WaveAmount, replicas: number): number {
 }
 
 /**
- * Returns how many updated pods complete a stage of a schedule: rounded up, more than the stage before, and at most all pods of the zone.
+ * Returns how many updated pods complete a stage of a schedule. The number is rounded up, and each stage has more pods than the one before.
  * `linear` adds `step`, `geometric` adds `factor` times the last addition, `exponential` multiplies the total by `factor`.
  */
 export function stageTarget(schedule: ScheduleDefinition, stage: number, replicas: number): number {

@@ -4,14 +4,14 @@
 //
 //  1. Read first, decide after. If an action disrupts pods, the snapshot must be fresh: read the objects again, or wait for the watch cache.
 //  2. Drop destructive actions that violate an invariant (`invariants/`). Other actions may continue.
-//  3. Write the ledger before the first action, in one write with a precondition on its resource version: a claim for every disruption, an
-//     `asked` preparation for every pod call, the next `run`, and `pinned`. If the write fails, do nothing. If another leader wrote, decide again.
+//  3. Write the ledger before the first action, in one write with a precondition on its resource version. It needs a claim for every disruption,
+//     an `asked` preparation for every pod call, the next `run`, and `pinned`. If the write fails, do nothing. If another leader wrote, decide again.
 //  4. Carry out `actions` one after the other, in their order, each with its precondition, a UID or a resource version. Stop after a request that
 //     failed or has an unknown outcome. The pin of a pod is in the ledger (step 3) before its eviction, because the webhook reads it there.
-//  5. Before each destructive action check with the newest observations that the rest of the decision violates no invariant and that policies,
+//  5. Before each destructive action, check with the newest observations: the rest of the decision violates no invariant, and policies,
 //     exceptions and requests are unchanged. A scale-up only needs a recent snapshot. If a check fails, drop the rest and decide again.
-//  6. Write the outcome to the ledger: remove the claims and pins of requests that certainly did not arrive, add the answers of pods, and apply
-//     `revertProgress` to the run if every replacement was denied or not sent. The claim of a request with an unknown outcome stays open.
+//  6. Write the outcome to the ledger: remove the claims and pins of requests that certainly did not arrive, and add the answers of pods. If every
+//     replacement was denied or not sent, apply `revertProgress` to the run. The claim of a request with an unknown outcome stays open.
 //  7. Publish the decision, Events and notifications after the ledger is written, so that they never announce a state that is not stored.
 //  8. Decide again at `wakeAtMs` at the latest, when an object changes, and when a wanted reading (`wantedReadings`) arrives.
 //

@@ -56,7 +56,7 @@ export function noteAsked(
 
 /**
  * Returns the ledger after the answers of pods. The caller passes a pod without an answer as `failed`. A withdrawal removes the entry of a
- * prepared pod, and marks the entry of a failed one, so that the pod is not called again at once.
+ * prepared pod. It marks the entry of a failed pod, so that the pod is not called again at once.
  */
 export function noteAnswers(
   ledger: Ledger,

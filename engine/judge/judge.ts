@@ -105,7 +105,7 @@ export interface JudgedScope {
 }
 
 /**
- * Reports whether requests for the object pass unjudged: in an unprotected namespace, or for a workload of the agent, because an update of
+ * Reports whether requests for the object pass unjudged: an object in an unprotected namespace, or a workload of the agent. An update of
  * the agent must always be possible.
  */
 export function isExempt({ kind, namespace, name }: JudgedObject, { own, namespaces }: JudgedScope): boolean {
@@ -123,8 +123,8 @@ interface UnjudgedRequest {
 }
 
 /**
- * Reports whether a request that could not be judged passes: the deletion of a pod (a pod whose final removal is denied stays Terminating),
- * growth, and any request in a namespace under deletion. Other requests are denied.
+ * Reports whether a request that could not be judged passes: the deletion of a pod, growth, and any request in a namespace under deletion. A
+ * pod whose final removal is denied would stay Terminating. Other requests are denied.
  */
 export function failsOpen({ verb, onlyGrows, isNamespaceEnding }: UnjudgedRequest): boolean {
   return verb === 'deletePod' || onlyGrows || isNamespaceEnding;

@@ -5,8 +5,8 @@ import type { Known } from '../snapshot.ts';
 import { fieldAt, objectKey } from './raw.ts';
 
 /**
- * Returns the desired objects. A running StatefulSet gets the update revision that the cluster would give it: the present revision or that of a
- * ControllerRevision, if the templates are equal after defaults. With any other template, the StatefulSet gets no status.
+ * Returns the desired objects. A running StatefulSet gets the update revision that it would have in the cluster. The revision is known if the
+ * template equals the present template or that of a ControllerRevision. Otherwise the StatefulSet gets no status.
  */
 export function withRevisions(
   asked: readonly ObjectContent[],

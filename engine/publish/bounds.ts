@@ -42,8 +42,8 @@ const reductions: readonly ((value: PublishedDecision) => {
 ];
 
 /**
- * Returns the decision in at most `publishedByteLimit` bytes: cuts long texts, then drops rule results, actions, pods, warnings, gates,
- * waits, steps, zones and metrics, the least important first.
+ * Returns the decision in at most `publishedByteLimit` bytes: cuts long texts, then makes the `reductions` in their order until the
+ * decision fits.
  */
 export function bounded(decision: PublishedDecision): PublishedDecision {
   let value = cutTexts(decision);

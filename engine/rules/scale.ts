@@ -235,7 +235,7 @@ const replicasOwned: Rule<ScaleQuestion> = {
   },
 };
 
-/** Blocks the direct downscale of a zone with a delay: only the agent can wait for the delay, but the agent does not write these replicas. */
+/** Blocks the direct downscale of a zone with a delay: only the agent applies delays, but it does not write these replicas. */
 function delayKept({ context, zone, isForced, asker }: ScaleQuestion): RuleResult | undefined {
   const { delayed, follows, replicas, name } = zone.zone;
   const isDirect = replicas.kind === 'leader' && follows === undefined && profileOf(context.group).checksEveryDownscale;
@@ -248,7 +248,7 @@ function delayKept({ context, zone, isForced, asker }: ScaleQuestion): RuleResul
 /** The rules of growth. A paused group still grows, because more pods endanger no data. */
 export const scaleUpRules: readonly Rule<ScaleQuestion>[] = [viewComplete, mayScale, scaleCeiling, leaderReady, noPodInFlight];
 
-/** Returns the rules of growth that apply: other clients may grow a zone within its bounds, and a forced number skips the rules of the agent. */
+/** Returns the rules of growth that apply. Other clients may grow a zone within its bounds. A forced number skips the rules of the agent. */
 function growthRules({ asker, isForced }: ScaleQuestion): readonly Rule<ScaleQuestion>[] {
   if (asker === 'admission') return [scaleCeiling];
   return isForced ? [] : scaleUpRules;

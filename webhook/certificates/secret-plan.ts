@@ -19,7 +19,7 @@ import {
 
 /** The maximum number of names in a certificate that replaces one without a needed name. */
 const maxNames = 100;
-/** The previous certificate stays in the Secret until the new one has this age, or has used this share of its life if that is earlier. */
+/** The age, or the share of its lifetime if that is shorter, at which the new certificate replaces the previous one in the Secret. */
 const overlapMs = 86_400_000;
 const overlapShare = 0.1;
 

@@ -66,7 +66,7 @@ export interface EvictionCacheOptions {
 
 /**
  * Returns the cache. If all StatefulSets of a budget belong to one group, the claims are in the ledger of this group. Otherwise the claims
- * are in a record (a ConfigMap for each budget), and the claim of a pod that belongs to a group is also in the ledger of the group.
+ * are in a record (a ConfigMap for each budget). The claim of a pod that belongs to a group is also in the ledger of that group.
  */
 export function evictionCache(env: WebhookEnv, options: EvictionCacheOptions): EvictionCache {
   const { guard } = options;

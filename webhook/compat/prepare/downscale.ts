@@ -39,9 +39,9 @@ export interface PrepareDownscaleConfig {
 const defaultPodTimeoutMs = 5_000;
 
 /**
- * Returns the endpoint. As in grafana/rollout-operator, a labelled StatefulSet may shrink if the other zones shrank long enough ago, all
- * their pods are updated and ready, and every pod to remove answered a POST. Dry runs pass without a check, because the check calls pods.
- * The API server calls `/admission/enforce` later, so this endpoint asks for the denial of that endpoint before it calls a pod.
+ * Returns the endpoint. Like grafana/rollout-operator, it allows a downscale if the other zones shrank long enough ago, all their pods are
+ * updated and ready, and every pod to remove accepted a POST. Dry runs pass without a check, because the check calls pods. The API server
+ * calls `/admission/enforce` later, so this endpoint asks for the denial of that endpoint before it calls a pod.
  */
 export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig): Endpoint {
   const { clusterDomain, podTimeoutMs = defaultPodTimeoutMs, unreadableParent = 'allow' } = config;
