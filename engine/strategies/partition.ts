@@ -109,8 +109,8 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
 }
 
 /**
- * Returns the write that raises the partition to 1000000 when the update revision is also the current revision: pods below the partition
- * come back at the current revision. Before that, returns the write that lowers the partition to the updated pods, so that they keep theirs.
+ * Returns the write that raises the partition to 1000000 when the update revision has become the current revision, at which lower pods come
+ * back. Before that, returns the write that lowers the partition to the updated pods, so that they keep their revision.
  */
 function settlePartition(context: GroupContext, view: ZoneView, set: StatefulSetView): readonly SetPartition[] {
   if (view.updated === view.replicas) {

@@ -19,7 +19,7 @@ import {
 
 /** The maximum number of names in a certificate that replaces one without a needed name. */
 const maxNames = 100;
-/** The age, or the share of its lifetime if that is shorter, at which the new certificate replaces the previous one in the Secret. */
+/** The previous certificate stays in the Secret until the new certificate has this age, or this share of its lifetime if that is shorter. */
 const overlapMs = 86_400_000;
 const overlapShare = 0.1;
 
