@@ -62,6 +62,7 @@ function releaseText({ zones, released = [], goneMs }: ReleaseTerms): string {
   const order = names.length === 1 ? '' : ', one zone after the other';
   const condition = zones.length === 1 ? '' : `,${names.length === 1 ? '' : ' each'} when all pods of the other zones are available`;
   if (before.length > 0) return `${done}the agent next sets ${partitions} to 0${order}${condition}`;
-  const when = goneMs === undefined ? 'a minute after it notices the deletion' : `at ${instantText(goneMs + releaseGraceMs)} at the earliest`;
+  const when =
+    goneMs === undefined ? 'a minute after it notices the deletion' : `at ${instantText(goneMs + releaseGraceMs)} at the earliest`;
   return `the agent sets ${partitions} to 0 ${when}${order}${condition}`;
 }
