@@ -1,4 +1,4 @@
-// Defines the admission policies of an installation. A mark on each object distinguishes another version from a manual change.
+// Defines the ValidatingAdmissionPolicies of an installation. A mark on each object shows whether a user changed it.
 import { apiGroup, apiVersion } from '../policies/schema/kinds.ts';
 import { holdingPartition } from '../policies/strategies.ts';
 import { canonicalJson, isSameValue } from '../policies/values/canonical-json.ts';
@@ -41,7 +41,7 @@ function boundPolicy({ namespace }: Pick<InstallOptions, 'namespace'>, bound: Bo
   ];
 }
 
-/** The field of the spec that names the requester. */
+/** The field of the spec that names the requester, called the stamp. */
 const stamp = 'requestedBy';
 
 /** CEL that is true if the spec differs in another field than the requester. The user who changes a request becomes its requester. */
@@ -51,7 +51,7 @@ const isAsked = [
   `!variables.oldSpec.all(key, key == '${stamp}' || key in variables.spec)`,
 ].join(' || ');
 
-/** CEL that is true if the user has all groups of the stamp. The webhook drops groups beyond its limit. Equality is the usual case. */
+/** CEL that is true if the user is in all groups of the stamp. The stamp may have fewer groups, because the webhook limits their number. */
 const areOwnGroups =
   '!has(variables.stamp.groups) || variables.stamp.groups == variables.groups || variables.stamp.groups.all(group, group in variables.groups)';
 
@@ -89,9 +89,8 @@ export function stampPolicyOf(options: InstallOptions): readonly InstallObject[]
       ],
       validations: [
         // The policy does not check the time of the stamp. CEL could compare the time only with the creation timestamp. Such a check would
-        // not cover updates. It would deny every intent, even an emergency pause, while the clock of the webhook is ahead. The agent
-        // ignores
-        // times ahead of its clock.
+        // not cover updates, and would deny every intent, even an emergency pause, while the clock of the webhook is ahead. The agent
+        // ignores times ahead of its clock.
         {
           expression: `!variables.isAsked || variables.stamp == null || (variables.stamp.user == request.userInfo.username && (${areOwnGroups}))`,
           messageExpression: `'spec.${stamp} is not the requester ' + request.userInfo.username + ' with a subset of the groups of this user; ${stampAdvice}'`,
@@ -128,12 +127,12 @@ function statusOf(field: string, otherwise: string): string {
   return `(has(oldObject.status) && has(oldObject.status.${field}) ? oldObject.status.${field} : ${otherwise})`;
 }
 
-/** CEL that is true if a restarted pod may change its version: the template changes, or the status is stale or shows outdated pods. */
+/** CEL that is true if a pod that restarts may get another version: the template changes, or the status is stale or shows outdated pods. */
 const isMoving = [
   'object.spec.template != oldObject.spec.template',
   `${statusOf('observedGeneration', '0')} != oldObject.metadata.generation`,
   `${statusOf('currentRevision', "''")} != ${statusOf('updateRevision', "''")}`,
-  // Pods may have neither revision, for example if the template was reverted in the middle of a rollout.
+  // Pods may have neither the current nor the update revision, for example if the template was reverted during a rollout.
   `${statusOf('updatedReplicas', '0')} != ${statusOf('replicas', '0')}`,
 ].join(' || ');
 
@@ -188,7 +187,7 @@ export function isGuardedStatefulSet({ scope }: Pick<InstallOptions, 'scope'>): 
   return { name: 'is-held', expression: named.length === 0 ? held : `${held} || ${nameIn('request.name', named)}` };
 }
 
-/** Returns the selector for the namespaces of this installation. In others, the policy would deny the agent of another installation. */
+/** Returns the selector for the namespaces of this installation. Elsewhere the policy would deny the agent of another installation. */
 function guarded({ scope: { namespaces } }: InstallOptions): object {
   const matchLabels = { [enforceLabel]: 'true' };
   if (namespaces.length === 0) return { matchLabels };

@@ -10,7 +10,7 @@ interface Hook {
   readonly kind: 'ValidatingWebhookConfiguration' | 'MutatingWebhookConfiguration';
   readonly rule: WebhookRule;
   readonly sideEffects: 'None' | 'NoneOnDryRun';
-  /** True if pods of the agent are exempt, so that their nodes can drain if the agent runs in a guarded namespace. */
+  /** True if pods of the agent are exempt, so that their nodes can be drained if the webhook also covers the agent's namespace. */
   readonly exemptsAgent?: true;
 }
 

@@ -70,7 +70,7 @@ export const scalesUp: MatchCondition = {
   expression: `${scaleReplicas('object')} > ${scaleReplicas('oldObject')}`,
 };
 
-/** Matches the first delete request only. A repeated delete and the final removal by the kubelet are DELETE requests too. */
+/** Matches a DELETE of an object that is not terminating: not a repeated delete, and not the final removal by the kubelet. */
 export const isNotTerminating: MatchCondition = {
   name: 'is-not-terminating',
   expression: '!has(oldObject.metadata.deletionTimestamp)',
@@ -143,7 +143,7 @@ export function isNotTheAgent({ namespace }: InstallOptions): MatchCondition {
   };
 }
 
-/** Exempts pods of the agent: in every state, its Deployment must roll and its nodes must drain. */
+/** Exempts pods of the agent: its Deployment can always roll and its nodes can always be drained, even if the webhook fails. */
 export function isNoPodOfTheAgent({ namespace }: InstallOptions): MatchCondition {
   return {
     name: 'is-no-pod-of-the-agent',

@@ -27,7 +27,7 @@ export function installation(options: InstallOptions): readonly InstallObject[] 
 interface RemovalOptions {
   /** True if the removal also deletes the kinds, and with them every object of these kinds. */
   readonly hasDefinitions: boolean;
-  /** True if the objects were read from the cluster. Otherwise they follow from the options. */
+  /** True if the objects were read from the cluster. Otherwise they are computed from the options. */
   readonly isFound?: boolean;
 }
 
@@ -80,7 +80,7 @@ export function leftovers(
   ];
 }
 
-/** Returns the partitions that may block pods. Without the cluster it is unknown which StatefulSets have them. */
+/** Returns a leftover for partitions that may block pods. The StatefulSets are unknown, because the cluster was not read. */
 function possiblePartitionLeftovers({ scope }: Pick<InstallOptions, 'scope'>): readonly Leftover[] {
   const strategies = [scope.partition, scope.pinned];
   if (!strategies.some(usesStrategy)) return [];

@@ -1,11 +1,11 @@
-// Adds conditions to webhook configurations that limit their fail-closed rows to protected StatefulSets, for the agent.
+// Adds conditions to entries (rows) of webhook configurations for the agent, so that rows with `failurePolicy: Fail` cover members only.
 import { isMadeForOneOf, type MatchCondition } from './conditions.ts';
 import { endpointPaths } from './object.ts';
 import { type Member, memberKey } from './scope.ts';
 
-/** The name of the condition of fail-closed rows. The agent adds the condition; `install` does not write it. */
+/** The name of the condition of fail-closed rows (`failurePolicy: Fail`). The agent adds the condition; `install` does not write it. */
 export const memberCondition = 'is-a-member-now';
-/** The name of the condition of fail-open rows, for all other StatefulSets. The agent adds these rows. */
+/** The name of the condition of fail-open rows (`failurePolicy: Ignore`) for all other StatefulSets. The agent adds these rows. */
 const otherCondition = 'is-no-member-now';
 
 /** The StatefulSet of a request in CEL, for each row with `failurePolicy: Fail`. */
@@ -22,7 +22,7 @@ const pinRow = 'pinned.rollout-group.dev';
 const enforceSuffix = '.enforce.rollout-group.dev';
 const othersSuffix = `-of-others${enforceSuffix}`;
 
-/** The maximum of members in a condition. API servers evaluate conditions on each request, and objects have a size limit. */
+/** The maximum number of members in a condition: the API server evaluates it for each request, and the configuration has a size limit. */
 export const maxMembers = 2_000;
 
 /** The fields that this file reads of an entry of `webhooks`. */
@@ -89,7 +89,7 @@ export function isFromInstall({ name }: MatchCondition): boolean {
   return name === 'is-a-member' || name === 'is-a-pod-of-a-member';
 }
 
-/** Returns a function that writes the condition of the row for a list; undefined for rows that are never narrowed. */
+/** Returns a function that writes the condition of the row for a CEL list of names; undefined for rows that are never narrowed. */
 function membershipOf(row: Row): ((list: string) => string) | undefined {
   const name = nameOf(row);
   if (name === pinRow) return isMadeForOneOf;

@@ -86,7 +86,7 @@ export const endpointPaths = {
   pinPod: '/admission/pin-pod',
 } as const;
 
-/** The annotations with which cert-manager writes the authority into `caBundle` of a webhook configuration. */
+/** The annotations by which a webhook configuration requests its `caBundle` from cert-manager. */
 export const foreignInjectors: readonly string[] = [
   'cert-manager.io/inject-ca-from',
   'cert-manager.io/inject-ca-from-secret',

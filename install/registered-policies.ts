@@ -1,4 +1,4 @@
-// Compares stored admission policies with those of this version, and reports missing, changed and unbound ones.
+// Compares stored ValidatingAdmissionPolicies with those of this version, and reports missing, changed and unbound policies.
 import { isSameValue } from '../policies/values/canonical-json.ts';
 import { fieldsOf, isGuardedStatefulSet, markOf, matched, stampPolicyOf, strategyPolicyOf } from './admission-policy.ts';
 import type { MatchCondition } from './conditions.ts';
@@ -32,7 +32,7 @@ export interface PolicyProblem {
   readonly message: string;
 }
 
-/** Returns options with which every compared object is installed. Other fields of the options do not change these objects. */
+/** Returns install options with which all compared policies are installed. */
 export function everyOptions(namespace: string): InstallOptions {
   return {
     namespace,
@@ -94,7 +94,7 @@ function problemsOf(
   const { spec } = storedBinding;
   return [
     ...unlessOutdated(name, storedPolicy, policyProblems(name, storedPolicy.spec, specOf(policy), question)),
-    // The bindings of every version deny, so a missing Deny is never a difference between versions.
+    // The bindings of every version have the action Deny, so a missing Deny is always a change by a user.
     ...refusalProblems(boundBy, spec),
     ...unlessOutdated(boundBy, storedBinding, bindingProblems(boundBy, spec, specOf(binding), question)),
   ];
@@ -172,7 +172,7 @@ function bindingProblems(name: string, spec: Fields, wanted: Fields, question: P
 }
 
 /**
- * Returns the namespaces that the selector names, or `all`. Returns undefined if the selector has other differences from the installed one.
+ * Returns the namespaces that the selector names, or `all`. Returns undefined if the selector also differs in anything but the namespaces.
  */
 function namespacesIn(selector: unknown, wanted: unknown): readonly string[] | 'all' | undefined {
   if (isSameValue(selector, wanted)) return 'all';

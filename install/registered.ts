@@ -1,4 +1,4 @@
-// Compares stored webhook configurations with those of this version, and reports each difference in one sentence.
+// Compares stored webhook configurations with those of this version, for the agent and `doctor`. Reports each difference in one sentence.
 import { isSameValue } from '../policies/values/canonical-json.ts';
 import { isMadeForMember, isMember, isPodOfMember, type MatchCondition } from './conditions.ts';
 import { conditionsOf, isFromInstall, memberCondition, membersIn, narrowed } from './narrowing.ts';
@@ -23,7 +23,7 @@ interface StoredObject {
 }
 
 export interface StoredConfiguration extends Registered {
-  /** cert-manager sets `caBundle`, not the agent. */
+  /** True if cert-manager sets `caBundle`, not the agent. */
   readonly isInjected: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Defines the ServiceAccount of the agent and its roles, per namespace if the namespaces are known.
+// Defines the ServiceAccount of the agent and its roles: one Role per namespace if the namespaces are known, otherwise a ClusterRole.
 import { apiGroup } from '../policies/schema/kinds.ts';
 import { defined } from '../policies/values/defined.ts';
 import { agentName, certificateSecret, clusterName, type InstallObject, type InstallOptions, installObject } from './object.ts';
@@ -45,7 +45,7 @@ export function rightsOf(options: InstallOptions, configurations: Configurations
   ];
 }
 
-/** Names of the configurations into which the agent writes its certificate authority. */
+/** The names of the webhook configurations into which the agent writes its CA certificate. */
 interface Configurations {
   readonly validating: readonly string[];
   readonly mutating: readonly string[];
@@ -124,7 +124,7 @@ function webhookRules({ validating, mutating }: Configurations): readonly Policy
   const group = 'admissionregistration.k8s.io';
   const writes = (resource: string, names: readonly string[]) => (names.length === 0 ? [] : [rule(group, [resource], ['patch'], names)]);
   return [
-    // The agent finds configurations by their labels, and the one that pins pods by its name. It writes only its own.
+    // The agent finds webhook configurations by their labels, and the configuration that pins pods by its name. It writes only its own.
     rule(group, ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'], ['list', 'watch']),
     ...writes('validatingwebhookconfigurations', validating),
     ...writes('mutatingwebhookconfigurations', mutating),

@@ -47,7 +47,7 @@ export interface InstallScope {
 
 const anyGroup: StrategyScope = { namespaces: undefined, members: [] };
 
-/** The scope without known policies: every namespace. */
+/** The scope of an installation without policies: every namespace. */
 export const everywhere: InstallScope = {
   namespaces: [],
   mirrors: [],

@@ -38,7 +38,7 @@ interface Entry {
   readonly path: string;
   readonly rule: WebhookRule;
   readonly conditions: readonly MatchCondition[];
-  /** `Fail` if a failure could lose protection; `Ignore` if it would block Kubernetes, or if the agent checks again. */
+  /** `Fail` if an unanswered request could lose protection; `Ignore` if denying it would block Kubernetes, or if the agent checks again. */
   readonly failurePolicy: 'Fail' | 'Ignore';
   /** True if an answer stores claims. A dry run stores none. */
   readonly isReserving: boolean;
@@ -46,7 +46,7 @@ interface Entry {
   readonly isOptedIn: boolean;
 }
 
-/** Timeout of the API server. The endpoint answers earlier. */
+/** The timeout of the API server for each request. The endpoint answers earlier. */
 const timeoutSeconds = 5;
 
 export const admissionVersion = 'admissionregistration.k8s.io/v1';
@@ -80,7 +80,7 @@ export function pinConfigurationName({ namespace }: Pick<InstallOptions, 'namesp
   return clusterName('0-rollout-group-pinned', namespace);
 }
 
-/** Returns a webhook configuration with the labels by which the agent finds it and adds the certificate authority. */
+/** Returns a webhook configuration with the labels by which the agent finds it to add its CA certificate. */
 export function configuration(
   [kind, name]: readonly [kind: string, name: string],
   options: InstallOptions,
@@ -109,7 +109,7 @@ function webhookOf(entry: Entry, { namespace }: InstallOptions): object {
   };
 }
 
-/** Returns the `clientConfig`. The agent adds the certificate authority. */
+/** Returns the `clientConfig` without `caBundle`, which the agent adds. */
 export function serviceAt(namespace: string, path: string): object {
   return { service: { name: agentName, namespace, path, port: 443 } };
 }
@@ -135,7 +135,7 @@ function validating(options: InstallOptions): readonly Entry[] {
       hasOrdinal,
       ...isPodOfMember(options, 'request.name'),
     ]),
-    // A denied final removal by the kubelet would leave a pod terminating, so this row fails open.
+    // If the final removal by the kubelet were denied, the pod would stay terminating, so this entry has `Ignore`.
     enforced('pod-delete', 'Ignore', ruleOf('', 'v1', 'DELETE', 'pods'), [
       own,
       isNoNode,
@@ -144,7 +144,7 @@ function validating(options: InstallOptions): readonly Entry[] {
       isOfStatefulSet,
       ...isPodOfMember(options, 'oldObject.metadata.name'),
     ]),
-    // An update can have the effect of a deletion, so this row fails open too. The status subresource can change labels.
+    // An update can end a pod like a deletion, so this entry has `Ignore` too. The status subresource can change labels.
     enforced('pod-update', 'Ignore', ruleOf('', 'v1', 'UPDATE', 'pods', 'pods/status'), [
       own,
       isNoNode,
@@ -154,12 +154,12 @@ function validating(options: InstallOptions): readonly Entry[] {
       ...isPodOfMember(options, 'request.name'),
       removesPod,
     ]),
-    // More replicas are no risk and may be urgent in an incident.
+    // A scale-up is no risk and may be urgent in an incident, so it passes if no webhook answers.
     enforced('statefulset-growth', 'Ignore', sets('UPDATE', 'statefulsets'), [own, ...isMember(options, 'request.name'), onlyGrows]),
     enforced('statefulset-scale-up', 'Ignore', sets('UPDATE', 'statefulsets/scale'), [own, ...isMember(options, 'request.name'), scalesUp]),
-    // The agent ignores invalid policies, so this row may fail open.
+    // The agent ignores invalid policies, so this entry may have `Ignore`.
     validated('policies', 'Ignore', 'rolloutgroups', 'rolloutpolicies', 'metricsources', 'notificationchannels'),
-    // The agent trusts the requester of these objects, so this row fails closed.
+    // The agent trusts the requester of these objects, so this entry has `Fail`.
     validated('requests', 'Fail', 'rolloutexceptions', 'rolloutintents'),
   ];
 }

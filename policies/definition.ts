@@ -75,14 +75,14 @@ export interface ZoneDefinition {
   readonly noEviction: boolean;
 }
 
-/** Pods per zone, or a percentage of them, rounded up; below 100 percent at least one pod stays outdated. */
+/** The updated pods per zone at the end of a wave. A percentage is rounded up; below 100 percent at least one pod stays outdated. */
 export type WaveAmount =
   | { readonly pods: number }
   | { readonly percent: number }
-  /** The wave with this index, from 0, of a schedule. Its number of pods depends on the replicas of the zone. */
+  /** The wave with this index (from 0) of a schedule. Its number of pods depends on the replicas of the zone. */
   | { readonly stage: number; readonly schedule: ScheduleDefinition };
 
-/** Growth of the waves of a zone, cumulative. */
+/** The growth of the number of updated pods in a zone from wave to wave. */
 export type ScheduleDefinition =
   | { readonly kind: 'linear'; readonly step: CountOrPercent; readonly start: CountOrPercent }
   /** `tenths` is the factor in tenths. */
@@ -130,7 +130,7 @@ export interface RolloutDefinition {
   readonly rotateBy: 'evict' | 'delete';
   readonly minIntervalMs: number;
   readonly replaceUnready: { readonly when: 'any' | 'crashing' | 'none'; readonly afterMs: number };
-  /** At least one: without waves in the file, one wave updates every zone completely. */
+  /** The waves, at least one. If the file has no waves, a single wave updates every zone completely. */
   readonly waves: readonly WaveDefinition[];
   readonly deadlines: { readonly progressMs?: number; readonly runMs?: number };
   readonly onFailure: 'pause' | 'rollback';
@@ -141,7 +141,7 @@ export interface RolloutDefinition {
   readonly onPolicyDeleted?: 'release';
 }
 
-/** A receiver of the events of a group. */
+/** A notification channel that receives events of a group. */
 export interface NotifyDefinition {
   /** Name of a NotificationChannel. */
   readonly channel: string;

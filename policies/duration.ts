@@ -28,7 +28,7 @@ export function goDurationMs(text: string): number | undefined {
 }
 
 /**
- * Returns the milliseconds of a Prometheus duration (`1d`, `1h30m`, `0`), or undefined. Units go from large to small, each at most once.
+ * Returns the milliseconds of a Prometheus duration (`1d`, `1h30m`, `0`), or undefined. Each unit occurs once at most, larger units first.
  */
 export function prometheusDurationMs(text: string): number | undefined {
   if (text === '0') return 0;

@@ -7,7 +7,7 @@ import { scanYaml, yamlLimits } from './yaml/scan.ts';
 import { documentStyle, longestFlowLine, yamlText } from './yaml/style.ts';
 import { textLines } from './yaml/text-lines.ts';
 
-/** The maximum number of rounds. Each round formats one level of nesting, and the parser refuses deeper nesting. */
+/** The maximum number of rounds. Each round formats one level of nesting, and the parser limits the nesting to the same number. */
 const maxRounds = yamlLimits.depth;
 
 /** Returns the canonical form of policy text, with all values and comments. Ambiguous text and other kinds are not changed. Idempotent. */
@@ -28,7 +28,7 @@ function documentTexts(text: string): readonly string[] | undefined {
     .map((part) => `${part.replace(/^(?:[^\S\n]*\n)+/, '').trimEnd()}\n`);
 }
 
-/** Formats the text until it no longer changes; undefined if it cannot be read. Returns the text itself if it must not change. */
+/** Formats the text until it no longer changes. Returns undefined for unreadable text, and text that must not be formatted unchanged. */
 function settled(text: string): string | undefined {
   let current = text;
   for (let round = 0; round < maxRounds; round += 1) {
@@ -74,7 +74,7 @@ function reorder(node: unknown, schema: unknown, isRoot = false): void {
   }
 }
 
-/** Moves the comment above the first field: in the root it stays at the head of the document, elsewhere it follows its field. */
+/** Moves the comment above the former first field: in the root to the head of the document, elsewhere to the new place of the field. */
 function moveFirst(map: YAMLMap, formerFirst: Pair, isRoot: boolean): void {
   const first = map.items[0]?.key;
   const former = formerFirst.key;

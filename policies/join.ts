@@ -66,7 +66,7 @@ interface PolicyTarget {
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Labels before or after the requested change: removing the label that a policy selects does not bypass the policy. */
+  /** The labels on the other side of the requested change. A request cannot bypass a policy by removing the label that it selects. */
   readonly otherLabels?: readonly Readonly<Record<string, string>>[];
 }
 
@@ -98,7 +98,7 @@ function targets({ targets: { groups, selector, all } }: PolicyDefinition, group
 type ExceptionAnswer =
   | { readonly kind: 'none' }
   | { readonly kind: 'one'; readonly exception: ExceptionDefinition }
-  /** Several exceptions are in force, so no exception applies: the laxer one would win by accident. */
+  /** Several exceptions are in force, so none applies: otherwise the exception that allows more would apply by accident. */
   | { readonly kind: 'several'; readonly names: readonly string[] };
 
 /**

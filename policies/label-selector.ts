@@ -54,7 +54,7 @@ export function contradictionOf(selector: LabelSelector): string | undefined {
   return undefined;
 }
 
-/** Returns whether `outer` surely matches every object that `inner` matches. */
+/** Returns whether `outer` certainly matches every object that `inner` matches. */
 export function isWithin(inner: LabelSelector, outer: LabelSelector): boolean {
   const given = requirementsOf(inner);
   return requirementsOf(outer).every((needed) => given.some((one) => one.key === needed.key && implies(one, needed)));

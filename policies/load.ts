@@ -54,7 +54,7 @@ export interface LoadOptions {
   /** Namespace of objects without one; default `default`. */
   readonly namespace?: string;
   /**
-   * Returns the form in which the API server stores a valid document; undefined if it is the written form. Places are those of the file.
+   * Returns the form in which the API server stores a valid document; undefined if it is the written form. Findings use the file's places.
    */
   readonly storedForm?: (name: ObjectName) => Readonly<Record<string, unknown>> | undefined;
 }
@@ -82,7 +82,7 @@ interface ReadResult {
   readonly unusable?: UnusableDocument;
 }
 
-/** Returns the document, or the items of a `List` as `kubectl get -o yaml` prints it, each with separate places. */
+/** Returns the document itself. For a `List`, as `kubectl get -o yaml` prints it, returns its items, each with its own places. */
 function withoutLists(document: YamlDocument): readonly YamlDocument[] {
   const items = listItems(document.value);
   if (document.errors.length > 0 || items === undefined) return [document];

@@ -21,7 +21,7 @@ export function suggestion(word: string, words: readonly string[]): string | und
   return found === undefined ? undefined : `did you mean ${found}`;
 }
 
-/** Returns the sentence with a small first letter, to follow a place and a code. */
+/** Returns the sentence with a lower-case first letter, for use after a place and a code. */
 export function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
 }

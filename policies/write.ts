@@ -6,7 +6,7 @@ import { fieldNames, schemaBelow, unwrapped } from './schema/schema-walk.ts';
 import { isRecord } from './values/is-record.ts';
 import { documentStyle, yamlText } from './yaml/style.ts';
 
-/** A map on one line has at most this many members and characters. */
+/** The limits for a map that is written on one line. */
 const shortMap = { members: 4, characters: 80 };
 /** A condition or a list of scalars on one line has at most this many characters. */
 const longestFlowText = 100;

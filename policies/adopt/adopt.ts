@@ -180,7 +180,7 @@ function zoneInput(member: AdoptedMember, zones: ReadonlyMap<string, string>, co
   };
 }
 
-/** Returns the protection. A StatefulSet that must not shrink must not be deleted either, which grafana/rollout-operator does not check. */
+/** Returns the protection. A StatefulSet that must not shrink must not be deleted either; grafana/rollout-operator allows deletes. */
 function protectedBy(noDownscale: boolean | undefined): { readonly noDownscale?: true; readonly noDelete?: true } {
   return noDownscale === true ? { noDownscale, noDelete: true } : {};
 }

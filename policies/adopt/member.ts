@@ -91,7 +91,7 @@ function forceIgnoredBecause(isWritten: boolean, isScalingBlocked: boolean): str
   return isWritten ? undefined : 'acts only on a StatefulSet that follows a leader or mirrors another object';
 }
 
-/** Returns the blocks of scaling down for unreadable times between zones, in the cases in which grafana/rollout-operator reads them. */
+/** Returns why the member must not scale down: a time between zones is unreadable, and grafana/rollout-operator would read this time. */
 function unreadableTimeHolds(member: AdoptedMember, members: readonly AdoptedMember[]): readonly ScalingBlock[] {
   const field = labelKeys.minTimeBetweenZones;
   const others = members.filter((other) => other !== member);

@@ -2,7 +2,7 @@
 import { objectName, shortName } from '../schema/scalars.ts';
 import { sha256 } from '../values/hash.ts';
 
-/** Returns the zone name of each StatefulSet, without the common prefix if the rests are short names (`ingester-zone-a` becomes `a`). */
+/** Returns the zone name of each StatefulSet: its name without the common prefix (`a` for `ingester-zone-a`) if that is a short name. */
 export function zoneNames(statefulSets: readonly string[]): ReadonlyMap<string, string> {
   const shared = sharedPrefixLength(statefulSets);
   const rests = statefulSets.map((name) => name.slice(shared));

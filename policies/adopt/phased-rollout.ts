@@ -319,7 +319,7 @@ interface CountedQuery {
   readonly isAlwaysTrue: boolean;
 }
 
-/** Returns a query for the number of series, on one line, without comments. For a range vector it counts the last samples. */
+/** Returns a query for the number of series, on one line, without comments. Of a range vector, the newest sample of each series counts. */
 export function countedQuery(expression: string): CountedQuery {
   const { text, bare, hasComment } = onOneLine(expression);
   const isRange = /\]\s*(?:(?:offset|@)\s*\S+\s*)*$/i.test(bare);

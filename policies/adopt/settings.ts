@@ -118,7 +118,7 @@ export interface ReplicasReading {
   readonly findings: Reading<never>['findings'];
 }
 
-/** Reads leader and mirror. With both, the leader counts; grafana/rollout-operator alternates. A StatefulSet cannot follow itself. */
+/** Reads leader and mirror. If both are set, the leader counts; grafana/rollout-operator alternates. A StatefulSet cannot follow itself. */
 export function readReplicas(set: AdoptedStatefulSet, groupMembers: ReadonlySet<string>): ReplicasReading {
   const leaderText = set.annotations[annotationKeys.leader];
   const mirror = readMirror(set);
@@ -211,7 +211,7 @@ export function readPrepare(set: AdoptedStatefulSet): Reading<{ readonly endpoin
   return settingOf({ endpoint: { scheme: 'http', port, path } });
 }
 
-/** Reads the delayed downscale. An absent or zero value turns it off, an unreadable one blocks scaling, an unusable URL scaling down. */
+/** Reads the delayed downscale. No delay or a zero delay turns it off. An unreadable delay blocks scaling, an unusable URL scaling down. */
 export function readDelayed(set: AdoptedStatefulSet): Reading<{ readonly after: string; readonly endpoint: EndpointInput }> {
   const { delay, delayedUrl } = annotationKeys;
   const delayText = set.annotations[delay] ?? '';

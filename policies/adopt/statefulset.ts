@@ -108,7 +108,7 @@ export function settingOf<Value>(value: Value, findings: readonly AdoptionFindin
   return { value, findings };
 }
 
-/** Returns the reading of an unusable value. grafana/rollout-operator then refuses to scale, so the reason becomes a hold and a finding. */
+/** Returns the reading of an unusable value, with a hold and a finding, because grafana/rollout-operator then refuses to scale. */
 export function blockScaling(
   set: AdoptedStatefulSet,
   code: FindingCode,
@@ -119,7 +119,7 @@ export function blockScaling(
   return only === 'down' ? { downHold: hold, findings: [finding] } : { hold, findings: [finding] };
 }
 
-/** Returns a text that changes if the definition of the adopted group may change; empty without a group label. */
+/** Returns a text that differs if the adopted group may have another definition; empty for a StatefulSet without the group label. */
 export function adoptionDigest(statefulSet: unknown): string {
   const read = readStatefulSet(statefulSet, 'default');
   if (read === undefined || read.labels[labelKeys.group] === undefined) return '';

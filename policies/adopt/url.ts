@@ -1,6 +1,6 @@
 // Parses URLs as Go's net/url does, for endpoints and addresses in adopted and converted objects.
 
-/** The parts of a URL that are kept for each pod. */
+/** The parts of a URL that a call to a pod uses. */
 export interface UrlParts {
   /** In lower case; empty if absent. */
   readonly scheme: string;

@@ -122,7 +122,7 @@ function operationType(check: Check, operation: Operation, operator: Operator, s
     case 'literal':
       return literalOperatorType(check, operation);
     case 'eager': {
-      // `age` measures from the instant of the evaluation.
+      // `age` reads the instant of the evaluation, so the condition is not constant.
       if (operation.name === 'age') check.hasReference = true;
       const args = operation.args.map((node, index): Argument => ({ node, type: typeOf(check, node, scope, operation.pathOf(index)) }));
       const signature = signatures.get(operation.name);
@@ -132,7 +132,7 @@ function operationType(check: Check, operation: Operation, operator: Operator, s
 }
 
 function referenceType(check: Check, operation: Operation, scope: Scope): ConditionType {
-  // Inside an iterator, `var` reads the element. The variable of the list counts as the reference.
+  // Inside an iterator, `var` reads the element of a list. Only a variable outside makes the condition depend on data.
   if (scope.iterator === undefined) check.hasReference = true;
   const { name, args } = operation;
   if (name === 'missing' || name === 'missing_some') return missingType(check, operation, scope);

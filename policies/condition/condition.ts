@@ -83,7 +83,7 @@ function registerOperators(): void {
 
 type Reader = (this: unknown, label: string | null, ...args: readonly unknown[]) => unknown;
 
-/** Returns an operator that reads the data, which json-logic-js passes as `this`. */
+/** Returns an operator that reads the data. json-logic-js passes the data as `this`. */
 function reader(code: (data: unknown, label: string | undefined, path: unknown, fallback?: unknown) => unknown): Reader {
   return function (label, path, fallback) {
     return code(this, label ?? undefined, path, fallback);

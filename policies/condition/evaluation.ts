@@ -1,5 +1,5 @@
-// Runs one evaluation of a condition: limits its steps, records its reads, and provides operators that json-logic-js lacks or does not
-// limit.
+// Evaluates one condition for condition.ts: limits the steps, records the variables that are read, and provides the operators that
+// json-logic-js lacks or does not limit.
 import { durationMs } from '../duration.ts';
 import { messageOf } from '../error-message.ts';
 import { instantMs } from '../instant.ts';
@@ -216,7 +216,7 @@ function matchesGlob(value: string, pattern: string): boolean {
   const last = rest.pop();
   if (last === undefined) return value === pattern;
   if (!value.startsWith(first)) return false;
-  // Each part matches as far to the left as possible. If any placement matches, the leftmost one does.
+  // Each part is matched at its leftmost position. If the pattern matches at all, it matches at these positions.
   let position = first.length;
   for (const part of rest) {
     const found = value.indexOf(part, position);

@@ -102,9 +102,9 @@ function unknownOperator(name: string, path: ConditionPath): ConditionProblem {
 }
 
 /**
- * The way in which an operator evaluates its arguments. `reference`: the arguments name data. `iterator`: the second argument is evaluated
- * for each element of the first. `lazy`: arguments from the left, until the result is known. `eager`: all arguments before the operator.
- * `literal`: one text, which is checked before the evaluation.
+ * The way in which an operator evaluates its arguments. `reference`: the arguments are the path of a variable. `iterator`: the second
+ * argument is evaluated for each element of the first. `lazy`: arguments from the left, until the result is certain. `eager`: all arguments
+ * before the operator. `literal`: one text, which is checked before the evaluation.
  */
 type OperatorForm = 'reference' | 'iterator' | 'lazy' | 'eager' | 'literal';
 

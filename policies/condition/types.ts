@@ -9,7 +9,7 @@ export type ConditionType =
   | { readonly kind: 'instant' }
   /** Milliseconds. */
   | { readonly kind: 'duration' }
-  /** With `values`, only these texts occur. */
+  /** Text. If `values` is present, only these texts occur. */
   | { readonly kind: 'text'; readonly values?: readonly string[] }
   | { readonly kind: 'list'; readonly of: ConditionType }
   /** A fixed set of fields. */

@@ -67,7 +67,7 @@ export function objectPlace(object: string, path: readonly (string | number)[] =
   return { file: '', line: 0, column: 0, pointer: jsonPointer(path), object };
 }
 
-/** Returns the place as the source of a definition. */
+/** Converts the place of a finding to the source of a setting. */
 export function sourceOf(place: Place): Source {
   return {
     ...(place.file === '' ? {} : { file: place.file, line: place.line, column: place.column }),

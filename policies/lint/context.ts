@@ -23,7 +23,7 @@ export interface LintContext {
   readonly engineRules: readonly string[] | undefined;
 }
 
-/** The input of all checks. `intents` are those of the documents by default. */
+/** The input of all checks. If `intents` is absent, the checks use the RolloutIntents of the documents. */
 export type LintInput = Omit<LintContext, 'groups' | 'policies' | 'exceptions' | 'intents'> & Partial<Pick<LintContext, 'intents'>>;
 
 export function lintContext(input: LintInput): LintContext {
@@ -52,7 +52,7 @@ export function eachPolicy(check: (policy: Loaded<'RolloutPolicy'>) => readonly 
   return ({ policies }) => policies.flatMap(check);
 }
 
-/** Returns the object with the namespace and name of another one. */
+/** Returns the first object with this namespace and name. */
 export function findNamed<T extends NamedObject>(objects: readonly T[], { namespace, name }: NamedObject): T | undefined {
   return objects.find((one) => one.namespace === namespace && one.name === name);
 }

@@ -89,7 +89,7 @@ function sourceUseFindings(use: SourceUse, source: Loaded<'MetricSource'>): read
   return [...findings, finding('RG2506', document.find(every.path) ?? place, message)];
 }
 
-/** Returns every use of a metric source. Gates without a source, such as HTTP probes, are left out. */
+/** Returns every use of a metric source. Gates without a source, such as HTTP probes, are omitted. */
 function sourceUses({ groups, policies }: LintContext): readonly SourceUse[] {
   const ofGates = groups.flatMap((group) =>
     (group.value.spec.gates ?? []).flatMap((gate, index) =>

@@ -44,7 +44,7 @@ function pauseHint({ namespace, name, value }: Group): string {
     : `write 1 or more; to stop zones on purpose, set paused: true or run: ${command}`;
 }
 
-/** Reports policies with `maxUnavailable: 0`, unless every group of the policy in the files has an exception. */
+/** Reports policies with `maxUnavailable: 0`, unless every group in the files to which the policy applies has an exception. */
 const findPoliciesOfZero: LintCheck = (context) =>
   context.policies.flatMap((policy) => {
     if (policy.value.spec.limits?.maxUnavailable !== 0) return [];
@@ -71,7 +71,7 @@ function hasExceptionForAllZones(context: LintContext, group: DocumentName): boo
   return hasException(context, group) || (zones.length > 0 && zones.every(({ name }) => hasException(context, group, name)));
 }
 
-/** Reports PodDisruptionBudgets of zero over pods that are evicted, or whose maxUnavailable comes from the budget. */
+/** Reports PodDisruptionBudgets that allow no disruption of pods in zones that the budget limits. */
 const findBudgetsOfZero: LintCheck = (context) => {
   const budgets = context.load.manifests.filter(
     ({ kind, apiVersion }) => kind === 'PodDisruptionBudget' && apiVersion.startsWith('policy/'),

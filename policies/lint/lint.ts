@@ -56,7 +56,7 @@ export function lintPolicies(files: readonly PolicyFile[], options: LintOptions 
   );
   const hasManifests = statefulSets.length > 0;
   const resolution = resolvePolicies(load.documents, { adoption, ...(hasManifests ? { statefulSets } : {}) });
-  // A written group replaces the adopted one, so findings of adoption about its members do not apply.
+  // A written group replaces an adopted group with the same members, so adoption findings about these members do not apply.
   const written = ofKind(load.documents, 'RolloutGroup').flatMap((group) => definitionOf(resolution, group) ?? []);
   const defined = new Set(written.flatMap((group) => group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`)));
   const findings = [

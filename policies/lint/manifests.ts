@@ -51,7 +51,7 @@ function strategyProblem({ name, value }: Manifest, strategy: StrategyName): Str
   };
 }
 
-/** Returns the hint to remove the partition. The API server always stores a partition, so a dump contains one that no manifest sets. */
+/** Returns the hint to remove the partition. The output of `kubectl get` always has a partition, even if no manifest sets it. */
 function partitionHint(value: Manifest['value'], partition: unknown): string {
   const isDump = ['uid', 'resourceVersion', 'managedFields'].some((field) => valueAt(value, ['metadata', field]) !== undefined);
   const why = isDump || partition === 0 ? '; the API server always stores a partition, 0 by default' : '';

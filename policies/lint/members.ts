@@ -103,7 +103,7 @@ const findSelectorsWithoutExpectation: LintCheck = ({ groups }) =>
     return [finding('RG2113', group.place(['spec', 'members', 'selector'], 'key'), message)];
   });
 
-/** Reports selectors that surely overlap: one selector has all requirements of the other one. */
+/** Reports selectors that certainly overlap: one selector has all requirements of the other selector. */
 const findOverlappingSelectors: LintCheck = ({ groups }) =>
   groups.flatMap((group, index) => {
     const selector = group.value.spec.members.selector;

@@ -56,7 +56,7 @@ const checkWaveSchedule: LintCheck = eachGroup((group) => {
     ...(kind !== 'linear' && step !== undefined ? report(`step has no effect in ${withArticle} schedule`, 'step') : []),
     ...(start === 0 ? report('start must be at least one pod', 'start') : []),
     ...(step === 0 ? report('step must be at least one pod', 'step') : []),
-    // Rounding to six decimals removes the error of the floating-point product.
+    // Rounding removes the error of the floating-point product.
     ...(factor !== undefined && !Number.isInteger(Math.round(factor * 1e6) / 1e5)
       ? report(`the factor ${factor} has too many decimals: at most one is allowed`, 'factor')
       : []),

@@ -14,7 +14,7 @@ export type LiveIntent = Readonly<Defined<Omit<Spec, 'toRevision' | 'expires' | 
   readonly requestedBy?: { readonly user: string; readonly groups: readonly string[]; readonly atMs: number };
 };
 
-/** Returns the request of a document. Drops `requestedBy` without `isStamped`, because only a webhook writes the verified user. */
+/** Returns the request of a document. Omits `requestedBy` if `isStamped` is false, because then no webhook has verified the user. */
 export function intentOf({ namespace, name, value }: Loaded<'RolloutIntent'>, isStamped: boolean): LiveIntent {
   const { toRevision: _toRevision, expires, requestedBy, ...spec } = value.spec;
   const atMs = requestedBy && instantMs(requestedBy.at);

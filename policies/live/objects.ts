@@ -9,7 +9,7 @@ import type { Path, YamlDocument } from '../yaml/document.ts';
 import { yamlLimits } from '../yaml/scan.ts';
 import { refusedKeys } from '../yaml/value.ts';
 
-/** Reads raw objects in any order. Leaves out an unusable object and reports a finding. */
+/** Reads raw objects in any order. Omits an unusable object and reports a finding. */
 export function loadObjects(objects: readonly unknown[]): LoadResult {
   const results = objects
     .map(documentOf)

@@ -58,9 +58,9 @@ export interface LivePolicies {
 }
 
 /**
- * Combines all sources. Never throws: an unusable document is a finding. A written group, also an unusable one, replaces adopted groups
+ * Combines all sources. Never throws: an unusable document causes a finding. A written group, also an unusable one, replaces adopted groups
  * with its name or members, so that an error in a file never activates the settings of labels. An unusable policy or directory blocks all
- * its possible targets. A StatefulSet in two written groups blocks both groups.
+ * groups to which it might apply. A StatefulSet in two written groups blocks both groups.
  */
 export function resolveLive(input: LiveInput): LivePolicies {
   const loads = loadSources(input);
@@ -126,7 +126,7 @@ function loadSources({ directory, objects, namespaces, agentNamespace, order }: 
   };
 }
 
-/** Returns policies that block instead of unreadable ones, because an unreadable policy may deny any action. */
+/** Returns a blocking policy in place of each unreadable policy, because an unreadable policy may deny any action. */
 function blockingPolicies(
   { directory, objects }: Loads,
   groups: readonly GroupDefinition[],

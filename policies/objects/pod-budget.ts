@@ -1,4 +1,4 @@
-// Computes PodDisruptionBudgets: required healthy pods, and budgets that allow no disruption.
+// Computes how many healthy pods a PodDisruptionBudget requires, and finds budgets that allow no disruption.
 
 /** The fields `spec.maxUnavailable` and `spec.minAvailable` of the object. */
 export interface BudgetAmounts {
@@ -6,7 +6,7 @@ export interface BudgetAmounts {
   readonly minAvailable?: number | string;
 }
 
-/** Returns the pods of a count or percentage. Rounds up as the disruption controller does. */
+/** Returns the number of pods of a count or percentage. Rounds up as the disruption controller does. */
 export function budgetAmount(value: number | string, expected: number): number {
   if (typeof value === 'number') return value;
   const percent = /^(\d+)%$/.exec(value)?.[1];

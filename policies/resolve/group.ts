@@ -160,7 +160,7 @@ function resolveGate(gate: GateSpec): GateDefinition {
   return {
     ...settings,
     provider: defined({ prometheus, consul, http, podsAvailable }),
-    // Before this time no pod can have been ready for `minReadySeconds`, so an earlier reading would always fail.
+    // No pod can have been ready for `minReadySeconds` before this delay is over, so an earlier reading would always fail.
     initialDelayMs: Math.max(durationMs(initialDelay), (podsAvailable?.minReadySeconds ?? 0) * 1000),
     everyMs: durationMs(every),
     pass: pass ?? noFailure,
@@ -257,7 +257,7 @@ function definitionSources(
 
 /** Maximum number of stages. A stage without further pods ends at once. */
 const maxStages = 98;
-/** The stages are computed for a zone of this size. In a larger zone the last stage is larger. */
+/** The number of pods for which the stages are computed. In a zone with more pods, the last stage is larger. */
 const manyPods = 1_000;
 
 /** Returns the waves of a schedule: the first zone in growing stages (at most 98) with soaks, then the other zones one by one. */

@@ -35,7 +35,7 @@ export function resolvePolicy(document: Loaded<'RolloutPolicy'>): PolicyDefiniti
 function resolveRule(rule: PolicyRuleSpec, source: Source): PolicyRuleDefinition {
   return defined({
     ...rule,
-    // An unknown condition must not make the rule laxer.
+    // An unknown condition must not allow more than the rule itself.
     onUnknown: rule.onUnknown ?? rule.effect,
     approval: { count: rule.approval?.count ?? 1, from: rule.approval?.from ?? [] },
     source,

@@ -2,8 +2,8 @@
 import type { PolicyDefinition } from '../definition.ts';
 
 /**
- * The rules of the engine that no exception can override, by id. They depend on evidence or on announced disruptions, the API server enforces
- * them too, or another request with separate rights ends their block.
+ * The ids of the engine rules that no exception can override. Such a rule depends on observations or on announced disruptions, is also
+ * enforced by the API server, or is ended by another request with separate rights.
  */
 export const rulesWithoutException: readonly string[] = [
   'agent-access',

@@ -211,7 +211,7 @@ export function structural(schema: JsonSchema): JsonSchema {
 }
 
 function structuralNode(schema: JsonSchema): JsonSchema {
-  // `x-kubernetes-preserve-unknown-fields` belongs to a value without a type; a list of such values keeps its type.
+  // A value without a type needs `x-kubernetes-preserve-unknown-fields`; a list of such values has the type `array`.
   const {
     title: _,
     const: only,

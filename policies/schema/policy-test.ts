@@ -64,7 +64,7 @@ const request = z.strictObject({
 
 const expectation = z.strictObject({
   decision: z.enum(['allow', 'deny', 'hold', 'requireApproval', 'warn', 'act', 'wait', 'blocked', 'done']),
-  rules: z.array(z.string()).max(50).optional().describe('Rules that must block the request.'),
+  rules: z.array(z.string()).max(50).optional().describe('Rules that must block. If no rule blocks: rules that must have been evaluated.'),
   message: z.string().optional().describe('Text that the answer must contain.'),
   pods: z.array(z.string()).max(1000).optional().describe('Pods that the agent would replace now.'),
   replicas: z.record(z.string(), z.int().min(0)).optional().describe('Replicas that the agent would write now, per zone.'),

@@ -208,9 +208,9 @@ const gate = z
       .strictObject({ minReadySeconds: z.int().min(0).max(86_400).default(0) })
       .optional()
       .describe(
-        '`value` is the number of pods of the wave that have not been ready for this time. The time is also the minimum initial delay.',
+        '`value` is the number of pods of the wave that have not been ready for `minReadySeconds`. This time is also the minimum initial delay.',
       ),
-    initialDelay: duration.default('0s').describe('Time until the first reading counts.'),
+    initialDelay: duration.default('0s').describe('Time until the first reading.'),
     every: duration.default('1m').describe('Time between readings.'),
     consecutive: z.int().min(1).max(1000).default(1).describe('Number of consecutive successful readings that pass the gate.'),
     failureLimit: z.int().min(0).max(1000).default(1).describe('Number of failed readings that fails the run; 0 means no limit.'),
@@ -268,15 +268,15 @@ const rollout = z
         when: z
           .enum(['any', 'crashing', 'none'])
           .default('any')
-          .describe('Unready outdated pods that may be replaced when the budget is spent.'),
-        after: duration.default('5m').describe('Time for which such a pod must be unready. Crashing pods are replaced at once.'),
+          .describe('Unready outdated pods that may be replaced even if the budget allows no further pod.'),
+        after: duration.default('5m').describe('For `any`: time for which a pod must have been unready. Crashing pods are replaced at once.'),
       })
       .prefault({}),
     waves: optionalList(wave, 100).describe('Waves of the rollout. Without waves each zone is updated completely, in the listed order.'),
     schedule: schedule.optional(),
     deadlines: z
       .strictObject({
-        progress: duration.optional().describe('Maximum time with pods in flight in which no pod becomes available.'),
+        progress: duration.optional().describe('Maximum time in which no pod becomes available while pods are in flight. After this time the run fails.'),
         run: duration.optional().describe('Maximum duration of the run. Only time in which a step is allowed counts.'),
       })
       .prefault({}),
@@ -290,7 +290,7 @@ const rollout = z
       .enum(['hold', 'release'])
       .default('hold')
       .describe(
-        'Effect of the deletion of the policy: `hold` changes nothing; `release` sets the partition of one zone after the other to 0.',
+        'Effect of the deletion of the group: `hold` changes nothing; `release` sets the partition of one zone after the other to 0.',
       ),
   })
   .meta({ 'x-rollout-group-at-most-one-of': ['waves', 'schedule'] });

@@ -17,7 +17,7 @@ const zone = z
     fromRevision: text.optional().describe('Revision of the pods before the run.'),
     toRevision: text.optional().describe('Revision that the run rolls out.'),
     fromReplicas: z.int().min(0).optional().describe('Replicas before the scaling.'),
-    toReplicas: z.int().min(0).optional().describe('Replicas that were requested last.'),
+    toReplicas: z.int().min(0).optional().describe('The most recently requested replicas.'),
   })
   .describe('One entry for each zone that changes.');
 
@@ -31,7 +31,7 @@ const step = z
         'Kind of the actions. `prepare` asks pods to prepare for their deletion, and `withdraw` tells them to stay. `writeBack` writes the replicas to the mirrored object. `advanceRevision` sets the current revision of the StatefulSet.',
       ),
     what: z.string().max(1024).describe('Description of the last action.'),
-    pods: z.string().max(1024).optional().describe('Ordinals of these pods, as ranges such as 0-2,5.'),
+    pods: z.string().max(1024).optional().describe('Ordinals of the affected pods, as ranges such as 0-2,5.'),
     count: z
       .int()
       .min(0)

@@ -100,7 +100,7 @@ function unknownField(checked: Checked, path: Path, key: string): Finding {
   return finding('RG2003', checked.places.place([...path, key], 'key'), `${owner} has no field ${key}`, { hint });
 }
 
-/** Reports a union once, because the intended alternative is unknown. */
+/** Returns one finding for a value that matches no alternative of a union, because the intended alternative is unknown. */
 function unionFinding(checked: Checked, path: Path, value: unknown): Finding {
   const code = typeof value === 'string' ? 'RG2007' : typeof value === 'number' ? 'RG2008' : 'RG2005';
   const alternatives = alternativesOf(schemaAt(checked.schema, path));

@@ -34,7 +34,7 @@ export function fieldNames(schema: z.ZodType | undefined): readonly string[] {
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
-/** Calls `visit` for the value and everything in it, with the schema of each. Values without a schema are left out. */
+/** Calls `visit` for the value and everything in it, with the schema of each. Skips values without a schema. */
 export function walkWithSchema(
   schema: z.ZodType | undefined,
   value: unknown,

@@ -1,4 +1,4 @@
-// Compiles patterns that read the partition of a pod from its name, and matches them in time linear in pattern times text.
+// Compiles patterns that read the partition of a pod from its name. Matching takes time proportional to pattern length times name length.
 import { RE2JS } from 're2js';
 
 export interface PartitionPattern {

@@ -132,7 +132,7 @@ function policyMoment(windows: readonly WindowDefinition[], atMs: number): Momen
   };
 }
 
-/** The maximum of steps in the search for the next change. The answer can stay the same when one window opens or closes. */
+/** The maximum number of openings and closings that the search for the next change visits. Not every one changes the answer. */
 const searchSteps = 32;
 
 function changeAfter(policies: readonly (readonly WindowDefinition[])[], nowMs: number): number | undefined {
@@ -206,7 +206,7 @@ function parseCron(cron: string): Cron | string {
   }
 }
 
-/** Returns the starts around an instant; undefined for an invalid schedule. The last answers are cached by the identity of the schedule. */
+/** Returns the starts around an instant; undefined for an invalid schedule. The newest answers of each schedule object are cached. */
 function startsAround(schedule: Schedule, nowMs: number): Starts | undefined {
   const calendar = calendarOf(schedule);
   if (calendar === undefined) return undefined;
@@ -288,9 +288,9 @@ function wallFromInstant(timeZone: string, instantMs: number): number {
  * occurs twice, because clocks were set back. Returns the end of the gap for a time that is skipped, because clocks were set forward.
  *
  * ```
- * clock   01:00 ── 02:00 ┐         ┌ 03:00 ── 04:00      spring: 02:30 is never shown, and stands for 03:00
+ * clock   01:00 ── 02:00 ┐         ┌ 03:00 ── 04:00      spring: 02:30 does not occur, and counts as 03:00
  *                        └─────────┘
- * clock   01:00 ── 02:00 ── 03:00 ┐                      autumn: 02:30 is shown twice, and stands for the first
+ * clock   01:00 ── 02:00 ── 03:00 ┐                      autumn: 02:30 occurs twice, and counts once: the first
  *                  02:00 ── 03:00 ┴ 04:00
  * ```
  */

@@ -37,7 +37,7 @@ interface Shape {
   readonly depth: number;
 }
 
-/** Returns the number of keys and the nesting depth of a value; stops below the depth limit. */
+/** Returns the number of keys and the nesting depth of a value. Does not visit values below the depth limit. */
 function measure(value: unknown, depth: number): Shape {
   if (typeof value !== 'object' || value === null || depth > yamlLimits.depth) return { keys: 0, depth };
   const members: readonly unknown[] = Object.values(value);

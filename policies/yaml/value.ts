@@ -102,7 +102,7 @@ function keyText(node: Node | undefined, walk: Walk): string {
 function checkKey(node: Node, key: string, seen: ReadonlyMap<string, unknown>, walk: Walk): void {
   if (isScalar(node)) checkPlainScalar(node, walk);
   const isText = isScalar(node) && typeof node.value === 'string';
-  // A key with a tag is reported as a tag: it is most often an operator without quotes.
+  // A key with a tag gets the finding about tags, because it is most often an operator without quotes.
   if (!isText && node.tag === undefined)
     report(walk, 'RG1014', node, `the key ${key === '' ? 'is empty or not a scalar' : `${key} is not text`}`);
   if (key === '<<' && isPlain(node)) report(walk, 'RG1008', node, 'the merge key << is not allowed in policies');

@@ -313,7 +313,7 @@ export const clusterCodes = {
     severity: 'warning',
     explanation:
       'The partition 1000000 belongs to groups of the strategies partition and pinned. It is above any replica count, so the StatefulSet controller replaces no pod and creates new pods outdated. Without a group, image changes have no effect, and kubectl rollout status reports success.',
-    hint: 'define the group, or remove the partition, which rolls the pods',
+    hint: 'define the group, or remove the partition; Kubernetes then replaces the outdated pods',
   },
   RG6024: {
     title: 'The agent does not manage a namespace',
@@ -323,7 +323,7 @@ export const clusterCodes = {
   RG6025: {
     title: 'No pod can answer a webhook of the installation',
     explanation:
-      'The API server needs a Service with a ready endpoint and a caBundle that matches its certificate. The agent writes caBundle when it serves webhooks; cert-manager writes it if an annotation requests it. Until then, pods of groups of the strategy pinned are created outdated. Other guarded requests are denied or allowed as the failurePolicy says.',
+      'The API server needs a Service with a ready endpoint and a caBundle that matches its certificate. The agent writes caBundle when it serves webhooks; cert-manager writes it if an annotation requests it. Until then, pods of groups of the strategy pinned are created outdated. The failurePolicy decides all other requests that the webhooks check.',
     hint: 'start the pods of the agent, which serve the webhooks and write caBundle; check their logs if they do not start',
   },
   RG6026: {
@@ -341,7 +341,7 @@ export const clusterCodes = {
   RG7001: {
     title: 'The object cannot be converted',
     explanation:
-      'A group that does less than the object, for example without its gate, would roll pods that the object blocked. So init writes no group for it, and the other operator keeps it. Other objects are converted.',
+      'A group that does less than the object, for example without its gate, would roll pods that the object blocked. So init writes no group for the object, and the other operator continues to manage it. Other objects are converted.',
     hint: 'fix the cause and run init again, or write the group by hand',
   },
   RG7002: {

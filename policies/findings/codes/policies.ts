@@ -242,7 +242,7 @@ export const policyCodes = {
   RG2306: {
     title: 'Two exceptions cover the same rule and target',
     explanation:
-      'Exceptions do not combine. If two exceptions cover one rule and target, neither is used, because the laxer one would win by accident.',
+      'Exceptions do not combine. If two exceptions cover one rule and target, neither is used. Otherwise the exception that allows more would apply by accident.',
     hint: 'remove one of them',
   },
   RG2307: {
@@ -336,8 +336,8 @@ export const policyCodes = {
   RG2506: {
     title: 'The metric source is queried more often than it allows',
     explanation:
-      '`limits.minInterval` of a MetricSource is the shortest time between two queries. A gate with a shorter `every` is never read, so it blocks. A metric input is read four times in its `maxAge`; if that is too often, the input is unknown.',
-    hint: 'set every of the gate to at least minInterval, or maxAge of the input to four times minInterval; or lower minInterval',
+      '`limits.minInterval` of a MetricSource is the shortest time between two queries. A gate with a shorter `every` is never read, so it blocks. The agent reads a metric input at an interval of a quarter of its `maxAge`, at most one minute. If `maxAge` is below one minute, the interval is 15 s, or half of `maxAge` if that is shorter. If the interval is shorter than `limits.minInterval`, the input is unknown.',
+    hint: 'increase every of the gate or maxAge of the input, or lower minInterval',
   },
   RG2507: {
     title: 'The query is not PromQL',
