@@ -32,8 +32,8 @@ function boundPolicy({ namespace }: Pick<InstallOptions, 'namespace'>, bound: Bo
   const [policy, binding] = admissionPolicyKinds;
   const matchResources = namespaceSelector === undefined ? {} : { matchResources: { namespaceSelector } };
   return [
-    marked(installObject([admissionVersion, policy], { name }, namespace, { spec })),
-    marked(
+    withMark(installObject([admissionVersion, policy], { name }, namespace, { spec })),
+    withMark(
       installObject([admissionVersion, binding], { name }, namespace, {
         spec: { policyName: name, validationActions: ['Deny'], ...matchResources },
       }),
@@ -176,7 +176,7 @@ export function strategyPolicyOf(options: InstallOptions): readonly InstallObjec
         },
       ],
     },
-    namespaceSelector: guarded(options),
+    namespaceSelector: enforcedNamespaces(options),
   });
 }
 
@@ -188,7 +188,7 @@ export function isGuardedStatefulSet({ scope }: Pick<InstallOptions, 'scope'>): 
 }
 
 /** Returns the selector for the namespaces of this installation. Elsewhere the policy would deny the agent of another installation. */
-function guarded({ scope: { namespaces } }: InstallOptions): object {
+function enforcedNamespaces({ scope: { namespaces } }: InstallOptions): object {
   const matchLabels = { [enforceLabel]: 'true' };
   if (namespaces.length === 0) return { matchLabels };
   return { matchLabels, matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: namespaces }] };
@@ -217,7 +217,7 @@ const usualFields: Fields = {
 };
 
 /** Returns the object with its mark. */
-function marked(object: InstallObject): InstallObject {
+function withMark(object: InstallObject): InstallObject {
   const { metadata, spec, ...rest } = object;
   const annotations = { ...metadata.annotations, [markAnnotation]: markOf(fieldsOf(spec)) };
   return { ...rest, apiVersion: object.apiVersion, kind: object.kind, metadata: { ...metadata, annotations }, spec };

@@ -15,7 +15,7 @@ export function formatText(text: string): string {
   const lines = text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
   const parts = documentTexts(lines);
   if (!parts || scanYaml(textLines('', lines)).refused) return text;
-  const formatted = parts.map((part) => (usesReferences(part) ? part : settled(part)));
+  const formatted = parts.map((part) => (usesReferences(part) ? part : formatUntilStable(part)));
   return formatted.some((part) => part === undefined) ? text : formatted.join('---\n');
 }
 
@@ -29,7 +29,7 @@ function documentTexts(text: string): readonly string[] | undefined {
 }
 
 /** Formats the text until it no longer changes. Returns undefined for unreadable text, and text that must not be formatted unchanged. */
-function settled(text: string): string | undefined {
+function formatUntilStable(text: string): string | undefined {
   let current = text;
   for (let round = 0; round < maxRounds; round += 1) {
     const document = parseDocument(current, documentStyle);
