@@ -21,9 +21,9 @@ interface WindowState {
 }
 
 /**
- * Returns whether a window is open. A schedule opens when a clock in its time zone shows the time. A time that occurs twice counts once, at
- * its first occurrence; a skipped time counts at the end of the gap. The duration is elapsed time. Overlapping ranges or openings count as
- * one opening. Ranges exclude their end.
+ * Returns whether a window is open, and when it opens or closes. A schedule opens when a clock in its time zone shows the time. A time that
+ * occurs twice counts once, at its first occurrence; a skipped time counts at the end of the gap. The duration is elapsed time. Overlapping
+ * ranges or openings count as one opening. Ranges exclude their end.
  */
 export function windowState({ schedule, ranges }: WindowDefinition, nowMs: number): WindowState {
   return schedule ? scheduleState(schedule, nowMs) : rangesState(ranges ?? [], nowMs);
@@ -62,9 +62,9 @@ const inFlightOrder = ['finishPod', 'finishZone', 'finishAll'] as const;
 
 interface WindowsAnswer {
   readonly isOpen: boolean;
-  /** The active deny window, the first by name. */
+  /** The name of the active deny window, the first by name if there are several. */
   readonly deniedBy?: string;
-  /** The names of the allow windows. One of them must be open. */
+  /** The names of the closed allow windows, of which at least one must be open; absent if no allow window blocks. */
   readonly notAllowedBy?: readonly string[];
   /** The next instant at which the answer can change; absent if it never changes. */
   readonly changesMs?: number;
