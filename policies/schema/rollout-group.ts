@@ -269,14 +269,18 @@ const rollout = z
           .enum(['any', 'crashing', 'none'])
           .default('any')
           .describe('Unready outdated pods that may be replaced even if the budget allows no further pod.'),
-        after: duration.default('5m').describe('For `any`: time for which a pod must have been unready. Crashing pods are replaced at once.'),
+        after: duration
+          .default('5m')
+          .describe('For `any`: time for which a pod must have been unready. Crashing pods are replaced at once.'),
       })
       .prefault({}),
     waves: optionalList(wave, 100).describe('Waves of the rollout. Without waves each zone is updated completely, in the listed order.'),
     schedule: schedule.optional(),
     deadlines: z
       .strictObject({
-        progress: duration.optional().describe('Maximum time in which no pod becomes available while pods are in flight. After this time the run fails.'),
+        progress: duration
+          .optional()
+          .describe('Maximum time in which no pod becomes available while pods are in flight. After this time the run fails.'),
         run: duration.optional().describe('Maximum duration of the run. Only time in which a step is allowed counts.'),
       })
       .prefault({}),
