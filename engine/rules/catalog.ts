@@ -96,7 +96,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'partition-kept',
     reason: 'PartitionTooLow',
-    title: 'the partition exposes only pods that the wave replaces',
+    title: 'the partition exposes only stuck pods and pods that the wave replaces',
     outcomes: ['ok', 'wait'],
   },
   { id: 'paused', reason: 'Paused', title: 'the zone is not paused', outcomes: ['ok', 'wait', 'skip', 'unknown'] },

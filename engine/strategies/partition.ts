@@ -87,7 +87,10 @@ function lowerPartition(context: GroupContext, view: ZoneView, chosen: readonly 
   return setPartition(context, view, { to, because, replaced: chosen.map(({ pod }) => pod) });
 }
 
-/** Blocks while the partition exposes pods outside the wave, for example after a manual change. The controller replaces these pods. */
+/**
+ * Blocks while the partition exposes pods outside the wave, for example after a manual change. The controller replaces these pods. A stuck
+ * pod does not block: the agent itself exposes and deletes it, also outside its wave.
+ */
 function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResult[] {
   const { view } = zone;
   const { set } = view;
@@ -95,7 +98,9 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
   const wave = context.group.rollout.waves[run.wave];
   const asked = wave?.zones.includes(view.zone.name) === true ? waveTarget(wave.amount, view.replicas) : 0;
   const details = { limit: `${Math.max(0, view.replicas - asked)} or more`, source: partitionSource(set) };
-  const beyond = view.exposedByPartition.filter(({ ordinal }) => ordinal < set.firstOrdinal + view.replicas - asked);
+  const beyond = view.exposedByPartition.filter(
+    (pod) => pod.ordinal < set.firstOrdinal + view.replicas - asked && !isStuck(context, view, pod),
+  );
   if (
     view.updated + view.exposedByPartition.length > asked &&
     beyond.length > 0 &&

@@ -169,6 +169,15 @@ describe('a pod that a run in between has left below the partition', () => {
     const decision = roll(both, stored, { statefulSets: sets, ...podsIn({ b: { 1: left } }) });
     expect(decision.actions).toMatchObject([{ kind: 'deletePod', pod: 'ingester-zone-b-1', because: 'stuck' }]);
   });
+
+  it('is deleted also after the agent exposed it outside its wave, since the controller waits for it under OrderedReady', () => {
+    const settings = { replicas: 3, updateStrategy: 'RollingUpdate', partition: 2, podManagementPolicy: 'OrderedReady' } as const;
+    const both = partitioned({ zones: ['a', 'b'], rollout: { waves: [wave('first', ['a']), wave('second', ['b'])] } });
+    const stored = runOf({ target: { a: newRevision, b: newRevision }, previous, openZone: 'b' });
+    const statefulSets = [...outdatedSets(['a'], { ...settings, partition: holdingPartition }), ...outdatedSets(['b'], settings)];
+    const decision = roll(both, stored, { statefulSets, ...podsIn({ b: { 2: left } }) });
+    expect(decision.actions).toMatchObject([{ kind: 'deletePod', pod: 'ingester-zone-b-2', because: 'stuck' }]);
+  });
 });
 
 describe('a write by which no pod goes', () => {
