@@ -18,10 +18,16 @@ export function judgePartitions(book: Book): Oracle {
       if (zone === undefined || from === to || book.terms.isExcepted()) return;
       // With pinned pods the partition rises above pods of any revision (pins.ts).
       if (to > from && traitsOfShape(book.scene.group).pinsPods) return;
-      if (to > from) checkRaised(book, zone, commit);
+      if (to > from) checkRaised(book, zone, commit, { from, to });
       else checkLowered(book, zone, commit, { from, to });
     },
   };
+}
+
+/** The partition before and after a write. */
+interface Change {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** Returns the places whose pods are outdated by every status that the decision may have seen. */
@@ -35,20 +41,23 @@ function outdated(zone: Zone, fromMs: number): readonly Place[] {
   });
 }
 
-/** Checks that a partition rises only above pods at the update revision, because a restart would change the revision of other pods. */
-function checkRaised(book: Book, zone: Zone, { actor, atMs, after }: Commit): void {
-  const behind = outdated(zone, book.momentOf({ actor, atMs }).fromMs);
-  if (behind.length === 0) return;
-  const by = actor.process ?? '';
-  book.scene.violated('S6', `${by} raises the partition of ${after.metadata.name} while ${named(behind)} are not at the update revision`);
+/**
+ * Checks that a raised partition reverts no updated pod. A pod below the partition comes back at the current revision, any other pod at the
+ * update revision (kubernetes.io, StatefulSet, "Partitioned rolling updates"). While both are equal, the partition changes no revision.
+ */
+function checkRaised(book: Book, zone: Zone, { actor, after }: Commit, { from, to }: Change): void {
+  const now = zone.facts.latest();
+  if (now === undefined || now.currentRevision === now.updateRevision) return;
+  const reverted = [...zone.places.values()].filter(
+    ({ pod, ordinal }) =>
+      ordinal >= now.first + from && ordinal < now.first + to && pod !== undefined && revisionLabelOf(pod) === now.updateRevision,
+  );
+  if (reverted.length === 0) return;
+  const what = `${actor.process ?? ''} raises the partition of ${after.metadata.name}`;
+  book.scene.violated('S6', `${what}, and ${named(reverted)} would come back at ${now.currentRevision}`);
 }
 
-function checkLowered(
-  book: Book,
-  zone: Zone,
-  { actor, atMs, after }: Commit,
-  { from, to }: { readonly from: number; readonly to: number },
-): void {
+function checkLowered(book: Book, zone: Zone, { actor, atMs, after }: Commit, { from, to }: Change): void {
   const { scene } = book;
   const moment = book.momentOf({ actor, atMs });
   const first = zone.facts.latest()?.first ?? 0;
