@@ -17,7 +17,7 @@ export interface GivenInput {
   readonly refused: ReadonlySet<string>;
   /** The wall-clock time at the start; undefined if it does not matter. */
   readonly startMs: number | undefined;
-  /** True if gates or approvals of waves are left out, because a run has no answers for them. */
+  /** True if gates or approvals of waves are left out, because a simulation has no answers for them. */
   readonly withoutGates: boolean;
   readonly withoutApprovals: boolean;
 }

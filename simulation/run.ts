@@ -17,7 +17,7 @@ export interface TimelineEntry {
 export interface RunOptions {
   /** True to keep the timeline, which needs memory. */
   readonly keepsTimeline?: boolean;
-  /** True to end the run at the first violation. */
+  /** True to end the simulation at the first violation. */
   readonly stopsAtViolation?: boolean;
   /** The final time without writes, in virtual milliseconds, instead of that of the scenario. */
   readonly quietMs?: number;
@@ -40,7 +40,7 @@ export interface RunResult {
   readonly convergedMs?: number;
   /** The number of faults by class. */
   readonly faults: Readonly<Partial<Record<FaultClass, number>>>;
-  /** The faults with a place. A scenario with these `faults` and empty `rates` gives the same run. */
+  /** The faults with a place. A scenario with these `faults` and empty `rates` gives the same simulation. */
   readonly placed: readonly PlacedFault[];
   /** The number of crashes by `site moment`. */
   readonly crashes: Readonly<Record<string, number>>;
@@ -49,9 +49,9 @@ export interface RunResult {
   /** The end state of each StatefulSet and mirrored object, by name. */
   readonly endState: Readonly<Record<string, string>>;
   readonly events: number;
-  /** The end of the run on the scheduler's clock. */
+  /** The end of the simulation on the scheduler's clock. */
   readonly endMs: number;
-  /** The hash of all events in order, which is equal for equal runs. */
+  /** The hash of all events in order. Equal simulations have equal hashes. */
   readonly traceHash: string;
   readonly timeline: readonly TimelineEntry[];
 }
@@ -93,15 +93,15 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
 
 /** The interval of the convergence check. */
 const checkEveryMs = 5000;
-/** The default time without writes at the end. It is longer than any periodic work, which happens within five minutes. */
+/** The default time without writes at the end. It is longer than the interval of periodic work, which is at most five minutes. */
 const usualQuietMs = 330_000;
-/** The time of the first convergence check, because the parts of the requested change are applied one after the other. */
+/** The time of the first convergence check. Before this time, a part of the requested change may not be applied yet. */
 const firstCheckMs = 30_000;
 
 interface ConvergenceCheck {
   /** Returns the first difference from the requested state; undefined if the group has converged. */
   readonly missing: () => string | undefined;
-  /** Returns the time of the first check since which the group has been converged. */
+  /** Returns the time since which every check has found the group converged; undefined if the last check did not. */
   readonly sinceMs: () => number | undefined;
 }
 
@@ -117,7 +117,7 @@ function convergenceCheck(run: Run): ConvergenceCheck {
   };
 }
 
-/** Injects faults until the group has converged after the last event, or for the time of the scenario. */
+/** Injects faults until the group has converged after the last event, at most until `safetyMs`. */
 async function runUntilConverged(
   { scheduler }: Run,
   { events, safetyMs }: Scenario,
@@ -138,7 +138,7 @@ interface Healing {
   readonly quietMs: number;
 }
 
-/** Ends faults, and waits until the group converged and is quiet. Returns why not; undefined on success. */
+/** Ends all faults and waits until the group has converged and agents no longer write. Returns the failure; undefined on success. */
 async function heal(run: Run, { safetyMs, healingMs }: Scenario, { check, isOver, quietMs }: Healing): Promise<string | undefined> {
   run.beginHealing();
   const endMs = safetyMs + healingMs;

@@ -1,12 +1,12 @@
-// Defines a scenario, the input of a run: a group, events and faults as plain data that can be stored, shrunk and repeated.
+// Defines a scenario, the input of a simulation: a group, events and faults as plain data that can be stored, shrunk and repeated.
 
 import { type StrategyName, type StrategyTraits, strategyTraits } from '../policies/strategies.ts';
 import type { FaultClass, PlacedFault } from './faults/fault.ts';
 import type { Json } from './server/request.ts';
 
-/** The complete input of a run. The same scenario gives the same run, to the byte. */
+/** The complete input of a simulation. The same scenario gives the same simulation, to the byte. */
 export interface Scenario {
-  /** The seed of draws within the run: latencies, order, and the faults of `rates`. */
+  /** The seed of all random numbers: latencies, the order of events at one time, and the faults of `rates`. */
   readonly seed: number;
   readonly group: GroupShape;
   /** The objects and policies of a user, which replace those that `group` describes. */
@@ -50,8 +50,9 @@ export interface GroupShape {
   readonly delaySeconds: number;
   /** The minimum time between downscales of two zones. */
   readonly betweenZonesSeconds: number;
-  /** The mean time of a drain, and until a pod is ready, in milliseconds. Each pod varies around these times. */
+  /** The mean time in milliseconds until a deleted pod is gone. Each pod varies around this time. */
   readonly drainMs: number;
+  /** The mean time in milliseconds until a created pod is ready. Each pod varies around this time. */
   readonly startMs: number;
   /** The strategy of a native group; `onDelete` by default. */
   readonly strategy?: StrategyName;
@@ -116,7 +117,7 @@ export type ClusterEvent =
   /** Stops the answers of the webhook on pod creation, so that pods get the revision of the StatefulSet controller. */
   | { readonly kind: 'webhookAway'; readonly forMs: number };
 
-/** Accidents of agents, servers and clocks (F10 to F14). `process` is a letter for all of its lives. */
+/** Accidents of agents, servers and clocks (F10 to F14). `process` is a letter, which the process keeps when it restarts. */
 type ProcessEvent =
   | { readonly kind: 'crash'; readonly process: string; readonly restartAfterMs: number }
   | { readonly kind: 'stop'; readonly process: string; readonly restartAfterMs: number }

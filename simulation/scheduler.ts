@@ -1,4 +1,4 @@
-// Runs virtual time for all parts of a run: one queue of events, ordered by time and then by a draw of the seed.
+// Runs the virtual time of a simulation: one queue of events, ordered by time and then by a random number of the seed.
 import { draw } from './random.ts';
 
 interface Event {
@@ -10,9 +10,9 @@ interface Event {
   isCancelled: boolean;
 }
 
-/** The true clock of a run. Processes see it through their own clocks (process/clock.ts). */
+/** The true clock of a simulation. Each process reads its own, possibly wrong clock (process/clock.ts). */
 export interface Scheduler {
-  /** Returns the milliseconds since the run began. */
+  /** Returns the milliseconds since the simulation began. */
   readonly nowMs: () => number;
   /** Calls back once, after `delayMs` (0 or more). Returns a function that cancels the call. */
   readonly after: (delayMs: number, callback: () => void) => () => void;
@@ -61,10 +61,10 @@ export function createScheduler(seed: number): Scheduler {
   return { nowMs: () => nowMs, after, runUntil, pendingCount: () => pending, eventCount: () => events };
 }
 
-/** The interval of real turns of the event loop, so that signals and messages of other threads are handled during a run. */
+/** The number of events between two real turns of the event loop, which handle signals and messages of other threads. */
 const eventsOfOneTurn = 512;
 
-/** Resolves when all promises have settled: Node.js runs a next tick after them, without a system call. */
+/** Resolves when all promises have settled. A next tick needs no system call; `setImmediate` needs one. */
 function settled(events: number): Promise<void> {
   return new Promise((resolve) => {
     if (events % eventsOfOneTurn === 0) setImmediate(resolve);

@@ -1,4 +1,4 @@
-// Builds one run: the clock, the API server, the cluster, the agents, the faults, the judges, the events, and the counters.
+// Builds one simulation: the clock, the API server, the cluster, the agents, the faults, the judges, the events, and the counters.
 
 import type { GroupDecision } from '../engine/decision.ts';
 import { type ClusterModel, startCluster } from './cluster/cluster.ts';
@@ -29,7 +29,7 @@ export const defectMessages: readonly string[] = [
   'policies cannot be resolved',
 ];
 
-/** One run with its cluster, its agents, its faults and its judges. It begins when the scheduler runs. */
+/** One simulation with its cluster, its agents, its faults and its judges. It begins when the scheduler runs. */
 export class Run {
   readonly scheduler: Scheduler;
   readonly scene: Scene;
@@ -123,7 +123,7 @@ export class Run {
     return this.#lastWrite;
   }
 
-  /** Ends the run for the judges, which then report their last violations. */
+  /** Tells the judges that the simulation ends, so that they report their last violations. */
   endJudgement(): void {
     this.#judge((oracle) => oracle.ended?.());
   }
@@ -136,7 +136,7 @@ export class Run {
     if (this.#options.keepsTimeline === true && what !== undefined) this.timeline.push({ atMs: this.scheduler.nowMs(), who, what });
   }
 
-  /** Calls every judge. A judge that throws has a defect, which fails the run. */
+  /** Calls every judge. An exception in a judge is a defect and fails the simulation. */
   #judge(ask: (oracle: Oracle) => void): void {
     for (const oracle of this.#oracles) {
       try {

@@ -1,4 +1,4 @@
-// Describes the events of a run in one line each for the timeline, and classifies them.
+// Describes the events of a simulation in one line each for the timeline, and classifies them.
 import type { TurnReport } from '../agent/report.ts';
 import type { FaultClass, PlacedFault } from './faults/fault.ts';
 import type { ClusterEvent, PeopleEvent, ScenarioEvent } from './scenario.ts';

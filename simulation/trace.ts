@@ -1,4 +1,4 @@
-// Hashes the events of a run in order, so that equal runs have equal hashes.
+// Hashes the events of a simulation in order, so that equal simulations have equal hashes.
 import { createHash } from 'node:crypto';
 
 export interface Trace {
@@ -11,7 +11,7 @@ export interface Trace {
 /** The length of the buffered text. A hash call for each event would take longer than the hash itself. */
 const batchLength = 16_384;
 
-/** Returns an empty trace. Its memory does not depend on the length of the run. */
+/** Returns an empty trace. Its memory does not depend on the number of events. */
 export function createTrace(): Trace {
   const hash = createHash('sha256');
   let batch = '';

@@ -171,7 +171,7 @@ interface PodHttpOptions {
   /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in either case, as Go reads them. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userAgent: string;
-  /** The value of the header X-Cluster. Pods of other installations reject the request by it. */
+  /** The value of the header X-Cluster. Pods of other installations expect another value and reject the request. */
   readonly cluster: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Called once for each exchange. `path` has no query. */
@@ -233,7 +233,7 @@ export function createNotifyHttp({ exchanges, userAgent }: NotifyHttpOptions): N
   };
 }
 
-/** Returns a message without addresses: an error message of the system may contain one, its error code does not. */
+/** Returns a message without addresses. A message of the system may contain an address, so only its error code is used. */
 function publicMessage(error: unknown): string {
   if (!(error instanceof Error)) return 'no answer';
   const { cause } = error;

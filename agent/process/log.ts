@@ -40,13 +40,14 @@ export function createLog({ format, level, clock, write }: LogOptions): Log {
   return { debug: logAt('debug'), info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
 }
 
-/** The keys that the log itself writes. A field with such a key gets an underscore at its end. */
+/** The keys that no field may have: the log writes `ts`, `level` and `msg`, and `time` would look like the time of the entry. */
 const reservedKeys: ReadonlySet<string> = new Set(['ts', 'level', 'msg', 'time']);
 
 function cleaned(fields: LogFields): Readonly<Record<string, string | number | boolean>> {
   const clean: Record<string, string | number | boolean> = {};
   for (const [key, value] of Object.entries(fields)) {
     if (value === undefined) continue;
+    // A field with a reserved key gets an underscore at its end.
     const name = reservedKeys.has(key) ? `${key}_` : key;
     clean[name] = typeof value === 'string' ? withoutSecrets(cutOff(value)) : value;
   }

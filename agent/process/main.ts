@@ -20,7 +20,7 @@ import { turnLog } from './turn-log.ts';
 
 const version = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
 
-/** The longest time until the process exits after a signal. The kubelet allows 30 s by default; a longer drain needs more. */
+/** The time limit of the shutdown, below the 30 s that the kubelet allows by default. A longer drain of the webhooks extends it. */
 const handOverMs = 25_000;
 /** The time after the drain for open responses and the remaining parts. */
 const afterDrainMs = 15_000;
@@ -62,7 +62,7 @@ function refuse(sentence: string): void {
   process.exitCode = 1;
 }
 
-/** Starts the HTTP server, the connection, the agent or admission, the webhooks and the ready times. They stop in reverse order. */
+/** Starts the HTTP server, the connection, the agent or admission, the webhooks and the ready times. The HTTP server stops last. */
 async function start(settings: AgentSettings): Promise<void> {
   keepMemorySmall();
   const log = processLog(settings.log);

@@ -35,7 +35,7 @@ export interface GroupPast {
   readonly waits: ReadonlySet<string>;
 }
 
-/** Returns the facts of this turn in their order, and the state to compare the next turn with. */
+/** Returns the facts of this turn in order, and the state with which the next turn is compared. */
 export function factsOf(
   report: TurnReport,
   past: GroupPast | undefined,
@@ -126,7 +126,7 @@ function endFacts(run: RunState, subject: string): readonly EventFact[] {
   return run.outcome === 'failed' ? [warning('RolloutFailed', 'Stop', `${subject} failed: ${run.failure}`, { identity })] : [];
 }
 
-/** Returns one fact for each action that failed or scaled, and one for all pods of a zone that were replaced. */
+/** Returns one fact for each action that failed or scaled, and one fact for all replaced pods of a zone. */
 export function actionFacts(performed: readonly PerformedAction[]): readonly EventFact[] {
   const replaced = new Map<string, string[]>();
   for (const { action, result } of performed) {
@@ -152,7 +152,7 @@ function replacedFact(zone: string | undefined, pods: readonly string[]): EventF
   return { ...normal('PodReplaced', 'Roll', `replaced ${text}`, zone === undefined ? {} : { zone }), pods: names };
 }
 
-/** Returns one fact for two of the same reason and zone. Replaced pods are all named; else the later note stands for both. */
+/** Combines two facts of the same reason and zone. The note names the replaced pods of both facts, or is the note of the later fact. */
 export function combinedFact(earlier: EventFact, later: EventFact): EventFact {
   if (earlier.pods !== undefined && later.pods !== undefined) return replacedFact(later.zone, [...earlier.pods, ...later.pods]);
   return { ...later, note: `(combined from similar events): ${later.note}` };
@@ -244,7 +244,7 @@ function waitFacts(
     note: `${subject}: partition 0 of this StatefulSet ${when}${undone === undefined ? '' : `; ${undone}`}`,
     identity: `${release.goneMs}`,
   };
-  // The ledger is that after the turn, so a zone that was just released is not among the waiting zones.
+  // The ledger shows the state after the turn, so a zone that was released in this turn is not among the waiting zones.
   const waiting = release.zones.filter(({ zone }) => release.released?.includes(zone) !== true);
   return waiting.map(({ zone, statefulSet }) => ({ statefulSet, fact: { ...fact, zone } }));
 }

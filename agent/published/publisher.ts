@@ -37,7 +37,7 @@ const longestTimeoutMs = 30_000;
 
 interface Published {
   report: TurnReport;
-  /** The actions of the newest turn with actions: a turn without any can follow before the write. */
+  /** The actions of the newest turn with actions. A turn without actions may follow before the write. */
   acted?: Pick<PublishInput, 'performed' | 'performedMs'>;
   /** The decision that was last written or found; undefined while a write is in flight. */
   last?: PublishedDecision | undefined;
@@ -130,12 +130,12 @@ export class DecisionPublisher {
     });
   }
 
-  /** Begins the hand-over, in which queued decisions are written also after the loss of leadership. Call this before the agent stops. */
+  /** Keeps the queued decisions when the leadership ends, so that `close` can write them. Must be called before the agent stops. */
   beginHandOver(): void {
     this.#isHandingOver = true;
   }
 
-  /** Writes the queued decisions once and accepts no further ones. */
+  /** Writes the queued decisions once and accepts no further decision. */
   close(): Promise<void> {
     return this.#queue.close();
   }
@@ -185,7 +185,7 @@ export class DecisionPublisher {
     if (known === undefined) return 'unchanged';
     const current = { ...known };
     const { report } = current;
-    // The published state is unknown until the write ends, so every decision in between is queued, also an unchanged one.
+    // The published state is unknown until the write ends, so every decision until then is queued, also an unchanged decision.
     known.last = undefined;
     const stored = await this.#read(report.group);
     const decision = this.#decisionOf(current, stored.decision);
@@ -204,7 +204,7 @@ export class DecisionPublisher {
     return 'written';
   }
 
-  /** Returns whether the stored decision is that of the next leader, which a write after the loss of leadership must not overwrite. */
+  /** Returns whether the stored decision comes from the next leader. After the loss of leadership, a write must not overwrite it. */
   #isSuperseded(stored: PublishedDecision, decision: PublishedDecision): boolean {
     return !this.#isLeader && stored.leader !== this.#options.config.identity && stored.decidedMs >= decision.decidedMs;
   }

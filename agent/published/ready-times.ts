@@ -15,8 +15,8 @@ const readyTimeAnnotation = 'grafana.com/ready-time';
 interface ReadyTimesOptions {
   readonly followed: SharedWatches;
   /**
-   * Returns when this process writes: `now` if it leads, `never` if another process leads. If the leader is unknown, `later`: after 4 to 8 s,
-   * if the value is still missing. Called before each write. If several processes write, only one write has the expected precondition.
+   * Returns when this process writes: `now` if it leads, `never` if another process leads. If the leader is unknown, it writes `later`:
+   * after 4 to 8 s, if the value is still missing. Called before each write. If several processes write, only the first write succeeds.
    */
   readonly turn: () => WriterTurn;
   /** The timeout of each write in milliseconds: flag `-zpdb.pod-ready-annotation-patch-timeout`. */

@@ -42,7 +42,7 @@ interface GroupRuns {
   scale?: RolloutRun;
   /** Turns that wait until the stored records are read. */
   readonly pendingTurns: TurnReport[];
-  /** The number of finished records to keep. It is absent before the first turn is recorded; then no record is deleted. */
+  /** The number of finished records to keep; absent until the first turn is recorded. While it is absent, no record is deleted. */
   historyLimit?: number;
 }
 
@@ -52,7 +52,7 @@ export class RunRecorder {
   readonly #groups = new Map<string, GroupRuns>();
   /** The records by namespace and name of the RolloutRun. */
   readonly #records = new Map<string, RecordEntry>();
-  /** The state of the read of stored records, by namespace. `missing`: the kind is not installed or may not be read. */
+  /** The progress of reading the stored records, by namespace. `missing`: the kind is not installed or may not be read. */
   readonly #loading = new Map<string, { state: 'loading' | 'loaded' } | { state: 'missing'; untilMs: number }>();
   readonly #timeoutMs: number;
   #isLeader = false;

@@ -24,7 +24,7 @@ interface Writers {
   readonly listeners: readonly TurnListener[];
   /** Begins the hand-over: after the loss of leadership, pending writes are kept until `close`. */
   readonly beginHandOver: () => void;
-  /** Does the pending writes and accepts no further ones. */
+  /** Does the pending writes and accepts no further write. */
   readonly close: () => Promise<void>;
 }
 

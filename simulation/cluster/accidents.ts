@@ -1,4 +1,4 @@
-// Causes the accidents of a scenario in pods, nodes, controllers and the webhook, and ends them when the run heals the group.
+// Causes the accidents of a scenario in pods, nodes, controllers and the webhook, and ends them when the faults of the simulation end.
 import { between, type Random, streamOf } from '../random.ts';
 import type { ClusterEvent } from '../scenario.ts';
 import type { DisruptionController } from './budgets.ts';
@@ -21,7 +21,7 @@ interface AccidentsOptions extends Pick<World, 'scheduler' | 'seed'> {
   readonly report: (what: string) => void;
 }
 
-/** The accidents of a run. */
+/** The accidents of a simulation. */
 export class Accidents {
   readonly #options: AccidentsOptions;
   readonly #random: Random;

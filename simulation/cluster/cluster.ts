@@ -1,4 +1,4 @@
-// Creates the initial objects of a run and starts the models that act on the API server: controllers, kubelets, nodes and people.
+// Creates the initial objects of a simulation and starts the models that act on the API server: controllers, kubelets, nodes and people.
 
 import { between, draw, streamOf } from '../random.ts';
 import { type ClusterEvent, type GroupShape, type PeopleEvent, type Scenario, traitsOfShape } from '../scenario.ts';
@@ -22,7 +22,7 @@ interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wall
   readonly admitted?: (pod: PodAdmitted) => void;
 }
 
-/** A call to a pod that is in flight. */
+/** A call of an agent to a pod. */
 export interface PodCall {
   readonly method: 'POST' | 'DELETE';
   /** `POD.SERVICE.NAMESPACE.svc...`, with or without a port. */
@@ -60,7 +60,7 @@ export interface ClusterModel {
   readonly happen: (event: PeopleEvent | ClusterEvent) => boolean;
   /** Ends all accidents: nodes, kubelets, controllers, pauses, broken images, members and update strategies become normal. */
   readonly heal: () => void;
-  /** Returns the answer of the pod when the call arrives; undefined if it does not listen. */
+  /** Returns the answer of the pod when the call arrives; undefined if the pod does not listen. */
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
   /** Returns the requested end state. */
   readonly wanted: () => readonly WantedStatefulSet[];

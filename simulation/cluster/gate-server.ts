@@ -43,7 +43,7 @@ const passingShare = 0.6;
 /** The age of a stale sample. */
 const staleMs = 600_000;
 
-/** Creates the server for one run. */
+/** Creates the server for one simulation. */
 export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answered }: GateServerOptions): GateServer {
   const isPassing = (): boolean => {
     if (gate === 'passing' || nowMs() >= flipsUntilMs) return true;
@@ -81,7 +81,7 @@ export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answ
   };
 }
 
-/** Returns the parts of a RolloutGroup spec with a gate after each zone. The gate never fails the run, it only blocks. */
+/** Returns the parts of a RolloutGroup spec with a gate after each zone. The gate blocks the next zone and never fails the rollout run. */
 export function gatedParts(zones: readonly string[]): {
   readonly gates: readonly unknown[];
   readonly waves: readonly unknown[];

@@ -1,4 +1,4 @@
-// Builds the initial objects of a run from the shape of its group: StatefulSets, the RolloutGroup or labels, budgets, and mirrored objects.
+// Builds the initial objects of a simulation from the shape of the group: StatefulSets, RolloutGroup or labels, budgets, mirrored objects.
 
 import { holdingPartition } from '../../policies/strategies.ts';
 import { type GivenGroup, type GroupShape, traitsOfShape } from '../scenario.ts';
@@ -62,7 +62,7 @@ function statefulSet(zone: string, shape: GroupShape): Json {
   };
 }
 
-/** Returns the update strategy. A run begins without a rollout, so the partition has the value that the agent sets at the end of one. */
+/** Returns the update strategy. A simulation begins without a rollout, so the partition is the one that the agent sets after a rollout. */
 function strategyOf({ strategy }: GroupShape): Json {
   return strategy === undefined ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } };
 }

@@ -7,7 +7,7 @@ import { type Container, type PodStatus, podFacts } from './workload.ts';
 import type { World } from './world.ts';
 
 interface KubeletOptions extends World {
-  /** The approximate time until a pod is ready, and the approximate time of its drain, in milliseconds. */
+  /** The approximate times in milliseconds until a created pod is ready, and until a deleted pod is gone. */
   readonly startMs: number;
   readonly drainMs: number;
   /** Returns whether the node is lost. */
@@ -93,7 +93,7 @@ export class Kubelets {
     });
   }
 
-  /** Ends the container, which then restarts, or the whole pod, which then is failed. Returns false if the pod does not run. */
+  /** Ends the container, which then restarts, or the whole pod, which then has the phase Failed. Returns false if the pod does not run. */
   die(namespace: string, name: string): boolean {
     const pod = this.#named(namespace, name);
     if (pod === undefined || pod.isTerminating || pod.phase !== 'Running') return false;

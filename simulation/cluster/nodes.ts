@@ -1,4 +1,4 @@
-// Models one or two nodes per zone: assigns pods to them, and evicts or deletes pods if a node is drained or lost.
+// Models the nodes of each zone: assigns pods to nodes, and evicts or deletes pods if a node is drained or lost.
 import { secondText } from '../../policies/instant.ts';
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../random.ts';
 import type { Actor, Commit, ModelObject } from '../server/request.ts';

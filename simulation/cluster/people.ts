@@ -41,7 +41,7 @@ const clearAfterMs = 30_000;
 /** The pause before another attempt to recreate a StatefulSet that is still terminating. */
 const stillGoingMs = 500;
 
-/** The people of a run. Remembers the requested state of each StatefulSet and applies it. */
+/** The people of a simulation. They remember the requested state of each StatefulSet and apply it. */
 export class People {
   readonly #options: PeopleOptions;
   readonly #statefulSets: readonly string[];
@@ -446,7 +446,7 @@ export function startRetries({ server, scheduler, wallMs, namespace, group, repo
     const waiting = pins.filter(({ placements = 0 }) => placements >= maxTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
     const text = waiting.join(', ');
     if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < retryIntervalMs)) return;
-    // An earlier request has no effect any more, so it is deleted.
+    // An earlier request no longer has an effect, so it is deleted.
     if (count > 0) server.remove(administrator, { resource: intentResource, namespace, name: `retry-${group}-${count}` });
     count += 1;
     lastMs = scheduler.nowMs();

@@ -43,7 +43,7 @@ const groupResource = 'rolloutgroups.rollout-group.dev';
 const configurationResource = 'mutatingwebhookconfigurations.admissionregistration.k8s.io';
 
 /**
- * Creates the model and its configuration, without which the agent replaces no pod. It reads the stored objects, because the real endpoint
+ * Creates the model, and the webhook configuration that the agent requires. The model reads the stored objects, because the real endpoint
  * uses quorum reads.
  */
 export function createPinWebhook({ server, namespace, group, admitted }: WebhookOptions): PinWebhook {

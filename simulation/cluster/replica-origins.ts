@@ -18,7 +18,7 @@ export interface ReplicaOrigin {
 
 export interface ReplicaSource {
   readonly statefulSet: string;
-  /** Undefined if policies name a number that does not change during a run. */
+  /** Undefined if policies set the number, because they do not change during a simulation. */
   readonly origin: ReplicaOrigin | undefined;
   /** Returns the replicas that follow from a requested number. */
   readonly bounded: (replicas: number) => number;
@@ -55,7 +55,7 @@ function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: 
       return { statefulSet, origin: { ...own, name: root.statefulSet }, bounded: (replicas) => replicas };
     case 'count': {
       const { count } = root.replicas;
-      // Files do not change during a run.
+      // Files do not change during a simulation.
       if (group === undefined) return { statefulSet, origin: undefined, bounded: () => bounded(count) };
       return { statefulSet, origin: { resource: groupResource, name: group, path: ['spec', 'replicas', 'count'] }, bounded };
     }
@@ -67,7 +67,7 @@ function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: 
   }
 }
 
-/** Returns the objects with replicas in each StatefulSet, from its source if the manifest names none. */
+/** Returns the objects. A StatefulSet whose manifest has no replicas gets those of its source. */
 export function withReplicas({ namespace, objects }: GroupObjects, sources: readonly ReplicaSource[]): readonly Json[] {
   return objects.map((object) => {
     const { name, namespace: place = namespace } = object['metadata'] as { readonly name: string; readonly namespace?: string };

@@ -1,4 +1,4 @@
-// Defines the faults that a run can inject: each kind with its parameters, and the places of injection.
+// Defines the faults that a simulation can inject: each kind with its parameters, and the places of injection.
 
 /** The classes of the fault catalogue (docs/simulation.md). */
 export const faultClasses = [
@@ -59,7 +59,7 @@ export type RequestFault =
 /** A fault of a watch of an agent before a line is delivered. */
 export type WatchFault =
   | { readonly class: 'F6'; readonly kind: 'gone' }
-  /** The watch delivers nothing for `durationMs`, without an error, and then everything. */
+  /** The watch delivers nothing for `durationMs`, without an error, and then all held lines. */
   | { readonly class: 'F7'; readonly kind: 'stall'; readonly durationMs: number }
   /** The watch delivers nothing, without an error and also after faults end, until the process closes the connection. */
   | { readonly class: 'F7'; readonly kind: 'dead' }

@@ -1,4 +1,4 @@
-// Supplies the faults of a run, drawn at random or looked up by place, and records the faults that happened.
+// Supplies the faults of a simulation, drawn at random or looked up by place, and records the faults that happened.
 
 import { draw } from '../random.ts';
 import { processLetter } from '../scenario.ts';
@@ -9,7 +9,7 @@ type Rates = Readonly<Partial<Record<FaultClass, number>>>;
 interface FaultLimits {
   /** The longest duration of a fault in milliseconds. If it is shorter than usual, no watch stays dead. */
   readonly longestMs: number;
-  /** The minimum time between two drawn crashes of a process or its successor, in milliseconds, so that a process has time for mistakes. */
+  /** The minimum time between two drawn crashes of a process, in milliseconds, so that the restarted process has time to make mistakes. */
   readonly crashGapMs: number;
   /** The minimum time between two drawn pauses of one process, in milliseconds. */
   readonly pauseGapMs: number;

@@ -1,4 +1,4 @@
-// Lists the judges of a run and creates them. The judges that need the book of places share one book.
+// Lists the judges of a simulation and creates them. The judges that need the book of places share one book.
 import { judgeAvailability } from './availability.ts';
 import { judgeDecisions } from './decisions.ts';
 import { judgeEffort } from './effort.ts';

@@ -1,4 +1,4 @@
-// Finds the first difference between a group and its requested state, for the end of a run.
+// Finds the first difference between a group and its requested state, for the end of a simulation.
 import type { ModelObject } from '../server/request.ts';
 import { isLedger, readLedger, stayingPods } from './documents.ts';
 import {

@@ -11,9 +11,9 @@ import type { Book } from './places.ts';
 
 /** The most time between a snapshot and a disruption that was decided from it. */
 const maxSnapshotAgeMs = 10_000;
-/** The allowance for rounding and for the time that a process needs, in every comparison of clocks. */
+/** The tolerance of every comparison of clocks: for rounding, and for the time that a process needs. */
 const toleranceMs = 1_000;
-/** Every decision with a disruption is computed again, and one in this many of all decisions. */
+/** The judge computes every decision with a disruption again, and every eighth decision. */
 const sampleEvery = 8;
 /** The time after which a watch must have delivered a change. */
 const watchDelayMs = 60_000;

@@ -1,4 +1,4 @@
-// Reads Kubernetes objects for the judges: fields, places of pods, and times on the run's clock.
+// Reads Kubernetes objects for the judges: fields, places of pods, and times since the simulation began.
 import { runStartMs } from '../process/clock.ts';
 import type { Actor, ModelObject } from '../server/request.ts';
 
@@ -72,14 +72,14 @@ export function readyCondition(object: ModelObject): { readonly isTrue: boolean;
   return { isTrue: field(condition, 'status') === 'True', sinceMs: instantAt(condition, 'lastTransitionTime') };
 }
 
-/** Returns whether every container runs and is ready, which is how grafana/rollout-operator defines an available pod. */
+/** Returns whether every container runs and is ready: grafana/rollout-operator counts such a pod as available. */
 export function areContainersReady(pod: ModelObject): boolean {
   return listAt(pod, 'status', 'containerStatuses').every(
     (status) => field(status, 'ready') === true && field(status, 'state', 'running') !== undefined,
   );
 }
 
-/** Converts an RFC 3339 text to milliseconds since the run began. */
+/** Returns the RFC 3339 text at a path of keys in milliseconds since the simulation began; undefined if absent or invalid. */
 export function instantAt(value: unknown, ...path: readonly string[]): number | undefined {
   const ms = Date.parse(textAt(value, ...path) ?? '');
   return Number.isNaN(ms) ? undefined : ms - runStartMs;
@@ -92,7 +92,7 @@ export function imagesOf(value: unknown): readonly string[] {
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Parses a duration such as `90s` or `1h30m` to milliseconds; undefined if invalid. */
+/** Returns the duration at a path of keys, such as `90s` or `1h30m`, in milliseconds; undefined if absent or invalid. */
 export function durationAt(value: unknown, ...path: readonly string[]): number | undefined {
   const text = textAt(value, ...path);
   if (text === undefined || !/^(?:\d+(?:\.\d+)?(?:ms|[smhd]))+$/.test(text)) return undefined;

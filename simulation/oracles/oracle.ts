@@ -1,4 +1,4 @@
-// Defines the judges of a run, which see every event as it happens and report violations. They share no code with the agent.
+// Defines the judges of a simulation, which see every event as it happens and report violations. They share no code with the agent.
 
 import type { TurnReport } from '../../agent/report.ts';
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
@@ -19,11 +19,11 @@ export interface MachineState {
   readonly wallErrorMs: number;
 }
 
-/** The view of a run for its judges. It contains no memory of agents. */
+/** The view of a simulation for its judges. It contains no memory of agents. */
 export interface Scene {
   readonly nowMs: () => number;
   readonly group: GroupShape;
-  /** True for the group of a user, which may wait longer than a generated group, and for people. */
+  /** True for the group of a user. It may wait longer than a generated group, for example for a person. */
   readonly isGiven?: boolean;
   readonly namespace: string;
   /** The names of the StatefulSets in the order of the zones. */
@@ -50,7 +50,7 @@ export interface PodCalled {
   readonly uid: string;
   readonly method: 'POST' | 'DELETE';
   readonly path: string;
-  /** The time that the pod reported, which may be wrong, in milliseconds since the run began; absent if it reported no time. */
+  /** The possibly wrong time that the pod reported, in milliseconds since the simulation began; absent if the pod reported no time. */
   readonly reportedMs?: number;
 }
 
@@ -77,11 +77,11 @@ export interface Oracle {
   readonly processChanged?: (process: string, change: ProcessChange) => void;
   /** Called when faults have ended, repairs are done and every agent runs. */
   readonly healingBegan?: () => void;
-  /** Called at the end of the run, while the agents still run. */
+  /** Called at the end of the simulation, before the agents stop. */
   readonly ended?: () => void;
 }
 
-/** A function that creates a judge for one run. */
+/** A function that creates a judge for one simulation. */
 export type OracleFactory = (scene: Scene) => Oracle;
 
 /**

@@ -116,7 +116,7 @@ class PinJudge implements Oracle {
     this.#book.scene.violated('S6', `${commit.actor.process ?? ''} drops the pin of ${place.pod?.metadata.name} to ${revision}`);
   }
 
-  /** Returns the facts since the decision if the pod has this revision, and a successor without a pin would have another one. */
+  /** Returns the facts since the decision if the pod has this revision, and a successor without a pin would have another revision. */
   #factsIfPinNeeded({ pod, zone }: Place, revision: string, { actor, atMs }: Commit): readonly SetFacts[] | undefined {
     const { fromMs } = this.#book.momentOf({ actor, atMs });
     const facts = zone.facts.since(fromMs);

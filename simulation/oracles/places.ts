@@ -35,7 +35,7 @@ export interface Place {
   readonly ordinal: number;
   /** The pod with the name of this place, even if the StatefulSet does not own it. */
   pod: ModelObject | undefined;
-  /** The time since which the place has no available pod; undefined if it has one. */
+  /** The time since which the place has no available pod; undefined if it has an available pod. */
   downSinceMs: number | undefined;
   /** True if an agent deleted the pod and no successor has been available since. */
   isOurs: boolean;

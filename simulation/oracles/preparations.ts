@@ -12,7 +12,7 @@ interface PrepareCall {
   readonly sinceMs: number;
   /** The lead of the requester's wall clock, in milliseconds. */
   readonly wallErrorMs: number;
-  /** The earliest reported time, on the run's clock. */
+  /** The earliest reported time, in milliseconds since the simulation began. */
   readonly reportedMs: number | undefined;
 }
 

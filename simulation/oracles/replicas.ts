@@ -29,7 +29,7 @@ interface Write {
 
 interface Direction {
   readonly sign: number;
-  /** The number of changes before the decision that may change the replicas of the zone. */
+  /** The number of changes before the decision of this write that may affect the replicas of the zone. */
   readonly inputCount: number;
 }
 

@@ -1,5 +1,5 @@
-// Judges the end of a run: the group reaches and keeps its requested state, agents react and retry in time, and then no agent writes (L1,
-// L2, L6, L8, L9, L10, L12).
+// Judges the end of a simulation: the group reaches and keeps its requested state, agents react and retry in time, and then no agent
+// writes (L1, L2, L6, L8, L9, L10, L12).
 import type { TurnReport } from '../../agent/report.ts';
 import type { Answered, Commit } from '../server/request.ts';
 import { openWork } from './converged.ts';
@@ -35,7 +35,7 @@ const wakeMs = 15_000;
 const longestPauseMs = 330_000;
 /** The time within which a failed turn is repeated: a minute, a delay that a server requested during the faults, and a turn. */
 const retriedMs = 120_000;
-/** The time after the end of faults within which a silent watch is closed: a minute and a half without a bookmark, with slack. */
+/** The time after the end of faults within which a silent watch is closed: 90 s without a bookmark, and 10 s of tolerance. */
 const givenUpMs = 100_000;
 /** The interval of the convergence check without commits, because a pod becomes available without a commit. */
 const checkEveryMs = 5_000;

@@ -1,4 +1,4 @@
-// Runs the agents of a run: processes that start, crash, are suspended, stop and restart, each with the real loop of the agent.
+// Starts, suspends, crashes, stops and restarts the processes of a simulation. Each process runs the real loop of the agent.
 import type { LogFields } from '../../agent/env.ts';
 import type { TurnListener } from '../../agent/report.ts';
 import type { PodCall, PodReply } from '../cluster/cluster.ts';
@@ -60,14 +60,14 @@ interface Machine {
   running?: Running;
 }
 
-/** The pause between the shutdown and the check for leaks, in which most requests in flight end. */
+/** The pause between the shutdown and the check for leaks. Most requests in flight end during this pause. */
 const lingerMs = 1_000;
-/** The longest duration of a request, with the slowest latency in both directions. */
+/** The longest duration of a request without faults: the slowest latency in both directions. */
 const longestAnswerMs = 2 * slowestWayMs;
 
 /**
- * Starts, ends and restarts the processes of the scenario. A letter names a process in all of its lives. The name of a life, for example
- * `a1`, is its identity in the Lease. Methods return whether the process exists. A Node process can play one run at a time.
+ * Starts, ends and restarts the processes of the scenario. A process keeps its letter when it restarts. The name of a life, for example
+ * `a1` for the first life of `a`, is its identity in the Lease. A Node.js process can play one simulation at a time.
  */
 export class Agents {
   readonly #options: AgentsOptions;
@@ -94,7 +94,7 @@ export class Agents {
     }
   }
 
-  /** Shuts the process down as after SIGTERM. Its next life begins `restartAfterMs` later. No effect on a dead or stopping process. */
+  /** Shuts the process down as after SIGTERM, and starts it again `restartAfterMs` later. Returns false if it is dead or stopping. */
   stop(letter: string, restartAfterMs: number): boolean {
     const found = this.#runningOf(letter);
     if (found?.running.body === undefined || found.running.isStopping) return false;
@@ -103,19 +103,21 @@ export class Agents {
     return true;
   }
 
-  /** Crashes the process at once. No effect on a dead process. */
+  /** Crashes the process at once, and starts it again `restartAfterMs` later. Returns false if it is dead. */
   crash(letter: string, restartAfterMs: number): boolean {
     const found = this.#runningOf(letter);
     found?.running.life.crash(restartAfterMs);
     return found !== undefined;
   }
 
+  /** Suspends the process. Returns false if it is dead. */
   pause(letter: string, durationMs: number): boolean {
     const found = this.#runningOf(letter);
     found?.running.life.time.pause(durationMs);
     return found !== undefined;
   }
 
+  /** Moves the wall clock of the process's machine. Returns false if the scenario has no such process. */
   jumpWallClock(letter: string, byMs: number): boolean {
     const machine = this.#machines.get(letter);
     machine?.clock.jumpWallClock(byMs);
@@ -151,7 +153,7 @@ export class Agents {
     return [...this.#machines.values()].some(({ running }) => running !== undefined && running.life.open.dead > 0);
   }
 
-  /** Shuts every process down and returns the leaks. Resolves within half a minute of scheduler time. */
+  /** Shuts every process down and returns the leaks. Resolves within 32 s of virtual time. */
   async end(): Promise<readonly Leak[]> {
     this.#isEnding = true;
     const running = [...this.#machines.values()].flatMap((machine) => machine.running ?? []);
@@ -164,7 +166,7 @@ export class Agents {
     return [...this.#defects];
   }
 
-  /** Ends every process at once. Call this after the run. */
+  /** Ends every process at once. Must be called after the simulation. */
   close(): void {
     this.#isEnding = true;
     for (const { running } of this.#machines.values()) if (running !== undefined) endTime(running.life);
@@ -265,7 +267,7 @@ function endTime({ time, onEnd }: Life): void {
   for (const callback of [...onEnd]) callback();
 }
 
-/** Returns the open timers, requests and watches, without `requests` requests and their timers. */
+/** Describes the open timers, requests and watches. `requests` requests and their timeouts do not count. */
 function openNow({ time, open }: Life, requests = 0): readonly string[] {
   const { watches } = open;
   return [

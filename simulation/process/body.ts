@@ -1,4 +1,4 @@
-// Runs one life of a process: the real agent with its writers as in the executable, on simulated ports.
+// Starts the real agent in a simulated process: with its writers as in the executable, on simulated ports.
 import { Agent } from '../../agent/agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { AgentEnv, Log } from '../../agent/env.ts';
@@ -14,7 +14,7 @@ import { Transport, type TransportOptions } from './transport.ts';
 
 /** The user name of the agents at the API server. */
 export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agent';
-/** The namespace of their Lease. */
+/** The namespace of the agents' Lease. */
 export const agentNamespace = 'rollout-group';
 export const leaseName = 'rollout-group-agent';
 
@@ -26,11 +26,11 @@ interface BodyOptions extends AgentsOptions, Pick<TransportOptions, 'frontEndOfP
 
 export interface Body {
   readonly agent: Agent;
-  /** Hands over as after SIGTERM. Resolves with `late` after the grace period. Never resolves if the process crashes first. */
+  /** Shuts the agent down as after SIGTERM. Resolves with `late` after 25 s. Never resolves if the process crashes first. */
   readonly handOver: () => Promise<'ended' | 'late'>;
 }
 
-/** The longest hand-over, as in the executable (agent/process/main.ts). */
+/** The time limit of a shutdown, as in the executable (agent/process/main.ts). */
 const handOverMs = 25_000;
 
 /** Starts the agent in a new process. */
@@ -90,7 +90,7 @@ function logOf({ life, log, onDefect }: BodyOptions): Log {
     (level: keyof Log): Log['info'] =>
     (message, fields = {}) => {
       if (!life.time.isAlive()) return;
-      // An error in a listener only causes this log entry, so it is reported here.
+      // An error in a listener only causes this log entry, so the entry is reported as a defect.
       if (message === 'listener failed') onDefect(`${life.name}: ${message}: ${String(fields['problem'])}`);
       log?.(life.name, level, message, fields);
     };

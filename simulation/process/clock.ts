@@ -4,20 +4,20 @@ import type { Clock, Timers } from '../../cluster/env.ts';
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 
-/** The default start of a run: 2026-01-15T12:00:00Z. */
+/** The default wall-clock time at the start of a simulation: 2026-01-15T12:00:00Z. */
 const usualStartMs: number = Date.UTC(2026, 0, 15, 12);
 
-/** The wall-clock time at the start of the run. A Node process can play one run at a time. */
+/** The wall-clock time at the start of the simulation. A Node.js process can play one simulation at a time. */
 export let runStartMs: number = usualStartMs;
 
-/** Sets the wall-clock time at the start of the next run. */
+/** Sets the wall-clock time at the start of the next simulation. */
 export function beginRunAt(startMs: number = usualStartMs): void {
   runStartMs = startMs;
 }
 
-/** The clock of a machine, for all lives of a process. */
+/** The clock of a machine. It continues while the process on the machine is dead. */
 export interface MachineClock {
-  /** Returns the milliseconds since the run began by this clock. Never decreases. */
+  /** Returns the milliseconds since the simulation began by this clock. Never decreases. */
   readonly elapsedMs: () => number;
   /** Returns the wall-clock time in whole milliseconds. */
   readonly wallMs: () => number;
@@ -39,7 +39,7 @@ export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1
   const elapsedMs = (): number => anchor.elapsedMs + (scheduler.nowMs() - anchor.nowMs) * current;
   return {
     elapsedMs,
-    // Without the addition, a rounding error could turn a whole millisecond into the previous one.
+    // Without the addition, a rounding error could turn a whole millisecond into the millisecond before it.
     wallMs: () => Math.floor(runStartMs + elapsedMs() + jumpedMs + 1e-6),
     jumpWallClock: (byMs) => {
       jumpedMs += byMs;
@@ -77,6 +77,7 @@ interface Timer {
   cancel: () => void;
 }
 
+/** An input of a suspended process: the rest of the suspended call (`middle`), a due timer, or an answer or watch line (`outside`). */
 interface Arrival {
   readonly kind: 'middle' | 'timer' | 'outside';
   readonly run: () => void;
@@ -226,6 +227,7 @@ function inOrderOfResume(inbox: Arrival[], lot: number): void {
   inbox.sort((one, other) => rank[one.kind] - rank[other.kind]);
 }
 
+/** The delays that faults cause. The end of the faults releases them. */
 export interface Holds {
   /** Calls back once, after `delayMs` or at `release`. Returns a function that cancels the call. */
   readonly after: (delayMs: number, callback: () => void) => () => void;

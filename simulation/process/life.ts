@@ -1,4 +1,4 @@
-// Defines one life of a process, and the calls that its ports make, with latency and with the faults of the process.
+// Defines one life of a process, from its start to its end, and models the calls of its ports with latency and faults of the process.
 import type { Faults, Point, RequestFault } from '../faults/fault.ts';
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
@@ -59,7 +59,7 @@ interface Call<Answer> {
   readonly timeoutMs: number;
   /** Returns the error after a timeout. */
   readonly timedOut: () => Error;
-  /** Sends the call, unless the process crashed before. Reports the result to `replied` or `failed`, which add the latency back. */
+  /** Sends the call, unless the process crashed before. Calls `replied` or `failed` with the result; both add the latency of the answer. */
   readonly send: (sending: Sending<Answer>) => void;
   /** Called if the answer arrives after the caller stopped waiting. */
   readonly answerLost?: (answer: Answer) => void;
@@ -70,7 +70,7 @@ export interface Sending<Answer> {
   readonly fault: RequestFault | undefined;
   readonly replied: (answer: Answer) => void;
   readonly failed: (error: Error) => void;
-  /** Returns whether the process is dead, so that no answer is needed. Call this when the request was applied: a crash may happen then. */
+  /** Returns whether the process is dead and needs no answer. Must be called once the request was applied: the process may crash then. */
   readonly hasDied: () => boolean;
 }
 

@@ -76,13 +76,13 @@ export class Lines {
     this.#life.onEnd.add(this.#closeServer);
   }
 
-  /** Called when the server has opened the watch. */
+  /** Stores the watch that the server has opened. */
   opened(watch: ModelWatch): void {
     this.#server = watch;
     if (!this.#isServed) watch.close();
   }
 
-  /** Called when the process knows that the watch is open. */
+  /** Delivers lines from now on, because the process knows that the watch is open. */
   connect(listener: (line: string) => void): KubernetesStream {
     this.#state = 'open';
     this.#life.open.watches += 1;
@@ -102,7 +102,7 @@ export class Lines {
     };
   }
 
-  /** Called when the process will never know of the watch, or has ended. The server closes the watch. */
+  /** Closes the watch at the server, because the process ended or will never learn that the watch is open. */
   abandon(): void {
     this.#closeServer();
     this.#state = 'ended';

@@ -58,7 +58,7 @@ export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp
   };
 }
 
-/** Returns the time in the answer that reaches the caller, on the run's clock; undefined if the answer has no time. */
+/** Returns the time in the answer that reaches the caller, in milliseconds since the simulation began; undefined without a time. */
 function reportedBy(answer: PodReply, fault: PodFault | undefined, maxBodyBytes: number): number | undefined {
   const result = resultOf(answer, fault, maxBodyBytes);
   const seconds = result instanceof Error || result.status > 299 ? undefined : timestampIn(result.body);

@@ -26,7 +26,7 @@ export interface TransportOptions {
   readonly isPastShown: () => boolean;
 }
 
-/** The client of a process: `acting` for actions, `writing` for published state. It uses one front end until a failure. */
+/** The client of a process: `acting` for actions, `writing` for published state. It keeps its front end until a request fails. */
 export class Transport implements KubernetesHttp {
   readonly #options: TransportOptions;
   readonly #connection: 'acting' | 'writing';
@@ -218,7 +218,7 @@ function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: 
   else life.scheduler.after(onTheWayMs, arrive);
 }
 
-/** Returns the verb of a request as in the audit log of the API server. Watches are excluded. */
+/** Returns the verb of a request as in the audit log of the API server. The request must not be a watch. */
 export function verbOf({ method, path }: Pick<KubernetesRequest, 'method' | 'path'>): string {
   if (method === 'POST') return 'create';
   if (method === 'PUT') return 'update';

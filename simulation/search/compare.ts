@@ -1,4 +1,4 @@
-// Compares a run with the same run without faults: faults may cost time, but may neither change the end state nor repeat work.
+// Compares a simulation with the same one without faults: faults may cost time, but may neither change the end state nor repeat work.
 
 import { draw } from '../random.ts';
 import type { RunResult } from '../run.ts';
@@ -60,10 +60,10 @@ const neverTwice: readonly string[] = [
   'update statefulsets.apps/scale',
 ];
 
-/** The writes whose number depends on timing, because after a pause one partition exposes several pods. */
+/** The writes whose number depends on timing: after a pause, one lower partition may expose several pods. */
 const inSteps: readonly string[] = ['patch statefulsets.apps', 'update statefulsets.apps'];
 
-/** Returns the writes whose number differs from the run without faults, one sentence each. For scenarios of `countable`. */
+/** Returns the writes whose number differs without faults, one sentence each. Both results must come from scenarios of `countable`. */
 export function differentWrites(result: RunResult, faultless: RunResult, shape: Pick<GroupShape, 'strategy'>): readonly string[] {
   return neverTwice.flatMap((write) => {
     if (traitsOfShape(shape).lowersPartition && inSteps.includes(write)) return [];

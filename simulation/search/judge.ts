@@ -1,4 +1,4 @@
-// Judges a scenario: its run keeps every invariant, becomes quiet, can be repeated exactly, and ends as without faults.
+// Judges a scenario: its simulation keeps every invariant, becomes quiet, can be repeated exactly, and ends as without faults.
 import { type RunOptions, type RunResult, runScenario } from '../run.ts';
 import type { Scenario } from '../scenario.ts';
 import { countable, differentEnds, differentWrites, withoutFaults } from './compare.ts';
@@ -17,7 +17,7 @@ export interface Failure {
 export const failureIds = {
   /** The group did not converge, writes did not end, or a process left something open. */
   unfinished: 'unfinished',
-  /** The second run of the same scenario differed. */
+  /** The second simulation of the same scenario differed. */
   unrepeatable: 'unrepeatable',
   /** The end state differs from the end state without faults. */
   endsOtherwise: 'ends-otherwise',
@@ -28,7 +28,7 @@ export const failureIds = {
 export interface Checks {
   /** True to play the scenario twice and compare the traces. */
   readonly isRepeated: boolean;
-  /** The comparisons with a run without faults: the end state, or the writes of countable work. */
+  /** The comparisons with a simulation without faults: the end state, or the writes of countable work. */
   readonly compared: readonly ('ends' | 'writes')[];
 }
 
@@ -36,11 +36,11 @@ export interface Judged {
   /** The result of the scenario itself. */
   readonly result: RunResult;
   readonly failure?: Failure;
-  /** The number of all runs. */
+  /** The number of simulations. */
   readonly runs: number;
 }
 
-/** Plays the scenario, and the runs with which it is compared. */
+/** Plays the scenario, and the scenarios with which it is compared. */
 export async function judge(scenario: Scenario, checks: Checks, options: RunOptions = {}): Promise<Judged> {
   const result = await runScenario(scenario, options);
   const failed = failureOf(result, scenario);
@@ -94,7 +94,7 @@ function found(id: string, result: RunResult, scenario: Scenario, messages: read
   return messages.length === 0 ? undefined : { id, atMs: result.endMs, message: messages.join('; '), scenario };
 }
 
-/** Returns the failure of the run; undefined on success. */
+/** Returns the failure of the simulation; undefined on success. */
 export function failureOf(result: RunResult, scenario: Scenario): Failure | undefined {
   const [violation] = result.violations;
   if (violation !== undefined) return { id: violation.invariant, atMs: violation.atMs, message: violation.message, scenario };

@@ -4,7 +4,7 @@ import { messageOf } from '../../policies/error-message.ts';
 import type { Scenario } from '../scenario.ts';
 import { planSchema, scenarioSchema } from './schema.ts';
 
-/** A scenario that once found a defect. Every test run plays it again. */
+/** A scenario that once found a defect. The tests play it again. */
 export interface StoredPlan extends Scenario {
   /** The name in kebab case, such as `delete-after-takeover`. */
   readonly name: string;
@@ -58,13 +58,13 @@ function checked(schema: z.ZodType, value: unknown, source: string): Scenario {
   const scenario = result.data as Scenario;
   const late = scenario.events.find((event, index) => event.atMs < (scenario.events[index - 1]?.atMs ?? 0));
   if (late === undefined) return scenario;
-  throw new PlanError(`${source} cannot be played:\n  events: ${late.kind} at ${late.atMs} ms stands after a later one`);
+  throw new PlanError(`${source} cannot be played:\n  events: ${late.kind} at ${late.atMs} ms comes after a later event`);
 }
 
 /** Returns a place such as `events[3].zone`. */
 function placeOf(path: readonly PropertyKey[]): string {
   const text = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
-  return text === '' ? 'the whole' : text.replace(/^\./, '');
+  return text === '' ? 'the scenario' : text.replace(/^\./, '');
 }
 
 const lineWidth = 140;

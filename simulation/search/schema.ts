@@ -1,4 +1,4 @@
-// Defines the schemas that check a stored scenario and a stored plan before a run.
+// Defines the schemas that check a stored scenario and a stored plan before a simulation.
 import { z } from 'zod';
 import { strategyNames } from '../../policies/strategies.ts';
 import { faultClasses } from '../faults/fault.ts';

@@ -20,11 +20,11 @@ interface Shrunk {
   /** The shrunk scenario, which fails in the same way as the given scenario. */
   readonly scenario: Scenario;
   readonly runs: number;
-  /** True if the limit of runs was reached before all candidates were tried. */
+  /** True if the limit of simulations was reached before all candidates were tried. */
   readonly isCutShort: boolean;
 }
 
-/** The default limit of runs. */
+/** The default limit of simulations. */
 const usualRuns = 250;
 
 /**
@@ -46,7 +46,7 @@ interface Search {
   readonly best: () => Scenario;
   readonly failedAtMs: () => number;
   readonly placed: () => readonly PlacedFault[];
-  /** Tries a candidate. If it fails in the same way, it becomes the best. Returns false without a run after the limit or a former try. */
+  /** Tries a candidate. If it fails in the same way, it becomes the best. A candidate beyond the limit or tried before returns false. */
   readonly fails: (candidate: Scenario) => Promise<boolean>;
   readonly runs: () => number;
   readonly isSpent: () => boolean;

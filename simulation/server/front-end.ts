@@ -31,7 +31,7 @@ export class FrontEnd {
   readonly storage: Storage;
   readonly #options: FrontEndOptions;
   readonly #caches = new Map<string, WatchCache>();
-  /** The revision from which on its caches know events. */
+  /** The revision after which the caches know all events. */
   #startRevision = 0;
   #lag: { readonly untilMs: number; readonly revision: number } | undefined;
 
@@ -72,19 +72,19 @@ export class FrontEnd {
     this.#lag = { untilMs, revision };
   }
 
-  /** Ends every watch. If `isCompacted`, it restarts from the stored state without history. */
+  /** Ends every watch. If `isCompacted`, the front end restarts from the stored state without history. */
   restart(isCompacted: boolean): void {
     if (isCompacted) this.#lag = undefined;
     if (isCompacted) this.#startRevision = this.storage.revision;
     for (const cache of this.#caches.values()) cache.restart(isCompacted);
   }
 
-  /** The time until which no new state is visible; not in the future without a fault. */
+  /** The time until which no new state is visible. Without a fault, this time has passed. */
   get lagsUntilMs(): number {
     return this.#lag?.untilMs ?? 0;
   }
 
-  /** The newest revision that any of its caches can have. */
+  /** The newest revision that a cache of this front end can have. */
   get horizon(): number {
     return this.#lag !== undefined && this.#lag.untilMs > this.scheduler.nowMs() ? this.#lag.revision : this.storage.revision;
   }
@@ -101,7 +101,7 @@ export class WatchCache {
   readonly #followers = new Set<Follower>();
   #expected: Expected[] = [];
   #lastDueMs = 0;
-  /** The revision from which on the cache knows events. */
+  /** The revision after which the cache knows all events. */
   #startRevision: number;
   #cancelTimer: (() => void) | undefined;
 

@@ -1,4 +1,4 @@
-// Models the garbage collector, which deletes an object after its last owner, or orphans it.
+// Models the garbage collector of Kubernetes: it deletes the objects that a deleted object owned, or removes the owner from them.
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { remove } from './deletion.ts';

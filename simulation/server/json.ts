@@ -1,4 +1,4 @@
-// Patches JSON in the three formats of the API server and compares it. Values are not mutated, and unchanged parts stay identical.
+// Applies the three patch formats of the API server to JSON values, and compares JSON values. No function mutates its arguments.
 
 import type { Json } from './request.ts';
 
@@ -141,7 +141,7 @@ function changedArray(document: readonly unknown[], key: string, rest: readonly 
   return { value: op === 'remove' ? document.toSpliced(index, 1) : document.map((item, at) => (at === index ? value : item)) };
 }
 
-/** The lists of objects, with their merge keys. */
+/** The merge key of each list that a strategic merge patch merges item by item. */
 const keysOfLists: Readonly<Record<string, string>> = {
   containers: 'name',
   initContainers: 'name',

@@ -69,7 +69,7 @@ export const pageNotFound: ModelResponse = {
   body: '404 page not found\n',
 };
 
-/** Returns the `details` of an object, which name its resource as the kind. */
+/** Returns the `details` of a Status about an object. Their `kind` is the plural of the resource. */
 function detailsOf({ group, plural }: ServedKind, name: string): Json {
   return { ...(name !== '' && { name }), ...(group !== '' && { group }), kind: plural };
 }

@@ -44,7 +44,7 @@ interface RoutedRequest {
   readonly report: Report;
 }
 
-/** The name of the object and the dry run of a request, as far as they are known. */
+/** The name of the object, and whether the request is a dry run, as far as they are known. */
 interface Report {
   name: string;
   isDryRun: boolean;
@@ -208,7 +208,7 @@ export class Requests {
     const options = deleteOptionsOf(optionalJson(request.body), address.query);
     report.isDryRun = options.isDryRun;
     const { object, isGone } = remove(this.#options.core, route, options, request);
-    // A DELETE returns the object for pods and services, and a Status for other kinds.
+    // A DELETE returns the object if it still exists, and always for pods and services. Otherwise it returns a Status.
     if (!isGone || ((kind.plural === 'pods' || kind.plural === 'services') && kind.group === '')) return answer(200, textOf(object));
     const details = { name, ...(kind.group !== '' && { group: kind.group }), kind: kind.plural, uid: object.metadata.uid };
     return answer(200, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }));
@@ -335,7 +335,7 @@ interface KindIndex {
   readonly isBuiltIn: (group: string) => boolean;
 }
 
-/** Returns the target of the request; undefined for a path outside the API. Throws Refusal for an unknown target. */
+/** Returns the target; undefined for a path outside the API or an unknown custom kind. Throws Refusal for other unknown targets. */
 function routeOf({ path, query }: Address, method: ModelRequest['method'], kinds: KindIndex): Route | undefined {
   const parts = path.split('/').slice(1).map(decodeURIComponent);
   const isCore = parts[0] === 'api';

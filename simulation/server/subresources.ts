@@ -31,7 +31,7 @@ function needsNoBudget(pod: ModelObject): boolean {
   return phase === 'Pending' || phase === 'Succeeded' || phase === 'Failed' || pod.metadata.deletionTimestamp !== undefined;
 }
 
-/** Uses the budget of the pod. Returns false if the pod may be deleted without it, but only in its observed state. */
+/** Uses the budget of the pod. Returns false if the pod may be deleted without the budget, but only in its observed state. */
 function spend(core: Core, pod: ModelObject, options: Evicting): boolean {
   const { namespace = '', labels } = pod.metadata;
   const budgets = core.storage

@@ -87,7 +87,7 @@ class OpenWatch implements ModelWatch {
   readonly #sink: WatchSink;
   readonly #endMs: number;
   readonly #stop: () => void;
-  /** The lines that wait until the response headers are sent; undefined from then on. */
+  /** The lines that wait until the response headers are sent; undefined afterwards. */
   #held: string[] | undefined = [];
   #isOver = false;
   #cancelBookmark: () => void = () => undefined;

@@ -188,7 +188,7 @@ interface MetadataRules {
   readonly hasNewSpec: boolean;
 }
 
-/** Returns the new metadata. It sets each field, because every write runs this and literals with several spreads are slower. */
+/** Returns the new metadata. Sets each field separately, because literals with several spreads are slower. */
 function metadataAfter({ metadata: before }: ModelObject, wanted: Json, rules: MetadataRules): ModelObject['metadata'] {
   const { generation: _generation, ...metadata }: Record<string, unknown> = objectOf(wanted['metadata']);
   const { deletionTimestamp, deletionGracePeriodSeconds, generation = 0 } = before;

@@ -87,7 +87,7 @@ describe('scenarios as text', () => {
       changed({ events: [{ atMs: 1, kind: 'nodeDrained', zone: 'zone-a' }] }),
       /events\[0\]\.zone: expected one lower-case letter/,
     ],
-    ['events out of order', changed({ events: [...faulty.events].reverse() }), /events: setImage at 1000 ms stands after a later one/],
+    ['events out of order', changed({ events: [...faulty.events].reverse() }), /events: setImage at 1000 ms comes after a later event/],
     ['a share of more than all', changed({ rates: { F1: 1.5 } }), /rates\.F1: /],
     ['a class that is not known', changed({ rates: { F99: 0.1 } }), /rates/],
     [

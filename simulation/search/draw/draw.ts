@@ -106,7 +106,7 @@ function drawnGroup(random: Random): GroupShape {
   };
 }
 
-/** Gives some native groups the strategy `partition` or `pinned`. It has its own draw, so that other draws of a seed do not change. */
+/** Gives some native groups the strategy `partition` or `pinned`. Its random number is separate, so that no other number changes. */
 function withStrategy(seed: number, group: GroupShape): GroupShape {
   const lot = draw(seed, 'engine');
   if (group.kind === 'adopted' || lot >= 0.3) return group;
