@@ -10,6 +10,7 @@ export interface InProcess {
   /** What the person at the terminal answers; nobody is there without it. */
   readonly answer?: string | (() => Promise<string>);
   readonly nowMs?: number;
+  readonly stdin?: string;
 }
 
 export interface Ended {
@@ -21,7 +22,7 @@ export interface Ended {
 /** Runs `kubectl-rollout_group` with these arguments. */
 export async function runInProcess(
   words: readonly string[],
-  { cwd = process.cwd(), env = {}, answer, nowMs }: InProcess = {},
+  { cwd = process.cwd(), env = {}, stdin = '', answer, nowMs }: InProcess = {},
 ): Promise<Ended> {
   const [stdout, stderr] = [recorder(), recorder()];
   const environment = { PATH: process.env['PATH'], LANG: 'C.UTF-8', ...env };
@@ -30,7 +31,7 @@ export async function runInProcess(
     status = await runProgram(words, {
       stdout: stdout.stream,
       stderr: stderr.stream,
-      readStdin: async () => '',
+      readStdin: async () => stdin,
       ...(answer === undefined ? {} : { ask: async () => (typeof answer === 'string' ? answer : answer()) }),
       env: environment,
       cwd,

@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { folderWith, runPlugin } from './process.ts';
+import { runInProcess } from './in-process.ts';
+import { folderWith } from './process.ts';
 
 const example = (path: string) => readFileSync(join('examples', path), 'utf8');
 const secret = `apiVersion: v1
@@ -29,65 +30,65 @@ describe('init of a PhasedRollout', () => {
     'in/secret.yaml': secret,
   };
 
-  it('writes the group and its source, which lint, fmt and plan accept', () => {
+  it('writes the group and its source, which lint, fmt and plan accept', async () => {
     const cwd = folderWith(files);
-    const { status, stdout } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    const { status, stdout } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect([status, stdout]).toEqual([
       0,
       'out/ledger.yaml  RolloutGroup payments/ledger, 1 zone\n' +
         'out/agent/source-prometheus-monitoring-svc.yaml  MetricSource prometheus-monitoring-svc, for payments\n',
     ]);
-    expect(runPlugin(['lint', 'out', 'in/set.yaml'], { cwd })).toMatchObject({ status: 0, stdout: 'no findings in 3 files\n' });
-    expect(runPlugin(['fmt', '--check', 'out'], { cwd }).status).toBe(0);
-    const plan = runPlugin(['plan', '--current', 'in/set.yaml', '-f', 'out', '--set', 'image=example.com/ledger:2'], { cwd });
+    expect(await runInProcess(['lint', 'out', 'in/set.yaml'], { cwd })).toMatchObject({ status: 0, stdout: 'no findings in 3 files\n' });
+    expect((await runInProcess(['fmt', '--check', 'out'], { cwd })).status).toBe(0);
+    const plan = await runInProcess(['plan', '--current', 'in/set.yaml', '-f', 'out', '--set', 'image=example.com/ledger:2'], { cwd });
     expect(plan.status).toBe(0);
     expect(plan.stdout).toContain('payments/ledger   completes');
   });
 
-  it('never writes or shows the content of a Secret, nor a password in an address', () => {
+  it('never writes or shows the content of a Secret, nor a password in an address', async () => {
     const open = files['in/phased.yaml'].replace('https://prometheus', 'https://gate:hunter2@prometheus');
     const cwd = folderWith({ ...files, 'in/phased.yaml': open });
-    const { status, stdout, stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    const { status, stdout, stderr } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect(status).toBe(0);
     const all = [stdout, stderr, ...Object.values(writtenIn(join(cwd, 'out')))].join('\n');
     expect(all).not.toMatch(/hunter2|correct-horse|Y29ycmVjdC1ob3JzZQ|Z2F0ZQ/);
     expect(all).toContain('password: { name: payments-prometheus, key: password }');
   });
 
-  it('says at file, line and column what it leaves behind, why, and what to do', () => {
+  it('says at file, line and column what it leaves behind, why, and what to do', async () => {
     const cwd = folderWith(files);
-    const { stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    const { stderr } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect(stderr).toMatch(/^in\/phased\.yaml:\d+:18 warning RG7004 the agent reads only Secrets of its namespace: .*$/m);
     expect(stderr).toContain("fix: copy the Secret payments/prometheus as payments-prometheus into the agent's namespace");
   });
 
-  it('writes nothing, and fails, when it cannot be converted', () => {
+  it('writes nothing, and fails, when it cannot be converted', async () => {
     const cwd = folderWith({ 'in/phased.yaml': files['in/phased.yaml'] });
-    const { status, stdout, stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    const { status, stdout, stderr } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect([status, stdout]).toEqual([10, '']);
     expect(stderr).toContain('RG7001 the object is not converted: the StatefulSet ledger was not found, so the number of waves is unknown');
     expect(readdirSync(cwd)).toEqual(['in']);
   });
 
-  it('guesses no group of a StatefulSet whose object cannot be converted, or cannot be read', () => {
+  it('guesses no group of a StatefulSet whose object cannot be converted, or cannot be read', async () => {
     const refused = files['in/phased.yaml'].replace('url: ', 'uri: ');
     const unread = files['in/phased.yaml'].replace('expr: |', 'expr: ""');
     for (const broken of [refused, unread]) {
       const cwd = folderWith({ 'in/phased.yaml': broken, 'in/set.yaml': files['in/set.yaml'] });
-      const { status, stdout, stderr } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+      const { status, stdout, stderr } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
       expect([broken === files['in/phased.yaml'], status, stdout]).toEqual([false, 10, '']);
       expect(stderr).toMatch(/\d errors? above may hide one/);
     }
-    const asked = runPlugin(['init', '--from-dir', 'in', '--out', 'out', '--guess'], {
+    const asked = await runInProcess(['init', '--from-dir', 'in', '--out', 'out', '--guess'], {
       cwd: folderWith({ 'in/phased.yaml': refused, 'in/set.yaml': files['in/set.yaml'] }),
     });
     expect(asked.stderr).toContain('note: StatefulSet payments/ledger is left out: it belongs to PhasedRollout payments/ledger');
   });
 
-  it('converts what it can besides it, and fails', () => {
+  it('converts what it can besides it, and fails', async () => {
     const broken = files['in/phased.yaml'].replace('name: ledger', 'name: broken').replace('targetRef: ledger', 'targetRef: nowhere');
     const cwd = folderWith({ ...files, 'in/z.yaml': broken });
-    const { status, stdout } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    const { status, stdout } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect(status).toBe(4);
     expect(stdout.split('\n')[0]).toBe('out/ledger.yaml  RolloutGroup payments/ledger, 1 zone');
   });
@@ -96,9 +97,9 @@ describe('init of a PhasedRollout', () => {
 describe('init of a StatefulsetRollout', () => {
   const original = example('statefulset-rollout/original/queue.yaml');
 
-  it('writes the group, its sources and channels, and the StatefulSet that stood in it', () => {
+  it('writes the group, its sources and channels, and the StatefulSet that stood in it', async () => {
     const cwd = folderWith({ 'in/queue.yaml': original });
-    const { status, stdout } = runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    const { status, stdout } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect(status).toBe(0);
     expect(stdout.split('\n').map((line) => line.split('  ')[1])).toEqual([
       'RolloutGroup messaging/queue, 1 zone',
@@ -108,19 +109,19 @@ describe('init of a StatefulsetRollout', () => {
       'StatefulSet messaging/queue',
       undefined,
     ]);
-    expect(runPlugin(['lint', 'out'], { cwd })).toMatchObject({ status: 0, stdout: 'no findings in 5 files\n' });
-    const plan = runPlugin(['plan', '--current', 'out/manifests', '-f', 'out', '--set', 'image=example.com/queue:8'], { cwd });
+    expect(await runInProcess(['lint', 'out'], { cwd })).toMatchObject({ status: 0, stdout: 'no findings in 5 files\n' });
+    const plan = await runInProcess(['plan', '--current', 'out/manifests', '-f', 'out', '--set', 'image=example.com/queue:8'], { cwd });
     expect([plan.status, plan.stdout.includes('messaging/queue   completes')]).toEqual([0, true]);
   });
 
-  it('does not write the StatefulSet again when its manifest is there', () => {
+  it('does not write the StatefulSet again when its manifest is there', async () => {
     const cwd = folderWith({ 'in/queue.yaml': original, 'in/set.yaml': example('statefulset-rollout/manifests/queue.yaml') });
-    expect(runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd }).stdout).not.toContain('StatefulSet messaging/queue');
+    expect((await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd })).stdout).not.toContain('StatefulSet messaging/queue');
   });
 
-  it('puts groups and StatefulSets of several namespaces into folders', () => {
+  it('puts groups and StatefulSets of several namespaces into folders', async () => {
     const cwd = folderWith({ 'in/a.yaml': original, 'in/b.yaml': original.replaceAll('namespace: messaging', 'namespace: chat') });
-    runPlugin(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
+    await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
     expect(Object.keys(writtenIn(join(cwd, 'out'))).sort()).toEqual([
       'agent/channel-deploy-example-com.yaml',
       'agent/channel-slack-c0123456789.yaml',

@@ -1,4 +1,4 @@
-// What the fingers know from kubectl, typed at the built plugin.
+// Tests the flags, names and outputs that users know from kubectl, and the completion of the built executable.
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,29 +8,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { verbs } from '../../plugin/verbs/all.ts';
 import { type FakeApiServer, fakeApiServer } from './api-server.ts';
+import { type Ended, runInProcess } from './in-process.ts';
 import { done, rolling, waiting } from './live-kit.ts';
 import { publishedObject } from './live-objects.ts';
 import { builtFolder, folderWith, runPlugin } from './process.ts';
 
-interface Ended {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs the plugin next to the server of this process. */
+/** Runs the plugin against this server. */
 function type({ url }: Pick<FakeApiServer, 'url'>, line: string): Promise<Ended> {
-  const words = [...line.split(' '), '--server', url, ...(line.includes('-A') ? [] : ['-n=mimir'])];
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [join(builtFolder(), 'kubectl-rollout_group'), ...words], {
-      env: { PATH: process.env['PATH'], HOME: tmpdir(), LANG: 'C.UTF-8' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (text: Buffer) => (stdout += text.toString()));
-    child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
-    child.on('close', (status) => resolve({ status, stdout, stderr }));
-  });
+  return runInProcess([...line.split(' '), '--server', url, ...(line.includes('-A') ? [] : ['-n=mimir'])], { env: { HOME: tmpdir() } });
 }
 
 function now(decision: PublishedDecision): PublishedDecision {
@@ -70,18 +55,18 @@ describe('flags of kubectl', () => {
     expect((await type(server, 'events -w --timeout soon')).status).toBe(3);
   });
 
-  it('have one name: --filename, --replicas and --yes', () => {
-    expect(runPlugin(['lint', '--filename', 'examples/kafka']).status).toBe(0);
-    expect(runPlugin(['lint', '--file', 'examples/kafka']).status).toBe(3);
+  it('have one name: --filename, --replicas and --yes', async () => {
+    expect((await runInProcess(['lint', '--filename', 'examples/kafka'])).status).toBe(0);
+    expect((await runInProcess(['lint', '--file', 'examples/kafka'])).status).toBe(3);
     for (const words of ['scale x --replicas 3 --to 3', 'apply x --auto-approve', 'undo x --confirm x', 'get --verbose'])
-      expect(runPlugin(words.split(' ')).stderr).toContain('unknown option');
+      expect((await runInProcess(words.split(' '))).stderr).toContain('unknown option');
   });
 
-  it('--for names a condition, and a duration is --duration', () => {
+  it('--for names a condition, and a duration is --duration', async () => {
     const flagsFor = verbs.map(({ options }) => options.map(({ flags }) => flags).filter((flags) => flags.startsWith('--for ')));
     expect(new Set(flagsFor.flat())).toEqual(new Set(['--for <condition>']));
     for (const line of ['pause x --for 2h', 'protect x --for 2h', 'approve x --for 2h', 'reject x --for 2h'])
-      expect(runPlugin(line.split(' ')).stderr).toContain('unknown option "--for"');
+      expect((await runInProcess(line.split(' '))).stderr).toContain('unknown option "--for"');
   });
 
   it('of the connection are listed once, by the help of the program', () => {
@@ -137,14 +122,20 @@ describe('names of groups', () => {
     },
   );
 
-  it.each(['kafka', 'kafka/kafka', 'rg/kafka', 'sts/kafka-zone-b', 'pod/kafka-zone-b-3'])('%s is the group kafka in files', (name) => {
-    const files = ['--current', 'examples/kafka/manifests', '-f', 'examples/kafka/policies', '-q'];
-    expect(runPlugin(['plan', ...files, '--group', name])).toMatchObject({
-      status: 0,
-      stdout: expect.stringMatching(/^Plan {2}kafka\/kafka /),
-    });
-    expect(runPlugin(['explain', name, ...files])).toMatchObject({ status: 0, stdout: expect.stringMatching(/^kafka\/kafka is /) });
-  });
+  it.each(['kafka', 'kafka/kafka', 'rg/kafka', 'sts/kafka-zone-b', 'pod/kafka-zone-b-3'])(
+    '%s is the group kafka in files',
+    async (name) => {
+      const files = ['--current', 'examples/kafka/manifests', '-f', 'examples/kafka/policies', '-q'];
+      expect(await runInProcess(['plan', ...files, '--group', name])).toMatchObject({
+        status: 0,
+        stdout: expect.stringMatching(/^Plan {2}kafka\/kafka /),
+      });
+      expect(await runInProcess(['explain', name, ...files])).toMatchObject({
+        status: 0,
+        stdout: expect.stringMatching(/^kafka\/kafka is /),
+      });
+    },
+  );
 
   it('can be several for every verb, one after the other', async () => {
     const server = await fakeApiServer(published);
@@ -179,7 +170,7 @@ describe('completion from the cluster', () => {
       let [stdout, stderr] = ['', ''];
       child.stdout.on('data', (text: Buffer) => (stdout += text.toString()));
       child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
-      child.on('close', (status) => resolve({ status, stdout, stderr }));
+      child.on('close', (status) => resolve({ status: status ?? -1, stdout, stderr }));
     });
   }
 
@@ -256,8 +247,8 @@ describe('verbs of kubectl', () => {
     ['describe ingester', 'kubectl rollout-group explain ingester'],
     ['wait ingester', 'kubectl rollout-group status ingester --for CONDITION'],
     ['list', 'kubectl rollout-group get'],
-  ])('%s names the verb to use', (line, verb) => {
-    const { status, stderr } = runPlugin(line.split(' '));
+  ])('%s names the verb to use', async (line, verb) => {
+    const { status, stderr } = await runInProcess(line.split(' '));
     expect([status, stderr]).toEqual([3, expect.stringContaining(verb)]);
   });
 });

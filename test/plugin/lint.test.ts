@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sarifLog, sourceUri } from '../../plugin/output/findings.ts';
 import { finding, type Place } from '../../policies/findings/finding.ts';
+import { runInProcess } from './in-process.ts';
 import { rightGroup, wrongGroup } from './policies.ts';
 import { folderWith, runPlugin } from './process.ts';
 import { elementsOf } from './xml.ts';
@@ -13,7 +14,7 @@ describe('lint', () => {
   for (const width of [80, 120]) {
     for (const colour of ['never', 'always']) {
       it(`shows place, excerpt and way out at ${width} columns, colour ${colour}`, async () => {
-        const { stdout } = runPlugin(['lint', 'policies', '--width', `${width}`, `--color=${colour}`], { cwd: folder() });
+        const { stdout } = await runInProcess(['lint', 'policies', '--width', `${width}`, `--color=${colour}`], { cwd: folder() });
         await expect(stdout).toMatchFileSnapshot(golden(`lint-${width}${colour === 'always' ? '-colour' : ''}.txt`));
       });
     }
@@ -27,29 +28,29 @@ describe('lint', () => {
     ['markdown', 'md'],
   ] as const) {
     it(`has the same findings as ${format}`, async () => {
-      await expect(runPlugin(['lint', 'policies', '-o', format], { cwd: folder() }).stdout).toMatchFileSnapshot(
+      await expect((await runInProcess(['lint', 'policies', '-o', format], { cwd: folder() })).stdout).toMatchFileSnapshot(
         golden(`lint.${extension}`),
       );
     });
   }
 
-  it('fails on notices only when asked', () => {
+  it('fails on notices only when asked', async () => {
     const cwd = folderWith({ 'right.yaml': rightGroup });
-    const { status, stdout } = runPlugin(['lint', '.'], { cwd });
+    const { status, stdout } = await runInProcess(['lint', '.'], { cwd });
     expect([status, stdout.split('\n').at(-2)]).toEqual([0, '1 finding (0 errors, 0 warnings, 1 notice) in 1 file']);
-    const strict = runPlugin(['lint', '.', '--strict', '-o', 'junit'], { cwd });
+    const strict = await runInProcess(['lint', '.', '--strict', '-o', 'junit'], { cwd });
     expect([strict.status, elementsOf(strict.stdout).includes('failure')]).toEqual([4, true]);
-    expect(elementsOf(runPlugin(['lint', '.', '-o', 'junit'], { cwd }).stdout).includes('failure')).toBe(false);
+    expect(elementsOf((await runInProcess(['lint', '.', '-o', 'junit'], { cwd })).stdout).includes('failure')).toBe(false);
   });
 
-  it('sees what only several files together say', () => {
+  it('sees what only several files together say', async () => {
     const cwd = folderWith({ 'a.yaml': rightGroup, 'b.yaml': rightGroup });
-    const { status, stdout } = runPlugin(['lint', 'a.yaml', 'b.yaml'], { cwd });
+    const { status, stdout } = await runInProcess(['lint', 'a.yaml', 'b.yaml'], { cwd });
     expect(status).toBe(4);
     expect(stdout).toContain('b.yaml:4:9 error RG2101');
   });
 
-  it('places findings about adopted settings at their annotation', () => {
+  it('places findings about adopted settings at their annotation', async () => {
     const statefulSet = `apiVersion: apps/v1
 kind: StatefulSet
 metadata:
@@ -61,14 +62,14 @@ spec:
   updateStrategy: { type: OnDelete }
   template: { metadata: { labels: { name: ingester-zone-a } } }
 `;
-    expect(runPlugin(['lint', '-'], { stdin: statefulSet }).stdout).toContain('-:7:30 warning RG4001');
+    expect((await runInProcess(['lint', '-'], { stdin: statefulSet })).stdout).toContain('-:7:30 warning RG4001');
   });
 });
 
 describe('lint as JUnit', () => {
-  it('is well-formed XML for any content of the files', () => {
+  it('is well-formed XML for any content of the files', async () => {
     const cwd = folderWith({ '<&"\'>.yaml': `${wrongGroup}    "<b>&\\u0007]]>": "\\u001b"\n` });
-    const { stdout } = runPlugin(['lint', '.', '-o', 'junit'], { cwd });
+    const { stdout } = await runInProcess(['lint', '.', '-o', 'junit'], { cwd });
     expect(elementsOf(stdout).filter((name) => name === 'failure')).toHaveLength(3);
   });
 });

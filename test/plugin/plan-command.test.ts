@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { demoManifests, demoPolicy } from '../../plugin/commands/demo.ts';
+import { runInProcess } from './in-process.ts';
 import { folderWith, runPlugin } from './process.ts';
 
 const adopted = `apiVersion: apps/v1
@@ -30,7 +31,7 @@ function folder(): string {
 }
 
 function run(...words: readonly string[]) {
-  return runPlugin(words, { cwd: folder() });
+  return runInProcess(words, { cwd: folder() });
 }
 
 const rollout = ['--current', 'now', '--desired', 'next', '-f', 'policies'];
@@ -66,28 +67,28 @@ describe('the exit code of plan', () => {
     ['simulate with a pod that nobody has', ['simulate', ...rollout, '--fail', 'pod=nobody@1m'], 10],
     ['simulate with a failure that is not understood', ['simulate', ...rollout, '--fail', 'x'], 3],
     ['demo', ['demo', '--fast'], 0],
-  ] satisfies [string, readonly string[], number][])('of %s', (_, words, status) => {
-    const ended = run(...words);
+  ] satisfies [string, readonly string[], number][])('of %s', async (_, words, status) => {
+    const ended = await run(...words);
     expect([ended.status, ended.stderr]).toEqual([status, expect.not.stringContaining('crash')]);
   });
 });
 
 describe('the output of plan', () => {
   it('goes to standard output, without an escape byte in a pipe, and nothing else does', () => {
-    const { stdout, stderr } = run('plan', ...rollout);
+    const { stdout, stderr } = runPlugin(['plan', ...rollout], { cwd: folder() });
     expect(stdout).toContain('Plan  mimir/ingester   completes');
     expect(stdout).not.toContain('\u001b');
     expect(stderr).toBe('');
   });
 
-  it('fits the width that is given, in a pipe too', () => {
-    const { stdout } = run('plan', ...rollout, '--width', '80');
+  it('fits the width that is given, in a pipe too', async () => {
+    const { stdout } = await run('plan', ...rollout, '--width', '80');
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 
-  it('is the same document as JSON, as YAML and in the file of --out, and keeps the published schema', () => {
+  it('is the same document as JSON, as YAML and in the file of --out, and keeps the published schema', async () => {
     const cwd = folder();
-    const { stdout } = runPlugin(['plan', ...rollout, '-o', 'json', '--out', 'saved.json'], { cwd });
+    const { stdout } = await runInProcess(['plan', ...rollout, '-o', 'json', '--out', 'saved.json'], { cwd });
     const plan: unknown = JSON.parse(stdout);
     expect(JSON.parse(readFileSync(`${cwd}/saved.json`, 'utf8'))).toEqual(plan);
     const schema: object = JSON.parse(readFileSync('deploy/schemas/plan.json', 'utf8'));
@@ -95,29 +96,29 @@ describe('the output of plan', () => {
     expect([validate(plan), validate.errors]).toEqual([true, null]);
   });
 
-  it('has the zones one after the other, and takes longer when pods start more slowly', () => {
-    const total = (...more: readonly string[]): number =>
-      JSON.parse(run('plan', ...rollout, '-o', 'json', ...more).stdout).groups[0].totals.p50Seconds;
-    expect(total('--assumptions', 'slow.yaml')).toBeGreaterThan(total());
-    const { groups } = JSON.parse(run('plan', ...rollout, '-o', 'json').stdout);
+  it('has the zones one after the other, and takes longer when pods start more slowly', async () => {
+    const total = async (...more: readonly string[]): Promise<number> =>
+      JSON.parse((await run('plan', ...rollout, '-o', 'json', ...more)).stdout).groups[0].totals.p50Seconds;
+    expect(await total('--assumptions', 'slow.yaml')).toBeGreaterThan(await total());
+    const { groups } = JSON.parse((await run('plan', ...rollout, '-o', 'json')).stdout);
     const zones = groups[0].timeline.filter((span: { kind: string }) => span.kind === 'roll').map((span: { zone: string }) => span.zone);
     expect(zones).toEqual(['zone-a', 'zone-a', 'zone-b', 'zone-c']);
   });
 
-  it('is a comment in Markdown and a page in HTML', () => {
-    expect(run('plan', ...rollout, '-o', 'markdown').stdout).toMatch(/^<!-- rollout-group:plan digest=sha256:/);
-    expect(run('plan', ...rollout, '-o', 'html').stdout).toMatch(/^<!DOCTYPE html>\n<html lang="en">/);
+  it('is a comment in Markdown and a page in HTML', async () => {
+    expect((await run('plan', ...rollout, '-o', 'markdown')).stdout).toMatch(/^<!-- rollout-group:plan digest=sha256:/);
+    expect((await run('plan', ...rollout, '-o', 'html')).stdout).toMatch(/^<!DOCTYPE html>\n<html lang="en">/);
   });
 
-  it('shows findings with their place on standard error, and plans nothing', () => {
-    const { stdout, stderr } = run('plan', '--current', 'now', '-f', 'broken');
+  it('shows findings with their place on standard error, and plans nothing', async () => {
+    const { stdout, stderr } = await run('plan', '--current', 'now', '-f', 'broken');
     expect(stdout).toBe('');
     expect(stderr).toContain('broken/group.yaml:');
     expect(stderr).toContain('1 error in the files; nothing was planned');
   });
 
-  it('names the rule and the place of what is refused', () => {
-    const { stdout } = run('plan', '--current', 'store', '--set', 'replicas=1');
+  it('names the rule and the place of what is refused', async () => {
+    const { stdout } = await run('plan', '--current', 'store', '--set', 'replicas=1');
     expect(stdout).toContain('DENIED');
     expect(stdout).toContain('no-downscale');
     expect(stdout).toContain('defined at store/store.yaml:3:109');
@@ -146,13 +147,13 @@ spec:
   const permitted = 'permitted by exception two-at-once until 2026-02-04T18:00:00.000Z (see INC-2114)';
   const at = ['--at', '2026-02-04T10:00:00Z'];
 
-  it.each([['table'], ['markdown'], ['html'], ['json']])('is named in a plan as %s', (format) => {
-    const { stdout } = runPlugin(['plan', ...rollout, ...at, '-o', format, '--width', '200'], { cwd: cwd() });
+  it.each([['table'], ['markdown'], ['html'], ['json']])('is named in a plan as %s', async (format) => {
+    const { stdout } = await runInProcess(['plan', ...rollout, ...at, '-o', format, '--width', '200'], { cwd: cwd() });
     expect(stdout.replace(/\s+/g, ' ').replaceAll('&#58;', ':')).toContain(permitted);
   });
 
-  it('is not named when it has expired', () => {
-    const { stdout } = runPlugin(['plan', ...rollout, '--at', '2026-02-05T10:00:00Z'], { cwd: cwd() });
+  it('is not named when it has expired', async () => {
+    const { stdout } = await runInProcess(['plan', ...rollout, '--at', '2026-02-05T10:00:00Z'], { cwd: cwd() });
     expect(stdout).not.toContain('two-at-once');
   });
 });
@@ -165,18 +166,18 @@ describe('a change of policies alone', () => {
     });
   const words = ['--current', 'now', '--desired', 'next'];
 
-  it.each([['table'], ['markdown'], ['html']])('is no plan without changes as %s', (format) => {
-    const { stdout, status } = runPlugin(['plan', ...words, '-o', format, '--detailed-exitcode'], { cwd: cwd() });
+  it.each([['table'], ['markdown'], ['html']])('is no plan without changes as %s', async (format) => {
+    const { stdout, status } = await runInProcess(['plan', ...words, '-o', format, '--detailed-exitcode'], { cwd: cwd() });
     expect(stdout).not.toContain('no changes');
     expect(stdout).toMatch(/RolloutGroup mimir\/ingester changed|policy change/);
     expect(status).toBe(2);
   });
 
-  it('names the changed fields', () => {
-    expect(runPlugin(['plan', ...words], { cwd: cwd() }).stdout).toContain(
+  it('names the changed fields', async () => {
+    expect((await runInProcess(['plan', ...words], { cwd: cwd() })).stdout).toContain(
       'POLICY   RolloutGroup mimir/ingester changed: spec.rollout.maxUnavailable',
     );
-    expect(runPlugin(['diff', ...words], { cwd: cwd() }).status).toBe(1);
+    expect((await runInProcess(['diff', ...words], { cwd: cwd() })).status).toBe(1);
   });
 });
 
@@ -185,19 +186,19 @@ describe('the published schema of a plan', () => {
   const validate = new Ajv2020({ strict: true, allErrors: true, formats: { 'date-time': true } }).compile(schema);
   const examples = readdirSync('examples').filter((name) => existsSync(`examples/${name}/policies`));
 
-  it.each(examples)('accepts the plan of the example %s', (name) => {
+  it.each(examples)('accepts the plan of the example %s', async (name) => {
     const of = (folder: string) => resolve('examples', name, folder);
     const change = existsSync(of('manifests-next')) ? ['--desired', of('manifests-next')] : ['--set', 'image=example.com/next:2'];
     const words = ['plan', '--current', of('manifests'), ...change, '-f', of('policies'), '--at', '2026-02-03T10:00:00Z', '-o', 'json'];
-    const { stdout, stderr } = runPlugin(words);
+    const { stdout, stderr } = await runInProcess(words);
     if (stdout === '') throw new Error(stderr);
     expect(validate(JSON.parse(stdout)) ? [] : validate.errors).toEqual([]);
   });
 });
 
 describe('the output of the other previews', () => {
-  it('diff shows the change once for all zones', () => {
-    expect(run('diff', ...rollout).stdout).toContain(
+  it('diff shows the change once for all zones', async () => {
+    expect((await run('diff', ...rollout)).stdout).toContain(
       '  zone-a, zone-b, zone-c  (same change)\n    spec.template.spec.containers[ingester].image',
     );
   });
@@ -207,10 +208,8 @@ describe('the output of the other previews', () => {
     expect(stdout).toMatch(/^Files CURRENT\/\S+ and DESIRED\/\S+ differ/);
   });
 
-  it('demo prints one line per transition without a terminal, ending with all pods updated', () => {
-    const lines = run('demo')
-      .stdout.split('\n')
-      .filter((line) => line.startsWith('+'));
+  it('demo prints one line per transition without a terminal, ending with all pods updated', async () => {
+    const lines = (await run('demo')).stdout.split('\n').filter((line) => line.startsWith('+'));
     expect(lines).toHaveLength(8);
     expect(lines.at(-1)).toBe('+00:45:30 mimir/ingester done updated=36/36');
   });

@@ -1,6 +1,7 @@
 // The verb test, on the built bundle: what runs, how results are told, and the exit codes.
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
+import { runInProcess } from './in-process.ts';
 import { folderWith, runPlugin } from './process.ts';
 import { elementsOf } from './xml.ts';
 
@@ -50,8 +51,8 @@ const files = (expected = 'hold') => ({
 });
 
 describe('test', () => {
-  it('runs the cases of every PolicyTest below the current directory, with files relative to the test', () => {
-    const { status, stdout, stderr } = runPlugin(['test'], { cwd: folderWith(files()) });
+  it('runs the cases of every PolicyTest below the current directory, with files relative to the test', async () => {
+    const { status, stdout, stderr } = await runInProcess(['test'], { cwd: folderWith(files()) });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toBe(
       [
@@ -65,8 +66,8 @@ describe('test', () => {
     );
   });
 
-  it('fails with 4 and says what was expected and what was answered', () => {
-    const { status, stdout } = runPlugin(['test', 'tests', '--ascii'], { cwd: folderWith(files('allow')) });
+  it('fails with 4 and says what was expected and what was answered', async () => {
+    const { status, stdout } = await runInProcess(['test', 'tests', '--ascii'], { cwd: folderWith(files('allow')) });
     expect(status).toBe(4);
     expect(stdout).toContain(
       '  x FAIL  zone b waits #1 <after> zone a\n          the decision is hold, expected is allow\n          answered hold by zone-gap: ',
@@ -74,45 +75,45 @@ describe('test', () => {
     expect(stdout.split('\n').at(-2)).toBe('2 cases in 1 test: 1 passed, 1 failed');
   });
 
-  it('runs only the cases that --run names', () => {
+  it('runs only the cases that --run names', async () => {
     const cwd = folderWith(files('allow'));
-    expect(runPlugin(['test', '--run', 'shrink first'], { cwd }).stdout).toContain('1 case in 1 test: 1 passed, 0 failed');
-    expect(runPlugin(['test', '--run', 'nothing of the kind'], { cwd }).status).toBe(10);
+    expect((await runInProcess(['test', '--run', 'shrink first'], { cwd })).stdout).toContain('1 case in 1 test: 1 passed, 0 failed');
+    expect((await runInProcess(['test', '--run', 'nothing of the kind'], { cwd })).status).toBe(10);
   });
 
-  it('finding no case is not found, unless it may be empty', () => {
+  it('finding no case is not found, unless it may be empty', async () => {
     const cwd = folderWith({ 'group.yaml': group });
-    expect([runPlugin(['test'], { cwd }).status, runPlugin(['test', '--allow-empty'], { cwd })]).toEqual([
+    expect([(await runInProcess(['test'], { cwd })).status, await runInProcess(['test', '--allow-empty'], { cwd })]).toEqual([
       10,
       { status: 0, stdout: '0 cases in 0 tests: 0 passed, 0 failed\n', stderr: '' },
     ]);
   });
 
-  it('a test that cannot be read, or whose files cannot, fails', () => {
-    const wrongField = runPlugin(['test'], {
+  it('a test that cannot be read, or whose files cannot, fails', async () => {
+    const wrongField = await runInProcess(['test'], {
       cwd: folderWith({ ...files(), 'tests/downscale.yaml': policyTest('hold').replace('files:', 'file:') }),
     });
     expect(wrongField.status).toBe(4);
     expect(wrongField.stdout).toContain('FAIL  the file has no errors');
-    const missing = runPlugin(['test'], {
+    const missing = await runInProcess(['test'], {
       cwd: folderWith({ ...files(), 'tests/downscale.yaml': policyTest('hold').replace('../group', '../grup') }),
     });
     expect([missing.status, missing.stdout.includes('grup.yaml does not exist')]).toEqual([4, true]);
-    const wrongGroup = runPlugin(['test'], {
+    const wrongGroup = await runInProcess(['test'], {
       cwd: folderWith({ ...files(), 'group.yaml': group.replace('strategy: onDelete', 'strategy: x') }),
     });
     expect([wrongGroup.status, wrongGroup.stdout.includes('group.yaml:11:')]).toEqual([4, true]);
   });
 
-  it('tells which rules both blocked and passed', () => {
-    const { stdout } = runPlugin(['test', '--coverage', '-o', 'json'], { cwd: folderWith(files()) });
+  it('tells which rules both blocked and passed', async () => {
+    const { stdout } = await runInProcess(['test', '--coverage', '-o', 'json'], { cwd: folderWith(files()) });
     const { coverage, summary, kind } = JSON.parse(stdout);
     expect([kind, summary]).toEqual(['TestResult', { tests: 1, cases: 2, passed: 2, failed: 0 }]);
     const gap = coverage.find(({ rule }: { rule: string }) => rule === 'ingester scaling.down.betweenZones');
     expect([gap.held, gap.passed]).toEqual([['zone b waits #1 <after> zone a'], ['zone a may shrink first']]);
   });
 
-  it('tells what no zone of this size can reach from what is not tested', () => {
+  it('tells what no zone of this size can reach from what is not tested', async () => {
     const waves = `
     waves:
       - { name: first, zones: [a, b], percent: 1, after: { soak: 1h } }
@@ -126,16 +127,16 @@ describe('test', () => {
       'manifests/all.yaml': files()['manifests/all.yaml'].replaceAll('replicas: 3', 'replicas: 1'),
     };
     const small = { ...one, 'tests/downscale.yaml': policyTest('hold').replaceAll('from: 3, to: 2', 'from: 1, to: 0') };
-    const { stdout } = runPlugin(['test', '--coverage'], { cwd: folderWith(small) });
+    const { stdout } = await runInProcess(['test', '--coverage'], { cwd: folderWith(small) });
     const lines = stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 3).join(' '));
     expect(lines).toContain('ingester waves.half.after.soak - -');
     expect(lines).toContain('ingester waves.first.after.soak 0 0');
     expect(stdout).toMatch(/\d of \d rules both blocked and passed; 1 more unreachable\nunreachable \(marked -\): /);
-    const markdown = runPlugin(['test', '--coverage', '-o', 'markdown'], { cwd: folderWith(small) }).stdout;
+    const markdown = (await runInProcess(['test', '--coverage', '-o', 'markdown'], { cwd: folderWith(small) })).stdout;
     expect([markdown.includes('waves.first.after.soak'), markdown.includes('waves.half.after.soak')]).toEqual([true, false]);
   });
 
-  it('runs from a revision, with the files of that revision', () => {
+  it('runs from a revision, with the files of that revision', async () => {
     const cwd = folderWith(files());
     const git = (...args: readonly string[]) =>
       spawnSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@example.com', '-c', 'commit.gpgsign=false', ...args], { cwd });
@@ -146,8 +147,8 @@ describe('test', () => {
       ['rm', '-q', '-r', 'group.yaml'],
     ])
       git(...args);
-    expect(runPlugin(['test', 'git:HEAD:tests'], { cwd }).stdout).toContain('2 passed, 0 failed');
-    expect(runPlugin(['test', 'tests'], { cwd }).status).toBe(4);
+    expect((await runInProcess(['test', 'git:HEAD:tests'], { cwd })).stdout).toContain('2 passed, 0 failed');
+    expect((await runInProcess(['test', 'tests'], { cwd })).status).toBe(4);
   });
 
   it('speaks TAP, JUnit and Markdown', () => {

@@ -84,7 +84,7 @@ describe('whole runs over random groups', () => {
 });
 
 describe('the property tests themselves', () => {
-  for (const defect of shareOf(defects, 3)) {
+  for (const defect of shareOf(defects, 5)) {
     it(`find that ${defect.name}`, async () => {
       const broken = await harnessWith(defect, folder);
       const report = checkedBy(broken, defect);
