@@ -24,7 +24,7 @@ export interface KubernetesRequest {
   readonly body?: string;
   /** The time until the complete answer, including the wait for the rate limiter. */
   readonly timeoutMs: number;
-  /** The place in the code, such as `act.deletePod`, for logs and for injected faults. */
+  /** The call site, such as `act.deletePod`, for logs and for injected faults. */
   readonly site: string;
 }
 
@@ -62,7 +62,7 @@ export interface PodRequest {
   readonly timeoutMs: number;
   /** A longer body is a failure. */
   readonly maxBodyBytes: number;
-  /** The place in the code. */
+  /** The call site, for logs and for injected faults. */
   readonly site: string;
 }
 

@@ -11,7 +11,7 @@ const pageSize = 250;
 const restarts = 3;
 
 interface ReadOptions {
-  /** The place in the code. */
+  /** The call site, for logs and injected faults. */
   readonly site: string;
   /** The timeout of each request. */
   readonly timeoutMs?: number;

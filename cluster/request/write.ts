@@ -10,7 +10,7 @@ type Port = Pick<ClusterEnv, 'kubernetes'>;
 const defaultTimeoutMs = 10_000;
 
 interface WriteOptions {
-  /** The place in the code. */
+  /** The call site, for logs and injected faults. */
   readonly site: string;
   readonly timeoutMs?: number;
   /** If true, the server checks the write and stores nothing. */

@@ -30,7 +30,7 @@ export interface SharedObjectOptions<Value> {
   readonly retries?: number;
   /** The timeout of each request in milliseconds; default 10 s. */
   readonly timeoutMs?: number;
-  /** The place in the code; `.read`, `.create` and `.replace` are appended. */
+  /** The call site for logs and injected faults; `.read`, `.create` and `.replace` are appended. */
   readonly site: string;
 }
 

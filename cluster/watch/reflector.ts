@@ -1,4 +1,4 @@
-// Follows one collection of the API server for the caches: lists it, watches it, and keeps its objects in a store of known age.
+// Follows one collection of the API server for the caches: lists it, watches it, and keeps its objects in a store whose age is known.
 import { messageOf } from '../../policies/error-message.ts';
 import { type Clock, type ClusterEnv, sleep } from '../env.ts';
 import { Backoff, slow, soon } from '../request/backoff.ts';
@@ -357,7 +357,7 @@ export interface ReflectorOptions<View> {
   /** Runs after each change of the state. */
   readonly onState?: (state: ReflectorState) => void;
   readonly onFault?: (fault: ReflectorFault, message: string) => void;
-  /** The place in the code; `.list` and `.watch` are appended. */
+  /** The call site for logs and injected faults; `.list` and `.watch` are appended. */
   readonly site: string;
   /** The maximum age of the last list when a watch ends, in milliseconds; default 30 minutes. */
   readonly relistMs?: number | undefined;

@@ -93,7 +93,7 @@ export function preparedSince(before: Preparation | undefined, answer: Omit<Prep
   return isSameReport || (before.podUid === answer.podUid && !isLater) ? known : undefined;
 }
 
-/** Reports whether an agent with a fast clock recorded the preparation: its time is in the future, but the time that the pod reported is not. */
+/** Reports whether an agent with a fast clock recorded the preparation: the recorded time is in the future, but the reported time is not. */
 export function isDatedAhead(entry: Preparation, nowMs: number): boolean {
   const since = knownSince(entry);
   if (since === undefined || isWithinClockSkew({ nowMs }, since)) return false;

@@ -16,7 +16,7 @@ export interface DesiredReplicas {
   readonly mirrored?: ReplicaSourceView;
 }
 
-/** Returns the replicas that a zone should have; undefined for a leader, whose owner decides them. An unreadable number blocks the zone. */
+/** Returns the replicas that a zone should have; undefined for a leader, because its owner sets its replicas. An unreadable number blocks the zone. */
 export function desiredReplicas(context: GroupContext, view: ZoneView): DesiredReplicas | undefined {
   const { zone } = view;
   if (view.set === undefined) return undefined;

@@ -1,4 +1,4 @@
-// Updates the ledger of a group, which stores the state between turns: claims and dated downscales.
+// Updates the ledger of a group, which stores the state between turns: claims, and downscales with their time (dated downscales).
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
 import type { Action, GroupDecision } from '../decision.ts';

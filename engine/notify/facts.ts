@@ -1,4 +1,4 @@
-// Derives the facts of a run for notifications: its progress, its block and its pods in order.
+// Derives the facts of a run for notifications: its progress, the rule that blocks it, and its pods in order.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type GroupDecision, isMoving } from '../decision.ts';
 import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
@@ -41,7 +41,7 @@ export interface RunFacts extends Progress {
   readonly run: RunState;
   readonly goal: string;
   readonly hold?: Hold;
-  /** The block of the next pod while other pods are in flight. */
+  /** The rule result that blocks the next pod while other pods are in flight. */
   readonly inFlight?: Hold;
   /** True if the block may end without a person, by pods that become ready or by readings. Such a block is notified only after a while. */
   readonly isPatient: boolean;

@@ -12,7 +12,7 @@ type NotedKind = NotifyDefinition['events'][number] | 'superseded';
 
 /** An event that each channel receives once. */
 export interface NotedEvent {
-  /** Follows from the run and the event, so that every computation gives the same id. */
+  /** A hash of the run and the event, so that every process computes the same id. */
   readonly id: string;
   readonly kind: NotedKind;
   /** The time of the observation, in milliseconds since 1970. */
@@ -61,13 +61,13 @@ export interface RunNotes extends Pick<RunCore, 'id' | 'kind' | 'target' | 'prev
 export interface Notes {
   readonly namespace: string;
   readonly group: string;
-  /** The oldest run first. The last one is the run in the ledger. */
+  /** The oldest run first. The last run is the run in the ledger. */
   readonly runs: readonly RunNotes[];
   /** The current problem of each channel that has one. */
   readonly problems?: Readonly<Record<string, { readonly text: string; readonly sinceMs: number }>>;
 }
 
-/** The limits of notes. Above them, further waits are not reported, and the oldest runs are dropped even if deliveries are pending. */
+/** The limits of notes. Beyond the limits, no wait is reported, and the oldest runs are dropped even if deliveries are pending. */
 export const notesLimits = { runs: 3, events: 40, channels: 20, pages: 100 } as const;
 
 /** One observation of a run. */

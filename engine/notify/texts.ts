@@ -68,7 +68,7 @@ function explainCommand({ namespace, group }: GroupName): string {
   return `kubectl rollout-group explain ${group} -n ${namespace}`;
 }
 
-/** Returns the state of the run as a predicate. */
+/** Returns the state of the run as the predicate of a sentence. */
 function stateText({ outcome }: RunNotes, live: RunFacts | undefined): string {
   switch (outcome) {
     case 'running':
@@ -119,7 +119,7 @@ function inline(text: string, most = longestPart): string {
   return escaped(cut(text.replace(/\s+/g, ' ').trim(), most));
 }
 
-/** Returns the current message of a run; `live` while the run is observed. */
+/** Returns the current message of a run. `live` is the observed state, if the run is still observed. */
 export function mainMessage(name: GroupName, run: RunNotes, live: RunFacts | undefined): string {
   const last = run.events.at(-1);
   const now = run.outcome === 'running' ? live : undefined;

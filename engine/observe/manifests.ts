@@ -226,7 +226,7 @@ function replicaSources(objects: readonly unknown[], groups: readonly GroupDefin
   });
 }
 
-/** Returns the snapshot in which mirrored objects report the replicas of their last zone, as in a cluster at rest. */
+/** Returns the snapshot in which mirrored objects report the replicas of their last zone, as in a cluster without scaling. */
 export function withReportedReplicas(snapshot: Snapshot): Snapshot {
   const inForce = new Map<string, number>();
   for (const group of snapshot.groups) {

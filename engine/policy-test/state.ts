@@ -38,7 +38,7 @@ interface CaseState {
 
 type ZoneState = NonNullable<GivenState['zones']>[string];
 
-/** Builds the state of one case. Everything that the case omits is healthy and at rest. */
+/** Builds the state of one case. Parts that the case omits are healthy, updated and not scaled. */
 export function caseState(question: StateQuestion): CaseState {
   const { bundle, manifests, group, nowMs, agentNamespace } = question;
   const zones = zonesGiven(question);

@@ -216,7 +216,7 @@ export function samePublished(a: PublishedDecision, b: PublishedDecision): boole
   return isSameButAges(a, b) && haveSameActions(a, b) && isSameEarliest(a, b) && areMetricsFresh(a, b) && areGatesFresh(a, b);
 }
 
-/** Readings and calls repeat every few seconds; their ages are shown in minutes. */
+/** The time after which a repeated reading or call is a change. Readers see ages in minutes. */
 const repetitionMs = 60_000;
 
 /** Reports whether both have the same actions. A repeated eviction is a new action; a repeated call to pods is one after a minute. */

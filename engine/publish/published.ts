@@ -109,7 +109,7 @@ export interface PublishedMetric {
 /** The maximum number of published metric inputs. */
 export const publishedMetricLimit = 50;
 
-/** A run as published: flat, so that a reader needs no knowledge of the states. */
+/** A run as published, with the fields of all states in one object. */
 export type PublishedRun = Pick<
   RunState,
   'id' | 'kind' | 'target' | 'previous' | 'startedMs' | 'wave' | 'waveStartedMs' | 'outcome' | 'rolledBack'

@@ -185,7 +185,7 @@ export type Held = Pick<PublishedDecision, 'phase' | 'outcome'> & { readonly wai
 /** The reason why a group needs a person. `misplaced`: pods came back at a wrong revision. */
 export type PersonNeeded = 'failed' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'paused';
 
-/** Reports whether the pods keep an earlier revision because the requested one failed. */
+/** Reports whether the pods keep an earlier revision because the requested revision failed. */
 export function isRolledBack({ run, warnings }: Pick<PublishedDecision, 'run' | 'warnings'>): boolean {
   return run?.outcome === 'completed' && warnings.some(({ rule }) => rule === 'rolled-back');
 }

@@ -46,7 +46,7 @@ export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quanti
   return firstTurn({ ...settings, snapshot, pods, durations, places, pending: new Map() }, [...places.keys()]);
 }
 
-/** Returns the world after one input. Requests with failed preconditions or budgets change nothing. Unchanged parts keep their identity. */
+/** Returns the world after one input. Requests with failed preconditions or budgets change nothing. Unchanged parts stay the same objects. */
 export function step(world: World, input: WorldInput): World {
   if (input.kind === 'elapse') return elapse(world, input.toMs);
   if (input.kind === 'createStatefulSet') return createSet(world, input.set);

@@ -24,7 +24,7 @@ export interface EnforceOptions extends JudgedScope {
 }
 
 export interface EnforceEndpoint extends Endpoint {
-  /** The preview for drop-in endpoints of this process, which get the same requests. */
+  /** The preview for the drop-in endpoints of this process. The API server sends them the same requests. */
   readonly preview: NativePreview;
   /** The endpoint for objects that have no group according to the webhook configuration. It allows requests with unknown facts. */
   readonly others: Endpoint;
@@ -95,7 +95,7 @@ class Enforcement {
     this.#reads = new LiveReads(options.env, options.guard);
   }
 
-  /** Returns whether requests of this kind are judged here. */
+  /** Returns whether this endpoint judges requests for the target. */
   judges(target: ReviewTarget): boolean {
     if (target.kind === 'pass' || target.kind === 'malformed') return target.kind === 'malformed';
     return !isExempt(target, this.#options);

@@ -142,7 +142,7 @@ function wrongHeaders({ headers }: IncomingMessage): PlainAnswer | undefined {
   return transfer === 'chunked' ? undefined : plainText(415, 'the only allowed Transfer-Encoding is chunked');
 }
 
-/** Reports a request for another installation. Returns its refusal if the validation is not soft. */
+/** Reports a request with another `X-Cluster` value. Returns the refusal, unless such requests are only reported (`isSoft`). */
 function wrongCluster({ config, observer, env, request }: Exchange, route: string): PlainAnswer | undefined {
   const { clusterValidation } = config;
   if (clusterValidation === undefined || isExempt(clusterValidation, request)) return undefined;

@@ -47,7 +47,7 @@ interface Outcome {
   readonly answer?: Answer;
 }
 
-/** Attempts per eviction. An attempt fails if another eviction gets its claim meanwhile. */
+/** Attempts per eviction. An attempt fails if another process stores a claim during the attempt. */
 const maxAttempts = 8;
 
 /** Returns the endpoint. Unknown facts deny. Code 429 marks the denials that `kubectl drain` retries. */
@@ -132,7 +132,7 @@ async function underBudget(judge: EvictionJudge, request: BudgetRequest): Promis
   throw new EvictionNotRecorded(`${why}; the eviction is retried`);
 }
 
-/** Judges the eviction once. Returns undefined if another claim was stored meanwhile. */
+/** Judges the eviction once. Returns undefined if another claim was stored during the attempt. */
 async function attempted({ env, cache }: EvictionJudge, request: BudgetRequest): Promise<Outcome | undefined> {
   const { pod, set, budget, user, isDryRun, remainingMs, refusedNatively } = request;
   const listed = await listMembers(env, budget, remainingMs());
