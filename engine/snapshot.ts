@@ -348,7 +348,7 @@ export interface Snapshot {
   readonly unprotected?: readonly string[];
   /** Namespaces that are being deleted; only admission reads them. */
   readonly endingNamespaces?: readonly string[];
-  /** Unreadable StatefulSets and ledgers. Every value that depends on one is unknown. */
+  /** Unreadable StatefulSets and ledgers. Every value that depends on such an object is unknown. */
   readonly unread?: readonly UnreadObject[];
   /** Namespace of the agent. Its policies may name other namespaces. */
   readonly agentNamespace?: string;

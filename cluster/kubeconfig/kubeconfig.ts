@@ -102,10 +102,10 @@ function delegateOf(choice: Choice, process: ConnectionProcess): (() => Promise<
 }
 
 function refuseContradictions({ cluster, user, origin }: Choice): void {
-  const hasAuthority = cluster.certificateAuthority !== undefined || cluster.certificateAuthorityData !== undefined;
+  const hasCa = cluster.certificateAuthority !== undefined || cluster.certificateAuthorityData !== undefined;
   const hasCertificate = user.clientCertificate !== undefined || user.clientCertificateData !== undefined;
   const hasKey = user.clientKey !== undefined || user.clientKeyData !== undefined;
-  if (hasAuthority && cluster.insecureSkipTlsVerify === true)
+  if (hasCa && cluster.insecureSkipTlsVerify === true)
     throw configurationFailure(`${origin} has both a certificate authority and insecure-skip-tls-verify. Set only one of them`);
   if (hasCertificate !== hasKey)
     throw configurationFailure(

@@ -44,8 +44,8 @@ export async function discover(env: Pick<ClusterEnv, 'kubernetes'>, options: { r
 }
 
 async function versionsOf(document: JsonObject, ask: (path: string) => Promise<JsonObject>): Promise<readonly ServedVersion[]> {
-  const whole = aggregatedVersions(document);
-  if (whole !== undefined) return whole;
+  const listed = aggregatedVersions(document);
+  if (listed !== undefined) return listed;
   const named = classicGroups(document);
   // An unknown document is a failure: an empty result would mean that the server serves nothing.
   if (named === undefined) throw new TransportFailure('the API server lists no served kinds', { site, mayBeApplied: false });

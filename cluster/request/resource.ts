@@ -99,8 +99,8 @@ export function objectPath(
 const wellFormed = /^(?:0|[1-9][0-9]*)$/;
 
 /**
- * Returns a number below 0 if `a` is older than `b`, 0 if they are equal, above 0 if `a` is newer. Returns undefined if one is not a
- * decimal number. Kubernetes guarantees ordered integers from 1.35 on (KEP-5504).
+ * Returns a number below 0 if `a` is older than `b`, 0 if they are equal, above 0 if `a` is newer. Returns undefined if `a` or `b` is
+ * not a decimal number. Kubernetes guarantees ordered integers from 1.35 on (KEP-5504).
  */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (a === b) return 0;

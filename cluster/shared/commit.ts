@@ -100,7 +100,7 @@ export class Commit<Value> {
     this.#resolve(plan.value, await this.#send(plan.body, object));
   }
 
-  /** Plans the write. Returns undefined if the object must be read first: only a fresh object can justify that a change is not written. */
+  /** Plans the write. Returns undefined if the object must be read first: only a fresh object proves that a change needs no write. */
   #planned(object: KubernetesObject | undefined, isFresh: boolean): Plan<Value> | undefined {
     try {
       const plan = this.#steps.plan(object, this.#open);

@@ -122,9 +122,9 @@ export class SharedObject<Value> {
 
   #plan(object: KubernetesObject | undefined, batch: readonly Waiting<Value>[]): Plan<Value> {
     const before = this.#options.decode(object);
-    const whole = applyAll(before, batch, () => undefined);
-    const body = this.#bodyOf(whole.value, before, object);
-    if (body === undefined || this.#sizeProblem(body) === undefined) return body === undefined ? whole : { ...whole, body };
+    const all = applyAll(before, batch, () => undefined);
+    const body = this.#bodyOf(all.value, before, object);
+    if (body === undefined || this.#sizeProblem(body) === undefined) return body === undefined ? all : { ...all, body };
     // All changes together are too large, so only the changes that fit are stored, in their order.
     const fitting = applyAll(before, batch, (value) => {
       const one = this.#bodyOf(value, before, object);
@@ -208,7 +208,7 @@ function writerId(random: () => number): string {
   return `w${part()}${part()}`;
 }
 
-/** Returns the number of this writer's last write in the object; 0 without one. */
+/** Returns the number of this writer's last write in the object; 0 without a write. */
 function lastWriteOf(object: KubernetesObject | undefined, writer: string): number {
   return marksOf(object)[writer] ?? 0;
 }

@@ -114,10 +114,10 @@ function read(event: unknown, resource: Resource, site: string): WatchLine {
     case 'ADDED':
     case 'MODIFIED':
     case 'DELETED': {
-      const whole = named(object, resource, site);
-      const { resourceVersion } = whole.metadata;
+      const typed = named(object, resource, site);
+      const { resourceVersion } = typed.metadata;
       if (!isVersion(resourceVersion)) return unparsable('its object has no resourceVersion');
-      return { kind: type === 'DELETED' ? 'gone' : 'present', object: whole, resourceVersion };
+      return { kind: type === 'DELETED' ? 'gone' : 'present', object: typed, resourceVersion };
     }
     case 'BOOKMARK': {
       const resourceVersion = isJsonObject(object['metadata']) ? object['metadata']['resourceVersion'] : undefined;

@@ -45,14 +45,14 @@ function compareMaps(walk: Walk, place: Place, before: ObjectContent, after: Obj
     if (isServerField(pattern)) continue;
     const step = /^[\w-]+$/.test(key) ? `.${key}` : `[${key}]`;
     const path = place.path === '' ? key : place.path + step;
-    const standard = fieldDefault(pattern, { ...before, ...after });
-    compare(walk, { path, pattern, key }, withDefault(before[key], standard, after[key]), withDefault(after[key], standard, before[key]));
+    const defaultValue = fieldDefault(pattern, { ...before, ...after });
+    compare(walk, { path, pattern, key }, withDefault(before[key], defaultValue, after[key]), withDefault(after[key], defaultValue, before[key]));
   }
 }
 
 /** Returns the value, or the default if only this version omits the field. */
-function withDefault(value: unknown, standard: unknown, other: unknown): unknown {
-  return isAbsent(value) && !isAbsent(other) ? standard : value;
+function withDefault(value: unknown, defaultValue: unknown, other: unknown): unknown {
+  return isAbsent(value) && !isAbsent(other) ? defaultValue : value;
 }
 
 /** Two versions of a value; undefined where a version does not have it. */
@@ -67,8 +67,8 @@ function alignMaps(place: Place, before: ObjectContent, after: ObjectContent): P
   const pairs = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
     const pattern = place.pattern === '' ? key : `${place.pattern}.${key}`;
     if (isServerField(pattern)) return [];
-    const standard = fieldDefault(pattern, { ...before, ...after });
-    const [old, next] = [withDefault(before[key], standard, after[key]), withDefault(after[key], standard, before[key])];
+    const defaultValue = fieldDefault(pattern, { ...before, ...after });
+    const [old, next] = [withDefault(before[key], defaultValue, after[key]), withDefault(after[key], defaultValue, before[key])];
     return [[key, align({ path: '', pattern, key }, old, next)] as const];
   });
   const side = (index: 0 | 1) => Object.fromEntries(pairs.flatMap(([key, pair]) => (isAbsent(pair[index]) ? [] : [[key, pair[index]]])));
@@ -121,9 +121,9 @@ function compareEntries(walk: Walk, place: Place, before: Map<string, unknown>, 
 }
 
 function compareAsSets(walk: Walk, place: Place, before: readonly unknown[], after: readonly unknown[]): void {
-  const gone = without(before, after);
-  const come = without(after, before);
-  if (gone.length + come.length > 0) record(walk, place, gone, come);
+  const removed = without(before, after);
+  const added = without(after, before);
+  if (removed.length + added.length > 0) record(walk, place, removed, added);
   else if (before.some((entry, index) => !isSameValue(entry, after[index]))) recordReorder(walk, place);
 }
 

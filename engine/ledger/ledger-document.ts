@@ -77,14 +77,14 @@ const releaseRow = z.object({
 const text = z.string().min(1);
 const instant = z.int();
 const instants = z.union([instant, z.array(instant)]);
-const whole = z.int().min(0);
+const count = z.int().min(0);
 const uids = z.array(z.string());
 
 const podClaims = z.object({
   verb: z.enum(['deletePod', 'evictPod']),
   zone,
   atMs: instant,
-  epoch: whole.optional(),
+  epoch: count.optional(),
   user: z.string().optional(),
   ordinals: ranges.optional(),
   /** One UID per ordinal, in the same order. */
@@ -96,12 +96,12 @@ const setClaim = z.object({
   verb: z.enum(['scaleDown', 'setPartition']),
   zone,
   atMs: instant,
-  epoch: whole.optional(),
+  epoch: count.optional(),
   user: z.string().optional(),
   uid: z.string(),
   resourceVersion: z.string().optional(),
-  from: whole.optional(),
-  to: whole.optional(),
+  from: count.optional(),
+  to: count.optional(),
 });
 
 const preparations = z.object({
@@ -127,7 +127,7 @@ const run = z.object({
   target: revisions,
   previous: revisions,
   startedMs: instant,
-  wave: whole,
+  wave: count,
   waveStartedMs: instant,
   waveAvailableMs: instant.optional(),
   waves: z.string().max(64).optional(),
@@ -150,9 +150,9 @@ const run = z.object({
 const document = z.object({
   namespace: text,
   group: text,
-  epoch: whole.optional(),
+  epoch: count.optional(),
   claims: z.array(z.union([podClaims, setClaim])),
-  downscales: z.array(z.object({ zone, atMs: instant, from: whole, to: whole })),
+  downscales: z.array(z.object({ zone, atMs: instant, from: count, to: count })),
   preparations: z.array(preparations),
   run: run.optional(),
   pins: z.array(pinRow).optional(),

@@ -63,7 +63,7 @@ export interface Notes {
   readonly group: string;
   /** The oldest run first. The last run is the run in the ledger. */
   readonly runs: readonly RunNotes[];
-  /** The current problem of each channel that has one. */
+  /** The current problems of channels, by name of the channel. */
   readonly problems?: Readonly<Record<string, { readonly text: string; readonly sinceMs: number }>>;
 }
 
@@ -157,9 +157,9 @@ function withEvent(run: RunNotes, seen: Observation, { kind, about, progress = p
   const id = idOf(facts.namespace, facts.group, run.key, kind, about);
   if (run.events.some((event) => event.id === id)) return run;
   if (kind === 'waiting' && run.events.length >= notesLimits.events) return run;
-  const isTold = ({ events }: NotifyDefinition): boolean =>
+  const wantsEvent = ({ events }: NotifyDefinition): boolean =>
     kind === 'superseded' ? events.includes('completed') || events.includes('failed') : events.includes(kind);
-  const to = [...new Set(notify.filter(isTold).map(({ channel }) => channel))].slice(0, notesLimits.channels);
+  const to = [...new Set(notify.filter(wantsEvent).map(({ channel }) => channel))].slice(0, notesLimits.channels);
   if (to.length === 0) return run;
   const failure = facts.run.outcome === 'failed' ? facts.run.failure : undefined;
   const event: NotedEvent = {

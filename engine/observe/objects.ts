@@ -22,8 +22,8 @@ export type ObservedPod = PodView & {
 /** Reads a StatefulSet of `apps/v1` with the defaults of the API server. Unknown if a required field has the wrong type. */
 export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
   const fields = reader(raw);
-  const count = (path: string, standard = 0) => fields.whole(path) ?? standard;
-  const text = (path: string, standard = '') => fields.text(path) ?? standard;
+  const count = (path: string, absent = 0) => fields.whole(path) ?? absent;
+  const text = (path: string, absent = '') => fields.text(path) ?? absent;
   const strategy = text('spec.updateStrategy.type', 'RollingUpdate');
   const management = text('spec.podManagementPolicy', 'OrderedReady');
   const view: StatefulSetView = {

@@ -330,8 +330,8 @@ function lowestExposedOrdinal(group: GroupDefinition, set: StatefulSetView, clai
 }
 
 /**
- * Returns the last instant up to `nowMs` at which time alone made a ready pod of the group available (`minReadySeconds`); undefined without
- * one. A view from before that instant does not prove that the pod is still ready.
+ * Returns the last instant up to `nowMs` at which time alone made a ready pod of the group available (`minReadySeconds`); undefined
+ * without such an instant. A view from before that instant does not prove that the pod is still ready.
  */
 export function lastAvailableByTime({ group, zones }: GroupView, nowMs: number): number | undefined {
   if (profileOf(group).podReadiness !== 'condition') return undefined;

@@ -28,11 +28,11 @@ export interface PlanSnapshots {
 }
 
 /** Start time of a plan that does not depend on the calendar, so that plans of equal inputs have the same bytes. */
-const nowhereMs = 0;
+const fixedStartMs = 0;
 
 export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
   const usesCalendar = input.running !== undefined || dependsOnCalendar(input);
-  const nowMs = usesCalendar ? input.nowMs : nowhereMs;
+  const nowMs = usesCalendar ? input.nowMs : fixedStartMs;
   const after = snapshotFromManifests(input.desired, { nowMs, groups: input.groups, pods: 'none' }).snapshot;
   if (input.running !== undefined) return seenSnapshots(input, input.running, nowMs, after);
   const before = withHoldingPartitions(snapshotFromManifests(input.current, { nowMs, groups: input.groups }).snapshot);

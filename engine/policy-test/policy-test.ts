@@ -197,7 +197,7 @@ function differences(answer: Answer, expect: Expectation): readonly string[] {
   ];
 }
 
-/** Returns a difference unless the rule is among those that block or, if no rule blocks, among the evaluated ones. */
+/** Returns a difference if other rules block instead of this rule, or if no rule blocks and this rule was not evaluated. */
 function ruleDifference(answer: Answer, rule: string): readonly string[] {
   const holding = answer.results.filter(blocks).map((result) => result.rule);
   if (holding.length > 0) {

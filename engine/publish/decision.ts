@@ -219,7 +219,7 @@ export function samePublished(a: PublishedDecision, b: PublishedDecision): boole
 /** The time after which a repeated reading or call is a change. Readers see ages in minutes. */
 const repetitionMs = 60_000;
 
-/** Reports whether both have the same actions. A repeated eviction is a new action; a repeated call to pods is one after a minute. */
+/** Reports whether both have the same actions. A repeated eviction is a new action; a repeated call to pods is a new action only after a minute. */
 function haveSameActions(a: PublishedDecision, b: PublishedDecision): boolean {
   return a.actions.every(({ kind, atMs }, index) => {
     const laterMs = Math.abs((b.actions[index]?.atMs ?? atMs) - atMs);

@@ -212,7 +212,7 @@ function readConfigMap(env: WebhookEnv, { namespace, name, timeoutMs }: Place): 
   return getObject(env, resources.configMaps, { namespace, name }, options);
 }
 
-/** Parses the entries of all zones. Throws Error if one is not a JSON object. */
+/** Parses the entries of all zones. Throws Error if an entry is not a JSON object. */
 function trackedIn(object: KubernetesObject): Tracked {
   const fields = reader(object);
   const data = fields.texts('data');

@@ -133,7 +133,7 @@ interface JsonBounds {
   /** Nesting depth of objects and arrays. */
   readonly maxDepth: number;
   /**
-   * Count of objects, arrays and elements. The parser allocates each, so a few megabytes of `{},{},` block the process for most of a
+   * Count of objects, arrays and elements. The parser allocates memory for each, so a few megabytes of `{},{},` block the process for most of a
    * second.
    */
   readonly maxValues: number;
