@@ -46,7 +46,12 @@ function compareMaps(walk: Walk, place: Place, before: ObjectContent, after: Obj
     const step = /^[\w-]+$/.test(key) ? `.${key}` : `[${key}]`;
     const path = place.path === '' ? key : place.path + step;
     const defaultValue = fieldDefault(pattern, { ...before, ...after });
-    compare(walk, { path, pattern, key }, withDefault(before[key], defaultValue, after[key]), withDefault(after[key], defaultValue, before[key]));
+    compare(
+      walk,
+      { path, pattern, key },
+      withDefault(before[key], defaultValue, after[key]),
+      withDefault(after[key], defaultValue, before[key]),
+    );
   }
 }
 
