@@ -119,7 +119,7 @@ export class Agent {
     this.followed = this.#caches.shared;
   }
 
-  /** Returns whether the policies were read and every cache has synced, or is missing or forbidden. Stays true from then on. */
+  /** Returns whether the policies were read and every cache has synced, or its kind is missing or forbidden. Stays true from then on. */
   isReady(): boolean {
     this.#isReady ||= this.#caches.isSettled() && this.#policies.current() !== undefined;
     return this.#isReady;
@@ -359,7 +359,7 @@ export class Agent {
   }
 }
 
-/** Returns a function that calls `report` with the current value whenever it differs from the last reported one. */
+/** Returns a function that calls `report` with the current value if that value differs from the last reported value. */
 function whenChanged<Value>(current: () => Value, report: (value: Value) => void, reported?: Value): () => void {
   let before = reported === undefined ? undefined : JSON.stringify(reported);
   return () => {

@@ -6,7 +6,7 @@ export type PolicySourceName = 'directory' | 'objects' | 'adopted';
 export interface AgentConfig {
   /** The watched namespaces; undefined for the whole cluster. */
   readonly namespaces: readonly string[] | undefined;
-  /** The namespace of the agent. It contains the Lease, and its policies may name other namespaces. */
+  /** The namespace of the agent. It contains the Lease. Policies in it may apply to other namespaces. */
   readonly agentNamespace: string;
   /** A name that is unique for each process: the name of the pod and a random suffix. */
   readonly identity: string;

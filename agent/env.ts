@@ -42,9 +42,9 @@ export interface GateAnswer {
 }
 
 /**
- * Queries metric sources, without redirects. Resolves with any answer, also an error status. Rejects if no complete answer arrives within
- * `timeoutMs`, or if the source is unknown, of another kind or not available to the namespace. The Error names neither an address nor a
- * credential.
+ * Queries metric sources without following redirects. Resolves with any answer, also an error status. Rejects if no complete answer
+ * arrives within `timeoutMs`, or if the source is unknown, of another kind or not available to the namespace. The Error names neither an
+ * address nor a credential.
  */
 export interface GateHttp {
   /** The HTTP API of Prometheus, `/api/v1/query`. */
@@ -60,7 +60,7 @@ export interface HttpRequest {
   /** Headers in addition to Host and Content-Length. May contain credentials: never log them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** The trusted authorities as PEM; if absent, the authorities of Node.js. */
+  /** The trusted CA certificates as PEM; if absent, the CA certificates of Node.js. */
   readonly ca?: string;
   /** The deadline for the complete answer in milliseconds. */
   readonly timeoutMs: number;

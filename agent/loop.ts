@@ -23,7 +23,7 @@ interface LoopOptions {
 
 /** The most turns that run at the same time. */
 const parallelTurns = 64;
-/** The longest pause between failed turns: no event reports that a server recovered. A thousand groups then send 20 requests a second. */
+/** The longest pause between failed turns. With it, a thousand failing groups take about 20 turns a second. */
 const longestPauseMs = 60_000;
 /** The longest timer. The wall clock may jump, so the timer checks again after this time whether the turn is due. */
 const longestSleepMs = 180_000;
@@ -186,12 +186,12 @@ export class TurnLoop {
     this.#begin();
   }
 
-  /** Wakes all groups after a jump of the wall clock, because no event reports it and their `wakeAtMs` moves. */
+  /** Wakes all groups after a jump of the wall clock, because the jump changes the time until each `wakeAtMs` and causes no event. */
   #checkClocks(): void {
     const apartMs = this.#options.clock.nowMs() - this.#options.clock.monotonicMs();
-    const wasSet = Math.abs(apartMs - this.#clocksApartMs) > clockToleranceMs;
+    const hasJumped = Math.abs(apartMs - this.#clocksApartMs) > clockToleranceMs;
     this.#clocksApartMs = apartMs;
     this.#cancelClockCheck = this.#options.timers.after(clockCheckMs, () => this.#checkClocks());
-    if (wasSet) for (const [key, group] of this.#groups) this.#ask(key, group);
+    if (hasJumped) for (const [key, group] of this.#groups) this.#ask(key, group);
   }
 }

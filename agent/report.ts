@@ -53,7 +53,7 @@ export interface ReleaseReport {
   readonly isLasting: boolean;
 }
 
-/** The report about a group whose definition was deleted and that is not released. It is sent once for each deletion. */
+/** The report about a group whose definition was deleted and whose StatefulSets are not released. Sent once for each deletion. */
 export interface GroupRemovalReport {
   readonly group: Pick<GroupDefinition, 'namespace' | 'name'>;
   readonly snapshot: Snapshot;

@@ -1,4 +1,4 @@
-// Writes a Kubernetes Event for each denied request, at most one per decision in ten minutes, so that `explain` can find it.
+// Writes Kubernetes Events about denied requests, at most one per decision in ten minutes, so that `explain` finds the denials.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
@@ -35,13 +35,13 @@ export const requestAnnotation = 'rollout-group.dev/request';
 const repeatMs = 600_000;
 /** The most Events that wait to be written. Further Events are dropped. */
 const maxWaiting = 100;
-/** The most decisions that are remembered. The oldest are forgotten first. */
+/** The most decisions whose last Event is remembered. The oldest are forgotten first. */
 const maxRemembered = 2_000;
 /** The API server's limit for the note of an Event, in characters. */
 const longestNote = 1_024;
 const timeoutMs = 5_000;
 
-/** Writes one Event per denial, one after the other. */
+/** Returns the queue of Events. It writes one Event after the other. */
 export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity'>): Denials {
   const queuedMs = new Map<string, number>();
   const waiting: KubernetesObject[] = [];
@@ -83,7 +83,7 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
   };
 }
 
-/** Returns the Event of a denial. Its name depends only on the decision and the time slot, so several processes write one Event. */
+/** Returns the Event of a denial. Its name contains the decision and the ten-minute slot, so only one of several processes creates it. */
 export function denialEvent(
   { message, decisionId, results, request }: Judgement,
   { namespace, statefulSet, uid }: DeniedSubject,

@@ -1,4 +1,4 @@
-// Records for the webhooks which StatefulSets recently left their group, in one ConfigMap per namespace.
+// Records departures for the webhooks: StatefulSets that recently left their group. Each namespace has one ConfigMap for them.
 
 import type { Clock } from '../../cluster/env.ts';
 import { asJsonObject, parseJson } from '../../cluster/request/json.ts';
@@ -62,7 +62,7 @@ export class Departures {
   }
 }
 
-/** Merges departures. For the same StatefulSet, group and label, the later end counts, and the stored value until it expires. */
+/** Merges departures. Two departures of the same StatefulSet, group and label become one, which ends at the later of both times. */
 function added(stored: readonly Departure[], departures: readonly Departure[], nowMs: number): readonly Departure[] {
   const kept = new Map<string, Departure>();
   for (const departure of [...stored, ...departures]) {
@@ -73,7 +73,7 @@ function added(stored: readonly Departure[], departures: readonly Departure[], n
     if (known !== undefined && known.untilMs > nowMs) kept.set(name, joinedDepartures(known, departure));
     else if (untilMs >= (known?.untilMs ?? 0)) kept.set(name, departure);
   }
-  if (kept.size > maxDepartures) throw new Error(`more than ${maxDepartures} StatefulSets of one namespace were taken out of their groups`);
+  if (kept.size > maxDepartures) throw new Error(`more than ${maxDepartures} StatefulSets of one namespace left their groups`);
   return [...kept.values()];
 }
 
@@ -81,11 +81,11 @@ function decode(object: KubernetesObject | undefined): readonly Departure[] {
   const text = asJsonObject(object?.['data'])[key];
   if (object === undefined || text === undefined) return [];
   const list: unknown = typeof text === 'string' ? parseJson(text) : undefined;
-  if (!Array.isArray(list)) throw new Error(`ConfigMap ${object.metadata.namespace}/${departuresName} holds no list of departures`);
+  if (!Array.isArray(list)) throw new Error(`ConfigMap ${object.metadata.namespace}/${departuresName} contains no list of departures`);
   return list.map((entry: unknown) => {
     const { statefulSet, uid, group, label, value, untilMs } = asJsonObject(entry);
     if (typeof statefulSet !== 'string' || typeof uid !== 'string' || typeof untilMs !== 'number') {
-      throw new Error(`ConfigMap ${object.metadata.namespace}/${departuresName} cannot be understood`);
+      throw new Error(`ConfigMap ${object.metadata.namespace}/${departuresName} contains an invalid departure`);
     }
     return {
       statefulSet,
@@ -103,15 +103,16 @@ function encode(departures: readonly Departure[], existing: KubernetesObject | u
   return { metadata: { labels }, data: { ...asJsonObject(existing?.['data']), [key]: JSON.stringify(departures) } };
 }
 
-interface Free {
+interface UnprotectedSet {
   readonly sinceMs: number;
+  /** True if the StatefulSet provably left no group recently. */
   readonly isCertain: boolean;
 }
 
 /** Remembers since when each StatefulSet has belonged to no group, by namespace and UID. */
 export class UnprotectedSets {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
-  readonly #known = new Map<string, ReadonlyMap<string, Free>>();
+  readonly #known = new Map<string, ReadonlyMap<string, UnprotectedSet>>();
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock;
@@ -128,9 +129,9 @@ export class UnprotectedSets {
     const free = seen.statefulSets
       .filter((set) => set.namespace === namespace && !protectiveLabels.some((label) => set.labels[label] !== undefined))
       .filter(({ name }) => groupOf(seen, namespace, name) === undefined)
-      .map(({ uid }): readonly [string, Free] => {
+      .map(({ uid }): readonly [string, UnprotectedSet] => {
         const last = before?.get(uid);
-        // A StatefulSet that left its group between the two reads appears in neither, so it counts only from the second call on.
+        // A set that left its group between the two reads is neither in `departures` nor in a group, so the first call never counts.
         if (last === undefined) return [uid, { sinceMs: nowMs, isCertain: false }];
         return [uid, { ...last, isCertain: last.isCertain || isNotNamed(uid) || nowMs - last.sinceMs > departureMs }];
       });

@@ -51,21 +51,21 @@ interface GuardParts {
 
 /** The watches that find groups, and members by their labels. */
 const groupWatches: ReadonlySet<string> = new Set(['watch/statefulsets', 'watch/rolloutgroups']);
-/** The timeout of each request to the API server. The webhook must answer within a few seconds. */
+/** The longest timeout of a request to the API server, because a webhook must answer within a few seconds. */
 const longestRequestMs = 2_000;
-/** The timeout for reading departures, and for the cache check in a namespace without groups. Most decisions need neither. */
+/** The shorter timeout of two reads that few decisions need: departures, and the cache check in a namespace without groups. */
 const longestDeparturesMs = 1_000;
-/** The longest silence of a cache that may judge a request in a namespace with groups. */
+/** The longest time without a watch event after which a cache still counts as current, in a namespace with groups. */
 const longestSilenceMs = 10_000;
-/** The longest wait until the watches deliver the latest writes, and the interval of the checks. */
+/** The longest wait for the watches to deliver the latest writes, and the pause between two checks. */
 const longestLagMs = 1_000;
 const cacheCheckMs = 100;
-/** A working watch delivers an event within this time, because the server sends bookmarks every minute. */
+/** The same time in a namespace without groups. A working watch is never silent for longer: the server sends a bookmark every minute. */
 const longestSilenceWithoutGroupsMs = 120_000;
 
 /**
  * Implements `Guard` of webhook/env.ts on the caches of the agent. It needs no Lease, because the guards and the leading agent coordinate
- * through the ledgers. `store` accepts the ledger of a snapshot as the stored ledger.
+ * through the ledgers. `base` of `store` may be a ledger of a snapshot, although the snapshot brings its claims up to date.
  */
 export class AdmissionGuard {
   readonly #parts: GuardParts;
@@ -91,7 +91,7 @@ export class AdmissionGuard {
     this.#unprotected = new UnprotectedSets(env.clock);
   }
 
-  // Another webhook may have changed objects during the same API request, so each attempt reads the policies again.
+  // Another webhook may have changed a policy during the same API request, so each attempt at a snapshot reads the policies again.
   async snapshot(namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot> {
     const endMs = this.#parts.env.clock.monotonicMs() + Math.min(longestLagMs, timeoutMs / 2);
     for (;;) {
@@ -130,9 +130,9 @@ export class AdmissionGuard {
 
   /** Returns the known groups of a namespace; unknown until policies and objects have been read. */
   groups(namespace: string): Known<readonly GroupDefinition[]> {
-    const now = this.#parts.caches.isSettled() ? this.#parts.policies() : undefined;
-    if (now === undefined) return { unknown: 'policies and objects were not read yet' };
-    return now.groups.filter((group) => group.namespace === namespace);
+    const active = this.#parts.caches.isSettled() ? this.#parts.policies() : undefined;
+    if (active === undefined) return { unknown: 'policies and objects were not read yet' };
+    return active.groups.filter((group) => group.namespace === namespace);
   }
 
   /** Returns the UID of the StatefulSet in the cache. */
@@ -187,21 +187,21 @@ export class AdmissionGuard {
   /** Builds the snapshot; undefined while the watch cache is behind the API server. */
   async #trySnapshot(namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot | undefined> {
     const { env, config, caches, metrics: own } = this.#parts;
-    const now = this.#parts.policies();
-    if (now === undefined) throw new Error('policies were not read yet');
+    const active = this.#parts.policies();
+    if (active === undefined) throw new Error('policies were not read yet');
     const inputs = { env, agentNamespace: config.agentNamespace, own, timeoutMs: Math.min(longestRequestMs, timeoutMs) };
-    const known = now.groups.filter((group) => groups.some((one) => one.namespace === group.namespace && one.name === group.name));
+    const known = active.groups.filter((group) => groups.some((one) => one.namespace === group.namespace && one.name === group.name));
     // Ledgers are read before objects, so that the objects are at least as new as the claims.
     const [stored, departed, metrics] = await Promise.all([
       readLedgers(this.#ledgers, known),
       readDepartures(this.#departures, namespace),
-      readInputs(inputs, known, now.policies),
+      readInputs(inputs, known, active.policies),
     ]);
     const hasClaims = stored.some(({ ledger }) => ledger !== undefined && ledger.claims.length > 0);
     const isNeeded = known.length > 0 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);
     const fresh = isNeeded ? await readObjects(env, known, { caches, timeoutMs }) : undefined;
     if (!(await isSnapshotCurrent(this.#parts, namespace, { fresh, timeoutMs, hasGroups: known.length > 0 }))) return undefined;
-    const seen = knownSnapshot({ ...this.#parts, policies: () => now }, namespace, {
+    const seen = knownSnapshot({ ...this.#parts, policies: () => active }, namespace, {
       fresh,
       metrics,
       unread: stored.flatMap(({ problem }) => problem ?? []),
@@ -219,9 +219,8 @@ export class AdmissionGuard {
     return { ...seen, ledgers: observed, departures: departed, unprotected: free };
   }
 
-  /** Returns the groups; undefined if a kind with further groups cannot be watched. */
+  /** Returns the groups; undefined before the caches are filled, and while an unreadable kind may define further groups. */
   #seenGroups(): readonly GroupDefinition[] | undefined {
-    // A kind that cannot be read may define further groups.
     const isBlind = this.#parts.caches
       .degradations()
       .some(({ id, reason }) => groupWatches.has(id) && (reason === 'forbidden' || reason === 'unreachable'));

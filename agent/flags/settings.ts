@@ -68,8 +68,8 @@ const longestTimeoutMs = 3_600_000;
 export function settingsOf(values: FlagValues, { identity }: { readonly identity: string }): AgentSettings | Refusal {
   const wrong = firstOf(originalChecks, values);
   if (wrong !== undefined) return { refused: wrong };
-  const agents = regularExpressions(values['server.cluster-validation.http.excluded-user-agents']);
-  if ('refused' in agents) return agents;
+  const userAgents = regularExpressions(values['server.cluster-validation.http.excluded-user-agents']);
+  if ('refused' in userAgents) return userAgents;
   const format = logFormats.find((one) => one === values['log.format']);
   if (format === undefined) return { refused: `-log.format is ${quoted(values['log.format'])}: it must be ${listed(logFormats)}` };
   const level = logLevels.find((one) => one === values['log.level']);
@@ -87,7 +87,7 @@ export function settingsOf(values: FlagValues, { identity }: { readonly identity
     server: {
       port: values['server.port'],
       ...given('address', values['server.address']),
-      ...(values['server.cluster-validation.http.enabled'] ? { clusterValidation: clusterValidation(values, agents.expressions) } : {}),
+      ...(values['server.cluster-validation.http.enabled'] ? { clusterValidation: clusterValidation(values, userAgents.expressions) } : {}),
     },
     kubernetes: {
       ...given('apiUrl', values['kubernetes.api-url']),
@@ -201,7 +201,7 @@ const ownChecks: readonly Check[] = [
       values['server-tls.enabled'] &&
         !values['server-tls.self-signed-cert.enabled'] &&
         (values['server-tls.cert-file'] === '' || values['server-tls.key-file'] === ''),
-      '-server-tls.cert-file and -server-tls.key-file must be set without -server-tls.self-signed-cert.enabled',
+      '-server-tls.cert-file and -server-tls.key-file are required if -server-tls.self-signed-cert.enabled is false',
     ),
   (values) =>
     when(

@@ -11,7 +11,7 @@ import { availabilityClient, probeClient, type SeenPods } from './pods.ts';
 import { type GateClient, type ReadGate, readGate, trackQueries } from './read-gate.ts';
 import { consulClient, type GateOfSource, prometheusClient } from './source-clients.ts';
 
-/** A gate whose readings a decision requires, and the time from which on they count. */
+/** A gate whose readings a decision requires, and the time from which on these readings count. */
 interface RequestedReadings {
   readonly gate: string;
   readonly fromMs: number;
@@ -33,7 +33,7 @@ interface GateReaderOptions {
 }
 
 interface StartedGate {
-  /** The definition of the gate as text. Its readings do not count for another definition. */
+  /** The definition of the gate as text. Readings of another definition do not count. */
   readonly definition: string;
   readonly gate: ReadGate;
 }
@@ -69,8 +69,8 @@ export class GateReader {
   }
 
   /**
-   * Reads exactly these gates of the group from now on, each from `fromMs` (wall clock). Call it after each decision, with its run. Does
-   * nothing while this process does not lead.
+   * Reads exactly these gates of the group from now on, each from `fromMs` (wall clock). Call it after each decision, with the run of the
+   * decision. Does nothing while this process does not lead.
    */
   readGates(group: GroupDefinition, wanted: readonly RequestedReadings[], run?: RunState): void {
     if (this.#isStopped || !this.#options.isLeading()) return;
@@ -145,11 +145,11 @@ function clientOf(gate: GateDefinition, group: GroupDefinition, options: ClientO
   if (podsAvailable !== undefined) return availabilityClient(podsAvailable, pods);
   if (http !== undefined) return probeClient(http, pods);
   if (env.gates === undefined) return undefined;
-  const of = (source: string): GateOfSource => ({
+  const contextOf = (source: string): GateOfSource => ({
     namespace: group.namespace,
     everyMs: gate.everyMs,
     written: () => options.written(source),
   });
-  if (prometheus !== undefined) return prometheusClient(env.gates, prometheus, of(prometheus.source));
-  return consul === undefined ? undefined : consulClient(env.gates, consul, of(consul.source));
+  if (prometheus !== undefined) return prometheusClient(env.gates, prometheus, contextOf(prometheus.source));
+  return consul === undefined ? undefined : consulClient(env.gates, consul, contextOf(consul.source));
 }

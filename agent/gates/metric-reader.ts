@@ -40,7 +40,7 @@ interface StartedInput {
   readonly read: ReadGate;
 }
 
-/** Reads metric inputs, but none before `follow` names policies and groups. */
+/** Reads metric inputs after `follow` has named policies and groups. */
 export class MetricReader {
   readonly #options: MetricReaderOptions;
   readonly #known = new Map<string, StartedInput>();

@@ -29,11 +29,11 @@ export interface GatedPodsOptions {
   readonly run: () => RunState | undefined;
 }
 
-/** A cache without events for longer may be stale: a working watch gets bookmarks every minute. */
+/** A cache without events for longer than this may be stale, because a working watch receives a bookmark every minute. */
 const longestSilenceMs = 120_000;
 /** The longest time for one reading. It is enough for a thousand pods, 32 at a time, if a few of them time out. */
 const longestProbesMs = 60_000;
-/** The limit of a response. Only its status counts, so the body is dropped. */
+/** The size limit of a response. Only the status of a response counts, so the body is dropped. */
 const maxBodyBytes = 65_536;
 
 /** Counts the unavailable pods of the wave from the caches, without I/O. */
@@ -51,8 +51,9 @@ export function availabilityClient(
 }
 
 /**
- * Counts the updated pods that do not answer a GET with 2xx within the timeout of the endpoint, which is at most half of the time for the
- * reading. Redirects are not followed. Without updated pods the result is `noData`. Rejects if the time is too short to call every pod.
+ * Counts the updated pods that do not answer a GET with 2xx within the timeout of the endpoint, or within half of the time for the
+ * reading if that is shorter. Redirects are not followed. Without updated pods the result is `noData`. Rejects if the time is too short
+ * to call every pod.
  */
 export function probeClient(endpoint: NonNullable<GateDefinition['provider']['http']>, options: GatedPodsOptions): GateClient {
   return {

@@ -1,4 +1,4 @@
-// Queries one gate or metric input at its interval for the readers, and keeps the readings that still count.
+// Queries one gate or metric input at its interval for GateReader and MetricReader, and keeps the readings that still count.
 import type { GateReading } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { messageOf } from '../../policies/error-message.ts';
@@ -15,11 +15,11 @@ export interface GateQueryTime {
 export interface GateClient {
   /** The longest timeout of a query in milliseconds. The interval of the gate may shorten the timeout. */
   readonly longestMs: number;
-  /** Sends one query. Rejects with an Error that contains no address and no credential, because the status of the group shows it. */
+  /** Sends one query. Rejects with an Error without address and credential, because the status of the group shows the message. */
   readonly query: (time: GateQueryTime) => Promise<GateReading>;
 }
 
-/** Records in `open` that a query of `key` is in flight, so that a gate that is forgotten and read again never has two queries. */
+/** Records in `open` that a query of `key` is in flight, so that a gate that is forgotten and read again never has two queries at once. */
 export function trackQueries(client: GateClient, open: Set<string>, key: string, onEnd: () => void): GateClient {
   return {
     ...client,

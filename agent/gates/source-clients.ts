@@ -14,12 +14,12 @@ export type GateOfSource = Pick<SourceQuery, 'namespace' | 'everyMs'> & {
 const longestMs = 10_000;
 /** The maximum age of an answer. Prometheus evaluates at its own time, and a Consul follower may be behind its leader. */
 const toleranceMs = 30_000;
-/** The limit of an answer with one number and a few labels. A longer answer has more series than a gate can use. */
+/** The size limit of an answer: one number and a few labels. A longer answer has more series than a gate can use. */
 const maxPrometheusBytes = 65_536;
-/** About 2 KiB for each instance. A source may define a lower limit. */
+/** The size limit of an answer, which has about 2 KiB for each instance. A source may define a lower limit. */
 const maxConsulBytes = 16_777_216;
 
-/** Queries Prometheus. Remembers the time of the last sample: a sample that comes again is from a cache and counts once. */
+/** Queries Prometheus. Remembers the time of the last sample, so that a sample that a cache repeats counts only once. */
 export function prometheusClient(
   gates: GateHttp,
   { source, query }: NonNullable<GateDefinition['provider']['prometheus']>,
@@ -38,7 +38,7 @@ export function prometheusClient(
   };
 }
 
-/** Counts the instances of a Consul service that pass their checks or, if the gate says so, that do not pass. */
+/** Counts the instances of a Consul service that fail their checks or, if the gate sets `passing`, that pass them. */
 export function consulClient(
   gates: GateHttp,
   { source, service, datacenter, passing }: NonNullable<GateDefinition['provider']['consul']>,

@@ -16,7 +16,7 @@ interface SourceHttpOptions extends SourceParts {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Log;
   readonly userAgent: string;
-  /** Rejects with an Error that says why no complete answer arrived. If it has a `cause`, its message may contain an address. */
+  /** Rejects with an Error that says why no complete answer arrived. The message of an Error with a `cause` may contain an address. */
   readonly exchange: (request: HttpRequest) => Promise<GateAnswer>;
 }
 
@@ -24,8 +24,8 @@ interface SourceHttpOptions extends SourceParts {
 const maxProblems = 1000;
 
 /**
- * Queries metric sources. Each query reads the address and the credentials of its source from the namespace of the agent, so a revoked
- * credential has an effect at once and no credential is kept. The log of the agent contains the full cause of a failure. Errors, which
+ * Queries metric sources. Each query reads the definition and the credentials of its source again, so a revoked credential has an effect
+ * at once and no credential is kept. The log of the agent contains the full cause of a failure. Errors, which
  * groups see, contain neither an address nor a Secret.
  */
 export class SourceHttp implements GateHttp {
@@ -167,7 +167,7 @@ async function findSource(parts: SourceParts, question: SourceQuery): Promise<Me
   const { source: name, namespace, everyMs } = question;
   const source = await definedSource(parts, question);
   if (source === undefined) throw new Error(`there is no metric source ${name}`);
-  // Lint rejects this in files, and the API server in objects. A file may not have been linted.
+  // Lint rejects a source with both in a file, and the API server rejects such an object. But a file may not have been linted.
   if (source.prometheus?.bearerToken && source.prometheus.basicAuth)
     throw new Error(`the metric source ${name} has both a token and a password`);
   if (!source.namespaces.includes(namespace)) throw new Error(`the metric source ${name} is not available to namespace ${namespace}`);

@@ -27,20 +27,20 @@ export const originalMetrics = {
     name: 'rollout_operator_group_reconciles_failed_total',
     type: 'counter',
     labels: ['rollout_group'],
-    help: 'Failed reconciles of such a group; 0 from its first reconcile on.',
+    help: 'Failed reconciles of a group with the label rollout-group; 0 from its first reconcile on.',
   },
   reconcileDuration: {
     name: 'rollout_operator_group_reconcile_duration_seconds',
     type: 'histogram',
     labels: ['rollout_group'],
-    help: 'Duration of the reconciles of such a group.',
+    help: 'Duration of the reconciles of groups with the label rollout-group.',
     buckets: standardBuckets,
   },
   lastSuccess: {
     name: 'rollout_operator_last_successful_group_reconcile_timestamp_seconds',
     type: 'gauge',
     labels: ['rollout_group'],
-    help: 'Unix time of the last successful reconcile of such a group; 0 before the first.',
+    help: 'Unix time of the last successful reconcile of a group with the label rollout-group; 0 before the first.',
   },
   requestDuration: {
     name: 'rollout_operator_request_duration_seconds',
@@ -73,7 +73,7 @@ export const originalMetrics = {
     name: 'rollout_operator_client_invalid_cluster_validation_label_requests_total',
     type: 'counter',
     labels: ['method', 'protocol', 'request_cluster'],
-    help: 'Requests to pods that answered 511 because of the header X-Cluster.',
+    help: 'Requests that a pod answered with 511 because of the header X-Cluster.',
   },
   invalidClusterServer: {
     name: 'rollout_operator_server_invalid_cluster_validation_label_requests_total',

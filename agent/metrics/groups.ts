@@ -24,7 +24,7 @@ interface Instant {
   readonly monotonicMs: number;
 }
 
-/** The last decision without its snapshot, which contains the whole namespace. */
+/** The last decision. Its snapshot is not kept, because a snapshot contains the whole namespace. */
 interface LastDecision {
   readonly group: GroupDefinition;
   readonly decision: GroupDecision;

@@ -153,7 +153,7 @@ export class Metrics {
     this.#original.podDuration.observe({ path: this.#podPaths.of(path), method, status_code: `${status}` }, durationMs / 1000);
   }
 
-  /** Counts one request that a pod of another cluster refused with 511. `route` comes from its answer. */
+  /** Counts one request that a pod of another cluster refused with 511. `route` comes from the answer of the pod. */
   wrongClusterAnswered({ route, cluster }: { readonly route: string; readonly cluster: string }): void {
     this.#original.invalidClusterClient.inc({ method: this.#podPaths.of(route), protocol: 'http', request_cluster: cluster });
   }

@@ -1,4 +1,5 @@
-// Delivers the notifications of a group to a channel for the notifier. A mark is stored before each request, so that a restart is safe.
+// Delivers the notifications of a group to a channel for the notifier. It stores a mark before it sends a notification: after a restart,
+// a marked notification is first searched for, and sent again only if the service does not have it.
 import { type Delivery, isSettled, nextDelivery, undelivered } from '../../engine/notify/deliveries.ts';
 import {
   type ChannelNotes,
@@ -34,11 +35,11 @@ interface DelivererOptions {
   readonly onResult: (channel: string, result: NotifyResult, problem?: string) => void;
 }
 
-/** The longest time between mark and request. A process that stalls for longer stores a new mark, because another one may lead by then. */
+/** The longest time between mark and request. A process that stalls for longer stores a new mark, because another process may then lead. */
 const freshMarkMs = 12_000;
 /** The time after a mark until its request has certainly ended, including the reads of Secrets. */
 const settleMs = freshMarkMs + 3 * callTimeoutMs + 3_000;
-/** The pause after a failure that only a changed setting can end. */
+/** The pause after a failure that only a changed setting can repair. */
 const unavailableMs = 300_000;
 /** The time after which an undelivered notification is given up. */
 const givenUpMs = 24 * 3_600_000;
@@ -46,7 +47,7 @@ const givenUpMs = 24 * 3_600_000;
 /** The state of a notification that this or another process began to send. */
 interface Attempt {
   readonly by: string;
-  /** `unsent`: the notification did not arrive. `arrived`: the notification arrived, but the record is not stored yet. */
+  /** `open`: the outcome is unknown. `unsent`: it did not arrive. `arrived`: it arrived, but the arrival is not stored yet. */
   readonly state: 'open' | 'unsent' | 'arrived';
   /** The time at which the attempt entered its state (monotonic). */
   readonly sinceMs: number;
@@ -164,7 +165,7 @@ export class Deliverer {
     this.#count += 1;
     const by = `${identity}/${this.#count}`;
     const beganMs = env.clock.monotonicMs();
-    // If the answer to the write of the mark is lost, no request was sent under this mark.
+    // If the write of the mark is not answered, then no request is sent under this mark.
     this.#attempts.set(id, { by, state: 'unsent', sinceMs: beganMs });
     const notes = await group.change((now) =>
       withChannel(now, run.key, channel.name, (one) => sending(one, delivery.key, by, env.clock.nowMs())),

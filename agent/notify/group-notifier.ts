@@ -12,9 +12,9 @@ import type { NotifyDefinition } from '../../policies/definition.ts';
 import type { AgentEnv } from '../env.ts';
 import type { TurnReport } from '../report.ts';
 
-/** A rule that blocks a run for a shorter time is not reported. */
+/** The time after which a rule that blocks a run is reported. */
 const lastingMs = 60_000;
-/** A wait that should end without a person is reported after this time without a further updated or available pod. */
+/** The same time for a wait that should end without a person. It starts again when a further pod is updated or available. */
 const stuckMs = 600_000;
 /** The most observations that wait to be stored. The oldest are dropped first. */
 const maxPending = 20;
@@ -26,7 +26,7 @@ interface GroupNotifierOptions {
   readonly store: NotesStore;
   readonly namespace: string;
   readonly name: string;
-  /** Called when the stored notes contain the last observation. */
+  /** Called when the stored notes contain the latest observation. */
   readonly onNotes: () => void;
   readonly onFailure: (error: unknown) => void;
 }
@@ -53,7 +53,7 @@ export class GroupNotifier {
     this.name = options.name;
   }
 
-  /** The stored notes after the last observation; undefined until they were read. */
+  /** The stored notes after the latest observation; undefined until they were read. */
   get notes(): Notes | undefined {
     return this.#notes;
   }
@@ -98,11 +98,11 @@ export class GroupNotifier {
     if (isLast && this.#pending.length > 0) await this.#store().catch(this.#options.onFailure);
   }
 
-  /** Starts a timer that reports a blocking rule if it still blocks then. A rule whose end is known is not reported. */
+  /** Starts a timer. If the same rule still blocks at its end, the rule is reported. A rule whose end is known is not reported. */
   #watchBlock({ hold, inFlight, isPatient, run, wave, updated, available }: RunFacts): void {
     const blocker = hold ?? inFlight;
     const isNews = blocker !== undefined && blocker.untilMs === undefined && run.outcome === 'running';
-    // Each pod that becomes available restarts the timer.
+    // Each pod that becomes updated or available restarts the timer of a wait that should end without a person.
     const moving = isPatient ? `${updated} ${available}` : '';
     const key = isNews ? `${run.id} ${blocker.rule} ${wave?.place ?? ''} ${moving}` : undefined;
     if (this.#lasting?.key === key) return;
@@ -198,7 +198,7 @@ export class NotesStore {
     return (await this.#objectOf(namespace, group).read()).value;
   }
 
-  /** Stores the result of `change` by compare-and-swap; may call it several times. Rejects as `read`, and with WriteRefused. */
+  /** Stores the result of `change` by compare-and-swap; may call it several times. Rejects as `read` does, and with WriteRefused. */
   async update(namespace: string, group: string, change: (notes: Notes) => Notes): Promise<Notes> {
     return (await this.#objectOf(namespace, group).update(change)).value;
   }
@@ -221,7 +221,7 @@ export class NotesStore {
       encode,
       // Leaves room for labels, annotations, and the escapes of JSON inside JSON.
       maxBytes: 3 * notesByteLimit,
-      // The callers pause and retry.
+      // The callers retry after a pause.
       retries: 0,
     });
     this.#shared.set(key, created);

@@ -50,7 +50,7 @@ export class Notifier {
     leadershipChanged: (state) => {
       this.#isLeader = state.isLeader;
       if (this.#isLeader || this.#isHandingOver) return;
-      // The next leader sends the rest, from the stored notes.
+      // The next leader sends the remaining notifications from the stored notes.
       for (const queue of this.#queues.values()) queue.clear();
       for (const key of [...this.#groups.keys()]) this.#forget(key);
       this.#deliverer.clear();
@@ -88,7 +88,7 @@ export class Notifier {
     this.#isHandingOver = true;
   }
 
-  /** Stores pending notes and waits for requests in flight. The next leader sends the rest. */
+  /** Stores pending notes and waits for requests in flight. The next leader sends the remaining notifications. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#channels.stop();

@@ -59,8 +59,8 @@ export async function sendRequest(
   { ca }: Pick<ChannelDefinition, 'ca'>,
   request: Call,
 ): Promise<HttpResponse> {
-  const authorities = ca === undefined ? {} : { ca: await secret(ca, 'text') };
-  return await call({ timeoutMs: callTimeoutMs, maxBodyBytes, ...request, ...authorities });
+  const trusted = ca === undefined ? {} : { ca: await secret(ca, 'text') };
+  return await call({ timeoutMs: callTimeoutMs, maxBodyBytes, ...request, ...trusted });
 }
 
 /** Returns the header with the token. */

@@ -1,4 +1,4 @@
-// Posts and edits messages through Slack's Web API, and finds a message whose answer was lost by the key in its metadata.
+// Posts and edits messages through Slack's Web API. If the answer to a post is lost, it finds the message by the key in the metadata.
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { HttpResponse } from '../env.ts';
@@ -27,7 +27,7 @@ const slackEventType = 'rollout_group_notification';
 const perPage = 200;
 const maxPages = 10;
 
-/** Errors after which a retry cannot succeed. Every error that is in none of these sets waits for a changed setting. */
+/** Errors after which a retry cannot succeed. Only a changed setting can repair an error that is in no set of this file. */
 const permanentErrors: ReadonlySet<string> = new Set([
   ...['message_not_found', 'cant_update_message', 'edit_window_closed', 'msg_too_long', 'no_text', 'invalid_blocks'],
   ...['metadata_too_large', 'invalid_metadata_format', 'invalid_metadata_schema', 'message_limit_exceeded'],
@@ -90,14 +90,14 @@ function readAnswer(response: HttpResponse, nowMs: number): Answered {
   const { ok, ts, error } = bodyOf(response);
   if (ok === true) return { outcome: { kind: 'arrived', ...(typeof ts === 'string' ? { handle: ts } : {}) } };
   // Only text in the form of Slack's error codes is repeated in messages.
-  const name = typeof error === 'string' && /^[a-z0-9_]{1,60}$/.test(error) ? error : 'no reason';
+  const name = typeof error === 'string' && /^[a-z0-9_]{1,60}$/.test(error) ? error : 'without an error code';
   const problem = `Slack answered ${name}`;
   if (rateLimitErrors.has(name)) return { outcome: { kind: 'busy', problem, afterMs: pauseOf(response.headers, nowMs) }, error: name };
   if (temporaryErrors.has(name) || ok !== false) return { outcome: { kind: 'unknown', problem }, error: name };
   return { outcome: { kind: permanentErrors.has(name) ? 'refused' : 'unavailable', problem }, error: name };
 }
 
-/** Searches the channel, or the thread, for the message with the key. Starts before the message was sent, because clocks differ. */
+/** Searches the channel, or the thread, for the message with the key. Includes some time before `sinceMs`, because clocks differ. */
 async function find(parts: ServiceParts, channel: SlackChannel, { delivery, key }: Sending, sinceMs: number): Promise<Found> {
   if (delivery.kind !== 'post') return { kind: 'absent' };
   const method = delivery.thread === undefined ? 'conversations.history' : 'conversations.replies';

@@ -37,7 +37,7 @@ const engineRules: readonly string[] = ruleCatalog.map(({ id }) => id);
 /** The pause before an unreadable directory is read again. */
 const rereadAfterMs = 10_000;
 
-/** Each resolution is followed by a pause that is this many times as long, so that many changes in a row do not delay the Lease. */
+/** Each resolution is followed by a pause this many times as long, so that many changes in a row do not delay renewals of the Lease. */
 const restFactor = 9;
 
 /** Keeps the active policies. Reads the directory at its creation and after each change, and resolves the policies after `refresh`. */
@@ -79,7 +79,7 @@ export class PolicySource {
     return this.#current;
   }
 
-  /** Returns the policies after a requested refresh, without the usual pause: a policy that just changed may forbid a request. */
+  /** Returns the active policies. Carries out a requested refresh at once, because a policy that just changed may forbid a request. */
   upToDate(): ActivePolicies | undefined {
     if (this.#isRefreshDue) {
       this.#cancelRest();
@@ -99,7 +99,7 @@ export class PolicySource {
   }
 
   #refreshNow(): void {
-    // `upToDate` already refreshed.
+    // `upToDate` has already carried out this refresh.
     if (!this.#isRefreshDue) return;
     this.#isRefreshDue = false;
     if (this.#isStopped) return;
@@ -132,12 +132,12 @@ export class PolicySource {
   #resolve(): ActivePolicies | undefined {
     const files = this.#directory.files();
     if (files === undefined || !this.#options.caches.isSettled()) return undefined;
-    // The last known StatefulSets are used while they cannot be read: groups must not vanish, and changes in other sources must count.
+    // While StatefulSets cannot be read, the last known ones are used: groups must not vanish, and changes in other sources must count.
     const statefulSets = this.#options.caches.manifests();
     const { objects, unread } = this.#options.caches.policyObjects();
     // A broken or restored watch, or a changed status, may cause a refresh although the inputs are equal.
-    const now = { files, statefulSets, objects, unread };
-    if (this.#current !== undefined && isSameJson(now, this.#inputs)) return this.#current;
+    const inputs = { files, statefulSets, objects, unread };
+    if (this.#current !== undefined && isSameJson(inputs, this.#inputs)) return this.#current;
     const { policySources: order, agentNamespace, namespaces, areIntentsStamped = false } = this.#options.config;
     const watched = namespaces === undefined ? {} : { namespaces };
     const common = { statefulSets, order, agentNamespace, areIntentsStamped, ...watched, engineRules };
@@ -149,7 +149,7 @@ export class PolicySource {
     const isAsRead = broken.size === 0 && (read.isDirectorySound || this.#goodFiles === undefined);
     const used = isAsRead ? read : resolveLive({ ...common, directory: this.#goodFiles ?? files, objects: kept });
     const blocking = policiesForUnread(used.groups, unread);
-    this.#inputs = now;
+    this.#inputs = inputs;
     return {
       groups: used.groups,
       policies: [...used.policies, ...blocking],
@@ -235,14 +235,14 @@ function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boo
   const read = async (): Promise<void> => {
     cancelRetry();
     reading += 1;
-    const turn = reading;
+    const attempt = reading;
     try {
       const found = await policyDirectory.read();
-      if (turn !== reading) return;
+      if (attempt !== reading) return;
       files = found;
       problem = undefined;
     } catch (error) {
-      if (turn !== reading) return;
+      if (attempt !== reading) return;
       problem = messageOf(error);
       log.error('policy directory cannot be read', { problem });
       cancelRetry = timers.after(rereadAfterMs, () => void read());

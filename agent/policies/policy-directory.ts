@@ -49,10 +49,10 @@ export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryO
         await read().catch(() => undefined);
         if (isStopped) return;
         await listen();
-        plan(rereadMs);
+        planReread(rereadMs);
         if (before !== undefined && before !== lastSeen) onChange();
       };
-      const plan = (delayMs: number): void => {
+      const planReread = (delayMs: number): void => {
         cancelTimer();
         if (!isStopped) cancelTimer = timers.after(delayMs, () => void rereadFiles());
       };
@@ -62,13 +62,13 @@ export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryO
         const real = await realpath(path).catch(() => path);
         if (isStopped) return;
         for (const one of new Set([real, dirname(path)])) {
-          const watcher = watching(one, () => plan(settleMs));
+          const watcher = watching(one, () => planReread(settleMs));
           if (watcher !== undefined) watchers.push(watcher);
         }
       };
-      // The first read is soon, because no watch reports changes before it started.
+      // The first read is soon, because a watch does not report changes from before its start.
       void listen();
-      plan(Math.min(settleMs, rereadMs));
+      planReread(Math.min(settleMs, rereadMs));
       return () => {
         isStopped = true;
         cancelTimer();

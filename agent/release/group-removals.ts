@@ -29,7 +29,7 @@ interface MissingGroup extends FormerGroup {
 /** The pause before the next check while StatefulSets or pods cannot be read. No event reports that they can be read again. */
 const retryMs = 30_000;
 
-/** Reports removed groups while this process leads. It knows only groups that were defined at an earlier check since it became leader. */
+/** Reports removed groups while this process leads. A group counts as removed only if an earlier check in the same leadership found it. */
 export class GroupRemovals {
   readonly #options: GroupRemovalsOptions;
   /** The groups of the last check. */

@@ -24,7 +24,7 @@ export type ReleaseParts = Pick<
 
 /** The pause before the next turn, in which pods may become available and sources readable. */
 const checkMs = 5_000;
-/** A shorter wait for other zones is normal and not reported. */
+/** The time after which a wait for other zones is reported. */
 const lastingMs = 2 * checkMs;
 /** The longest silence of a trusted watch. After a longer silence, definitions are read from the API server. */
 const longestSilenceMs = 10_000;
@@ -37,7 +37,7 @@ export async function takeReleaseTurn(parts: ReleaseParts, orphan: Orphan): Prom
     const stored = await parts.ledgers.read(orphan);
     // A new Lease counts its epochs from 0 again, but the epoch of a ledger must never decrease.
     orphan.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;
-    return await new ReleaseTurn(parts, orphan, stored, orphan.epoch).run();
+    return await new ReleaseTurn(parts, orphan, stored, orphan.epoch).take();
   } catch (error) {
     const { namespace, name: group } = orphan;
     parts.env.log.warn('release failed', { namespace, group, problem: messageOf(error) });
@@ -58,10 +58,10 @@ class ReleaseTurn {
     this.#epoch = epoch;
   }
 
-  async run(): Promise<NextTurn & { readonly isOver?: boolean }> {
+  async take(): Promise<NextTurn & { readonly isOver?: boolean }> {
     let { snapshot, decision } = this.#decide();
     if (decision.kind === 'release') {
-      const fresh = await this.#readPast();
+      const fresh = await this.#readMembers();
       if (fresh === undefined) return { nextTurnInMs: checkMs };
       ({ snapshot, decision } = this.#decide(fresh));
     }
@@ -81,10 +81,10 @@ class ReleaseTurn {
   /** Decides from the current policies, caches and ledger, with `fresh` objects if they were read. */
   #decide(fresh?: FreshRead): { readonly snapshot: Snapshot; readonly decision: ReleaseDecision } {
     const { policies, sourceStates } = this.#parts;
-    const now = policies();
-    if (now === undefined) throw new Error('policies were not read yet');
+    const active = policies();
+    if (active === undefined) throw new Error('policies were not read yet');
     const snapshot = knownSnapshot(this.#parts, this.#orphan.namespace, { fresh, unread: [] });
-    const question = { snapshot, ledger: this.#stored, sources: sourceStates(now), epoch: this.#epoch };
+    const question = { snapshot, ledger: this.#stored, sources: sourceStates(active), epoch: this.#epoch };
     return { snapshot, decision: decideRelease({ ...question, goneForMs: this.#parts.env.clock.monotonicMs() - this.#goneSinceMs() }) };
   }
 
@@ -94,7 +94,7 @@ class ReleaseTurn {
   }
 
   /** Reads the members with quorum reads. Returns undefined if the cached definitions are stale. */
-  async #readPast(): Promise<FreshRead | undefined> {
+  async #readMembers(): Promise<FreshRead | undefined> {
     const { env, config, caches } = this.#parts;
     const { namespace } = this.#orphan;
     const timeoutMs = config.kubernetesTimeoutMs;

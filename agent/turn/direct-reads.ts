@@ -1,4 +1,4 @@
-// Reads past the caches for turns and webhooks: the objects of a group, and the definitions and requests that people wrote.
+// Reads objects directly from the API server for turns and webhooks: those of a group, and definitions and requests that people wrote.
 
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
@@ -44,7 +44,7 @@ interface ReadMembers {
   readonly zones: readonly Pick<ZoneDefinition, 'statefulSet'>[];
 }
 
-/** Reads the StatefulSets of the group, their pods, and nodes that the cache has as not ready, with quorum reads. Rejects on failure. */
+/** Reads the StatefulSets of the group, their pods, and nodes that are not ready in the cache, with quorum reads. Rejects on failure. */
 export async function readFresh(
   env: Pick<ClusterEnv, 'kubernetes'>,
   group: ReadMembers,
@@ -101,8 +101,8 @@ async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeo
 }
 
 /**
- * Returns the kinds whose caches cover the versions of the read objects and still contradict them: the watch missed a change. A change in
- * transit may also count; the cost is one extra list.
+ * Returns the kinds whose caches cover the versions of the read objects and still contradict them: the watch missed a change. An event
+ * that is only late may also count; the cost is one extra list.
  */
 export function contradicted(
   { read, readyNodes, podsAsOf, pods }: FreshRead,
@@ -174,7 +174,7 @@ interface CurrentCheck {
 
 /**
  * Returns whether the caches contain the current definitions and requests of people, by quorum reads: a watch may have missed a pause or a
- * recreated StatefulSet (S28). Rejects if a read fails.
+ * recreated StatefulSet (invariant S28). Rejects if a read fails.
  */
 export async function areCachesCurrent(
   { env, config, caches }: CurrentParts,
@@ -184,9 +184,9 @@ export async function areCachesCurrent(
   for (const [name, set] of fresh?.statefulSets ?? []) {
     if (!isSameJson(set?.manifest, caches.statefulSet(namespace, name)?.manifest)) return false;
   }
-  const notReady = () => caches.written({ namespace, agentNamespace: config.agentNamespace }).filter(({ ageMs }) => ageMs > longestAgeMs);
+  const tooOld = () => caches.written({ namespace, agentNamespace: config.agentNamespace }).filter(({ ageMs }) => ageMs > longestAgeMs);
   const answers = await Promise.all(
-    notReady().map(async (written) => {
+    tooOld().map(async (written) => {
       const askedMs = env.clock.monotonicMs();
       const { items } = await listObjects(env, written.resource, { namespace: written.namespace, site: 'written.list', timeoutMs });
       const isSame = written.isSame(items);
@@ -196,5 +196,5 @@ export async function areCachesCurrent(
     }),
   );
   // An answer may have taken so long that its cache is too old again.
-  return answers.every((isSame) => isSame) && notReady().length === 0;
+  return answers.every((isSame) => isSame) && tooOld().length === 0;
 }

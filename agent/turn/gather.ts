@@ -33,7 +33,7 @@ export interface GroupMemory {
   epoch?: number;
   /** True if the next turn must read the objects past the caches. */
   needsDirectRead: boolean;
-  /** The time since which the caches have been behind (monotonic). */
+  /** The time since which the caches have been behind the writes to the group (monotonic). */
   behindSinceMs?: number | undefined;
   /** The time at which the objects were last read past the caches (monotonic). */
   freshMs?: number;
@@ -76,10 +76,11 @@ export interface Gathered {
   /** The ledger compared with the objects; unknown if the stored ledger cannot be used. */
   readonly ledger: Known<Ledger>;
   readonly epoch: number;
+  /** The objects from which zones mirror their replicas. */
   readonly sources: readonly ReadSource[];
   /** The snapshot contains every change of StatefulSets and pods up to this time (monotonic). */
   readonly asOfMs: number;
-  /** The objects that were read past the caches; undefined if none was read. */
+  /** The objects that were read past the caches; undefined if no object was read in this way. */
   readonly fresh?: FreshRead | undefined;
 }
 
@@ -149,11 +150,11 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const epoch = memory.epoch ?? 0;
   if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
   const bound = policiesFor(snapshot.policies, group, config.agentNamespace);
-  // A claim that this process wrote and never acted on cannot be in flight. The epoch alone does not prove this: without a Lease, two
-  // processes may have read the same stored epoch.
+  // A claim that this process wrote, without sending its action, has no effect and is left out. The epoch of a claim does not show who
+  // wrote the claim, because without a Lease two processes may use the same epoch.
   const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
-  const asked = claims.length === stored.claims.length ? stored : { ...stored, claims };
-  const ledger = observeLedger(withPossiblePreparations(asked, group, snapshot), snapshot, {
+  const open = claims.length === stored.claims.length ? stored : { ...stored, claims };
+  const ledger = observeLedger(withPossiblePreparations(open, group, snapshot), snapshot, {
     keepDownscalesMs: longestDelayMs(group, bound),
     openForMs: openTimes(memory.knownSinceMs, stored.claims, askedMs),
   });
@@ -161,7 +162,7 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   return { snapshot: await withRevisions({ env, timeoutMs: config.kubernetesTimeoutMs }, group, memory, inputs), ledger, epoch, ...read };
 }
 
-/** Builds the snapshot again with the newer of the gathered and the cached objects. Nodes keep their gathered state. */
+/** Builds the snapshot again with the newer of the gathered and the cached objects. Nodes that were read directly keep that state. */
 export function observeAgain(
   parts: GatherParts,
   group: GroupDefinition,
@@ -212,7 +213,7 @@ function isNewer(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && (compareResourceVersions(a, b) ?? 0) > 0;
 }
 
-/** Returns the remembered ledger, or reads the stored one. Rejects if a later leader wrote it, so that it is not overwritten. */
+/** Returns the remembered ledger, or reads the stored one. Rejects if a later leader wrote the stored ledger. */
 async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Known<Ledger>> {
   const leading = leadership.epoch();
   if (leading === undefined) throw new Error('this process does not lead');

@@ -29,7 +29,7 @@ function essenceOfRun({ movableMs: _movableMs, movableAsOfMs: _movableAsOfMs, in
   return run.outcome === 'completed' ? { ...run, isMovable: undefined } : { ...run, inFlightSinceMs };
 }
 
-/** Treats all unfinished preparations as equal: the pod may be prepared and must be called again, or its preparation cancelled. */
+/** Treats all unfinished preparations as equal, because each may have prepared its pod and needs a further call. */
 function essenceOfPreparation(entry: Preparation): unknown {
   if (entry.state === 'prepared') return entry;
   const { zone, ordinal, podUid, call, isWithdrawn = false } = entry;

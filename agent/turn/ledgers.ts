@@ -150,8 +150,8 @@ function encode(ledger: Ledger, existing: KubernetesObject | undefined) {
   const data = existing?.['data'];
   const before = existing?.metadata.labels;
   // A label that is left out would keep its value, so a label that no longer applies gets another value.
-  const follows = ledger.release !== undefined ? releaseLabel.value : before?.[releaseLabel.key] && releaseLabel.otherwise;
-  const labels = { ...before, ...(follows === undefined ? {} : { [releaseLabel.key]: follows }), [ledgerLabel.key]: ledgerLabel.value };
+  const mark = ledger.release !== undefined ? releaseLabel.value : before?.[releaseLabel.key] && releaseLabel.otherwise;
+  const labels = { ...before, ...(mark === undefined ? {} : { [releaseLabel.key]: mark }), [ledgerLabel.key]: ledgerLabel.value };
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',

@@ -16,7 +16,7 @@ interface TurnEnd {
   readonly isCut: boolean;
   /** True if the caches contradict the decision. */
   readonly isStale: boolean;
-  /** The minimum pause that the API server requested when it rejected the results, in milliseconds. */
+  /** The minimum pause that the API server requested when it rejected the write of the results, in milliseconds. */
   readonly storePauseMs: number | undefined;
   /** True if every source of replicas was read and is watched. */
   readonly areSourcesKnown: boolean;
@@ -42,11 +42,11 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
     delayAfter(memory, performed),
     memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
     permissionDelayMs(memory, decision, nowMs),
-    // A dead watch does not report the writes of this turn either. Then the next turn reads past the caches.
+    // A dead watch does not report the writes of this turn. The next turn then reads the objects directly.
     memory.freshness.hasStaleCache() ? longestWaitMs : undefined,
     areSourcesKnown ? undefined : sourceRetryMs,
   ];
-  // The caches already contain the new state, so the next turn follows at once, unless several decisions in a row were stale.
+  // After a stale decision the caches already contain the new state, so the next turn follows at once, except after several in a row.
   memory.staleDecisions = isStale ? memory.staleDecisions + 1 : 0;
   const isAtOnce = isStale && memory.staleDecisions <= maxStaleAtOnce;
   const nextTurnInMs = earliest([...delaysMs, isAtOnce ? 0 : undefined]);
@@ -66,7 +66,7 @@ function permissionDelayMs({ forbidden }: GroupMemory, { actions }: GroupDecisio
 function delayAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | undefined {
   const isBudget = outcomes.some(isRefusedByBudget);
   memory.refusals = isBudget ? memory.refusals + 1 : 0;
-  // The answers of the pods changed the ledger, and no watch reports that.
+  // The answers of the pods changed the ledger, and no watch reports changes of the ledger.
   if (outcomes.some(({ answers = [] }) => answers.some(({ result }) => result === 'done'))) return 0;
   if (outcomes.some(({ action, answers = [] }) => asksToPrepare(action) && answers.length > 0)) return 0;
   if (isBudget) {
@@ -81,7 +81,7 @@ function isRefusedByBudget({ action, status }: Outcome): boolean {
   return action.kind === 'evictPod' && status === 429;
 }
 
-/** Returns whether the action must be retried and no event reports when. Calls that prepare pods have their own time in the decision. */
+/** Returns whether the action must be retried and no event reports when. The decision names the time of further calls that prepare pods. */
 function needsPause(outcome: Outcome): boolean {
   const { action, result, status } = outcome;
   // A forbidden action has its own pause.

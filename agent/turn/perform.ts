@@ -41,8 +41,8 @@ export type Outcome = PerformedAction &
   Pick<ActionOutcome, 'status' | 'retryAfterMs' | 'changed'> & { readonly answers?: readonly PodAnswer[] };
 
 /**
- * Performs the actions in order. Stops if the remaining actions are stale or no longer permitted, and after an action on an object that
- * failed or has an unknown outcome. Continues after failed calls to pods. Returns only the outcomes of the actions that were begun.
+ * Performs the actions in order. Stops if the remaining actions are stale or no longer permitted, and after an action with the result
+ * `failed` or `unknown`. Continues after failed calls to pods. Returns only the outcomes of the actions that were begun.
  */
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
@@ -67,7 +67,7 @@ export function needsFreshSnapshot(action: Action): boolean {
   return isDestructive(action) || action.kind === 'scaleStatefulSet';
 }
 
-/** Returns the pods of the ordinals in their order. A missing pod needs no preparation and no cancellation. */
+/** Returns the pods of the ordinals, in the order of the ordinals. Leaves out missing pods, because they need no call. */
 export function calledPods({ namespace, statefulSet, ordinals }: CallPods, snapshot: Snapshot): readonly PodView[] {
   const known = snapshot.pods.find((view) => view.namespace === namespace && view.statefulSet === statefulSet)?.pods;
   if (known === undefined || isUnknown(known)) return [];
@@ -239,7 +239,7 @@ function outcomeOf(error: unknown): ActionOutcome {
 /** The annotation of a pod with the time of the last revocation. */
 const revokedAnnotation = 'rollout-group.dev/claim-revoked';
 
-/** Returns the pods of claims of earlier leaders, and of claims without an answer to this process. `confirmed` lists answered UIDs. */
+/** Returns the pods whose deletion must be revoked. `confirmed` has the UIDs whose deletion the API server confirmed to this process. */
 export function openRevocations(
   ledger: Ledger,
   seen: ObservedObjects,

@@ -1,8 +1,8 @@
-// Delays the retries of actions that the API server forbids by growing pauses, because each attempt writes a claim to the ledger.
+// Puts growing pauses between retries of forbidden actions, because each attempt writes a claim to the ledger.
 import type { Action } from '../../engine/decision.ts';
 import type { LogFields } from '../env.ts';
 
-/** An action that may be forbidden separately. */
+/** An action with its own permission. */
 type Verb = Exclude<Action['kind'], 'callPods'> | 'touchPod';
 
 const firstPauseMs = 5_000;

@@ -36,18 +36,18 @@ interface SnapshotInputs extends Partial<Pick<Snapshot, 'replicaSources' | 'gate
 
 /** Builds the snapshot without I/O. Throws if the policies have not been read yet. */
 export function knownSnapshot({ env, config, caches, policies, metrics }: KnownParts, namespace: string, inputs: SnapshotInputs): Snapshot {
-  const now = policies();
-  if (now === undefined) throw new Error('policies were not read yet');
+  const active = policies();
+  if (active === undefined) throw new Error('policies were not read yet');
   const { unread = [], ...view } = caches.observe(namespace, inputs.fresh);
   return snapshotOf({
     // Times are stored as whole milliseconds.
     nowMs: Math.floor(env.clock.nowMs()),
-    policyDigest: now.digest,
+    policyDigest: active.digest,
     agentNamespace: config.agentNamespace,
-    groups: now.groups,
-    policies: now.policies,
-    exceptions: now.exceptions,
-    intents: now.intents,
+    groups: active.groups,
+    policies: active.policies,
+    exceptions: active.exceptions,
+    intents: active.intents,
     ...view,
     unread: [...unread, ...inputs.unread],
     replicaSources: inputs.replicaSources ?? [],

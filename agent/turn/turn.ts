@@ -52,7 +52,7 @@ export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory:
   const turn = new Turn(parts, group, memory, askedMs);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await turn.run();
+      return await turn.attempt();
     } catch (error) {
       memory.ledger = undefined;
       if (error instanceof LedgerChanged && attempt < maxAttempts) {
@@ -82,7 +82,7 @@ class Turn {
   #isCut = false;
   /** True if the caches contradict the decision. */
   #isStale = false;
-  /** The minimum pause that the API server requested when it rejected the results, in milliseconds. */
+  /** The minimum pause that the API server requested when it rejected the write of the results, in milliseconds. */
   #storePauseMs: number | undefined;
 
   constructor(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number) {
@@ -95,8 +95,8 @@ class Turn {
     this.#snapshot = emptySnapshot(this.#startedMs);
   }
 
-  async run(): Promise<NextTurn> {
-    // If this is a repeated run, the decision of the earlier run is stale.
+  async attempt(): Promise<NextTurn> {
+    // The decision of an earlier attempt is stale.
     this.#decision = undefined;
     const gathered = await gather(this.#parts, this.#group, this.#memory);
     const { ledger } = gathered;
@@ -108,7 +108,7 @@ class Turn {
       this.#memory.needsDirectRead ||= gathered.fresh !== undefined;
       return { nextTurnInMs: 0 };
     }
-    // After a stall another process may have decided. A report of this process would then hide that decision.
+    // If this process stalled, another process may lead and have decided. A report of this process would hide that decision.
     if (this.#parts.leadership.leftMs() <= 0) throw new Error('the Lease was not renewed in time; another process may lead');
     if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
     if (await this.#revoke(gathered, ledger)) return { nextTurnInMs: longestWaitMs };
@@ -118,7 +118,7 @@ class Turn {
     if (decision.actions.some(needsFreshSnapshot) && gathered.fresh === undefined && !this.#provesAvailability(gathered)) {
       // A silent watch may have missed changes, so the objects are read directly.
       this.#memory.needsDirectRead = true;
-      return await this.run();
+      return await this.attempt();
     }
     if (decision.actions.some(isDestructive) && !(await this.#areCachesCurrent(gathered))) {
       this.report('the watch cache is behind the API server; waiting for it to catch up');
@@ -294,9 +294,7 @@ class Turn {
     });
   }
 
-  /**
-   * Stores the results in the ledger. Returns the reason if the write fails. The ledger then has too many claims until the next turn.
-   */
+  /** Stores the results in the ledger. Returns the reason if the write fails. The ledger then has too many claims until the next turn. */
   async #remember(
     announced: Ledger,
     { actions, before }: { readonly actions: readonly Action[]; readonly before: RunState | undefined },
@@ -314,8 +312,8 @@ class Turn {
     const sent = outcomes.flatMap(({ action }) => ('uid' in action ? [action.uid] : []));
     const { run } = announced;
     const hasReplaced = outcomes.some(({ action, result }) => replacedBy(action).length > 0 && (result === 'done' || result === 'unknown'));
-    const isStill = run !== undefined && !hasReplaced && actions.some((action) => replacedBy(action).length > 0);
-    const known = isStill ? { ...announced, run: revertProgress(run, before) } : announced;
+    const isUnmoved = run !== undefined && !hasReplaced && actions.some((action) => replacedBy(action).length > 0);
+    const known = isUnmoved ? { ...announced, run: revertProgress(run, before) } : announced;
     const settled = withoutPinsOf(withoutClaimsOf(known, undone), this.#decision?.pinned ?? {}, undone);
     const after = withAnswers(settled, outcomes, Math.floor(this.#parts.env.clock.nowMs()));
     const claimed = new Set(after.claims.map(({ uid }) => uid));

@@ -377,7 +377,7 @@ interface WrittenKind {
 /** The name of an object and its content. */
 type NamedContent = readonly [name: string, content: unknown];
 
-/** Returns a function that lists the objects that people write. Kinds that the API server does not serve or permit are left out. */
+/** Returns a function that lists the objects that people write. Leaves out kinds that cannot be read. */
 function writtenObjects(
   { clock }: Pick<ClusterEnv, 'clock'>,
   kinds: readonly WrittenKind[],

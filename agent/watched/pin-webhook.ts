@@ -1,4 +1,4 @@
-// Watches the webhook configuration that gives pods their pinned revision. Without it an eviction is useless.
+// Watches the configuration of the webhook that gives pods their pinned revision. Without this webhook an eviction updates no pod.
 import { resources } from '../../cluster/request/resource.ts';
 import type { Snapshot } from '../../engine/snapshot.ts';
 import { coverageProblem, type StoredConfiguration, storedConfiguration, trustProblem } from '../../install/registered.ts';

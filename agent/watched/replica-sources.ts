@@ -1,4 +1,4 @@
-// Reads the objects from which zones mirror their replicas before each decision, and watches them if that is permitted.
+// Reads, before each decision, the objects from which zones mirror their replicas, and watches them if that is permitted.
 import { type Discovery, discover } from '../../cluster/request/discovery.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';

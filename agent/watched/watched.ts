@@ -23,7 +23,7 @@ interface WatchedOptions<View> {
   readonly withoutIt: string;
   /** True if a kind that is not installed counts as a kind without objects. */
   readonly mayBeMissing?: boolean;
-  /** Returns whether the kind is known not to be installed. Needed because a 403 may also mean that it does not exist. */
+  /** Returns whether the kind is known not to be installed. Needed because a 403 may also mean that the kind is not installed. */
   readonly isNotServed?: () => boolean;
   /** The age of a list after which a watch that ends is followed by a new list, in milliseconds; 30 minutes by default. */
   readonly relistMs?: number;

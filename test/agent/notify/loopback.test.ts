@@ -129,7 +129,7 @@ describe('Slack on loopback', () => {
     ['token_revoked', {}, { kind: 'unavailable' }],
     ['msg_too_long', {}, { kind: 'refused' }],
     ['fatal_error', {}, { kind: 'unknown' }],
-    ['Bearer xoxb', {}, { kind: 'unavailable', problem: 'Slack answered no reason' }],
+    ['Bearer xoxb', {}, { kind: 'unavailable', problem: 'Slack answered without an error code' }],
   ])('with %s', async (error, { status = 200, headers = {} }, expected) => {
     const { slack, fake } = await workspace();
     fake.fault = () => ({ status, headers, body: { ok: false, error } });
