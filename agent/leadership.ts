@@ -130,12 +130,12 @@ export class Leadership {
 
   #noteProblem(current: LeaseProblem | undefined): void {
     this.#problem = current;
-    if (this.#isInQuestion() && this.#cancelProof === undefined) this.#proveLater();
+    if (this.#needsProof() && this.#cancelProof === undefined) this.#proveLater();
     this.#listener.onState();
   }
 
-  #isInQuestion(): boolean {
-    return this.#config.lease.mode === 'auto' && isImpossible(this.#problem) && !this.#isAlone && !this.#isUsable && !this.#isOver;
+  #needsProof(): boolean {
+    return this.#config.lease.mode === 'auto' && isUnusable(this.#problem) && !this.#isAlone && !this.#isUsable && !this.#isOver;
   }
 
   /** Acts alone only if access to the Lease is still forbidden after a pause. */
@@ -146,7 +146,7 @@ export class Leadership {
   async #prove(): Promise<void> {
     const isRefused = await areLeasesRefused(this.#env, { namespace: this.#config.agentNamespace, name: this.#config.lease.name });
     this.#cancelProof = undefined;
-    if (!this.#isInQuestion()) return;
+    if (!this.#needsProof()) return;
     if (!isRefused) return this.#proveLater();
     this.#isAlone = true;
     this.#env.log.warn('agent works without a lease: access to leases is forbidden', { problem: this.#problem?.message });
@@ -159,7 +159,7 @@ export class Leadership {
   }
 }
 
-function isImpossible(problem: LeaseProblem | undefined): boolean {
+function isUnusable(problem: LeaseProblem | undefined): boolean {
   return problem?.reason === 'forbidden' || problem?.reason === 'missing';
 }
 

@@ -42,7 +42,7 @@ export function completionText({ candidates, directive }: Completion): string {
   return `${[...lines, `:${directive}`].join('\n')}\n`;
 }
 
-/** Writes the candidates, none after an error, and ends the process: a credential plugin may still run. */
+/** Writes the candidates; none after an error. Then ends the process, because a credential plugin may still run. */
 export async function printCompletion(words: readonly string[]): Promise<void> {
   const completion = await completionsFor(words).catch(() => nothing);
   process.stdout.write(completionText(completion), () => process.exit(0));

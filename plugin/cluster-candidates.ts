@@ -1,4 +1,4 @@
-// Caches the completion candidates from the cluster for five seconds. The code that reads the cluster loads only without a cached answer.
+// Caches the completion candidates of the cluster for five seconds. Loads the code that reads the cluster only if no answer is cached.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -17,7 +17,7 @@ export interface ClusterQuestion {
 
 const cachedMs = 5_000;
 
-/** Returns the sorted names; none after an error or the deadline. Never throws, and writes nothing to the terminal. */
+/** Returns the sorted names, or an empty list after an error or the deadline. Never throws, and writes nothing to the terminal. */
 export async function clusterCandidates(question: ClusterQuestion): Promise<readonly string[]> {
   const key = createHash('sha256')
     .update(JSON.stringify([question, process.env['KUBECONFIG'], process.cwd()]))

@@ -8,7 +8,7 @@ import { type ReadGroups, readGroups } from './live/groups.ts';
 import { readRuns } from './live/history.ts';
 import { groupNamed } from './live/target.ts';
 
-/** The deadline of credentials and requests. The start of the process, about 100 ms on a laptop, is not part of it. */
+/** The deadline of credentials and requests. With the start of the process, an answer that is not cached takes about 450 ms. */
 const deadlineMs = 180;
 
 /** Returns the names, unsorted. Rejects after an error or the deadline. */
@@ -25,7 +25,7 @@ export async function namesFor({ subject, flags, group }: ClusterQuestion): Prom
   });
 }
 
-/** A credential plugin may neither ask nor write: the user is typing a command. */
+/** The context in which a credential plugin neither prompts nor writes, because the user is typing a command. */
 const silent: ConnectionContext = {
   env: process.env,
   verbosity: 0,
@@ -33,7 +33,7 @@ const silent: ConnectionContext = {
   terminal: { isTerminal: false, pluginStderr: 'ignore' },
 };
 
-/** Rejects if the result takes longer, for example because a credential plugin does. */
+/** Returns the result. Rejects after the deadline, for example if a credential plugin is slow. */
 async function withinDeadline<Result>(ask: () => Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -25,7 +25,7 @@ function problemDetails({ kind, message }: ConnectionFailure): FailureDetails {
         exitCode: exitCodes.unreachable,
         what: 'no connection to a cluster can be made',
         why: message,
-        todo: 'name one with --kubeconfig and --context, or list the contexts: kubectl config get-contexts',
+        todo: 'name a cluster with --kubeconfig and --context, or list the contexts: kubectl config get-contexts',
       };
     case 'unauthenticated':
       return {
@@ -61,7 +61,7 @@ function answerDetails(error: ApiFailure, server: string): FailureDetails {
       exitCode: exitCodes.notAllowed,
       what: `${server} does not know who you are`,
       why: message,
-      todo: 'log in again, or choose another --context or --user; kubectl auth whoami says whether it worked',
+      todo: 'log in again, or choose another --context or --user; kubectl auth whoami shows the current user',
     };
   }
   if (status === 403 && !isAdmission(error)) return forbiddenDetails(error);
@@ -88,7 +88,7 @@ const denial = /User "([^"]*)" cannot (\S+) (?:resource|path) "([^"]+)"(?: in AP
 function forbiddenDetails({ message }: Pick<ApiFailure, 'message'>): FailureDetails {
   const match = denial.exec(message);
   if (match === null) {
-    return { exitCode: exitCodes.notAllowed, what: 'the API server does not allow it', why: message, todo: 'kubectl auth can-i --list' };
+    return { exitCode: exitCodes.notAllowed, what: 'the API server denies the request', why: message, todo: 'kubectl auth can-i --list' };
   }
   const [, user = '', verb = '', resource = '', group = '', namespace] = match;
   const where = namespace === undefined ? 'in the whole cluster' : `in namespace ${namespace}`;

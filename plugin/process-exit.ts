@@ -1,4 +1,4 @@
-// Reports the error of a run: a failure with its reason and next step, or a defect with a crash id.
+// Reports the error of an invocation: a failure with its reason and next step, or a defect with a crash id.
 import { createHash } from 'node:crypto';
 import type { Writable } from 'node:stream';
 import { type ExitCode, exitCodes, Failure, failureLines } from './failure.ts';
@@ -19,7 +19,7 @@ export function reportEnding(error: unknown, { words, stderr, env }: Circumstanc
   return finalExitCode(error instanceof Failure ? error.exitCode : exitCodes.internal, words);
 }
 
-/** Returns the final exit code. With --detailed-exitcode, as in Terraform, 1 means any error; findings and denials keep their codes. */
+/** Returns the final exit code. With --detailed-exitcode it is 1 for every error, as in Terraform, except findings and denials. */
 function finalExitCode(exitCode: ExitCode, words: readonly string[]): ExitCode {
   const isVerdict = exitCode === exitCodes.findings || exitCode === exitCodes.refused;
   return words.includes('--detailed-exitcode') && !isVerdict ? exitCodes.differences : exitCode;

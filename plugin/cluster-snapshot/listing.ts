@@ -25,7 +25,7 @@ export type Listing = Readonly<Partial<Record<ListedName, ObjectList>>>;
 export type Namespaces = readonly string[] | undefined;
 
 interface Listed {
-  /** True if the list is from the agent's namespace alone, whose policies may name other namespaces. */
+  /** True if only the agent's namespace is listed, because policies in it may apply to other namespaces. */
   readonly isOfAgent?: true;
   readonly resource: Resource;
   readonly site: string;

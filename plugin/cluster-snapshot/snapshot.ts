@@ -112,7 +112,7 @@ export interface ClusterState {
   readonly problems: readonly string[];
 }
 
-/** The precedence of the definitions of a group: the default of the agent's flag. */
+/** The precedence of the definitions of a group, as in the default of the agent's flag `-policy-sources`. */
 const order = ['directory', 'objects', 'adopted'] as const;
 
 /** Resolves the policies of a listing, as the agent does, and reads the published decisions. */
@@ -156,7 +156,7 @@ interface ReadReplicaSource {
   readonly object: KubernetesObject | undefined;
 }
 
-/** Reads the numbers of the replica sources of the groups. */
+/** Reads the replicas in the replica sources of the groups. */
 export async function readReplicaSources(cluster: Cluster, groups: readonly GroupDefinition[]): Promise<readonly ReplicaSourceView[]> {
   return (await readReplicaSourceObjects(cluster, groups)).map(({ view }) => view);
 }

@@ -38,7 +38,7 @@ function refuseRollback({ name, definition }: RequestedGroup): void {
   );
 }
 
-/** @throws Failure: the run did not fail, and ending the abort continues it. */
+/** Throws Failure for a run that an abort only pauses: it continues when the abort ends, so it needs no retry. */
 function refuseRetry(name: string, { fact, endsWith }: Stop): never {
   throw new Failure({
     exitCode: exitCodes.refused,

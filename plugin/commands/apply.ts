@@ -99,11 +99,11 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
     return { exitCode: options.detailedExitcode === true ? exitCodes.changes : exitCodes.done, groups };
   }
   if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
-  // The user can take an hour to answer.
-  const now = await readAndPlan(context, request.options, cluster, planned.given);
-  if ('errors' in now) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
-  refuseStale(planned.basis, now.basis);
-  const { applied, error } = await applyAll(cluster, readyObjects(now), { plan: digest, forceConflicts: now.forceConflicts });
+  // The cluster may have changed while the user read the plan, so the plan is made again.
+  const replanned = await readAndPlan(context, request.options, cluster, planned.given);
+  if ('errors' in replanned) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
+  refuseStale(planned.basis, replanned.basis);
+  const { applied, error } = await applyAll(cluster, readyObjects(replanned), { plan: digest, forceConflicts: replanned.forceConflicts });
   await show(applied);
   if (error !== undefined) throw connectionFailure(error, cluster.server);
   if (isTable && options.wait !== true) suggestNext(context, ...groups.slice(0, 2).map((group) => `status ${group}`));

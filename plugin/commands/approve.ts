@@ -28,7 +28,7 @@ export interface Approvable {
   readonly wave?: string;
   readonly rule?: string;
   readonly approval?: ApprovalDefinition;
-  /** The digest of the definition, from the agent if it published one, otherwise computed here. Absent if only the agent can read it. */
+  /** The published digest of the definition, or else the digest computed here. Absent if only the agent can read the definition. */
   readonly digest?: string;
   /** True if the approval is not bound to a run: the rule blocks something other than a rollout, or no run is in progress. */
   readonly isWithoutRun?: boolean;
@@ -88,7 +88,7 @@ function digestIn({ wave, rule, digest }: Approvable, name: string): string {
     exitCode: exitCodes.refused,
     what: `${name}: nothing was approved`,
     why: `only the agent can read the definition of ${subjectText({ ...(wave && { wave }), ...(rule && { rule }) })}, and it publishes that definition when the approval is due`,
-    todo: `approve again when the group waits for it; see kubectl rollout-group explain ${name}`,
+    todo: `approve again when the group waits for the approval; see kubectl rollout-group explain ${name}`,
   });
 }
 

@@ -91,7 +91,7 @@ async function showSiblings({ stdout }: CommandContext, { output }: DiffOptions,
 
 type Stdout = CommandContext['stdout'];
 
-/** Writes the text. In Markdown it is a code block of language diff, which colours the signs. */
+/** Writes the text; in Markdown as a code block of the language diff, so that the signs are coloured. */
 async function writeText(stdout: Stdout, output: DiffOptions['output'], render: (look: Stdout) => string): Promise<void> {
   if (output !== 'markdown') return stdout.write(render(stdout));
   const { markdownBlock } = await import('../output/markdown.ts');

@@ -49,7 +49,7 @@ export async function run(context: CommandContext, options: InitOptions): Promis
   const reading = await read(context, options);
   const { groups, findings, source, statefulSets, notes } = reading;
   const guesses = guessGroups(reading.guessable);
-  // An unreadable object may define how a StatefulSet is rolled out.
+  // After an error no group is guessed: the invalid object may define how a StatefulSet is rolled out.
   const isGuessing = options.guess === true || (groups.length === 0 && countFindings(findings).error === 0);
   const guessed = isGuessing ? guesses.groups : [];
   for (const note of [...notes, ...(isGuessing ? leftOutNotes(guesses) : unlabelledNotes(guesses))]) stderr.write(`note: ${note}\n`);
@@ -175,7 +175,7 @@ function noGroup(source: string, findings: readonly Finding[], { members, leftOu
   return new Failure({
     exitCode: exitCodes.notFound,
     what: `${source} has no StatefulSet for a group and no convertible object of another operator`,
-    ...(error === 0 ? {} : { why: `${plural(error, 'error')} above may hide one` }),
+    ...(error === 0 ? {} : { why: `${plural(error, 'error')} above may hide such an object` }),
     todo: 'give the directory with the rendered manifests, or the namespace of the StatefulSets',
   });
 }

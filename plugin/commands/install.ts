@@ -86,10 +86,10 @@ export async function uninstall(context: CommandContext, flags: UninstallFlags):
     }));
     printObjects(context, identities);
   }
-  const held = isFound ? await remove(context, flags, options, hasDefinitions) : [];
-  if (held === undefined) return exitCodes.refused;
+  const blocked = isFound ? await remove(context, flags, options, hasDefinitions) : [];
+  if (blocked === undefined) return exitCodes.refused;
   if (!context.quiet) {
-    for (const { what, command } of [...partitionLeftovers(held), ...leftovers(options, { hasDefinitions, isFound })])
+    for (const { what, command } of [...partitionLeftovers(blocked), ...leftovers(options, { hasDefinitions, isFound })])
       context.stderr.write(`remains: ${what}\n  ${command}\n`);
   }
   return exitCodes.done;
@@ -104,10 +104,10 @@ async function remove(
 ): Promise<readonly BlockedStatefulSet[] | undefined> {
   const { dryRun } = flags;
   return withCluster(context, flags, dryRun === 'client' ? 'read' : 'write', async (cluster) => {
-    const held = await readBlockedStatefulSets(cluster, options);
-    if (isUnknown(held)) context.stderr.write(`the partitions of the StatefulSets are unknown: ${held.unknown}\n`);
-    else if (held.length > 0) {
-      context.stderr.write(partitionWarning(held));
+    const blocked = await readBlockedStatefulSets(cluster, options);
+    if (isUnknown(blocked)) context.stderr.write(`the partitions of the StatefulSets are unknown: ${blocked.unknown}\n`);
+    else if (blocked.length > 0) {
+      context.stderr.write(partitionWarning(blocked));
       if (dryRun === undefined && !(await confirmByPrompt(context, flags, ''))) return undefined;
     }
     const count = await deleteInstallation(cluster, options, {
@@ -116,7 +116,7 @@ async function remove(
       onDeleted: (object) => context.stdout.write(`${object} deleted${dryRunText(dryRun)}\n`),
     });
     context.stdout.write(count === 0 ? `No installation found in namespace ${flags.namespace}.\n` : countText(count, 'deleted', dryRun));
-    return isUnknown(held) ? [] : held;
+    return isUnknown(blocked) ? [] : blocked;
   });
 }
 

@@ -1,4 +1,4 @@
-// The verb override: creates a RolloutException that lets one rule pass for one target until a given time.
+// The verb override: creates a RolloutException, which permits what one rule blocks, for one target and until a given time.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { applyObject } from '../../cluster/request/write.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
@@ -75,7 +75,7 @@ function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
   const ofPolicies = read.world.policies.policies.flatMap((policy) =>
     [...policy.rules, ...policy.windows].map((one) => `${policy.name}/${one.name}`),
   );
-  // A policy in the directory of the agent is known only from the decision that names its rules.
+  // The rules of policies in the directory of the agent are known only from decisions.
   const { stops = [], waits, steps } = live.decision;
   const ofDecision = [...stops, ...waits, ...steps.flatMap(({ results = [] }) => results)].map((one) => one.rule);
   const known = [...ruleCatalog.map(({ id }) => id), ...ofPolicies, ...ofDecision];

@@ -29,7 +29,7 @@ export async function run(context: CommandContext, options: PlanOptions): Promis
   return showPlan(context, options, plan);
 }
 
-/** Plans against the cluster. `apply` can use a saved plan, which records the objects on which the plan depends. */
+/** Plans against the cluster. A saved plan records the objects on which it depends, so that `apply` can compare them. */
 async function runLive(context: CommandContext, options: PlanOptions): Promise<ExitCode> {
   if (options.current !== undefined) throw usageFailure('--live and --current exclude each other', 'give only one of them');
   if (options.out !== undefined && (options.set ?? []).length > 0) {

@@ -56,9 +56,9 @@ function podsOf({ live, name }: RequestedGroup, { pod = [] }: ProtectOptions, zo
   if (pod.length === 0) return zone === undefined ? {} : { zone };
   const found = pod.map((wanted) => {
     const [, owner, ordinal] = /^(.+)-(\d{1,10})$/.exec(wanted) ?? [];
-    const of = live.decision.zones.find((one) => one.statefulSet === owner) ?? live.decision.zones.find((one) => one.zone === owner);
-    if (of === undefined) throw usageFailure(`${wanted} is not a pod of ${name}`, 'give its name, as kubectl get pods or get prints it');
-    return { zone: of.zone, ordinal: Number(ordinal) };
+    const member = live.decision.zones.find((one) => one.statefulSet === owner) ?? live.decision.zones.find((one) => one.zone === owner);
+    if (member === undefined) throw usageFailure(`${wanted} is not a pod of ${name}`, 'give the name of a pod, as kubectl get pods prints it, or zone and ordinal');
+    return { zone: member.zone, ordinal: Number(ordinal) };
   });
   const zones = new Set([...found.map((one) => one.zone), ...(zone === undefined ? [] : [zone])]);
   const [first, ...others] = zones;

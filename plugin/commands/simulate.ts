@@ -1,4 +1,4 @@
-// The verb simulate: runs the plan many times with the real agent on a virtual clock, injects faults, and checks every write.
+// The verb simulate: simulates the rollout many times with the real agent and a virtual clock, injects faults, and checks every write.
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
@@ -51,7 +51,7 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   refuseUnknownFault(requests, input.groups, (request) =>
     worlds.some(({ group, world }) => eventsOf([request], group, podsOf(world.snapshot)).length > 0),
   );
-  // If the plan does not depend on the calendar, its runs are the same at every start time.
+  // If the plan does not depend on the calendar, its simulations are the same at every start time.
   const startMs = snapshots.usesCalendar ? input.nowMs : undefined;
   const progress = progressLine(context);
   const results: GroupSimulation[] = [];
@@ -126,7 +126,7 @@ function limitMs(text: string): number {
   }
 }
 
-/** Returns the command that repeats the shown run, including its start time. */
+/** Returns the command that repeats the shown simulation, including the start time. */
 function repeatText(options: SimulateOptions, { startMs, name }: { readonly startMs: number | undefined; readonly name: string }): string {
   const at = startMs === undefined ? undefined : new Date(startMs).toISOString();
   const flag = (word: string, value: string | number | undefined): readonly string[] =>

@@ -68,7 +68,7 @@ function failedCase(name: string, problems: readonly string[]): CaseResult {
   return { name, passed: false, expected: '', decision: '', rules: [], message: '', results: [], problems };
 }
 
-/** Merges the coverage of tests over the same files: one file can block with a rule and another can pass it. */
+/** Merges the coverage of tests of the same policies: a rule may block in a case of one test and pass in a case of another. */
 function coverageIn(ran: readonly (PolicyTestFile & { readonly suite: TestSuite })[]): readonly RuleCoverage[] {
   const bySources = new Map<string, { readonly file: PolicyTestFile; readonly cases: CaseResult[] }>();
   for (const { suite, ...file } of ran) {

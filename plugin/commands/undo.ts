@@ -1,4 +1,4 @@
-// The verb undo: writes an earlier pod template to all members and blocks the undone revision. The agent rolls it out in the order of the group.
+// The verb undo: writes an earlier pod template to all members and blocks the undone revision. The agent then rolls out zone by zone.
 
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -113,7 +113,7 @@ async function write(
 ): Promise<readonly KubernetesObject[]> {
   const isDryRun = dryRun === 'server';
   const written = await applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, 'nothing was undone'));
-  // An earlier undo of the revision that is requested now would block it.
+  // An earlier undo may block the revision that is requested now, so it is deleted.
   const revisions = undos.map(({ member, to }) => ({ zone: member.zone, revision: to.name }));
   for (const undo of isDryRun ? [] : await listUndos(cluster, target, revisions)) await deleteIntent(cluster, undo);
   return [written, ...(await writeMembers(cluster, undos, { name: nameOf(target), reason, isDryRun }))];

@@ -76,7 +76,7 @@ function openGroup(group: GroupDefinition, registration: RegistrationFact): read
   ];
 }
 
-/** Reports policies that bind only the agent: `rollout` is the one action that no other client requests. */
+/** Reports the policies that other clients can violate. A policy about `rollout` alone is left out, because only the agent rolls out. */
 function unboundClients({ namespace, name }: GroupDefinition, policies: readonly PolicyDefinition[]): readonly CheckResult[] {
   const limiting = policies.filter(({ rules, windows }) => {
     const strict = [...rules.filter(({ effect }) => effect !== 'warn'), ...windows];

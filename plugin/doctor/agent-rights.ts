@@ -10,15 +10,15 @@ export interface AgentRight {
   readonly verb: string;
   /** The effect of the missing right, as the end of a sentence. */
   readonly without: string;
-  /** `required`: groups make no progress without it. `optional`: the agent works without it and reports the loss. */
+  /** `required`: groups make no progress without the right. `optional`: the agent works without the right and reports the loss. */
   readonly weight: 'required' | 'optional';
   /** `namespace`: in each watched namespace. `agent`: in the agent's namespace. `cluster`: cluster-wide. */
   readonly scope: 'namespace' | 'agent' | 'cluster';
   /** Present if only groups with pinned pods, or with replicas from a ReplicaTemplate, need the right. */
   readonly only?: 'pinned' | 'mirroring';
-  /** The action that fails without it. Absent with the weight `required`: every action fails. */
+  /** The only action that fails without the right. Absent if every action fails (`required`) or no action fails (`optional`). */
   readonly action?: AgentAction;
-  /** The only object that the agent needs; a role may name it. */
+  /** The only object that the agent needs; a role may grant the right for this object alone. */
   readonly object?: string;
 }
 
@@ -84,7 +84,7 @@ export const agentRights: readonly AgentRight[] = [
   }),
 ];
 
-/** The rights of an agent with `-leader-election=required`, as `install` writes it: without Lease or ledger it takes no action. */
+/** The rights of an agent with `-leader-election=required`, as in an installation. It takes no action without Lease or ledger. */
 export const rightsWithLease: readonly AgentRight[] = agentRights.map((right) => {
   const { resource, verb } = right;
   if (resource === 'leases') return { ...right, ...required, without: 'the agent takes no action without its Lease' };
@@ -142,7 +142,7 @@ export const webhookRights: readonly AgentRight[] = agentRights.filter(
       !['configmaps', 'mutatingwebhookconfigurations', 'replicatemplates', 'rolloutruns'].includes(resource)),
 );
 
-/** Returns that the agent does not watch a namespace. */
+/** Returns a sentence about namespaces that the agent does not watch. */
 export function unwatchedText({ namespaces, flag }: NonNullable<AccountFact['unwatched']>): string {
   return `the agent does not watch namespace ${namespaces.join(', ')} (it runs with ${flag})`;
 }

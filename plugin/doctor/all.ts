@@ -5,8 +5,8 @@ import { agentPermissions, agentPresent, placedPins, publishedDecisions, singleA
 import type { Check, CheckResult, Facts } from './check.ts';
 import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
 import {
+  blockingPartitions,
   foreignMemberPods,
-  heldPartitions,
   leftLedgers,
   missingMembers,
   nameLabels,
@@ -29,7 +29,7 @@ const checks: readonly Check[] = [
   missingMembers,
   settings,
   strategies,
-  heldPartitions,
+  blockingPartitions,
   nameLabels,
   foreignMemberPods,
   autoscaledMembers,

@@ -96,7 +96,7 @@ export interface UnansweredFact {
 interface EnforcedNamespace {
   readonly name: string;
   readonly isOptedIn: boolean;
-  /** A webhook of grafana/rollout-operator denies downscales. Absent: no, or no group of its profile needs it. */
+  /** True if a webhook of grafana/rollout-operator denies downscales. Absent if no webhook does, or no group needs one. */
   readonly deniesDownscale?: Known<boolean>;
 }
 

@@ -20,7 +20,7 @@ export const installedKinds: Check = ({ kinds }) => {
 
 /** The tolerated clock skew. With a larger skew, the shown ages and end times mislead. */
 const skewMs = 5_000;
-/** The agent ignores times that are further in the future. */
+/** The clock skew above which the check fails, because the agent ignores times that are further in the future. */
 const maxFutureMs = 30_000;
 
 /** Compares the clock of this machine with that of the API server. */
@@ -33,19 +33,19 @@ export const clocks: Check = ({ nowMs, serverMs, clockDoubtMs }) => {
   return [result('ok', 'clock', 'this machine and the API server agree')];
 };
 
-/** Kubernetes 1.27 is the first to give StatefulSets a first ordinal without a feature gate. */
+/** The first minor version of Kubernetes 1 in which the first ordinal can be other than 0 without a feature gate. */
 const firstOrdinals = 27;
-/** Kubernetes 1.35 has MaxUnavailableStatefulSet on by default. */
+/** The first minor version of Kubernetes 1 with the feature gate MaxUnavailableStatefulSet on by default. */
 const maxUnavailable = 35;
 
-/** Reports traps of single Kubernetes versions, only if they concern a member. */
+/** Reports problems of this Kubernetes version that concern members of groups. */
 export const kubernetesVersion: Check = ({ serverVersion, sets, groups }) => {
   if (isUnknown(serverVersion)) return skipped('Kubernetes', serverVersion.unknown);
   const minor = Number(/^v?1\.(\d+)/.exec(serverVersion)?.[1] ?? Number.NaN);
   if (Number.isNaN(minor)) return skipped('Kubernetes', `the version ${serverVersion} is not valid`);
   const membersOf = (wanted: typeof groups) => sets.filter((set) => wanted.some((group) => isMember(group, set)));
   const names = (list: typeof sets): string => list.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
-  // Otherwise the controller replaces no pod.
+  // Under the other strategies the StatefulSet controller replaces no pod.
   const rolled = membersOf(groups.filter((group) => traitsOf(group).lowersPartition));
   const rolling = rolled.filter(({ updateStrategy }) => updateStrategy === 'RollingUpdate');
   const ordinals = membersOf(groups).filter(({ firstOrdinal }) => firstOrdinal > 0);
@@ -58,5 +58,5 @@ export const kubernetesVersion: Check = ({ serverVersion, sets, groups }) => {
     const message = `${serverVersion} ignores spec.ordinals.start of ${names(ordinals)} unless a feature gate is set`;
     results.push(result('warn', 'Kubernetes', message, 'RG6017'));
   }
-  return orOk('Kubernetes', results, `${serverVersion} has no trap for these groups`);
+  return orOk('Kubernetes', results, `${serverVersion} has no known problem for these groups`);
 };

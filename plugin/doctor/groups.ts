@@ -126,11 +126,11 @@ function leftText({ namespace, name, isReleased, goneMs }: LedgerFact): string {
     goneMs === undefined
       ? 'one minute after the agent sees that no policy defines it'
       : `after ${new Date(goneMs + releaseGraceMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
-  return `${what} and releases its StatefulSets (onPolicyDeleted: release) ${when}. The agent deletes it then; deleting it earlier stops the release`;
+  return `${what} and releases its StatefulSets (onPolicyDeleted: release) ${when}. The agent then deletes the ConfigMap; if it is deleted earlier, the release stops`;
 }
 
 /** Reports StatefulSets without a group whose partition blocks every update. Kubernetes itself shows them as rolled out. */
-export const heldPartitions: Check = (facts) => {
+export const blockingPartitions: Check = (facts) => {
   const { sets, groups, ledgers } = facts;
   return sets
     .filter(({ updateStrategy, partition }) => updateStrategy === 'RollingUpdate' && partition >= holdingPartition)

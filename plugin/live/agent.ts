@@ -1,4 +1,4 @@
-// Finds the agent that decides about a namespace, and reads from its Lease whether it runs. The age of a decision does not show this.
+// Finds the agent of a namespace, and reads from its Lease whether the agent runs, because a recent decision does not prove that.
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -113,7 +113,7 @@ export function renewedAgo({ renewedMs }: AgentLease, nowMs: number): string {
 }
 
 /**
- * Reads the Leases of agents, with the default name and with the names in `named`. Lists all namespaces; if the user may not, reads the
+ * Reads the Leases of agents, with the default name and with the names in `named`. Lists all namespaces; if that is forbidden, reads the
  * given namespaces. Unknown if the user may read no Lease.
  */
 export async function readAgentLeases(
@@ -125,7 +125,7 @@ export async function readAgentLeases(
   const { kubernetes } = cluster.env;
   const request: typeof kubernetes.request = async (call) => {
     const answer = await kubernetes.request(call);
-    // The header has whole seconds.
+    // The header has whole seconds, so half a second is the expected rest.
     serverMs = Date.parse(answer.headers['date'] ?? '') + 500;
     return answer;
   };

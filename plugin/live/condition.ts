@@ -58,12 +58,12 @@ function isPaused({ phase, waits, stops = [] }: PublishedDecision): boolean {
   );
 }
 
-/** Reports whether the rollout is over. Cleanup, such as the revocation of old deletes, may still be left. */
+/** Reports whether the rollout is over. Some cleanup, such as the revocation of old deletes, may follow. */
 function isOver({ outcome, phase }: PublishedDecision): boolean {
   return outcome === 'done' || phase === 'Done';
 }
 
-/** Reports whether every pod is available at the update revision. The phase alone does not show this. */
+/** Reports whether every pod is available at the update revision, which the phase alone does not show. */
 function isUpdated({ zones }: PublishedDecision): boolean {
   return zones.every(isZoneUpdated);
 }

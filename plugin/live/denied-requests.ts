@@ -16,7 +16,7 @@ export async function judgeAgain(cluster: Cluster, text: string): Promise<Judgem
   return request === undefined ? undefined : judge(await snapshotOf(cluster, request.namespace), request);
 }
 
-/** Finds the downscale, deletion or eviction that is denied with this decision id now. Returns undefined if no request matches. */
+/** Finds the downscale, deletion or eviction that would now be denied with this decision id. Returns undefined if no request matches. */
 export async function findDenied(cluster: Cluster, namespace: string, id: string): Promise<Judgement | undefined> {
   const snapshot = await snapshotOf(cluster, namespace);
   let tried = 0;

@@ -76,11 +76,11 @@ export function estimationOf(
   const unread = unreadLists(listing);
   if (unread.length > 0) return { unknown: `${unread.join(', ')} may not be read` };
   const snapshot = clusterSnapshot(listing, { ...world, nowMs, replicaSources });
-  return estimateEnd({ snapshot, group, pods: broughtBack(itemsOf(listing.pods), decision, group) });
+  return estimateEnd({ snapshot, group, pods: successorsOf(itemsOf(listing.pods), decision, group) });
 }
 
-/** Returns the pods of this run with their start times. A pod that became unready again counts as slow: its first ready time is not recorded. */
-function broughtBack(
+/** Returns the pods of this run with start times. A pod that was unready again counts as slow: only the latest ready time is known. */
+function successorsOf(
   pods: readonly KubernetesObject[],
   { run }: PublishedDecision,
   { namespace, zones }: GroupDefinition,
@@ -112,7 +112,7 @@ export interface ImageChange {
   readonly to: string;
 }
 
-/** Returns each image change once; none if no rollout is running, no image differs or pods were not read. */
+/** Returns each image change once; an empty list if no rollout is running, no image differs or pods were not read. */
 export function imageChanges(decision: PublishedDecision, listing: Listing): readonly ImageChange[] {
   if (!isUnderWay(decision)) return [];
   const sets = itemsOf(listing.statefulSets).filter(({ metadata }) => metadata.namespace === decision.namespace);

@@ -99,7 +99,7 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
         due ??= kind;
         if (latest !== undefined) resolve({ kind, read: latest });
       };
-      // Before the first read no cleanup is needed, and in raw mode a key makes no signal.
+      // Before the first read no cleanup is needed. The process ends itself, because Ctrl-C sends no signal in raw mode.
       leave = (kind) => (latest === undefined ? process.exit(exitCodes.interrupted) : end(kind)());
       cancels.add(onLeaving(context.stdout.raw, end('interrupted')));
       if (options.timeoutMs !== undefined) cancels.add(env.timers.after(options.timeoutMs, end('timeout')));

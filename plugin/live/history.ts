@@ -88,18 +88,18 @@ interface UndoHistory {
  * Chooses the revision to undo to. In this order: the revision that the options name, the revision of an undo in force, the revision before
  * the newest run, the newest revision that is not current. Throws Failure without such a revision.
  */
-export function chooseRevision(member: Member, kept: readonly Revision[], back: UndoTarget, past: UndoHistory): Revision {
+export function chooseRevision(member: Member, kept: readonly Revision[], target: UndoTarget, history: UndoHistory): Revision {
   const { zone, view } = member;
-  const wanted = back.toRevision === undefined ? revisionNameFor(member, back, past) : undefined;
+  const wanted = target.toRevision === undefined ? revisionNameFor(member, target, history) : undefined;
   const [newestOther] = kept.filter(({ name }) => name !== view.status.updateRevision);
-  const isOpen = back.toRevision === undefined && wanted === undefined;
-  const found = kept.find((one) => (back.toRevision === undefined ? one.name === wanted : isNamed(one, view.name, back.toRevision)));
+  const isOpen = target.toRevision === undefined && wanted === undefined;
+  const found = kept.find((one) => (target.toRevision === undefined ? one.name === wanted : isNamed(one, view.name, target.toRevision)));
   const revision = isOpen ? newestOther : found;
   if (revision !== undefined) return revision;
   const names = kept.map(({ name, number }) => `${number} (${shortRevision(name, view.name)})`);
   throw new Failure({
     exitCode: exitCodes.notFound,
-    what: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has no revision ${back.toRevision ?? wanted ?? 'other than the current one'}`,
+    what: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has no revision ${target.toRevision ?? wanted ?? 'other than the current one'}`,
     why: names.length === 0 ? 'the StatefulSet has no revisions' : `the StatefulSet has the revisions ${names.join(', ')}`,
     todo: 'name one of them with --to-revision, or apply the earlier manifests',
   });
@@ -134,7 +134,7 @@ function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: stri
 
 type RunRecord = RolloutRun['spec'];
 
-/** Adds the images of the revisions that Kubernetes keeps. Without the right to list them, the run stays as it is. */
+/** Adds the images of the revisions that Kubernetes keeps. Without the right to list them, the runs stay unchanged. */
 export async function readImages(cluster: Cluster, namespace: string, runs: readonly ShownRun[]): Promise<readonly ShownRun[]> {
   const listed = itemsOf(await listKnown(cluster, resources.controllerRevisions, [namespace], { site: 'history.revisions' }));
   const images = new Map(listed.flatMap(revisionOf).map(({ name, template }) => [name, imagesOf(template)]));

@@ -33,7 +33,7 @@ const named: Readonly<Record<string, Key>> = {
 /** The signals after which Node.js does not restore the terminal mode. It restores the mode after SIGTERM and a second SIGINT. */
 const signalsWithoutRestore = ['SIGHUP', 'SIGQUIT'] as const;
 
-/** Captures keys and calls `onKey` with each. Of pasted text and special keys only Ctrl-C counts. Restores the terminal mode at exit. */
+/** Captures keys and calls `onKey` with each. Ignores pasted text and special keys, but not Ctrl-C. Restores the terminal mode at exit. */
 export function openKeyboard(input: KeyInput, onKey: (key: Key) => void): Keyboard {
   let isCapturing = false;
   const onData = (chunk: Buffer | string): void => {

@@ -24,7 +24,7 @@ export interface KeyState {
   /** The command that waits for the key `y`. */
   readonly asked?: KeyCommand;
   readonly sent?: KeyCommand;
-  readonly told?: string;
+  readonly message?: string;
 }
 
 type KeyEffect = 'quit' | 'interrupt' | 'suspend' | KeyCommand;
@@ -36,12 +36,12 @@ interface Pressed {
 
 /** Returns the state after a key. A shown command runs only if the next key is `y`. A screen of several groups can only be left. */
 export function press(state: KeyState, key: Key, decision: PublishedDecision | undefined): Pressed {
-  const { asked, told: _told, ...rest } = state;
+  const { asked, message: _message, ...rest } = state;
   if (key === 'interrupt' || key === 'suspend') return { state, effect: key };
   if (decision === undefined) return key === 'q' ? { state, effect: 'quit' } : { state };
   if (state.sent !== undefined) return { state };
   if (asked !== undefined) {
-    if (key !== 'y' && key !== 'Y') return { state: { ...rest, told: 'nothing was changed' } };
+    if (key !== 'y' && key !== 'Y') return { state: { ...rest, message: 'nothing was changed' } };
     return { state: { ...rest, sent: asked }, effect: asked };
   }
   const verb = verbOf(key);
@@ -65,9 +65,9 @@ export function press(state: KeyState, key: Key, decision: PublishedDecision | u
   }
 }
 
-export function answered(state: KeyState, told: string): KeyState {
+export function answered(state: KeyState, message: string): KeyState {
   const { sent: _sent, ...rest } = state;
-  return { ...rest, told };
+  return { ...rest, message };
 }
 
 function verbOf(key: Key): KeyVerb | undefined {
@@ -85,11 +85,11 @@ function askFor(state: KeyState, verb: KeyVerb, decision: PublishedDecision): Ke
   const group = `${decision.namespace}/${decision.group}`;
   if (verb !== 'approve') return { ...state, asked: { verb, group, ...(state.zone === undefined ? {} : { zone: state.zone }) } };
   const [only, ...others] = approvable(decision);
-  if (only === undefined) return { ...state, told: 'no wave or rule waits for an approval' };
+  if (only === undefined) return { ...state, message: 'no wave or rule waits for an approval' };
   if (others.length === 0) return { ...state, asked: { verb, group, ...only } };
   return {
     ...state,
-    told: `more than one approval is missing; name one: kubectl rollout-group approve ${group} --wave NAME or --rule NAME`,
+    message: `more than one approval is missing; name one: kubectl rollout-group approve ${group} --wave NAME or --rule NAME`,
   };
 }
 
@@ -122,8 +122,8 @@ export type OtherView = 'details' | 'summary';
 /** Returns at most three lines that fit the terminal. */
 export function keyBar(state: KeyState, other: OtherView, look: TableLook): readonly string[] {
   const zone = state.zone === undefined ? [] : [`only zone ${state.zone}; tab: next zone, esc: all zones`];
-  const told = state.told === undefined ? [] : paragraph('', state.told, look.columns).slice(0, 2);
-  return [...zone, ...told, ...questionLines(state, look), ...(isQuestion(state) ? [] : [look.paint('dim', keysLine(other, look))])];
+  const message = state.message === undefined ? [] : paragraph('', state.message, look.columns).slice(0, 2);
+  return [...zone, ...message, ...questionLines(state, look), ...(isQuestion(state) ? [] : [look.paint('dim', keysLine(other, look))])];
 }
 
 function isQuestion({ asked, sent }: KeyState): boolean {

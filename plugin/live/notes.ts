@@ -70,7 +70,7 @@ export async function writeAgentNote(context: CommandContext, cluster: Cluster, 
   if (live !== undefined) writeNotes(context, (await notesOn(cluster, { groups: [live], problems: [] })).lines);
 }
 
-/** A decision that is older does not show that its agent still runs. */
+/** The age above which a decision does not show that its agent still runs. */
 const freshMs = 60_000;
 
 function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Pick<Notes, 'lines' | 'unattended'> {
@@ -121,8 +121,8 @@ export function haveMembersChanged(decision: PublishedDecision, { statefulSets }
 export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecision, { intents }: Listing, nowMs: number): boolean {
   if (intents === undefined || isUnknown(intents)) return false;
   if (stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
-  const standing = intents.map(observeIntent).flatMap((view) => (isUnknown(view) || !isOf(decision, view) ? [] : [view]));
-  const now = new Set(standing.filter((view) => isStopRequest({ nowMs }, view, decision.run)).map((view) => objectOf(view).object));
+  const ofGroup = intents.map(observeIntent).flatMap((view) => (isUnknown(view) || !isOf(decision, view) ? [] : [view]));
+  const now = new Set(ofGroup.filter((view) => isStopRequest({ nowMs }, view, decision.run)).map((view) => objectOf(view).object));
   const before = new Set(stops.flatMap(({ source }) => source?.object ?? []).filter((object) => object.startsWith('RolloutIntent ')));
   return now.size !== before.size || [...now].some((object) => !before.has(object));
 }

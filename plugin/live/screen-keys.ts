@@ -30,8 +30,8 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
   let keyboard: Keyboard | undefined;
   let isOver = false;
 
-  const showResult = (told: string): void => {
-    state = answered(state, told);
+  const showResult = (message: string): void => {
+    state = answered(state, message);
     captureAgain();
     if (!isOver) host.show();
   };
@@ -50,7 +50,7 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
     } else {
       host.show();
       if (effect === undefined) return;
-      // A credential helper may ask on the terminal.
+      // A credential plugin may prompt on the terminal.
       keyboard?.release();
       carryOut(context, screen.flags, effect).then(showResult, (error: unknown) => showResult(`error: ${String(error)}`));
     }
@@ -113,7 +113,7 @@ async function carryOut(context: CommandContext, flags: ConnectionFlags, command
   try {
     const exitCode = await runVerb(quiet, sameCluster(flags), command);
     const text = oneLine(written.join(''));
-    return text === '' && exitCode !== exitCodes.done ? `it ended with ${exitCode}` : text;
+    return text === '' && exitCode !== exitCodes.done ? `the command ended with exit code ${exitCode}` : text;
   } catch (error) {
     if (!(error instanceof Failure)) return oneLine(`error: ${messageOf(error)}`);
     const { what, why, todo } = error.details;

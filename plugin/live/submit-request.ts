@@ -98,7 +98,7 @@ export async function submit(
   }
   if (flags.dryRun === 'server') return printObjects(context, checked === undefined ? [] : [checked]);
   if (request.confirm !== undefined && !(await request.confirm())) return exitCodes.refused;
-  // One object per requester: otherwise a second requester would overwrite the first.
+  // One object per requester: otherwise a second requester would overwrite the request of the first.
   const own = needsRequester ? intentObject(target, spec, `${key} ${userIn(checked)}`) : object;
   const written = await send(cluster, own, false);
   stdout.write(request.text(userIn(written)));
@@ -136,7 +136,7 @@ function verifiedIntent(object: KubernetesObject | undefined, action: string, gr
   });
 }
 
-/** Returns the published run, whose id requests name; undefined without a run. Throws Failure if no agent published the group. */
+/** Returns the published run, for requests that name its id; undefined without a run. Throws Failure if no agent published the group. */
 export function publishedRun({ live, name }: Pick<RequestedGroup, 'live' | 'name'>): PublishedRun | undefined {
   if (live.from === 'agent') return live.decision.run;
   throw new Failure({

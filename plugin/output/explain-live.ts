@@ -36,7 +36,7 @@ function explanationOf({ live, subject, nowMs, showsAllRules, outdated }: LiveEx
     ...defined({ unattended: live.unattended }),
     facts: [
       ...podFacts(decision, subject, nowMs),
-      ...engineFacts(decision),
+      ...strategyFacts(decision),
       ...gateFacts(decision, nowMs),
       ...metricFacts(decision, nowMs),
       ...reservedFacts(decision, nowMs),
@@ -94,8 +94,8 @@ function isWithin(ordinal: number, range: string): boolean {
   return ordinal >= first && ordinal <= last;
 }
 
-/** Returns the partitions and pins of the zones. The strategy onDelete has neither. */
-function engineFacts({ strategy, zones }: PublishedDecision): readonly Fact[] {
+/** Returns the partitions and pins of the zones. The strategy onDelete uses neither. */
+function strategyFacts({ strategy, zones }: PublishedDecision): readonly Fact[] {
   if (strategy === undefined || !strategyTraits[strategy].holdsPartition) return [];
   const parts = zones.flatMap(({ zone, partition, pinned }) => [
     ...(partition === undefined ? [] : [`${zone} at partition ${partition}`]),

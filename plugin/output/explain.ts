@@ -39,7 +39,7 @@ export interface Explanation {
   readonly nowMs: number | undefined;
   /** The zones that could not be read; needed if not all steps are given. */
   readonly unread?: readonly string[];
-  /** Show also the rules that passed or do not apply. */
+  /** True to show also the rules that passed or do not apply. */
   readonly showsAllRules: boolean;
 }
 
@@ -92,7 +92,7 @@ function verdict(explanation: Explanation): string {
   return waitVerdict(waits, trouble.length > 0, stop) ?? doubt ?? '. Nothing is wrong; the group continues by itself.';
 }
 
-/** Returns how the cluster changed since the decision, which then proves nothing. */
+/** Returns how the cluster changed since the decision, because an outdated decision proves nothing; undefined without a change. */
 function doubtVerdict({ outdated = [] }: Explanation): string | undefined {
   const [first] = outdated;
   return first === undefined ? undefined : `. ${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
@@ -104,7 +104,7 @@ function stopVerdict({ decision, nowMs }: Explanation): string | undefined {
   return stop === undefined ? undefined : `. Stopped: ${stopText(stop, nowMs)}.`;
 }
 
-/** Returns what the group waits for; undefined if time and progress alone end it. */
+/** Returns what the group waits for; undefined if time and progress alone end the wait. */
 function waitVerdict(waits: readonly RuleResult[], hasTrouble: boolean, stop: string | undefined): string | undefined {
   if (waits.some((result) => result.rule === 'run-failed')) return '. The run failed; retry it, undo it or change the pod template.';
   if (waits.some((result) => result.outcome === 'no')) return '. A rule blocks the next step until the request or the rule changes.';
@@ -115,7 +115,7 @@ function waitVerdict(waits: readonly RuleResult[], hasTrouble: boolean, stop: st
   return waits.some(({ rule }) => endedByPerson.has(rule)) ? '. Nothing is wrong; a person must act.' : undefined;
 }
 
-/** Rules that time does not end, or not soon. */
+/** The rules that usually block until a person acts. */
 const endedByPerson: ReadonlySet<string> = new Set(['approval', 'paused', 'undone', 'protected']);
 
 function zonesText({ decision, unread = unreadZones(decision) }: Explanation): string {

@@ -113,7 +113,7 @@ export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = 
   Failed: 'red',
 };
 
-/** Returns the most important fact about a group: its agent stopped, why it waits, its pods in flight, and what stops it. */
+/** Returns the most important facts about a group: a stopped agent, the wait or the pods in flight, and the stops. */
 export function infoText(
   { decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>,
   { isShort = false, nowMs }: InfoLook = {},
@@ -123,7 +123,7 @@ export function infoText(
 
 interface InfoLook {
   readonly isShort?: boolean;
-  /** The time at which ages in facts are shown; that of the decision if absent. */
+  /** The time up to which ages are counted; if absent, the time of the decision. */
   readonly nowMs?: number;
 }
 
@@ -149,7 +149,7 @@ function decisionText(decision: PublishedDecision, isShort: boolean, nowMs: numb
   return [trouble, firstWait(decision, isShort, nowMs)].filter((part) => part !== '').join('; ');
 }
 
-/** Returns the stop that no wait names: no step is due, or another zone is stopped. */
+/** Returns the stop that no wait names, because no step is due or the stop is about another zone. */
 function stopPart({ stops = [], waits }: PublishedDecision, isShort: boolean): string {
   const [first, ...more] = stops.filter((stop) => !waits.some(({ rule }) => rule === stop.rule));
   if (first === undefined) return '';

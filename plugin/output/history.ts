@@ -77,7 +77,7 @@ function changesOf({ fromImages = {}, toImages = {} }: ShownZone): readonly Imag
 }
 
 function noteOf({ outcome, failure, waiting, cause, commit }: ShownRun): string {
-  if (outcome === 'abandoned') return 'the group was deleted, or another run started, before it ended';
+  if (outcome === 'abandoned') return 'the group was deleted, or another run started, before this run ended';
   if (failure !== undefined) return failure;
   if (waiting !== undefined) return `${waiting.rule}: ${waiting.fact}`;
   return [cause, commit].filter((part) => part !== undefined).join(', ');

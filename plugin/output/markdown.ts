@@ -23,19 +23,19 @@ export function markdownLine(text: string): string {
   return markdownText(text.replace(/\s+/g, ' '));
 }
 
-/** Returns text as code. The fence is longer than any run of backticks in the text. */
+/** Returns text as code. The fence is longer than any sequence of backticks in the text. */
 export function markdownCode(text: string): string {
   const shown = visible(text);
-  const longest = Math.max(0, ...[...shown.matchAll(/`+/g)].map(([run]) => run.length));
+  const longest = Math.max(0, ...[...shown.matchAll(/`+/g)].map(([ticks]) => ticks.length));
   const fence = '`'.repeat(longest + 1);
   const pad = longest > 0 || shown === '' || shown.startsWith(' ') || shown.endsWith(' ') ? ' ' : '';
   return `${fence}${pad}${shown}${pad}${fence}`;
 }
 
-/** Returns lines as a code block. The fence is longer than any run of backticks in the lines. */
+/** Returns lines as a code block. The fence is longer than any sequence of backticks in the lines. */
 export function markdownBlock(text: string, language: string): string {
   const lines = text.trimEnd().split('\n').map(visible);
-  const longest = Math.max(2, ...lines.flatMap((line) => [...line.matchAll(/`+/g)].map(([run]) => run.length)));
+  const longest = Math.max(2, ...lines.flatMap((line) => [...line.matchAll(/`+/g)].map(([ticks]) => ticks.length)));
   const fence = '`'.repeat(longest + 1);
   return [`${fence}${language}`, ...lines, fence].join('\n');
 }

@@ -1,4 +1,4 @@
-// The names of pods for a reader who knows the group: zone and ordinal, such as `a-2` for ingester-zone-a-2.
+// Builds the short names of pods, for texts about one group: zone and ordinal, such as `a-2` for ingester-zone-a-2.
 
 /** Returns `a-2` for a pod of zone a. A name without an ordinal is unchanged. */
 export function podText(zone: string, pod: string): string {
@@ -22,20 +22,20 @@ export function shortPods(text: string, zones: readonly { readonly zone: string;
 
 /** Returns the ordinals of pods as ranges, in the given order: `19..0`, `19..12, 10`. Names without an ordinal are unchanged. */
 export function podsText(pods: readonly string[]): string {
-  const runs: { first: number; last: number }[] = [];
+  const ranges: { first: number; last: number }[] = [];
   const others: string[] = [];
   for (const pod of pods) {
     const ordinal = Number(/-(\d{1,10})$/.exec(pod)?.[1] ?? Number.NaN);
-    const run = runs.at(-1);
+    const range = ranges.at(-1);
     if (Number.isNaN(ordinal)) others.push(pod);
-    else if (run !== undefined && continues(run, ordinal)) run.last = ordinal;
-    else runs.push({ first: ordinal, last: ordinal });
+    else if (range !== undefined && continues(range, ordinal)) range.last = ordinal;
+    else ranges.push({ first: ordinal, last: ordinal });
   }
-  return [...runs.map(({ first, last }) => (first === last ? `${first}` : `${first}..${last}`)), ...others].join(', ');
+  return [...ranges.map(({ first, last }) => (first === last ? `${first}` : `${first}..${last}`)), ...others].join(', ');
 }
 
 /** Reports whether the ordinal continues the range in its direction. */
-function continues(run: { readonly first: number; readonly last: number }, ordinal: number): boolean {
-  if (run.first === run.last) return Math.abs(ordinal - run.last) === 1;
-  return ordinal - run.last === Math.sign(run.last - run.first);
+function continues(range: { readonly first: number; readonly last: number }, ordinal: number): boolean {
+  if (range.first === range.last) return Math.abs(ordinal - range.last) === 1;
+  return ordinal - range.last === Math.sign(range.last - range.first);
 }

@@ -1,4 +1,4 @@
-// Renders the result of simulated runs: invariants, durations, and a timeline of the most informative run.
+// Renders the result of simulations: invariants, durations, and a timeline of the most informative simulation.
 import type { ShownRun, Simulation } from '../simulation/runs.ts';
 import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
@@ -10,7 +10,7 @@ export interface GroupSimulation {
   readonly zones: readonly string[];
   readonly faults: string;
   readonly simulation: Simulation;
-  /** The command that repeats the shown run. */
+  /** The command that repeats the shown simulation. */
   readonly repeat: string;
 }
 

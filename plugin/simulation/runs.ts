@@ -1,4 +1,5 @@
-// Runs many simulations of one group, counts how they end, and keeps the most informative run as a timeline.
+// Simulates the rollout of one group many times, counts how the simulations end, and keeps the most informative one as a timeline.
+// Here a run is one simulation.
 import type { GroupDecision } from '../../engine/decision.ts';
 import type { Turn } from '../../engine/plan/forward.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -59,9 +60,9 @@ export interface Progress {
   readonly of: number;
 }
 
-/** The time that a run continues after its work: after one minute the agent may write only Leases, and half a minute checks this. */
+/** The time that a run continues when nothing is left to do. For one minute the agent may still write, then only Leases. */
 const quietMs = 90_000;
-/** The maximum number of runs to shrink a run. */
+/** The maximum number of runs that search for a smaller scenario with the same violation. */
 const shrinkRuns = 40;
 const brief: RunOptions = { endsWhenConverged: true, quietMs };
 
@@ -105,7 +106,7 @@ function summaryOf(seed: number, result: RunResult): SimulatedRun {
   };
 }
 
-/** Returns the weight of a run. A violated invariant outweighs an unfinished run, and the first run of a kind outweighs later ones. */
+/** Returns the weight of a run: 2 if an invariant was violated, 1 if the run is unfinished, otherwise 0. */
 function weightOf({ result }: Played): number {
   if (result.violations.length > 0) return 2;
   return result.unfinished === undefined ? 0 : 1;
@@ -156,7 +157,7 @@ async function playOne(scenario: Scenario, play: typeof runScenario): Promise<Pl
       },
     },
   });
-  // A clock may be wrong during faults; turns arrive in order.
+  // The clock of an agent may be wrong during faults, so the times of turns are corrected: turns arrive in order.
   let latestMs = 0;
   const inOrder = turns.map((turn) => {
     latestMs = Math.max(latestMs, Math.min(turn.nowMs, result.endMs));
@@ -177,7 +178,7 @@ function describedRun(simulated: Simulated, { scenario, result, turns, last }: P
   // Lanes cover the whole run, not only the time between the first and the last turn.
   const from = turns[0]?.nowMs ?? 0;
   const within = turns.filter(({ nowMs }) => nowMs <= run.durationMs);
-  // A zone that keeps waiting has no further turn.
+  // A group that keeps waiting takes no further turn, so its last state is repeated at the end.
   const end = within.at(-1);
   const lanes = end === undefined ? [] : [...within, { ...end, nowMs: run.durationMs }];
   const shifted = zoneSpans(lanes).map((span) => ({
@@ -188,14 +189,14 @@ function describedRun(simulated: Simulated, { scenario, result, turns, last }: P
   return { shown, spans: [...shifted, ...faultSpans(scenario.events, group, run.durationMs)] };
 }
 
-/** Returns the entries without single requests of agents and faults of retried requests, because there are thousands. */
+/** Returns the entries without single requests of agents and faults of requests, because a run has thousands of them. */
 function readableEntries(timeline: readonly TimelineEntry[], group: GroupDefinition): readonly TimelineEntry[] {
   return timeline
     .filter(({ who, what }) => (who === 'fault' ? isAccident(what) : !/: \d{3} \(/.test(what)))
     .map(({ atMs, who, what }) => ({ atMs: Math.round(atMs), who, what: who === 'fault' ? withZones(what, group) : what }));
 }
 
-/** Reports whether a fault is shown. Of the faults that start with their class, only crashes and pauses of a process are shown. */
+/** Reports whether a fault is shown. Of the faults whose text starts with their class, only crashes and pauses of a process are shown. */
 function isAccident(what: string): boolean {
   return !/^F\d/.test(what) || /^F1[12] /.test(what);
 }

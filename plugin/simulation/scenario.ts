@@ -1,4 +1,5 @@
-// Builds the scenario of a run of the user's group: objects, policies and change, with requested accidents and random faults.
+// Builds the scenario of one simulation of the user's group: objects, policies and change, with requested accidents and random faults.
+// Here a run is one simulation.
 import type { Quantiles } from '../../engine/plan/document.ts';
 import { runForward } from '../../engine/plan/forward.ts';
 import type { PlanInput } from '../../engine/plan/plan.ts';
@@ -70,21 +71,21 @@ export function simulatedGroup({ input, documents, group, world, refusedZones, s
 
 const minuteMs = 60_000;
 /** The limits of a run: a plan that never finishes is stopped early, and a short plan gets time to finish. */
-const longestHeldMs = 30 * minuteMs;
+const longestBlockedMs = 30 * minuteMs;
 const shortestMs = 10 * minuteMs;
 
-/** The share of the highest fault rates of the tests: as in a bad week of a cluster, not as in a search for defects. */
+/** The factor on the highest fault rates of the tests, which search for defects. The result is like a bad week of a cluster. */
 const severity = 0.2;
 
 /** Returns the scenario of a seed: the same seed and group give the same scenario. */
 export function scenarioOfGiven(simulated: Simulated, seed: number): Scenario {
   const { given, plannedMs, isPlanned, requested, untilMs = Number.POSITIVE_INFINITY } = simulated;
   const group = groupOf(simulated, seed);
-  const workMs = isPlanned ? plannedMs : Math.min(plannedMs, longestHeldMs);
+  const workMs = isPlanned ? plannedMs : Math.min(plannedMs, longestBlockedMs);
   const neededMs = Math.max(shortestMs, Math.round(1.5 * workMs), (requested.at(-1)?.atMs ?? 0) + minuteMs);
   // A run that --until stops has no faults in its last tenth, so that late faults are not the reason why it is unfinished.
   const safetyMs = Math.round(Math.min(0.9 * untilMs, neededMs));
-  const healingMs = isPlanned ? Math.max(60 * minuteMs, 3 * workMs) : longestHeldMs;
+  const healingMs = isPlanned ? Math.max(60 * minuteMs, 3 * workMs) : longestBlockedMs;
   return {
     seed,
     group,
@@ -100,7 +101,7 @@ export function scenarioOfGiven(simulated: Simulated, seed: number): Scenario {
   };
 }
 
-/** Draws the durations of pods for one run, between usual and long. */
+/** Draws the drain and start durations of pods for one run, from 0.6 times p50 up to p90. */
 function groupOf({ group, given, pods }: Simulated, seed: number): GroupShape {
   const random = streamOf(seed, 'times');
   const drawn = ({ p50Seconds, p90Seconds }: Quantiles): number =>
@@ -108,7 +109,7 @@ function groupOf({ group, given, pods }: Simulated, seed: number): GroupShape {
   return shapeOf(group, given, { drainMs: drawn(pods.drain), startMs: drawn(pods.start) });
 }
 
-/** Reports whether the fault class occurs in the run. A single kind occurs in every run; each run draws some of several kinds. */
+/** Reports whether the fault class occurs in the run. A single named kind occurs in every run. Of several kinds, each run draws some. */
 function occurs({ faults }: Simulated, seed: number, faultClass: FaultClass): boolean {
   return faultsNamed(faults).classes.includes(faultClass) && (faults.length === 1 || isDrawn(seed, faultClass));
 }
@@ -235,7 +236,7 @@ export function refuseUnknownFault(
   });
 }
 
-/** A named kind of fault: its classes, and for classes with several kinds of accident the chosen kinds. */
+/** The faults behind a name in `--faults`: fault classes, and the kinds of accident that are drawn from these classes. */
 interface NamedFaults {
   readonly classes: readonly FaultClass[];
   readonly events: readonly ScenarioEvent['kind'][];
@@ -257,9 +258,7 @@ const named: Readonly<Record<string, NamedFaults>> = {
   people: { classes: ['F17', 'F18'], events: ['deletePod', 'scaleByHand', 'recreateStatefulSet', 'leaveGroup', 'setStrategy'] },
 };
 
-/**
- * Returns the kinds in `--faults`; by default the usual ones, or none with `--fail`. Throws Failure with exit code 3 for an unknown name.
- */
+/** Returns the names in `--faults`. The default is `usualFaults`, or no name with `--fail`. Throws Failure for an unknown name. */
 export function parseFaults(text: string | undefined, hasRequests: boolean): readonly string[] {
   if (text === undefined) return hasRequests ? [] : usualFaults;
   const names = text.split(',').map((name) => name.trim());

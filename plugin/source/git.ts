@@ -1,4 +1,4 @@
-// Reads revisions of a Git repository: blobs from the object database, never a checkout, so that no link, hook or filter acts.
+// Reads revisions of a Git repository: blobs from the object database, not a checkout. So no link is followed, and no hook or filter runs.
 import { spawn } from 'node:child_process';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import {
@@ -117,7 +117,7 @@ interface GitResult {
 
 const timeoutMs = 60_000;
 
-/** Disables the network, hooks and replaced objects. */
+/** The options that disable the network, hooks and replaced objects. */
 const hardening = [
   '--no-pager',
   '--no-replace-objects',

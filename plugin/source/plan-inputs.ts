@@ -50,7 +50,7 @@ interface FilePlanInputs extends PlanInputs {
   readonly manifests: readonly Manifest[];
 }
 
-/** The errors of files, because of which nothing is planned. */
+/** The errors of files. With such errors nothing is planned. */
 export interface InputErrors {
   readonly errors: readonly Finding[];
   readonly notes: readonly string[];
@@ -83,7 +83,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const manifests = after.loaded.manifests.filter(isDesired);
   refuseRepeats('--current', before.loaded.manifests);
   refuseRepeats(desired === undefined ? '--current' : '--desired', manifests);
-  // The change may repair the current manifests, so only unreadable files are errors there.
+  // The change may repair the current manifests, so only the findings of loading count for them.
   const errors = distinctErrors([...before.loaded.findings, ...after.findings]);
   if (errors.length > 0) return { errors, notes: [] };
 

@@ -88,7 +88,7 @@ function isStatefulSet({ kind }: Manifest): boolean {
   return kind === 'StatefulSet';
 }
 
-/** Returns why groups with missing members cannot be planned. Skips groups without any member, unless another namespace has them. */
+/** Returns why groups with missing members cannot be planned. Skips groups without any member, unless another namespace has the members. */
 export function absentMembers(sources: PlanSources, groups: readonly GroupDefinition[]): readonly AbsentMembers[] {
   const given = new Set([...sources.current, ...sources.desired].filter(({ kind }) => kind === 'StatefulSet').map(nameOf));
   return groups.flatMap((group): readonly AbsentMembers[] => {

@@ -108,7 +108,7 @@ function containersOf(object: ObjectContent): readonly unknown[] {
   return Array.isArray(containers) ? containers : [];
 }
 
-/** Reports whether a member already runs the repository. Then only containers with this repository change. */
+/** Reports whether a member already runs an image of the repository. Then only containers with this repository change. */
 function isRunAnywhere(change: { readonly image: string }, members: readonly Member[]): boolean {
   return members.some((member) => containersOf(member.object).some((container) => repositoryOf(container) === repository(change.image)));
 }
@@ -157,8 +157,8 @@ class Problems {
 }
 
 /**
- * Reads assumptions from YAML or JSON over the defaults. An absent `p90` equals `p50`. Throws Failure with exit code 4 that names every
- * invalid field.
+ * Reads assumptions from YAML or JSON. An absent field has its default, and an absent `p90` equals `p50`. Throws Failure with exit code 4
+ * that names every invalid field.
  */
 export function readAssumptions(file: InputFile): Assumptions {
   const document = parseDocument(file.text, { uniqueKeys: true });

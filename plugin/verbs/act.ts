@@ -2,7 +2,7 @@
 import { actOptions, agentNamespaceOption, clusterExits, eachGroupArgument, groupArgument, type OptionSpec, type Verb } from './verb.ts';
 
 const zone = { flags: '--zone <name>', description: 'Only this zone.', completes: 'zone' } as const;
-/** Returns the flags about the confirmation. Without a terminal a verb goes on, except as `needs` says. */
+/** Returns the flags about the confirmation. Without a terminal the verb does not ask; `needs` describes an exception. */
 function prompts(needs = ''): readonly OptionSpec[] {
   return [
     { flags: '--yes', description: 'Do not ask for confirmation.' },
@@ -73,7 +73,7 @@ const scale: Verb = {
 };
 
 const requestExits = { 5: 'the request would have no effect, is denied by policy, or was not confirmed', ...exits } as const;
-/** The requests that let a run continue are bound to that run and need a requester verified by the webhook. */
+/** The sentence about requests that count only for one run, and only if the webhook verifies the requester. */
 const verified = 'Applies only to the current run, and only if the webhook verifies the requester.';
 const subject: readonly OptionSpec[] = [
   { flags: '--wave <name>', description: 'The wave; default: the wave that waits now.', completes: 'wave' },

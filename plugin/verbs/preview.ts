@@ -176,11 +176,11 @@ const simulate: Verb = {
   name: 'simulate',
   summary: 'Run the plan on a virtual clock, with failures',
   description:
-    'Two agents carry out the change against a model of the API server while faults happen. Invariants are checked at every write. If a run breaks an invariant, the command reduces the run to its causes and shows a timeline. For the kinds of fault run: docs simulate.',
+    'Two agents carry out the change against a model of the API server while faults happen. Invariants are checked at every write. If a simulation breaks an invariant, the command reduces the scenario to the causes and shows a timeline. For the kinds of fault run: docs simulate.',
   options: [
     ...planInputs,
-    { flags: '--seed <number>', description: 'Seed of the first run; default: 1. The same seed gives the same runs.', atLeast: 0 },
-    { flags: '--runs <number>', description: 'Number of runs; default: 8.', atLeast: 1 },
+    { flags: '--seed <number>', description: 'Seed of the first simulation; default: 1. The same seed gives the same result.', atLeast: 0 },
+    { flags: '--runs <number>', description: 'Number of simulations; default: 8.', atLeast: 1 },
     {
       flags: '--faults <kinds>',
       description: `Random faults: all, none, or a list of ${faultNames.join(', ')}. Default: ${usualFaults.join(', ')}; with --fail: none.`,
@@ -191,7 +191,7 @@ const simulate: Verb = {
         'A fault at a time after the start: pod=NAME@DURATION or zone=NAME@DURATION (pods are lost; with +DURATION they are not ready for that time), node=ZONE@DURATION (lost), drain=ZONE@DURATION, agent=a@DURATION (crashes).',
       isRepeatable: true,
     },
-    { flags: '--until <duration>', description: 'Stop each run after this virtual time.' },
+    { flags: '--until <duration>', description: 'Stop each simulation after this virtual time.' },
     outputOption('table', 'json'),
   ],
   examples: [
@@ -202,7 +202,7 @@ const simulate: Verb = {
   exits: {
     4: 'an invariant was broken',
     5: 'a policy denies a part of the change, or members of a group are missing; that part is left out',
-    7: 'a run did not finish',
+    7: 'a simulation did not finish',
     10: 'a file or a revision does not exist',
   },
   load: async () => (await import('../commands/simulate.ts')).run,

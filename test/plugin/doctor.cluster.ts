@@ -362,7 +362,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
     });
     expect(await problems()).toContainEqual(expect.stringContaining('warn one agent RG6004 2 Leases are renewed'));
     // The one beside the group is of its agent, which has no account here.
-    expect(await problems()).toContainEqual(expect.stringMatching(/^SKIP RBAC - no Pod tells the account of agent-2/));
+    expect(await problems()).toContainEqual(expect.stringMatching(/^SKIP RBAC - no Pod shows the account of agent-2/));
     await client.delete('/apis/coordination.k8s.io/v1/namespaces/mimir/leases/rollout-group-agent');
   });
 
@@ -394,7 +394,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
 
   it('assumes no account for an agent that has none here', async () => {
     await controlPlane().client.delete(`${accountsPath}/rollout-group-agent`);
-    expect(await problems()).toContainEqual(expect.stringMatching(/^SKIP RBAC - no Pod tells the account of agent-1, and there is no/));
+    expect(await problems()).toContainEqual(expect.stringMatching(/^SKIP RBAC - no Pod shows the account of agent-1, and there is no/));
   });
 
   it('changes nothing', async () => {

@@ -77,7 +77,7 @@ describe('init of a PhasedRollout', () => {
       const cwd = folderWith({ 'in/phased.yaml': broken, 'in/set.yaml': files['in/set.yaml'] });
       const { status, stdout, stderr } = await runInProcess(['init', '--from-dir', 'in', '--out', 'out'], { cwd });
       expect([broken === files['in/phased.yaml'], status, stdout]).toEqual([false, 10, '']);
-      expect(stderr).toMatch(/\d errors? above may hide one/);
+      expect(stderr).toMatch(/\d errors? above may hide such an object/);
     }
     const asked = await runInProcess(['init', '--from-dir', 'in', '--out', 'out', '--guess'], {
       cwd: folderWith({ 'in/phased.yaml': refused, 'in/set.yaml': files['in/set.yaml'] }),

@@ -44,18 +44,18 @@ describe('a key', () => {
     expect(keyBar(state, 'details', look({ columns: 80 })).join(' ')).toContain('press y to run this');
     expect(press(state, 'y', rolling).effect).toEqual({ verb: 'pause', group: 'mimir/ingester', zone: 'b' });
     for (const other of ['n', 'enter', 'q', 'p', 'tab', 'escape'])
-      expect(press(state, other, rolling)).toEqual({ state: { view: 'first', zone: 'b', told: 'nothing was changed' } });
+      expect(press(state, other, rolling)).toEqual({ state: { view: 'first', zone: 'b', message: 'nothing was changed' } });
   });
 
   it('runs no second command while one is running, and shows its result', () => {
     const { state } = pressed(['r', 'y']);
     for (const key of ['y', 'p', 'q']) expect(press(state, key, rolling)).toEqual({ state });
-    expect(answered(state, 'mimir/ingester resumed')).toEqual({ view: 'first', told: 'mimir/ingester resumed' });
+    expect(answered(state, 'mimir/ingester resumed')).toEqual({ view: 'first', message: 'mimir/ingester resumed' });
   });
 
   it('approves the shown wave by name, and only if it waits', () => {
     expect(pressed(['a', 'y'], waiting).effect).toEqual({ verb: 'approve', group: 'mimir/ingester', wave: 'rest' });
-    expect(pressed(['a'], rolling).state).toEqual({ view: 'first', told: 'no wave or rule waits for an approval' });
+    expect(pressed(['a'], rolling).state).toEqual({ view: 'first', message: 'no wave or rule waits for an approval' });
     const [wait] = waiting.waits;
     if (wait === undefined) throw new Error('nothing is waited for');
     const ofRule = { ...wait, rule: 'calm/asks', digest: 'd' };
@@ -64,7 +64,7 @@ describe('a key', () => {
       group: 'mimir/ingester',
       rule: 'calm/asks',
     });
-    expect(pressed(['a'], { ...waiting, waits: [wait, ofRule] }).state.told).toContain('more than one approval is missing');
+    expect(pressed(['a'], { ...waiting, waits: [wait, ofRule] }).state.message).toContain('more than one approval is missing');
   });
 });
 

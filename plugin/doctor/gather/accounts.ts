@@ -76,7 +76,7 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
   return facts;
 }
 
-/** Returns the access that the agents lack for actions in these namespaces. What may not be read is left out. */
+/** Returns the access that the agents lack for actions in these namespaces. Leaves out rights that the user may not review. */
 export async function readMissingAccess(cluster: Cluster, question: AccountsQuestion): Promise<readonly MissingAccess[]> {
   const accounts = await readAccounts(cluster, { ...question, isAsked: isNeeded });
   return accounts.flatMap(({ name, rights, watched = [], unwatched }): readonly MissingAccess[] => [
@@ -99,7 +99,7 @@ function assignNamespaces({ watched, leases, published, serviceAccount, agentNam
       namespaces: [...watched],
       ...(first && { lease: first }),
     };
-    // If the user names an account, it is the account of the agent that decides.
+    // An account that the user names belongs to the agent that decides.
     return { deciding: [serviceAccount === undefined ? only : { ...only, agentNamespace: usualNamespace }], undecided: [] };
   }
   const deciding = new Map<AgentLease, DecidingAgent>();
@@ -135,7 +135,7 @@ async function accountOf(
     return { unknown: `no permission to get serviceaccounts in ${namespace}, so the account of the agent is unknown; ${nameTheAccount}` };
   }
   if (account !== undefined) return usual;
-  const who = lease === undefined ? 'no agent runs' : `no Pod tells the account of ${lease.holder}`;
+  const who = lease === undefined ? 'no agent runs' : `no Pod shows the account of ${lease.holder}`;
   return { unknown: `${who}, and there is no ServiceAccount ${usual}; ${nameTheAccount}` };
 }
 
@@ -240,8 +240,8 @@ export function gives(
     return Array.isArray(list) && (list.includes(value) || list.includes('*'));
   };
   const names = fieldAt(rule, ['resourceNames']);
-  const isForIt = !Array.isArray(names) || names.length === 0 || (object !== undefined && names.includes(object));
-  return isForIt && has('apiGroups', group) && has('resources', resource) && has('verbs', verb);
+  const isForObject = !Array.isArray(names) || names.length === 0 || (object !== undefined && names.includes(object));
+  return isForObject && has('apiGroups', group) && has('resources', resource) && has('verbs', verb);
 }
 
 async function post({ env, timeoutMs }: Cluster, apiVersion: string, kind: string, spec?: object): Promise<unknown> {

@@ -1,4 +1,4 @@
-// Reads our webhook configurations and admission policies as registered, and which namespaces of groups are enforced.
+// Reads the registered webhook configurations and admission policies of this project, and finds the namespaces that are enforced.
 import { isStatus, onStatus } from '../../../cluster/request/failure.ts';
 import { asJsonObject } from '../../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
@@ -209,9 +209,7 @@ async function readLabels({ env, timeoutMs }: Cluster, name: string): Promise<Kn
   return found !== undefined && isUnknown(found) ? found : (found?.metadata.labels ?? {});
 }
 
-/**
- * Returns why webhooks cannot answer: no caBundle, no Service or no ready endpoint. Leaves out Services that the user may not read.
- */
+/** Returns why webhooks cannot answer: no caBundle, no Service or no ready endpoint. Leaves out Services that the user may not read. */
 async function readUnanswered(
   cluster: Cluster,
   stored: readonly StoredConfiguration[],

@@ -161,7 +161,7 @@ function ledgerOf(object: KubernetesObject): readonly LedgerFact[] {
   return [{ namespace, name, ...(isReleased ? { isReleased } : {}), ...(goneMs === undefined ? {} : { goneMs }) }];
 }
 
-/** Returns the time in milliseconds at which the agent missed the definition of the group; undefined if unknown. */
+/** Returns the time in milliseconds at which the agent first found no definition of the group; undefined if unknown. */
 function goneSince(text: unknown): number | undefined {
   const goneMs = fieldAt(tryParseJson(text), ['release', 'goneMs']);
   return typeof goneMs === 'number' ? goneMs : undefined;

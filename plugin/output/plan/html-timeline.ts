@@ -37,7 +37,7 @@ ${axis(scale)}
 ${rowLines(scale)}
 ${steps.map((step) => lateShade(step, scale))}
 ${[...steps.filter(isSpan), ...steps.filter((step) => !isSpan(step))].map((step) => stepMark(step, scale))}
-${heldLine(group, scale)}
+${blockedLine(group, scale)}
 </svg></div>`;
 }
 
@@ -160,7 +160,7 @@ function stepTitle(step: PlannedStep): string {
 }
 
 /** Marks the point where the plan stops early, with the rule that blocks it. */
-function heldLine(group: GroupPlan, scale: Scale): Html {
+function blockedLine(group: GroupPlan, scale: Scale): Html {
   const [first] = group.waits;
   if (first === undefined) return nothing;
   const x = right + 6;

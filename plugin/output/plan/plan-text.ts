@@ -141,7 +141,7 @@ export function sourceText(source: Source | undefined): string | undefined {
   return parts.length === 0 ? undefined : parts.join(' ');
 }
 
-/** Returns the fact of a rule with its limit, and with the age that it has now. */
+/** Returns the fact of a rule with its limit. With `nowMs`, ages in the fact are counted up to that time. */
 export function factText(result: RuleResult, nowMs?: number): string {
   const fact = nowMs === undefined ? result.fact : factAt(result, nowMs);
   return result.limit === undefined ? fact : `${fact} (limit: ${result.limit})`;

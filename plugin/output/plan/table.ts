@@ -11,7 +11,7 @@ export interface TableLook {
   readonly columns: number | undefined;
   readonly paint: Paint;
   readonly glyphs: Glyphs;
-  /** Show full field paths, sources and start times. */
+  /** True to show full field paths, sources and start times. */
   readonly isWide?: boolean;
 }
 
@@ -53,7 +53,7 @@ function unchangedLines(groups: readonly GroupPlan[], look: TableLook): readonly
   return ['', ...labelled('SAME', `${names} ${groups.length === 1 ? 'has' : 'have'} no changes`, look)];
 }
 
-/** Returns the basis of the durations: the assumptions that this plan does not share with every plan, and the start. */
+/** Returns the basis of the durations: the assumptions (without `-o wide` only those that differ from the defaults) and the start. */
 function basisLines(plan: Plan, look: TableLook): readonly string[] {
   const assumed = words.hasDurations(plan) ? words.assumptionsText(plan.assumptions, { isComplete: look.isWide === true }) : '';
   const start = words.startMs(plan);
@@ -110,7 +110,7 @@ const stepColumns: readonly Column[] = [
   { title: 'p90', align: 'right' },
 ];
 
-/** A step without pods has room for its object. An approval has no duration either, and shows all approvers. */
+/** The columns that one text may fill: the object of a step without pods, or the approvers of an approval, which has no duration. */
 const spans = { noPods: { first: 2, last: 4 }, approval: { first: 2, last: stepColumns.length - 1 } } as const;
 
 const wideColumns: readonly Column[] = [

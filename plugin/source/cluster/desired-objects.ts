@@ -93,7 +93,7 @@ async function forced(
   });
 }
 
-/** Returns the object as the GitOps tool that owns it would write it from the manifest. The apply itself is rejected. */
+/** Returns the object that its GitOps tool would write from the manifest. The apply itself is rejected. */
 async function writtenByOwner(
   { env, timeoutMs }: Cluster,
   resource: Resource,

@@ -1,4 +1,4 @@
-// Applies an installation object by object, deletes it, and finds the StatefulSets that its partitions block.
+// Applies or deletes an installation object by object, and finds the StatefulSets whose updates a partition blocks.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
@@ -70,7 +70,7 @@ interface ApplyInstallation {
 
 /**
  * Applies the objects in order, without kinds that the API server does not serve. Returns the number of applied objects. Throws Failure at
- * the first error; a second run continues.
+ * the first error; a repeated call continues.
  */
 export async function applyInstallation(
   { env, timeoutMs, server }: Cluster,
@@ -123,7 +123,7 @@ function installFailure(
         exitCode: exitCodes.refused,
         what: `${name} belongs to another field manager; ${rest}`,
         why: `${first.manager} owns ${first.field}${more}; install forces no conflict`,
-        todo: `uninstall what ${first.manager} has installed, or let it apply this: kubectl rollout-group install > install.yaml`,
+        todo: `uninstall the objects of ${first.manager}, or let ${first.manager} apply install.yaml: kubectl rollout-group install > install.yaml`,
       });
     }
   }
@@ -142,7 +142,7 @@ function installFailure(
       exitCode: exitCodes.refused,
       what: `${name} cannot be applied; ${rest}`,
       why: error.message,
-      todo: `if it binds another role, delete it first: kubectl delete ${object.kind.toLowerCase()} ${object.metadata.name}${place}`,
+      todo: `if the binding names another role, delete the binding first: kubectl delete ${object.kind.toLowerCase()} ${object.metadata.name}${place}`,
     });
   }
   const failure = connectionFailure(error, server);

@@ -127,7 +127,7 @@ function mergeMaps(live: ObjectContent, asked: ObjectContent, ours: unknown, oth
   );
 }
 
-/** Returns the parts that stay of a value that the manifest omits: those of other managers. Undefined if nothing stays. */
+/** Returns the remaining parts of a value that the manifest omits: the parts of other managers. Undefined if no part remains. */
 function withoutOurs(live: unknown, ours: unknown, others: unknown): unknown {
   if (ours === undefined) return live;
   if (others === undefined) return undefined;

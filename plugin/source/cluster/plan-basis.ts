@@ -1,4 +1,4 @@
-// Computes the basis of a plan, whose changes make the plan stale: the objects behind its decision, reduced to the fields that matter.
+// Computes the basis of a plan: the objects behind its decision, with the fields that matter. A change of the basis makes the plan stale.
 import { createHash } from 'node:crypto';
 import { isServerField, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
@@ -133,8 +133,8 @@ function readsOf(group: GroupDefinition, snapshot: Snapshot): readonly ReadObjec
 }
 
 /**
- * Returns the problems of webhooks and of the agent's access, which block whole groups. What works has no entry, because another user, who
- * applies the plan, may not read the same.
+ * Returns the problems of webhooks and of the agent's access, which block whole groups. A part without a problem has no entry, because the
+ * user who applies the plan may have other read permissions.
  */
 function problemsOf({ webhookProblems = {}, missingAccess = [] }: Snapshot): readonly ReadObject[] {
   const problem = (of: string, value: unknown): readonly ReadObject[] =>

@@ -91,7 +91,7 @@ function isLiveFile(file: string): boolean {
   return file.startsWith(livePrefix);
 }
 
-/** Kinds that exist only in files. */
+/** The kinds that exist only in files. */
 const fileKinds: ReadonlySet<unknown> = new Set(['PolicyTest', 'PolicySet']);
 
 /** Returns our documents as written, without the defaults that loading adds. */

@@ -1,4 +1,4 @@
-// Applies one object by server-side apply: as a dry run in plan and diff, really in apply. Takes over only fields that people wrote.
+// Applies one object by server-side apply, in plan and diff as a dry run. Takes over only fields that people wrote.
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';

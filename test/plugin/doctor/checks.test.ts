@@ -136,12 +136,12 @@ describe('doctor', () => {
     [
       'the ledger of a group that is being released',
       { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old', isReleased: true, goneMs: Date.parse('2026-07-30T10:00:00Z') }] },
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and releases its StatefulSets (onPolicyDeleted: release) after 2026-07-30T10:01:00Z. The agent deletes it then; deleting it earlier stops the release',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and releases its StatefulSets (onPolicyDeleted: release) after 2026-07-30T10:01:00Z. The agent then deletes the ConfigMap; if it is deleted earlier, the release stops',
     ],
     [
       'the ledger of a group that will be released',
       { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old', isReleased: true }] },
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and releases its StatefulSets (onPolicyDeleted: release) one minute after the agent sees that no policy defines it. The agent deletes it then; deleting it earlier stops the release',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and releases its StatefulSets (onPolicyDeleted: release) one minute after the agent sees that no policy defines it. The agent then deletes the ConfigMap; if it is deleted earlier, the release stops',
     ],
     [
       'a StatefulSet that a partition holds back and nobody lets go',
