@@ -60,12 +60,12 @@ const longestSilenceMs = 10_000;
 /** The longest wait for the watches to deliver the latest writes, and the pause between two checks. */
 const longestLagMs = 1_000;
 const cacheCheckMs = 100;
-/** The same time in a namespace without groups. A working watch is never silent for longer: the server sends a bookmark every minute. */
+/** As `longestSilenceMs`, but without groups. A working watch is never silent longer, because the server sends a bookmark every minute. */
 const longestSilenceWithoutGroupsMs = 120_000;
 
 /**
  * Implements `Guard` of webhook/env.ts on the caches of the agent. It needs no Lease, because the guards and the leading agent coordinate
- * through the ledgers. `base` of `store` may be a ledger of a snapshot, although the snapshot brings its claims up to date.
+ * through the ledgers. `store` also accepts as `base` the ledger of a snapshot, whose claims the snapshot has brought up to date.
  */
 export class AdmissionGuard {
   readonly #parts: GuardParts;

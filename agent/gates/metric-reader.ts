@@ -14,7 +14,7 @@ import { prometheusClient } from './source-clients.ts';
 interface MetricReaderOptions {
   /** Without the port `gates` no metric is read. */
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'gates'>;
-  /** The namespace of the agent. Its policies may name other namespaces. */
+  /** The namespace of the agent. Policies in it may apply to other namespaces. */
   readonly agentNamespace: string;
   /** Returns the definition of a metric source in the agent's policy files. */
   readonly written: (source: string) => MetricSourceDefinition | undefined;

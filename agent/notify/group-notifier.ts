@@ -98,7 +98,7 @@ export class GroupNotifier {
     if (isLast && this.#pending.length > 0) await this.#store().catch(this.#options.onFailure);
   }
 
-  /** Starts a timer. If the same rule still blocks at its end, the rule is reported. A rule whose end is known is not reported. */
+  /** Starts a timer. If the same rule still blocks when the timer ends, the rule is reported. A rule with a known end is not reported. */
   #watchBlock({ hold, inFlight, isPatient, run, wave, updated, available }: RunFacts): void {
     const blocker = hold ?? inFlight;
     const isNews = blocker !== undefined && blocker.untilMs === undefined && run.outcome === 'running';
