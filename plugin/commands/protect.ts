@@ -57,7 +57,8 @@ function podsOf({ live, name }: RequestedGroup, { pod = [] }: ProtectOptions, zo
   const found = pod.map((wanted) => {
     const [, owner, ordinal] = /^(.+)-(\d{1,10})$/.exec(wanted) ?? [];
     const member = live.decision.zones.find((one) => one.statefulSet === owner) ?? live.decision.zones.find((one) => one.zone === owner);
-    if (member === undefined) throw usageFailure(`${wanted} is not a pod of ${name}`, 'give the name of a pod, as kubectl get pods prints it, or zone and ordinal');
+    if (member === undefined)
+      throw usageFailure(`${wanted} is not a pod of ${name}`, 'give the name of a pod, as kubectl get pods prints it, or zone and ordinal');
     return { zone: member.zone, ordinal: Number(ordinal) };
   });
   const zones = new Set([...found.map((one) => one.zone), ...(zone === undefined ? [] : [zone])]);

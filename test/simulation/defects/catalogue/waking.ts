@@ -5,7 +5,11 @@ import { noWaitingLook } from './sight.ts';
 const loop = 'agent/loop.ts';
 
 /** Nobody notices that the wall clock was set. */
-const noClockLook: Edit = { file: loop, find: 'if (hasJumped) for (const [key, group] of this.#groups) this.#ask(key, group);', replace: '' };
+const noClockLook: Edit = {
+  file: loop,
+  find: 'if (hasJumped) for (const [key, group] of this.#groups) this.#ask(key, group);',
+  replace: '',
+};
 
 export const wakingDefects: readonly Defect[] = [
   {
