@@ -137,7 +137,7 @@ export interface RolloutDefinition {
   readonly skipOnRollback: boolean;
   /** Number of finished runs whose records are kept, at least 1. */
   readonly historyLimit: number;
-  /** Effect of the deletion of the policy on the StatefulSets; absent: no change. */
+  /** The effect on the StatefulSets if the group is deleted; absent: no change. */
   readonly onPolicyDeleted?: 'release';
 }
 
