@@ -36,12 +36,12 @@ export function createExchanges({ env, maxSockets }: ExchangesOptions): Exchange
   };
 }
 
-interface Ways {
+interface ConnectionOptions {
   readonly env: ExchangesOptions['env'];
   readonly agents: { readonly http: HttpAgent; readonly https: HttpsAgent };
 }
 
-function exchange(request: HttpRequest, ways: Ways): Promise<HttpResponse> {
+function exchange(request: HttpRequest, options: ConnectionOptions): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const deadline = new AbortController();
     const timer = setTimeout(() => fail(`no complete answer within ${request.timeoutMs} ms`), request.timeoutMs);
@@ -54,7 +54,7 @@ function exchange(request: HttpRequest, ways: Ways): Promise<HttpResponse> {
       end();
       reject(new Error(message, cause === undefined ? {} : { cause }));
     };
-    send(request, ways, deadline.signal).then(
+    send(request, options, deadline.signal).then(
       (response) =>
         collect(response, request.maxBodyBytes, fail, (body) => {
           end();
@@ -84,7 +84,7 @@ function collect(
   response.on('error', (error) => fail(error.message, error));
 }
 
-async function send(request: HttpRequest, { env, agents }: Ways, signal: AbortSignal): Promise<IncomingMessage> {
+async function send(request: HttpRequest, { env, agents }: ConnectionOptions, signal: AbortSignal): Promise<IncomingMessage> {
   const url = new URL(request.url);
   const { body = '', ca } = request;
   const headers = { ...request.headers, 'Content-Length': String(Buffer.byteLength(body)) };

@@ -10,11 +10,11 @@ import { letterOf, processLetter, type Scenario } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { ModelRequest } from '../server/request.ts';
 import type { ModelServer } from '../server/server.ts';
-import { type Body, startBody } from './body.ts';
+import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 import { createHolds, createMachineClock, type Holds, type MachineClock, ProcessTime, runStartMs } from './clock.ts';
 import { createPlaces, type Life, slowestWayMs } from './life.ts';
 
-export { agentNamespace, agentUser, leaseName } from './body.ts';
+export { agentNamespace, agentUser, leaseName } from './agent-process.ts';
 
 export interface AgentsOptions {
   readonly scenario: Pick<Scenario, 'seed' | 'agents' | 'clockRates'>;
@@ -49,7 +49,7 @@ export interface Leak {
 
 interface Running {
   readonly life: Life;
-  body?: Body;
+  agentProcess?: AgentProcess;
   isStopping: boolean;
 }
 
@@ -97,9 +97,9 @@ export class Agents {
   /** Shuts the process down as after SIGTERM, and starts it again `restartAfterMs` later. Returns false if it is dead or stopping. */
   stop(letter: string, restartAfterMs: number): boolean {
     const found = this.#runningOf(letter);
-    if (found?.running.body === undefined || found.running.isStopping) return false;
+    if (found?.running.agentProcess === undefined || found.running.isStopping) return false;
     found.running.isStopping = true;
-    void found.running.body.handOver().then(() => this.#endLife(found.machine, found.running, 'stopped', restartAfterMs));
+    void found.running.agentProcess.handOver().then(() => this.#endLife(found.machine, found.running, 'stopped', restartAfterMs));
     return true;
   }
 
@@ -145,7 +145,7 @@ export class Agents {
 
   /** Returns whether every process is alive and ready. */
   isReady(): boolean {
-    return [...this.#machines.values()].every(({ running }) => running?.body?.agent.isReady() === true);
+    return [...this.#machines.values()].every(({ running }) => running?.agentProcess?.agent.isReady() === true);
   }
 
   /** Returns whether a process has a dead watch that it has not closed. */
@@ -216,8 +216,8 @@ export class Agents {
     const running: Running = { life, isStopping: false };
     machine.running = running;
     this.#options.processChanged?.(name, 'started');
-    // The process may crash at its first request, before `startBody` returns.
-    running.body = startBody({
+    // The process may crash at its first request, before `startAgentProcess` returns.
+    running.agentProcess = startAgentProcess({
       ...this.#options,
       life,
       frontEndOfPast: (behindMs) => this.#frontEndOfPast(behindMs),
@@ -244,10 +244,10 @@ export class Agents {
     return new Promise((resolve) => void this.#options.scheduler.after(delayMs, resolve));
   }
 
-  async #leaksOf({ life, body }: Running): Promise<readonly Leak[]> {
+  async #leaksOf({ life, agentProcess }: Running): Promise<readonly Leak[]> {
     // A process that crashes during its shutdown has no leaks.
     const death = new Promise<undefined>((resolve) => life.onEnd.add(() => resolve(undefined)));
-    const end = await Promise.race([body?.handOver(), death]);
+    const end = await Promise.race([agentProcess?.handOver(), death]);
     await this.#later(lingerMs);
     const inFlight = life.open.requests;
     const { begun } = life.open;

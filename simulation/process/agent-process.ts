@@ -18,13 +18,13 @@ export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agen
 export const agentNamespace = 'rollout-group';
 export const leaseName = 'rollout-group-agent';
 
-interface BodyOptions extends AgentsOptions, Pick<TransportOptions, 'frontEndOfPast' | 'showVersion' | 'isPastShown'> {
+interface AgentProcessOptions extends AgentsOptions, Pick<TransportOptions, 'frontEndOfPast' | 'showVersion' | 'isPastShown'> {
   readonly life: Life;
   /** Called when a part of the agent threw unexpectedly. */
   readonly onDefect: (message: string) => void;
 }
 
-export interface Body {
+export interface AgentProcess {
   readonly agent: Agent;
   /** Shuts the agent down as after SIGTERM. Resolves with `late` after 25 s. Never resolves if the process crashes first. */
   readonly handOver: () => Promise<'ended' | 'late'>;
@@ -34,7 +34,7 @@ export interface Body {
 const handOverMs = 25_000;
 
 /** Starts the agent in a new process. */
-export function startBody(options: BodyOptions): Body {
+export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
   const { life, namespace, policies, listenerOf, gateServer } = options;
   const { clock, timers } = life.time;
   const transport = { ...options, user: agentUser };
@@ -85,7 +85,7 @@ function configOf(identity: string, namespace: string): AgentConfig {
   };
 }
 
-function logOf({ life, log, onDefect }: BodyOptions): Log {
+function logOf({ life, log, onDefect }: AgentProcessOptions): Log {
   const at =
     (level: keyof Log): Log['info'] =>
     (message, fields = {}) => {
