@@ -32,7 +32,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'delayed-downscale',
     reason: 'DownscaleDelayNotOver',
-    title: 'the leaving pods have been prepared for the delay, and have then confirmed their preparation',
+    title: 'the pods to be removed have been prepared for at least the delay, and have then confirmed their preparation',
     outcomes: ['ok', 'wait', 'no', 'skip'],
   },
   {
@@ -52,7 +52,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'gate',
     reason: 'GateNotPassed',
-    title: 'the last readings of the gate succeeded often enough in a row',
+    title: 'enough consecutive readings of the gate succeeded',
     outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'],
   },
   {
@@ -61,7 +61,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the earlier grant of the same request has expired',
     outcomes: ['wait'],
     whenBlocked:
-      'The same request was allowed more than 30 seconds ago and was not carried out, for example because another webhook or a PodDisruptionBudget denied it. The grant expires two minutes after it was given. Until then other requests come first.',
+      'The same request was allowed more than 30 seconds ago and was not carried out, for example because another webhook or a PodDisruptionBudget denied it. The grant expires two minutes after it was given. Until then a repetition of this request is denied.',
   },
   {
     id: 'leader-floor',
@@ -120,7 +120,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'prepare-downscale',
     reason: 'PodsNotPrepared',
-    title: 'the leaving pods are prepared',
+    title: 'the pods to be removed are prepared',
     outcomes: ['ok', 'wait', 'no', 'skip'],
   },
   { id: 'progress-deadline', title: 'a pod became available within the progress deadline', outcomes: ['ok', 'skip'] },
