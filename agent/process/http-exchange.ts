@@ -159,8 +159,8 @@ function answerOf(sent: ReturnType<typeof httpRequest>, body: string, signal: Ab
 }
 
 /**
- * Ends the request when the signal aborts. The option `signal` of Node.js would destroy it with an error that ends the process if the
- * response is complete, as for a response over the size limit (measured with Node.js 20.20).
+ * Ends the request when the signal aborts. The option `signal` of Node.js would destroy the request with an error. If the response is
+ * complete, for example above the size limit, that error ends the process (measured with Node.js 20.20).
  */
 function endedBy(signal: AbortSignal, sent: ReturnType<typeof httpRequest>): void {
   if (signal.aborted) sent.destroy();

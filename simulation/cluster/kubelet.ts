@@ -33,7 +33,9 @@ interface Running extends Omit<PodCondition, 'phase'> {
   address: string | undefined;
   /** True if the container would be ready without failing probes. */
   isUp: boolean;
+  /** The number of accidents that fail the readiness probe now. */
   failures: number;
+  /** The number of accidents that keep the pod after its drain now. */
   sticks: number;
   isTerminating: boolean;
   hasDrained: boolean;

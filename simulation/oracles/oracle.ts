@@ -91,10 +91,10 @@ export type OracleFactory = (scene: Scene) => Oracle;
  *   -------|---------------------|-----------------------|------> time
  *   seen by every decision       decided by now          done
  *
- * - Changes by agents always count at T, because the ledger announces them to every agent, also while the request is in flight. A place
- *   from which an agent deleted a pod counts as disrupted by agents until a pod is available there again.
- * - Changes by others (a failed pod, a drain, a person) count at T if they were visible in the storage at S - 10 s: a decision may use a
- *   view that is 10 s old (S5), by the agent's own clock. Later changes do not count, and an outage that ended in between counts as over.
+ * - Changes by agents always count at T: the ledger announces them to every agent, also while the request is in flight. If an agent
+ *   deletes a pod, its place counts as disrupted by agents until a pod is available there again.
+ * - Changes by others (a failed pod, a drain, a person) count at T if they were visible in the storage at S - 10 s. A decision may use a
+ *   view that is 10 s old by the clock of the agent (S5). Later changes do not count. An outage that ended before T does not count.
  * - Settings (replicas, revisions, limits, membership) may be read at any time from S - 10 s on. The most lenient value since then counts.
  *
  * A request counts as a change by an agent also if its sender crashed, was suspended or gave up. The ledger must then have stopped other
@@ -105,7 +105,7 @@ export interface Moment {
   readonly atMs: number;
   /** S - 10 s: the decision knew the changes that were visible at this time. */
   readonly fromMs: number;
-  /** The lead of the agent's wall clock. The agent sees states that depend on the time this much earlier. */
+  /** The lead of the agent's wall clock. For the agent, a pod becomes available earlier by this time. */
   readonly aheadMs: number;
 }
 

@@ -1,5 +1,5 @@
-// Judges the end of a simulation: the group reaches and keeps its requested state, agents react and retry in time, and then no agent
-// writes (L1, L2, L6, L8, L9, L10, L12).
+// Judges the end of a simulation by L1, L2, L6, L8, L9, L10 and L12. The group must reach and keep its requested state. Agents must react
+// and retry in time, and finally write nothing.
 import type { TurnReport } from '../../agent/report.ts';
 import type { Answered, Commit } from '../server/request.ts';
 import { openWork } from './converged.ts';

@@ -1,4 +1,4 @@
-// Defines one life of a process, from its start to its end, and models the calls of its ports with latency and faults of the process.
+// Defines one life of a process, from its start to its end, and models the calls of the process with latency and faults.
 import type { Faults, Point, RequestFault } from '../faults/fault.ts';
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
