@@ -1,7 +1,7 @@
 // Turns errors of requests to the API server into failures with exit code, reason and next step.
 import { ConnectionFailure } from '../cluster/connection/connection.ts';
 import { ApiFailure, TransportFailure } from '../cluster/request/failure.ts';
-import { type ExitCode, exitCodes, Failure, type FailureDetails } from './failure.ts';
+import { type ExitCode, exitCodes, Failure, type FailureDetails, type UncalledWebhook } from './failure.ts';
 
 /** Returns a Failure for an error of a connection or request. Returns every other error unchanged, because it is a defect. */
 export function connectionFailure(error: unknown, server: string): unknown {
@@ -54,8 +54,46 @@ function isAdmission({ message }: ApiFailure): boolean {
   return /admission webhook "[^"]*" denied the request|ValidatingAdmissionPolicy '[^']*' .*denied request/.test(message);
 }
 
+/** The longest cause in a message. Some causes quote a whole page of a proxy. */
+const longestCause = 120;
+
+/** Returns the webhook that the API server could not call, from its message; undefined for every other message. */
+export function uncalledWebhook(message: string): UncalledWebhook | undefined {
+  const [, name, rest = ''] = /failed calling webhook "([^"]+)":?\s*(.*)/s.exec(message) ?? [];
+  if (name === undefined) return undefined;
+  const host = /https?:\/\/([^/"?]+)/.exec(rest)?.[1];
+  const [, service, namespace] = /^([\w-]+)\.([\w-]+)\.svc\b/.exec(host ?? '') ?? [];
+  const cause = rest.replace(/^.*\bhttps?:\/\/[^"\s]*"?:\s*/s, '').split('\n')[0] ?? '';
+  return {
+    name,
+    place: service === undefined ? host : `Service ${namespace}/${service}`,
+    namespace,
+    why: cause.trim().slice(0, longestCause),
+  };
+}
+
+/** Returns one line: `webhook stamp.rollout-group.dev of Service ops/agent did not answer: connection refused`. */
+export function uncalledText({ name, place, why }: UncalledWebhook): string {
+  return `webhook ${name}${place === undefined ? '' : ` of ${place}`} did not answer: ${why}`;
+}
+
+/** Reports whether our agent serves the webhook. */
+export function isOwnWebhook({ name }: UncalledWebhook): boolean {
+  return name.endsWith('.rollout-group.dev');
+}
+
+/** Returns the failure for a webhook that did not answer, with the command that shows its cause. */
+function uncalledDetails(webhook: UncalledWebhook): FailureDetails {
+  const { namespace } = webhook;
+  const pods = `kubectl get pods ${namespace === undefined ? '-A' : `-n ${namespace}`}`;
+  const todo = `find out why it does not answer: ${isOwnWebhook(webhook) ? 'kubectl rollout-group doctor' : pods}`;
+  return { exitCode: exitCodes.unreachable, what: uncalledText(webhook), todo, webhook };
+}
+
 function answerDetails(error: ApiFailure, server: string): FailureDetails {
   const { status, message } = error;
+  const webhook = uncalledWebhook(message);
+  if (webhook !== undefined) return uncalledDetails(webhook);
   if (status === 401) {
     return {
       exitCode: exitCodes.notAllowed,

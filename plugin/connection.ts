@@ -3,6 +3,7 @@
 import type { ClusterEnv, KubernetesHttp } from '../cluster/env.ts';
 import type { ConnectionOptions, ConnectionProcess } from '../cluster/kubeconfig/kubeconfig.ts';
 import type { CommandContext } from './context.ts';
+import { Failure } from './failure.ts';
 import { version } from './version.ts';
 
 /** The values of the connection flags, with the names that the command line uses. */
@@ -119,8 +120,19 @@ export async function withCluster<Result>(
   try {
     return await run(cluster);
   } catch (error) {
-    throw (await import('./connection-failure.ts')).connectionFailure(error, cluster.server);
+    const failure = (await import('./connection-failure.ts')).connectionFailure(error, cluster.server);
+    throw failure instanceof Failure ? await withAgentCause(cluster, failure) : failure;
   } finally {
     cluster.close();
   }
+}
+
+/** Returns the failure with the state of the agent, if a webhook did not answer because its agent does not run. */
+async function withAgentCause(cluster: Cluster, failure: Failure): Promise<Failure> {
+  const { webhook } = failure.details;
+  if (webhook === undefined) return failure;
+  const agent = await (await import('./live/agent.ts')).stoppedAgentOf(cluster, webhook);
+  if (agent === undefined) return failure;
+  const why = [agent, failure.details.why].filter((part) => part !== undefined).join('; ');
+  return new Failure({ ...failure.details, why, todo: 'start the agent, then repeat the command' });
 }

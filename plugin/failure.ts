@@ -10,6 +10,19 @@ export interface FailureDetails {
   readonly todo?: string;
   /** The finding code, if `docs CODE` explains it. */
   readonly code?: string;
+  /** The webhook that did not answer the API server, if that is the cause. */
+  readonly webhook?: UncalledWebhook;
+}
+
+/** A webhook that the API server could not call. */
+export interface UncalledWebhook {
+  readonly name: string;
+  /** `Service NAMESPACE/NAME`, or its address; undefined if the API server does not name it. */
+  readonly place: string | undefined;
+  /** The namespace of its Service. */
+  readonly namespace: string | undefined;
+  /** The cause in a few words, such as `connection refused`. */
+  readonly why: string;
 }
 
 /** A failure that the user can fix. The entry point prints it. Any other error is a defect of this program. */

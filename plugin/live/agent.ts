@@ -9,6 +9,8 @@ import { defined } from '../../policies/values/defined.ts';
 import { itemsOf, listCluster, listKnown, type Namespaces } from '../cluster-snapshot/listing.ts';
 import { clusterState } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
+import { isOwnWebhook } from '../connection-failure.ts';
+import type { UncalledWebhook } from '../failure.ts';
 import { ageText } from '../output/plan/plan-text.ts';
 
 /** The default name of the agent's Lease. */
@@ -105,6 +107,15 @@ export function readLeasesOf(cluster: Cluster, groups: readonly AgentReference[]
     namespaces,
     groups.flatMap(({ lease }) => lease ?? []),
   );
+}
+
+/** Returns the sentence that the agent behind one of our webhooks does not run; undefined if it runs, or if that is unknown. */
+export async function stoppedAgentOf(cluster: Cluster, webhook: UncalledWebhook): Promise<string | undefined> {
+  if (!isOwnWebhook(webhook)) return undefined;
+  const { namespace = cluster.namespace } = webhook;
+  const agents = await readAgentLeases(cluster, [namespace]).catch(() => undefined);
+  const state = agents === undefined ? undefined : agentState(agents, { namespace });
+  return state?.kind === 'stopped' ? notRunningText(state.why) : undefined;
 }
 
 /** Returns the age of the last renewal: `5m ago` or `never`. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { uncalledText, uncalledWebhook } from '../../plugin/connection-failure.ts';
 import { folderWith, runPlugin } from './process.ts';
 
 const group = (waves = '', more = '') => `apiVersion: rollout-group.dev/v1alpha1
@@ -32,6 +33,23 @@ function lint(files: Readonly<Record<string, string>>): string {
   const { stdout, stderr } = runPlugin(['lint', '.'], { cwd: folderWith(files) });
   return `${stdout}${stderr}`;
 }
+
+describe('the line about a webhook that does not answer', () => {
+  it.each([
+    [
+      'Internal error occurred: failed calling webhook "stamp.rollout-group.dev": failed to call webhook: Post "https://agent.ops.svc:443/admission/stamp?timeout=5s": no endpoints available for service "agent"',
+      'webhook stamp.rollout-group.dev of Service ops/agent did not answer: no endpoints available for service "agent"',
+    ],
+    [
+      `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: an error on the server ("${'<html>'.repeat(99)}\nx") has prevented the request from succeeding`,
+      `webhook a.example.com did not answer: failed to call webhook: an error on the server ("${'<html>'.repeat(99)}`.slice(0, 158),
+    ],
+  ])('names the webhook, its Service and the cause: %s', (message, line) => {
+    const webhook = uncalledWebhook(message);
+    expect(webhook === undefined ? undefined : uncalledText(webhook)).toBe(line);
+    expect(uncalledWebhook('admission webhook "a.example.com" denied the request: no')).toBeUndefined();
+  });
+});
 
 describe('the advice of a message', () => {
   it('for a wave with an unknown zone: the zone that no wave names, or the zones that exist', () => {
