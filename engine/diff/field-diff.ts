@@ -63,6 +63,38 @@ function withDefault(value: unknown, defaultValue: unknown, other: unknown): unk
 /** Two versions of a value; undefined where a version does not have it. */
 type Pair<Value> = readonly [before: Value, after: Value];
 
+/**
+ * Returns `after` as the API server stores it when an apply removes fields of a workload: with the known default of each field that `before`
+ * has and `after` omits. Fields of list entries and fields without a known default stay omitted.
+ */
+export function withDefaults(before: ObjectContent, after: ObjectContent): ObjectContent {
+  return kindsWithPods.has(String(after['kind'])) ? defaultedMap('', before, after) : after;
+}
+
+function defaultedMap(pattern: string, before: ObjectContent, after: ObjectContent): ObjectContent {
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  const fields = keys.map((key): readonly [string, unknown] => {
+    const field = pattern === '' ? key : `${pattern}.${key}`;
+    const [old, next] = [before[key], after[key]];
+    if (isRecord(old) && isRecord(next)) return [key, defaultedMap(field, old, next)];
+    return [key, isAbsent(next) ? removedField(field, old, { ...before, ...after }) : next];
+  });
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+}
+
+/** Returns the value that the API server stores for a removed field; undefined without a known default. */
+function removedField(pattern: string, old: unknown, siblings: ObjectContent): unknown {
+  if (pattern === 'spec.updateStrategy.rollingUpdate' && siblings['type'] === 'OnDelete') return undefined;
+  if (!isRecord(old) || !opened.test(pattern)) return storedDefault(pattern, siblings);
+  const inner = defaultedMap(pattern, old, {});
+  return Object.keys(inner).length === 0 ? undefined : inner;
+}
+
+/** Returns the default that the API server stores, also that of the replicas, which no comparison may assume. */
+function storedDefault(pattern: string, siblings: ObjectContent): unknown {
+  return pattern === 'spec.replicas' ? 1 : fieldDefault(pattern, siblings);
+}
+
 /** Returns both versions as `fieldDiff` compares them, for an external diff program. Parts without a difference have the same text. */
 export function comparedVersions(before: ObjectContent, after: ObjectContent): Pair<ObjectContent> {
   return alignMaps({ path: '', pattern: '', key: '' }, before, after);

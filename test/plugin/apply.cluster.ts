@@ -10,6 +10,7 @@ import { grant } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { statefulSet } from '../control-plane/workloads.ts';
 import { commitSeed, rounds } from '../kit/share.ts';
+import { bundleOf, serveKinds, untilServed } from './apply-kit.ts';
 import { filesOf, type Person, person, readerRules, writerRules } from './live-people.ts';
 import {
   changedPaths,
@@ -22,7 +23,7 @@ import {
   type Stored,
   shareWithPlatform,
 } from './manifest-pairs.ts';
-import { runPlugin } from './process.ts';
+import { itShowsRefusedChanges } from './refused-dry-runs.ts';
 
 const fieldManager = 'kubectl-rollout-group';
 
@@ -430,7 +431,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     const [tried, computed] = [writer, reader].map((one) => one.run([...diff, '-o', 'json'], { cwd: folder }));
     // It also shows a removed field that the API server sets again by default.
     expect(changedPaths(await computed)).toEqual(expect.arrayContaining([...changedPaths(await tried)]));
-    expect((await computed)?.stderr).toContain('is computed from the field managers');
+    expect((await computed)?.stderr).toContain('is computed here, without changes by webhooks');
     const applied = await writer.run(['apply', '-f', 'all.json', '--yes', ...flags], { cwd: folder });
     expect({ status: applied.status, stderr: applied.stderr.replace(/^note: .*\n/gm, '') }).toEqual({ status: 0, stderr: '' });
     for (const object of pairs.flatMap(({ second }) => second)) {
@@ -448,6 +449,8 @@ describeOnControlPlane('apply', (controlPlane) => {
     const after = await writer.run(['plan', '-f', 'all.json', '-o', 'json'], { cwd: folder });
     expect(JSON.parse(after.stdout).metadata.policyDigest).toBe(JSON.parse(before.stdout).metadata.policyDigest);
   });
+
+  itShowsRefusedChanges(() => ({ controlPlane: controlPlane(), namespace, writer, number: count }));
 
   it('accepts only unchanged saved plans', async () => {
     const cwd = filesOf({ 'a.json': asked('a') });
@@ -469,18 +472,6 @@ function withEnv(...names: readonly string[]): object {
   return { template: { spec: { containers: [{ name: 'server', env }] } } };
 }
 
-async function serveKinds(controlPlane: ControlPlane, namespace: string): Promise<void> {
-  for (const kind of ['RolloutGroup', 'RolloutPolicy'] as const) {
-    await controlPlane.client.ask('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', customResourceDefinition(kind));
-    await untilServed(controlPlane, pathOf({ kind, metadata: { namespace } }));
-  }
-}
-
-/** Runs the executable as this person. */
-function bundleOf({ identity }: Person, cwd: string): (line: string) => ReturnType<typeof runPlugin> {
-  return (line) => runPlugin(line.split(' '), { cwd, env: { KUBECONFIG: identity.kubeconfig } });
-}
-
 async function untilForbidden(controlPlane: ControlPlane, { identity }: Person, path: string): Promise<void> {
   const client = controlPlane.clientOf(identity);
   for (let attempt = 0; attempt < 200; attempt += 1) {
@@ -489,12 +480,4 @@ async function untilForbidden(controlPlane: ControlPlane, { identity }: Person, 
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error(`${identity.user} may still patch ${path} after 10 s`);
-}
-
-async function untilServed({ client }: ControlPlane, path: string): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
-    if ((await client.ask('GET', path)).status === 200) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`${path} is not served after 10 s`);
 }

@@ -3,12 +3,13 @@ import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, lastAppliedAnnotation, type Resource } from '../../../cluster/request/resource.ts';
 import { applyObject, patchObject, WriteRefused } from '../../../cluster/request/write.ts';
-import { entryKey, fieldDiff, keyOf, type ObjectContent } from '../../../engine/diff/field-diff.ts';
+import { entryKey, fieldDiff, keyOf, type ObjectContent, withDefaults } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import type { ResourceOf } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';
+import { uncalledText, uncalledWebhook } from '../../connection-failure.ts';
 import { nameOf } from '../../difference.ts';
 import { fieldManager } from '../../live/intents.ts';
 import { gitOpsOwner } from './git-ops-owner.ts';
@@ -56,18 +57,26 @@ async function refusedObject(cluster: Cluster, ready: ReadyObject, error: Error,
   const { live } = ready;
   const merged = applied(live, ready.object);
   // Client-side apply also owns defaults, which stay. The last applied manifest names the fields that are removed.
-  const object = mode.forceConflicts ? overlaid(merged, ready.object) : merged;
-  if (conflictsOf(error).length > 0) return { object: await forced(cluster, ready, object), notes: [], taken: [] };
+  const kept = mode.forceConflicts ? overlaid(merged, ready.object) : merged;
+  const object = live === undefined ? kept : withDefaults(live, kept);
+  if (conflictsOf(error).length > 0) return forced(cluster, ready, object);
+  return computedObject(live, object, error);
+}
+
+/** Returns the object that was computed here, with a note if it differs from the live object. */
+function computedObject(live: ObjectContent | undefined, object: ObjectContent, error: Error): StoredObject {
   const isChanged = live === undefined || fieldDiff(live, object).length > 0;
-  return { object, notes: isChanged ? [computedText(ready, error)] : [], taken: [] };
+  return { object, notes: isChanged ? [computedText(object, error)] : [], taken: [] };
 }
 
 function movedText({ object }: ReadyObject, managers: readonly string[]): string {
   return `${nameOf(object)}: apply moves the fields of ${managers.join(' and ')} to ${fieldManager}`;
 }
 
-function computedText({ object }: ReadyObject, { message }: Error): string {
-  return `${nameOf(object)}: the API server refused the dry run, so the result is computed from the field managers: ${message}`;
+function computedText(object: ObjectContent, { message }: Error): string {
+  const webhook = uncalledWebhook(message);
+  const why = webhook === undefined ? message : uncalledText(webhook);
+  return `${nameOf(object)}: the API server refused the dry run, so the result is computed here, without changes by webhooks: ${why}`;
 }
 
 /** Returns a note on fields that stay although the last `kubectl apply` named them and the manifest does not. */
@@ -85,12 +94,14 @@ async function forced(
   { env, timeoutMs }: Cluster,
   { resource, live, object }: ReadyObject,
   otherwise: ObjectContent,
-): Promise<ObjectContent> {
+): Promise<StoredObject> {
   const options = { fieldManager, takesFields: true, dryRun: true, site: 'source.force', timeoutMs };
-  return applyObject(env, resource, preconditioned(object, live), options).catch((error: unknown) => {
-    if (error instanceof ApiFailure) return otherwise;
+  try {
+    return { object: await applyObject(env, resource, preconditioned(object, live), options), notes: [], taken: [] };
+  } catch (error) {
+    if (error instanceof ApiFailure) return computedObject(live, otherwise, error);
     throw error;
-  });
+  }
 }
 
 /** Returns the object that its GitOps tool would write from the manifest. The apply itself is rejected. */
@@ -108,7 +119,7 @@ async function writtenByOwner(
     return { object: tried, notes: [], taken: [] };
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
-    return { object, notes: [`${nameOf(manifest)}: the API server refused the dry run: ${error.message}`], taken: [] };
+    return computedObject(live, withDefaults(live, object), error);
   }
 }
 

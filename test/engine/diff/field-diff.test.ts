@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fieldDiff } from '../../../engine/diff/field-diff.ts';
+import { fieldDiff, withDefaults } from '../../../engine/diff/field-diff.ts';
 import { withoutSecrets } from '../../../engine/diff/field-secrets.ts';
 
 type Content = Record<string, unknown>;
@@ -191,5 +191,31 @@ describe('secrets in differences', () => {
     expect(fieldDiff(secret('a'), secret('b'))).toEqual([
       { path: 'data.key', operation: 'change', before: '*** (before)', after: '*** (after)', consequence: 'none' },
     ]);
+  });
+});
+
+describe('the fields that an apply removes', () => {
+  it('get the defaults of the API server, and no other field does', () => {
+    const rolling = { type: 'RollingUpdate', rollingUpdate: { partition: 3 } };
+    const before = statefulSet(
+      { replicas: 3, podManagementPolicy: 'Parallel', updateStrategy: rolling, minReadySeconds: 7, serviceName: 'x' },
+      { terminationGracePeriodSeconds: 7, nodeSelector: { disk: 'ssd' } },
+    );
+    expect(withDefaults(before, statefulSet({}))).toEqual(
+      statefulSet(
+        {
+          replicas: 1,
+          podManagementPolicy: 'OrderedReady',
+          updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 0 } },
+          minReadySeconds: 0,
+        },
+        { terminationGracePeriodSeconds: 30 },
+      ),
+    );
+    expect(withDefaults(statefulSet({}), statefulSet({}))).toEqual(statefulSet({}));
+    const onDelete = statefulSet({ updateStrategy: { type: 'OnDelete' } });
+    expect(withDefaults(statefulSet({ updateStrategy: rolling }), onDelete)).toEqual(onDelete);
+    const group = (spec: Content) => ({ kind: 'RolloutGroup', spec });
+    expect(withDefaults(group({ replicas: { count: 3 } }), group({}))).toEqual(group({}));
   });
 });
