@@ -83,6 +83,11 @@ export function blocks({ outcome }: RuleResult): boolean {
   return outcome === 'wait' || outcome === 'no' || outcome === 'unknown';
 }
 
+/** Reports whether the requested revision never rolls out unless a person acts. A pause is no such block: it stops a group on purpose. */
+export function isUntilPerson({ rule, outcome, earliestMs }: RuleResult): boolean {
+  return outcome === 'no' || (outcome === 'wait' && earliestMs === undefined && (rule === 'undone' || rule === 'rolled-back'));
+}
+
 /** The outcomes by precedence: only a person ends `no`, a successful read ends `unknown`, time or progress ends `wait`. */
 const precedence: readonly RuleOutcome[] = ['no', 'unknown', 'wait', 'ok', 'skip'];
 

@@ -6,6 +6,7 @@ import { pods } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
+import { isUntilPerson } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
@@ -85,7 +86,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const zones = zoneTotals(group, asked, likely, steps);
   const waits = withAbsence(input, group, likely.waits);
   const permitted = permittedResults([...likely.permitted, ...steps.flatMap(({ rules }) => rules)]);
-  const isBlocked = likely.refused.length > 0 || waits.some((answer) => answer.outcome === 'no');
+  const isBlocked = likely.refused.length > 0 || waits.some(isUntilPerson);
   const isComplete = likely.end === 'done';
   const outcome = isBlocked ? 'blocked' : !isComplete ? 'waits' : steps.length > 0 || changes.length > 0 ? 'complete' : 'unchanged';
   return {
@@ -140,7 +141,9 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
     asked = traceRequested(asked, group, snapshot, open);
   };
   const { last, world, end } = runForward(requested.world, group, { onTurn });
-  const waits = end === 'done' ? [] : last.decision.waits;
+  // Pods that were rolled back stay at their earlier revision, so the requested one is not reached.
+  const rolledBack = last.decision.warnings.filter((warning) => warning.rule === 'rolled-back' && isUntilPerson(warning));
+  const waits = [...(end === 'done' ? [] : last.decision.waits), ...rolledBack];
   const { refused, permitted } = requested;
   return { refused, permitted, steps: [...asked, ...steps], waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
 }
@@ -167,7 +170,7 @@ function groupIntoWaves(likely: readonly TracedStep[], slow: readonly TracedStep
 function plannedStep(step: TracedStep, twin: TracedStep | undefined, startMs: number): PlannedStep {
   const source = step.rules.find((answer) => answer.outcome !== 'ok' && answer.source !== undefined)?.source;
   // The time of a person cannot be assumed, and only a person can change a policy that denies.
-  const isTimed = step.kind !== 'approval' && step.rules.every((answer) => answer.outcome !== 'no');
+  const isTimed = step.kind !== 'approval' && !step.rules.some(isUntilPerson);
   return {
     kind: step.kind,
     ...defined({ zone: step.zone }),
@@ -186,10 +189,13 @@ function plannedStep(step: TracedStep, twin: TracedStep | undefined, startMs: nu
 function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Forward, steps: readonly PlannedStep[]): GroupPlan['zones'] {
   const replicasIn = (snapshot: Snapshot, name: string): number =>
     snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name)?.replicas ?? 0;
-  return viewGroup(world.snapshot, group).zones.map(({ zone, outdated }) => {
+  return viewGroup(world.snapshot, group).zones.map(({ zone, outdated, pods: members, set, desiredRevision }) => {
     const rolled = new Set(steps.flatMap((step) => (step.kind === 'roll' && step.zone === zone.name ? step.pods : [])));
+    const requested = set?.status.updateRevision;
+    const isRolledBack = requested !== undefined && requested !== desiredRevision;
+    const later = isRolledBack ? members.filter(({ revision }) => revision !== requested) : end === 'done' ? [] : outdated;
     // The highest ordinals are replaced first, as in a step.
-    const afterWait = end === 'done' ? [] : outdated.map(({ name }) => name).reverse();
+    const afterWait = later.map(({ name }) => name).reverse();
     for (const name of afterWait) rolled.add(name);
     return {
       zone: zone.name,

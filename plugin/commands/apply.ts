@@ -1,13 +1,13 @@
 // The verb apply: shows a plan, asks for confirmation, checks the cluster again, and applies the objects one by one.
 import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
-import { blocks } from '../../engine/rule.ts';
+import { blocks, isUntilPerson } from '../../engine/rule.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { nameOf } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure, mostSevere, usageFailure } from '../failure.ts';
 import { type ApplyReport, renderApplied, renderStale, type Shown } from '../output/apply.ts';
-import { todoOf } from '../output/explain.ts';
+import { isOfInstallation, todoOf } from '../output/explain.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/text.ts';
@@ -85,7 +85,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   const ready = readyObjects(planned);
   const isTable = options.output === 'table';
   await showPlan(context, plan, planned.notes, isTable);
-  refuseBlocked(plan.groups);
+  refuseBlocked(plan.groups, planned.stoppedAgents);
   refuse(planned);
   const report = { digest, groups, isDryRun: options.dryRun, isNothing: ready.length === 0 };
   const show = (objects: ApplyReport['objects']): Promise<void> => write(context, options, { ...report, objects });
@@ -172,20 +172,27 @@ function refuse(inputs: Planned): void {
   if (refusal !== undefined) throw new Failure({ ...refusal, what: `nothing was applied: ${refusal.what}` });
 }
 
-function refuseBlocked(groups: readonly GroupPlan[]): void {
+/** Throws Failure if a part of the plan is denied or blocked until a person acts. A block by a webhook has the stopped agent as its cause. */
+function refuseBlocked(groups: readonly GroupPlan[], stoppedAgents: readonly string[]): void {
   // A blocked group that the request does not change is no reason to stop: the applied policy may unblock it.
   const blocked = groups.filter((group) => group.outcome === 'blocked' && (isTouched(group) || hasNoMember(group)));
   const [first] = blocked;
   if (first === undefined) return;
-  const why = first.refused[0]?.message ?? first.waits.find(({ outcome }) => outcome === 'no')?.fact;
+  const [denied] = first.refused;
+  const leading = first.waits.find(isUntilPerson);
   // Nothing was applied, so `explain` cannot show this denial.
-  const results = [...(first.refused[0]?.results ?? []), ...first.waits].filter(blocks);
-  const [todo] = results.flatMap((result) => todoOf(result, `${first.namespace}/${first.group}`));
+  const results = [...(denied?.results ?? []), ...(leading === undefined ? [] : [leading])].filter(blocks);
+  const [todo = 'change the request or the rule at the source that the plan names'] = results.flatMap((result) =>
+    todoOf(result, `${first.namespace}/${first.group}`),
+  );
+  const agents = denied === undefined && leading !== undefined && isOfInstallation(leading) ? stoppedAgents : [];
+  const why = [...agents, denied?.message ?? leading?.fact].filter((part) => part !== undefined).join('; ');
+  const names = blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ');
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `nothing was applied: policy denies a part of the plan of ${blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ')}`,
-    ...(why === undefined ? {} : { why }),
-    todo: todo ?? 'change the request or the rule at the source that the plan names',
+    what: `nothing was applied: ${denied === undefined ? `${leading?.rule ?? 'a rule'} blocks` : 'policy denies a part of'} the plan of ${names}`,
+    ...(why === '' ? {} : { why }),
+    todo: agents.length > 0 ? 'start the agent, then repeat the command' : todo,
   });
 }
 

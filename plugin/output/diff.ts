@@ -19,13 +19,14 @@ import { toYaml } from './yaml.ts';
 
 /** Returns the text with a final line break. */
 export function renderDifference({ groups, objects }: Difference, look: TableLook): string {
-  const lines = [...groups.flatMap((group) => groupLines(group, look)), ...objects.flatMap((object) => objectLines(object, look))];
+  const same = objects.length === 0 ? 'no differences' : 'no differences in StatefulSets';
+  const lines = [...groups.flatMap((group) => groupLines(group, same, look)), ...objects.flatMap((object) => objectLines(object, look))];
   return `${(lines.length === 0 ? ['no differences'] : lines).join('\n')}\n`;
 }
 
-function groupLines(group: GroupDifference, look: TableLook): readonly string[] {
+function groupLines(group: GroupDifference, same: string, look: TableLook): readonly string[] {
   const name = look.paint('bold', `${group.namespace}/${group.group}`);
-  if (group.parts.length === 0) return [`${name}   no differences`];
+  if (group.parts.length === 0) return [`${name}   ${same}`];
   return [
     name,
     ...group.parts.flatMap((part) => [

@@ -197,8 +197,14 @@ function endText({ isBlocking, endsWith }: Stop): string {
   return `${isBlocking ? 'to continue' : 'to allow it again'}: ${endsWith}`;
 }
 
+/** Returns the actions of `todoOf` that are commands. */
+export function commandsOn(result: RuleResult, name: string): readonly string[] {
+  return todoOf(result, name).filter((text) => text.includes('kubectl '));
+}
+
 /** Returns the actions that a person can take about one rule, one per line. Empty if time alone resolves it. */
 export function todoOf(result: RuleResult, name: string): readonly string[] {
+  if (!blocks(result)) return [];
   const where = sourceText(result.source);
   if (result.rule === 'run-failed') {
     return [`to continue: kubectl rollout-group retry ${name}`, `to roll back: kubectl rollout-group undo ${name}`];
@@ -209,10 +215,22 @@ export function todoOf(result: RuleResult, name: string): readonly string[] {
       `to stop on purpose: set paused: true on its zones, or kubectl rollout-group pause ${name}`,
     ];
   }
-  if (result.outcome === 'no' && result.rule === 'view-complete') return ['put the group and its StatefulSets into the same namespace'];
-  if (result.outcome === 'no') return [`change the request, or ${result.rule}${where === undefined ? '' : ` at ${where}`}`];
+  if (result.outcome === 'no') return denialTodo(result, name, where);
   if (result.outcome === 'unknown') return [`restore the missing evidence: ${result.fact}`];
   return result.outcome === 'wait' ? waitTodo(result, name, where) : [];
+}
+
+/** Returns the actions that a person can take about a rule that time does not end. */
+function denialTodo(result: RuleResult, name: string, where: string | undefined): readonly string[] {
+  if (isOfInstallation(result)) return ['find out why: kubectl rollout-group doctor'];
+  if (result.rule === 'approval') return [`to approve nevertheless: kubectl rollout-group approve ${name}`];
+  if (result.rule === 'view-complete') return ['put the group and its StatefulSets into the same namespace'];
+  return [where === undefined ? 'change the request' : `change the request, or ${result.rule} at ${where}`];
+}
+
+/** Reports whether the result is about the agent or its webhooks, not about the request. */
+export function isOfInstallation({ rule }: RuleResult): boolean {
+  return rule === 'pin-webhook' || rule === 'agent-access';
 }
 
 function waitTodo(result: RuleResult, name: string, where: string | undefined): readonly string[] {
@@ -225,6 +243,7 @@ function waitTodo(result: RuleResult, name: string, where: string | undefined): 
   if (isMisplacedUntilRetry(result)) {
     return ['find out why the webhook is not called: kubectl rollout-group doctor', `then continue: kubectl rollout-group retry ${name}`];
   }
+  if (result.rule === 'rolled-back') return [`to try again: kubectl rollout-group retry ${name}`];
   if (result.rule === 'approval') return [`to approve: kubectl rollout-group approve ${name}`];
   if ((result.rule === 'undone' || result.rule === 'protected') && intent !== undefined) {
     return [`to continue: kubectl rollout-group cancel ${name} ${intent}`];

@@ -39,6 +39,19 @@ function diff(files: Readonly<Record<string, string>>, ...words: readonly string
 
 const zones = ['a', 'b', 'c'];
 
+describe('diff of policies', () => {
+  it('does not say that nothing differs before it lists them', () => {
+    const sets = zones.map((zone) => member(zone)).join('');
+    const files = { 'now/a.yaml': sets, 'now/group.yaml': policy, 'next/a.yaml': sets };
+    const next = { 'next/group.yaml': policy.replace('maxUnavailable: 1', 'maxUnavailable: 2') };
+    const { stdout, status } = runPlugin(['diff', '--current', 'now', '--desired', 'next'], { cwd: folderWith({ ...files, ...next }) });
+    expect({ status, stdout }).toMatchObject({
+      status: 1,
+      stdout: expect.stringMatching(/no differences in StatefulSets\nRolloutGroup kafka/),
+    });
+  });
+});
+
 describe('diff --zones', () => {
   it('does not take a part of another word for the name of a zone', () => {
     const { stdout, status } = diff({ 'now/a.yaml': zones.map((zone) => member(zone)).join('') }, '--zones');

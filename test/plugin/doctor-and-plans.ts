@@ -1,5 +1,6 @@
 // Tests that doctor and plans agree on what holds a group. doctor.cluster.ts runs them on its control plane.
 import { expect, it } from 'vitest';
+import { encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { TestGroup } from '../control-plane/group.ts';
 import { agentRules, type Rule, without } from '../control-plane/roles.ts';
@@ -85,7 +86,14 @@ export function itAgreesWithPlans(world: () => World): void {
     const { client } = controlPlane;
     const approval = { count: 1, from: ['oncall'] };
     const waves = [{ name: 'first', zones: ['a', 'b'], percent: 100, before: { approval } }];
-    const cwd = filesOf({ 'approved.json': groupOf({ waves }), 'pinned.json': groupOf({ strategy: 'pinned' }) });
+    const container = { name: 'server', image: 'example.com/server:2' };
+    const next = {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'ingester-zone-a', namespace },
+      spec: { template: { spec: { containers: [container] } } },
+    };
+    const cwd = filesOf({ 'approved.json': groupOf({ waves }), 'pinned.json': groupOf({ strategy: 'pinned' }), 'next.json': next });
     const planned = (file: string) => plannedBy(doctor, file, cwd);
     expect(await planned('approved.json')).toEqual({
       outcome: 'waits',
@@ -107,6 +115,10 @@ export function itAgreesWithPlans(world: () => World): void {
           'pin-webhook: no pod is replaced without the webhook on pod creation: MutatingWebhookConfiguration 0-rollout-group-pinned does not exist',
         ],
       });
+      const refused = await doctor.run(['apply', '-f', 'pinned.json', '-f', 'next.json', '--yes'], { cwd });
+      expect(refused).toMatchObject({ status: 5, stderr: expect.stringContaining('pin-webhook blocks the plan of mimir/ingester') });
+      expect(refused.stderr).toMatch(/do: {2}(?:find out why: kubectl rollout-group doctor|start the agent, then repeat the command)/);
+      expect(refused.stdout).toMatch(/pin-webhook .* blocked +- +-$/m);
       const configurations = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
       await client.create(configurations, pinConfiguration);
       expect(await planned('pinned.json')).toEqual({ outcome: 'complete', restarts: 2, waits: [] });
@@ -124,7 +136,7 @@ export function itAgreesWithPlans(world: () => World): void {
     }
   });
 
-  it('agrees with the plan that an undone revision waits, and that pods at the requested revision stay', async () => {
+  it('agrees with the plan that an undone revision is blocked, and that pods at the requested revision stay', async () => {
     const { controlPlane, group, doctor } = world();
     const { client } = controlPlane;
     const path = `${group.setsPath}/ingester-zone-b`;
@@ -153,7 +165,66 @@ export function itAgreesWithPlans(world: () => World): void {
       metadata: { name: 'undo' },
       spec: { group: 'ingester', action: 'undo', undone: [{ zone: 'b', revision: undone, to }] },
     });
-    expect(await planned('example.com/server:2')).toEqual({ outcome: 'waits', restarts: 1, waits: ['undone'] });
+    expect(await planned('example.com/server:2')).toEqual({ outcome: 'blocked', restarts: 1, waits: ['undone'] });
     await client.delete(`${intents}/undo`);
+  });
+
+  it('agrees with the plan that a rolled-back revision is blocked', async () => {
+    const { controlPlane, group, doctor } = world();
+    const { client } = controlPlane;
+    const names = ['ingester-zone-a', 'ingester-zone-b'];
+    const spec = (updateStrategy: object) => ({ spec: { updateStrategy } });
+    const revisionOf = async (name: string): Promise<string> => {
+      const isSeen = async () => {
+        const { metadata, status } = await client.get<{ metadata: { generation: number }; status: Status }>(`${group.setsPath}/${name}`);
+        return status.observedGeneration === metadata.generation ? status.updateRevision : undefined;
+      };
+      await expect.poll(isSeen, { timeout: 10_000 }).toBeDefined();
+      return (await isSeen()) ?? '';
+    };
+    const setImage = (image: string) =>
+      client.patch(`${group.setsPath}/${names[1]}`, 'json', [
+        { op: 'replace', path: '/spec/template/spec/containers/0/image', value: image },
+      ]);
+    const ledgers = `/api/v1/namespaces/${namespace}/configmaps`;
+    const before = { a: await revisionOf('ingester-zone-a'), b: await revisionOf('ingester-zone-b') };
+    const hold = { type: 'RollingUpdate', rollingUpdate: { partition: 1_000_000 } };
+    for (const name of names) await client.patch(`${group.setsPath}/${name}`, 'merge', spec(hold));
+    await setImage('example.com/server:3');
+    const failed = await revisionOf('ingester-zone-b');
+    const atMs = Date.now() - 60_000;
+    const run = {
+      id: 'r1',
+      kind: 'rollback',
+      outcome: 'completed',
+      target: before,
+      previous: { ...before, b: failed },
+      startedMs: atMs,
+      completedMs: atMs,
+      wave: 1,
+      waveStartedMs: atMs,
+      movableMs: 0,
+      movableAsOfMs: atMs,
+      isMovable: false,
+      rolledBack: { revisions: { b: failed }, because: 'aborted by anna' },
+    } as const;
+    const text = encodeLedger({ namespace, group: 'ingester', claims: [], downscales: [], preparations: [], run });
+    const metadata = { name: ledgerName('ingester'), labels: { [ledgerLabel.key]: ledgerLabel.value } };
+    await client.create(ledgers, { metadata, data: { [ledgerKey]: text } });
+    try {
+      const cwd = filesOf({ 'pinned.json': groupOf({ strategy: 'pinned' }) });
+      const { status, stdout } = await doctor.run(['plan', '-f', 'pinned.json'], { cwd });
+      expect({ status, text: stdout.replace(/\s+/g, ' ') }).toMatchObject({
+        status: 5,
+        text: expect.stringMatching(
+          /ingester blocked .*BLOCKED . by rolled-back zone b is kept at .* failed: aborted by anna .*kubectl rollout-group retry mimir\/ingester .*THEN roll b/,
+        ),
+      });
+    } finally {
+      await client.delete(`${ledgers}/${metadata.name}`);
+      await setImage('example.com/server:1');
+      await revisionOf('ingester-zone-b');
+      for (const name of names) await client.patch(`${group.setsPath}/${name}`, 'merge', spec({ type: 'OnDelete', rollingUpdate: null }));
+    }
   });
 }

@@ -312,6 +312,13 @@ describeOnControlPlane('the word of people', (controlPlane) => {
       /^update revision ingester-zone-a-.* was undone by eve \(memory leak\)$/,
     );
     expect(await images()).toBe('222222');
+    const plan = runPlugin(['plan', '-n', namespace], { env: { KUBECONFIG: anna.identity.kubeconfig } });
+    expect({ status: plan.status, text: plan.stdout.replace(/\s+/g, ' ') }).toMatchObject({
+      status: 5,
+      text: expect.stringMatching(
+        /BLOCKED . by undone .* was undone by eve \(memory leak\).* kubectl rollout-group cancel mimir\/ingester undo\./,
+      ),
+    });
     expect((await anna.run(['explain', 'ingester'])).stdout).toMatch(/\[WAIT\] undone /);
     // Another template passes.
     await group.setImage('example.com/server:4');

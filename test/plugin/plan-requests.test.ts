@@ -159,7 +159,7 @@ describe('a plan of what is asked for', () => {
     });
     const { status, stdout } = runPlugin(['plan', '--current', 'now', '--desired', 'next'], { cwd });
     expect(status).toBe(5);
-    expect(stdout).toMatch(/wait {2}no-downscale store-a {2}people +\? +\?/);
+    expect(stdout).toMatch(/wait {2}no-downscale store-a {2}blocked +- +-/);
   });
 });
 

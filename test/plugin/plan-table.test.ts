@@ -32,6 +32,21 @@ describe('the table of a plan', () => {
     }
   }
 
+  it('separates an exception from its rule', () => {
+    const group = { ...ingester(), permitted: [{ rule: 'no-downscale', outcome: 'ok', fact: 'an exception allows it' } as const] };
+    expect(renderPlanTable(planOf([group]), look())).toContain('EXCEPTION no-downscale: an exception allows it');
+  });
+
+  it('names the command that ends a block, and no people or durations for it', () => {
+    const source = { object: 'RolloutIntent mimir/undo.ingester.1' };
+    const undone = { rule: 'undone', outcome: 'wait', fact: 'revision 9 was undone by anna', source } as const;
+    const wait = step('wait', 0, { zone: 'a', waitsFor: 'undone', rules: [undone] });
+    const group = { ...blocked(), waves: [{ name: 'all', steps: [wait] }], waits: [undone] };
+    const text = renderPlanTable(planOf([group]), look());
+    expect(text).toMatch(/wait +undone a .*blocked +- +-/);
+    expect(text).toMatch(/BLOCKED +. by undone(?:.*\n)*.*to continue: kubectl rollout-group cancel mimir\/\S+ undo\.ingester\.1/);
+  });
+
   it('fits into 80 columns, and with all details into 120', () => {
     for (const columns of [80, 120]) {
       for (const plan of Object.values(plans)) {

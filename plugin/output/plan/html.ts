@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
+import { commandsOn } from '../explain.ts';
 import { changeLines } from './changes.ts';
 import { type Html, html, htmlTable, nothing, planStyle } from './html-text.ts';
 import { timelineLegend, timelinePatterns, timelineSvg } from './html-timeline.ts';
@@ -158,13 +159,15 @@ function waits(group: GroupPlan, startMs: number | undefined): Html {
   if (group.waits.length === 0) return nothing;
   const next = words.afterWaitText(group);
   const then = next === undefined ? nothing : html`<li>then: ${next}</li>`;
-  const items = group.waits.map((result) => resultItem(result, words.factText(result), startMs));
+  const name = `${group.namespace}/${group.group}`;
+  const items = group.waits.map((result) => resultItem(result, words.factText(result), startMs, commandsOn(result, name)));
   return html`<div class="notice"><b>Waits</b><ul>${items}${then}</ul></div>\n`;
 }
 
-function resultItem(result: RuleResult, fact: string | undefined, startMs: number | undefined): Html {
+function resultItem(result: RuleResult, fact: string | undefined, startMs: number | undefined, commands: readonly string[] = []): Html {
   const source = words.sourceText(result.source);
-  return html`<li><code>${result.rule}</code>${fact === undefined ? nothing : html`: ${fact}`}${source === undefined ? nothing : html` <code class="soft">${source}</code>`}<br><span class="soft">${words.passesText(result, startMs)}</span></li>`;
+  const todo = commands.map((command) => html`<br>${command}`);
+  return html`<li><code>${result.rule}</code>${fact === undefined ? nothing : html`: ${fact}`}${source === undefined ? nothing : html` <code class="soft">${source}</code>`}<br><span class="soft">${words.passesText(result, startMs)}</span>${todo}</li>`;
 }
 
 function steps(group: GroupPlan): Html {

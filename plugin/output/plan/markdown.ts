@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
+import { isUntilPerson } from '../../../engine/rule.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
+import { commandsOn } from '../explain.ts';
 import { clip, markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { plural } from '../text.ts';
 import { changeLines } from './changes.ts';
@@ -119,8 +121,9 @@ function waits(changed: readonly GroupPlan[], plan: Plan): Section {
     const next = words.afterWaitText(group);
     return [
       ...group.waits.map((result) => {
-        const verb = result.outcome === 'no' ? 'is blocked by' : 'waits for';
-        return [`- ${groupName(group)} ${verb} ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}`];
+        const verb = isUntilPerson(result) ? 'is blocked by' : 'waits for';
+        const commands = commandsOn(result, `${group.namespace}/${group.group}`).map((text) => `; ${markdownText(text)}`);
+        return [`- ${groupName(group)} ${verb} ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}${commands.join('')}`];
       }),
       ...(next === undefined ? [] : [[`- ${groupName(group)} then: ${markdownText(clip(next, longestText))}`]]),
     ];

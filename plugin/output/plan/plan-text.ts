@@ -11,7 +11,7 @@ import {
   type Refusal,
 } from '../../../engine/plan/document.ts';
 import { isMisplacedUntilRetry } from '../../../engine/publish/status.ts';
-import { blockingResults, factAt, isLimitOfZero } from '../../../engine/rule.ts';
+import { blockingResults, factAt, isLimitOfZero, isUntilPerson } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
@@ -75,12 +75,17 @@ export function stepRows(group: GroupPlan): readonly StepRow[] {
       podCount: stepPodCount(step),
       atOnce: step.atOnce,
       gate: stepGate(step),
-      p50: spanText(step.p50Seconds),
-      p90: spanText(step.p90Seconds),
+      p50: stepSpan(step, step.p50Seconds),
+      p90: stepSpan(step, step.p90Seconds),
       start: `+${spanText(step.startSeconds)}`,
       source: sourceText(step.source) ?? '',
     })),
   );
+}
+
+/** Returns a duration of a step; `-` if the step does not end by itself. */
+function stepSpan({ rules }: PlannedStep, seconds: number | undefined): string {
+  return seconds === undefined && rules.some(isUntilPerson) ? '-' : spanText(seconds);
 }
 
 /** Returns the verb and the object of a step: `roll zone-a 19..0`. */
@@ -117,7 +122,8 @@ function stepGate(step: PlannedStep): string {
     case 'approval':
       return 'people';
     case 'wait':
-      if (step.rules.some((result) => result.outcome === 'no')) return 'people';
+      if (step.rules.some(isUntilPerson)) return 'blocked';
+      if (step.waitsFor === 'paused' || step.waitsFor === 'protected') return 'people';
       if (step.waitsFor === 'window')
         return step.rules.find(({ rule, outcome }) => rule === 'window' && outcome === 'wait')?.limit ?? 'time';
       return ['time', ...(step.gates ?? [])].join(', ');
@@ -204,6 +210,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
 
 /** Returns the condition for which a rule waits. A policy rule states the condition in its message. */
 function passesWhen(rule: string): string {
+  if (rule === 'rolled-back') return 'a person retries it, or another template is applied';
   return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'its condition no longer matches';
 }
 

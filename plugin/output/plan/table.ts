@@ -1,6 +1,8 @@
 // Renders a plan for a terminal: changes, waves with steps and durations, denials, waits and assumptions.
 import type { RuleResult } from '../../../engine/decision.ts';
 import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
+import { isUntilPerson } from '../../../engine/rule.ts';
+import { commandsOn } from '../explain.ts';
 import type { Glyphs, Paint } from '../terminal.ts';
 import { alignRows, type Column, paragraph, type Row } from '../text.ts';
 import { changeLines } from './changes.ts';
@@ -161,10 +163,15 @@ function permittedBlock({ permitted = [] }: GroupPlan, look: TableLook): readonl
 
 function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {
   const lines = group.waits.flatMap((result) => {
-    const isBlocked = result.outcome === 'no';
+    const isBlocked = isUntilPerson(result);
     const mark = isBlocked ? look.paint('red', look.glyphs.no) : look.glyphs.wait;
     const start = `${label(isBlocked ? 'BLOCKED' : 'WAITS', look, 'yellow')}${mark} ${isBlocked ? 'by' : 'for'}`;
-    return [`${start} ${result.rule}`, ...resultLines(result, words.factText(result), nowMs, look)];
+    const commands = commandsOn(result, `${group.namespace}/${group.group}`);
+    return [
+      `${start} ${result.rule}`,
+      ...resultLines(result, words.factText(result), nowMs, look),
+      ...commands.flatMap((command) => paragraph(' '.repeat(labelWidth + 2), command, look.columns)),
+    ];
   });
   const next = words.afterWaitText(group);
   return next === undefined ? lines : [...lines, ...labelled('THEN', next, look)];
@@ -193,8 +200,9 @@ function riskBlock(group: GroupPlan, look: TableLook): readonly string[] {
 }
 
 function labelled(word: string, text: string, look: TableLook): readonly string[] {
-  return paragraph(word.padEnd(labelWidth), text, look.columns).map((line, index) =>
-    index === 0 ? label(word, look) + line.slice(labelWidth) : line,
+  const head = `${word.padEnd(labelWidth - 1)} `;
+  return paragraph(head, text, look.columns).map((line, index) =>
+    index === 0 ? look.paint('bold', head) + line.slice(head.length) : line,
   );
 }
 

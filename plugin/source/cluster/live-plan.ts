@@ -75,6 +75,8 @@ export interface LivePlanInputs extends PlanInputs {
   readonly namespaces: Namespaces;
   readonly agentNamespace: string;
   readonly basis: readonly ReadObject[];
+  /** One sentence for each reason why an agent of the groups does not run. */
+  readonly stoppedAgents: readonly string[];
 }
 
 export interface Planned extends LivePlanInputs {
@@ -129,8 +131,10 @@ export async function readLiveInputs(
   const groups = selectGroups(groupsToPlan(bundle.groups, groupsBefore), options);
   const digest = policyDigest(bundle);
   const sources = await readReplicaSourceObjects(cluster, groups);
+  const { intents } = clusterState(listing, agentNamespace).policies;
+  const webhookProblems = await neededWebhooks(cluster, { ...bundle, groups }, { agentNamespace, hasIntents: intents.length > 0 });
   const snapshot = clusterSnapshot(listing, {
-    policies: { ...bundle, groups, digest, intents: unsignedIntents(listing, agentNamespace) },
+    policies: { ...bundle, groups, digest, intents: believedIntents(intents, webhookProblems) },
     agentNamespace,
     nowMs,
     replicaSources: sources.map(({ view }) => view),
@@ -140,7 +144,6 @@ export async function readLiveInputs(
   const current = firstOfEachName([...live, ...manifestObjects.flatMap((one) => one.live ?? []), ...sourceObjects]);
   const desired = replaceByDesired(current, desiredObjects);
   const { absent, notes } = await liveAbsence(cluster, groups, groupNames(loaded.documents), desired);
-  const webhookProblems = await neededWebhooks(cluster, { ...bundle, groups }, agentNamespace);
   const agents = await readAgents(cluster, groups, { listing, agentNamespace });
   const running = { ...snapshot, missingAccess: agents.missingAccess, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
   const foreign = (objects: readonly ObjectContent[]) => objects.filter((object) => !isOurs(object));
@@ -165,6 +168,7 @@ export async function readLiveInputs(
     namespaces,
     agentNamespace,
     basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: requested }),
+    stoppedAgents: agents.stopped,
     notes: [...unreadNotes(listing), ...agents.stopped, ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
   };
 }
@@ -177,9 +181,9 @@ function groupNames(documents: readonly LoadedDocument[]): ReadonlySet<string> {
 function neededWebhooks(
   cluster: Cluster,
   { groups, policies }: Pick<PlanInput, 'groups' | 'policies'>,
-  agentNamespace: string,
+  { agentNamespace, hasIntents }: { readonly agentNamespace: string; readonly hasIntents: boolean },
 ): Promise<Known<WebhookProblems>> {
-  const needs = { pins: groups.some((group) => traitsOf(group).pinsPods), requesters: needsApproval(groups, policies) };
+  const needs = { pins: groups.some((group) => traitsOf(group).pinsPods), requesters: hasIntents || needsApproval(groups, policies) };
   return readWebhookProblems(cluster, { agentNamespace, needs });
 }
 
@@ -311,9 +315,16 @@ function unreadNotes(listing: Listing): readonly string[] {
   ];
 }
 
-/** Returns the requests without requesters, because a plan cannot verify them. It assumes approvals or names missing approvals. */
-function unsignedIntents(listing: Listing, agentNamespace: string): LivePolicies['intents'] {
-  return clusterState(listing, agentNamespace).policies.intents.map(({ requestedBy: _requester, ...rest }) => rest);
+/** The requests that permit progress. Requests that stop a group count without a verified requester. */
+const permitting: ReadonlySet<string> = new Set(['approve', 'promote', 'retry']);
+
+/** Returns the requests, without requesters of those that permit progress unless the webhook that records requesters works. */
+function believedIntents(intents: LivePolicies['intents'], problems: Known<WebhookProblems>): LivePolicies['intents'] {
+  if (!isUnknown(problems) && problems.requesters === undefined) return intents;
+  return intents.map((intent) => {
+    const { requestedBy: _requester, ...rest } = intent;
+    return permitting.has(intent.action) ? rest : intent;
+  });
 }
 
 /** Returns the namespaces of the flags, else of the files, else of the context; undefined for all. */

@@ -123,7 +123,8 @@ function readsOf(group: GroupDefinition, snapshot: Snapshot): readonly ReadObjec
     ...known(snapshot.intents, `RolloutIntents ${namespace}`, (intents) =>
       intents
         .filter((intent) => intent.namespace === namespace && intent.group === group.name)
-        .map(({ name, ...rest }) => ({ object: `RolloutIntent ${namespace}/${name}`, parts: digests(rest) })),
+        // Another user, who applies the plan, may not read whether requesters are verified.
+        .map(({ name, requestedBy: _requester, ...rest }) => ({ object: `RolloutIntent ${namespace}/${name}`, parts: digests(rest) })),
     ),
     ...snapshot.ledgers.filter((ledger) => ledger.namespace === namespace && ledger.group === group.name).map(ledgerRead),
     ...(snapshot.unread ?? [])
