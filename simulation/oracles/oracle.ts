@@ -105,7 +105,7 @@ export interface Moment {
   readonly atMs: number;
   /** S - 10 s: the decision knew the changes that were visible at this time. */
   readonly fromMs: number;
-  /** The lead of the agent's wall clock. For the agent, a pod becomes available earlier by this time. */
+  /** The lead of the agent's wall clock. For the agent, a pod becomes available and a pause expires earlier by this time. */
   readonly aheadMs: number;
 }
 
