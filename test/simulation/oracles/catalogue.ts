@@ -1,4 +1,4 @@
-// Lists every invariant by id: its judge and its meaning, or why a simulated run cannot judge it.
+// Lists every invariant by id: its judge and its meaning, or why a simulation cannot judge it.
 import type { JudgeName } from '../../../simulation/oracles/all.ts';
 
 type CatalogueEntry =
@@ -148,7 +148,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L1',
     title: 'converges and stays converged',
     judgedBy: ['settling'],
-    how: 'judged by the StatefulSets, from convergence to the end; the run itself compares the requested state',
+    how: 'judged by the StatefulSets, from convergence to the end; the simulation itself compares the requested state',
   },
   {
     id: 'L2',
@@ -165,7 +165,11 @@ export const catalogue: readonly CatalogueEntry[] = [
   { id: 'L4', title: 'claims end', judgedBy: ['ledgers', 'pins'], how: 'claims and pins' },
   { id: 'L5', title: 'preparation of pods that stay is cancelled', judgedBy: ['preparations', 'ledgers'] },
   { id: 'L6', title: 'no wedge', judgedBy: ['settling'], how: 'at the end no pod has a revision that never became ready' },
-  { id: 'L7', title: 'isolation', leftOut: 'a run has one group; the tests of the loop show that groups do not wait for each other' },
+  {
+    id: 'L7',
+    title: 'isolation',
+    leftOut: 'a simulation has one group; the tests of the loop show that groups do not wait for each other',
+  },
   {
     id: 'L8',
     title: 'watches come back',
@@ -178,7 +182,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L11',
     title: 'no starvation of writers',
     judgedBy: ['requests'],
-    how: 'fewer than 20 conflicts in a row; a run has no other group that competes',
+    how: 'fewer than 20 conflicts in a row; a simulation has no other group that competes',
   },
   {
     id: 'L12',
