@@ -21,7 +21,7 @@ interface BoundPolicy {
   readonly base: string;
   /** The spec of the policy. */
   readonly spec: Readonly<Record<string, unknown>>;
-  /** Namespaces in which the policy applies; all if absent. */
+  /** The namespaces in which the policy applies; all if absent. */
   readonly namespaceSelector?: object;
 }
 

@@ -145,7 +145,7 @@ export function partitionLeftovers(sets: readonly BlockedStatefulSet[]): readonl
   }));
 }
 
-/** Kinds with a known plural. */
+/** The kinds with a known plural. */
 const known: ReadonlySet<string> = new Set([
   'ReplicaTemplate',
   'StatefulSet',

@@ -20,7 +20,7 @@ export interface InstallOptions {
   /** The namespace of the agent. */
   readonly namespace: string;
   readonly image: string;
-  /** Replicas of the Deployment, at least 1. Every replica answers webhooks; the holder of the Lease acts. */
+  /** The replicas of the Deployment, at least 1. Every replica answers webhooks; the holder of the Lease acts. */
   readonly replicas: number;
   /** The namespaces and objects that the policies name. */
   readonly scope: InstallScope;

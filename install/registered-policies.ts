@@ -20,7 +20,7 @@ export interface StoredPolicy {
 interface PolicyQuestion {
   /** The namespace of the agent. */
   readonly namespace: string;
-  /** StatefulSets with a blocking partition, in namespaces with enforcement. */
+  /** The StatefulSets with a blocking partition, in namespaces with enforcement. */
   readonly held: readonly Member[];
   /** The StatefulSets of `held` in groups of the strategy `partition`. */
   readonly named: readonly Member[];

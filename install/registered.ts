@@ -61,7 +61,7 @@ interface RegistrationQuestion {
   readonly pinned?: readonly Member[] | undefined;
 }
 
-/** Defaults that the API server adds. */
+/** The defaults that the API server adds. */
 const absent: Readonly<Record<string, unknown>> = { namespaceSelector: {}, objectSelector: {} };
 const compared = [
   'rules',

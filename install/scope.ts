@@ -7,10 +7,10 @@ import { type StrategyTraits, traitsOf } from '../policies/strategies.ts';
 /** A kind in one namespace whose replicas a group mirrors. */
 export interface MirrorSource {
   readonly namespace: string;
-  /** Empty for the core group. */
+  /** The API group; empty for the core group. */
   readonly group: string;
   readonly kind: string;
-  /** Names of the objects, sorted. */
+  /** The names of the objects, sorted. */
   readonly names: readonly string[];
   readonly readsScale: boolean;
   readonly readsObject: boolean;
@@ -24,16 +24,16 @@ export interface Member {
 
 /** The groups of one strategy. */
 interface StrategyScope {
-  /** Namespaces that have, or may have, a group of this strategy, sorted; undefined if every namespace may have one. */
+  /** The namespaces that have, or may have, a group of this strategy, sorted; undefined if every namespace may have one. */
   readonly namespaces: readonly string[] | undefined;
   /** The StatefulSets of these groups, sorted, except those known only by labels. */
   readonly members: readonly Member[];
 }
 
 export interface InstallScope {
-  /** Namespaces with groups, sorted; empty means every namespace. */
+  /** The namespaces with groups, sorted; empty means every namespace. */
   readonly namespaces: readonly string[];
-  /** Sorted by namespace, group and kind. */
+  /** The mirrored kinds, sorted by namespace, group and kind. */
   readonly mirrors: readonly MirrorSource[];
   /** The Secrets in the agent's namespace that metric sources and channels name, sorted. */
   readonly secrets: readonly string[];

@@ -32,7 +32,7 @@ export interface WebhookRule {
   readonly scope: 'Namespaced';
 }
 
-/** One webhook entry of a configuration. */
+/** A webhook entry of a configuration. */
 interface Entry {
   readonly name: string;
   readonly path: string;

@@ -9,13 +9,13 @@ export type { ProfileName } from './schema/rollout-group.ts';
 /** The source of a setting: a place in a file, or a field of an object in the cluster. Never part of a digest. */
 export interface Source {
   readonly file?: string;
-  /** 1-based. */
+  /** The line, from 1. */
   readonly line?: number;
-  /** 1-based. */
+  /** The column, from 1. */
   readonly column?: number;
-  /** `kind namespace/name` of an object. */
+  /** The object, as `kind namespace/name`. */
   readonly object?: string;
-  /** Annotation, label or field of that object. */
+  /** The annotation, label or field of the object. */
   readonly field?: string;
 }
 
@@ -54,7 +54,7 @@ export interface DelayedDefinition {
 export interface ZoneDefinition {
   readonly name: string;
   readonly statefulSet: string;
-  /** Name of the zone that this zone follows. */
+  /** The name of the zone that this zone follows. */
   readonly follows?: string;
   readonly replicas: ReplicasDefinition;
   readonly bounds: BoundsDefinition;
@@ -109,11 +109,11 @@ export interface GateDefinition {
   readonly initialDelayMs: number;
   readonly everyMs: number;
   readonly consecutive: number;
-  /** 0 means that failures never fail the run. */
+  /** The number of failures that fails the run; 0 means that failures never fail the run. */
   readonly failureLimit: number;
   readonly noData: 'fail' | 'hold' | 'pass';
   readonly onError: 'hold' | 'fail';
-  /** JsonLogic over `value`. */
+  /** The condition on `value`, in JsonLogic. */
   readonly pass: unknown;
 }
 
@@ -135,7 +135,7 @@ export interface RolloutDefinition {
   readonly deadlines: { readonly progressMs?: number; readonly runMs?: number };
   readonly onFailure: 'pause' | 'rollback';
   readonly skipOnRollback: boolean;
-  /** Number of finished runs whose records are kept, at least 1. */
+  /** The number of finished runs whose records are kept, at least 1. */
   readonly historyLimit: number;
   /** The effect on the StatefulSets if the group is deleted; absent: no change. */
   readonly onPolicyDeleted?: 'release';
@@ -143,7 +143,7 @@ export interface RolloutDefinition {
 
 /** A notification channel that receives events of a group. */
 export interface NotifyDefinition {
-  /** Name of a NotificationChannel. */
+  /** The name of a NotificationChannel. */
   readonly channel: string;
   readonly events: readonly ('started' | 'waiting' | 'failed' | 'completed')[];
 }
@@ -156,11 +156,11 @@ export interface GroupDefinition {
   readonly rollout: RolloutDefinition;
   readonly gates: readonly GateDefinition[];
   readonly disruption?: DisruptionDefinition;
-  /** Absent without notifications. */
+  /** The receivers of events; absent without notifications. */
   readonly notify?: readonly NotifyDefinition[];
-  /** Name of the profile in `engine/profiles.ts`. */
+  /** The name of the profile in `engine/profiles.ts`. */
   readonly profile: ProfileName;
-  /** Sources by path: `''` (the group), `rollout.maxUnavailable`, `zones.b.maxUnavailable`, `gates.errors`. Absent for defaults. */
+  /** The sources by path: `''` (the group), `rollout.maxUnavailable`, `zones.b.maxUnavailable`, `gates.errors`. Absent for defaults. */
   readonly sources: Readonly<Record<string, Source>>;
 }
 
@@ -168,7 +168,7 @@ export interface PolicyRuleDefinition {
   readonly name: string;
   readonly actions: readonly PolicyAction[];
   readonly effect: 'deny' | 'hold' | 'requireApproval' | 'warn';
-  /** JsonLogic; undefined means always. */
+  /** The condition in JsonLogic; if it is undefined, the rule always applies. */
   readonly when?: unknown;
   readonly onUnknown: 'deny' | 'hold' | 'requireApproval' | 'warn' | 'allow';
   readonly approval: ApprovalDefinition;

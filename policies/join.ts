@@ -5,7 +5,7 @@ import type { CountOrPercent } from './schema/scalars.ts';
 import { compareText } from './values/compare-text.ts';
 import { defined } from './values/defined.ts';
 
-/** Effects of rules, the strictest first. */
+/** The effects of rules, the strictest first. */
 export const effects = ['deny', 'hold', 'requireApproval', 'warn', 'allow'] as const;
 
 export type Effect = (typeof effects)[number];

@@ -29,7 +29,7 @@ function labelOf(labels: Labels, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
 
-/** One requirement of a selector; `matchLabels` are requirements too. */
+/** A requirement of a selector; `matchLabels` are requirements too. */
 interface Requirement {
   readonly key: string;
   readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';

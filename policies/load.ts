@@ -45,13 +45,13 @@ export interface Manifest extends ObjectName, Places {
 export interface LoadResult {
   readonly documents: readonly LoadedDocument[];
   readonly manifests: readonly Manifest[];
-  /** Documents of our kinds with errors. They are not used, but references to them are valid. */
+  /** The documents of our kinds with errors. They are not used, but references to them are valid. */
   readonly unusable: readonly UnusableDocument[];
   readonly findings: readonly Finding[];
 }
 
 export interface LoadOptions {
-  /** Namespace of objects without one; default `default`. */
+  /** The namespace of objects without one; default `default`. */
   readonly namespace?: string;
   /**
    * Returns the form in which the API server stores a valid document; undefined if it is the written form. Findings use the file's places.

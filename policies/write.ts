@@ -12,9 +12,9 @@ const shortMap = { members: 4, characters: 80 };
 const longestFlowText = 100;
 
 interface WriteOptions {
-  /** Address of the JSON Schema, for editors that read the line `# yaml-language-server: $schema=...`. */
+  /** The address of the JSON Schema, for editors that read the line `# yaml-language-server: $schema=...`. */
   readonly schemaUrl?: string;
-  /** Lines of a comment above the first document. */
+  /** The lines of a comment above the first document. */
   readonly comment?: readonly string[];
 }
 

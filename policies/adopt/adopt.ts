@@ -16,10 +16,10 @@ import {
 } from './statefulset.ts';
 
 export interface Adoption {
-  /** Sorted by namespace, then by the value of the label. */
+  /** The groups, sorted by namespace, then by the value of the label. */
   readonly groups: readonly RolloutGroup[];
   readonly findings: readonly AdoptionFinding[];
-  /** Source of each setting, by `namespace/name` of the group, then by path as in GroupDefinition.sources. */
+  /** The source of each setting, by `namespace/name` of the group, then by path as in GroupDefinition.sources. */
   readonly sources: Readonly<Record<string, Readonly<Record<string, Source>>>>;
 }
 

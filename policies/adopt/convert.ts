@@ -18,19 +18,19 @@ import { isPhasedRollout, phasedOwner, readPhasedRollout } from './phased-rollou
 import { isStatefulsetRollout, readStatefulsetRollout } from './statefulset-rollout.ts';
 
 export interface Conversion {
-  /** Sorted by namespace and name. */
+  /** The converted groups, sorted by namespace and name. */
   readonly groups: readonly RolloutGroup[];
-  /** MetricSources and NotificationChannels, for the namespace of the agent. */
+  /** The MetricSources and NotificationChannels, for the namespace of the agent. */
   readonly documents: readonly (MetricSource | NotificationChannel)[];
-  /** StatefulSets that were embedded in the objects. */
+  /** The StatefulSets that were embedded in the objects. */
   readonly statefulSets: readonly Readonly<Record<string, unknown>>[];
   readonly findings: readonly Finding[];
 }
 
 interface ConversionInput extends Pick<ConversionContext, 'secretKeys'> {
-  /** Objects of other operators and StatefulSets; other objects are ignored. */
+  /** The objects of other operators and StatefulSets; other objects are ignored. */
   readonly objects: readonly ForeignObject[];
-  /** Existing groups, such as groups adopted from labels. */
+  /** The existing groups, such as groups adopted from labels. */
   readonly groups: readonly RolloutGroup[];
 }
 
@@ -125,14 +125,14 @@ function groupOf(
 }
 
 interface NeededDocuments {
-  /** Sorted by kind and name. Without a namespace, because they belong to the namespace of the agent. */
+  /** The documents, sorted by kind and name. They have no namespace, because they belong to the namespace of the agent. */
   readonly documents: Conversion['documents'];
   readonly nameOf: NameOf;
   /** The reasons why needed documents are invalid, by key. */
   readonly problems: ReadonlyMap<string, string>;
 }
 
-/** Default of `limits.minInterval` of a MetricSource. */
+/** The default of `limits.minInterval` of a MetricSource. */
 const usualIntervalMs = durationMs('15s');
 
 /** Returns one document per key, each with a unique name. */

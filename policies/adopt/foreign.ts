@@ -25,12 +25,12 @@ export interface ConversionContext {
 export interface NeededDocument {
   readonly kind: 'MetricSource' | 'NotificationChannel';
   readonly key: string;
-  /** Preferred name; a hash is added if two documents prefer the same name. */
+  /** The preferred name; a hash is added if two documents prefer the same name. */
   readonly base: string;
   /** The spec without `usableFrom`. */
   readonly spec: Readonly<Record<string, unknown>>;
   readonly namespace: string;
-  /** Interval between two queries, in milliseconds. */
+  /** The interval between two queries, in milliseconds. */
   readonly everyMs?: number;
 }
 
@@ -45,7 +45,7 @@ export interface ConvertedObject {
   readonly group?: {
     readonly name: string;
     readonly statefulSet: string;
-    /** Field with the name of the StatefulSet. */
+    /** The field with the name of the StatefulSet. */
     readonly statefulSetField: string;
     /** Returns the RolloutGroup, without defaults. */
     readonly document: (nameOf: NameOf) => unknown;
@@ -110,7 +110,7 @@ function pathsBeyond(value: unknown, known: KnownFields, before: Path): readonly
   });
 }
 
-/** Prefixes of keys that deployment tools write for themselves. */
+/** The prefixes of keys that deployment tools write for themselves. */
 const toolKeys = /^(?:kubectl\.kubernetes\.io\/|argocd\.argoproj\.io\/|meta\.helm\.sh\/|helm\.sh\/)/;
 
 /** Returns findings for labels and annotations, because the group does not get them. */

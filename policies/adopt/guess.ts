@@ -11,7 +11,7 @@ import { phasedOwner } from './phased-rollout.ts';
 
 export interface GuessedGroup {
   readonly group: RolloutGroup;
-  /** Comment lines for users: the reason of the proposal, points to check, and the reason of the strategy. */
+  /** The comment lines for users: the reason of the proposal, points to check, and the reason of the strategy. */
   readonly comment: readonly string[];
   /** The reason of the proposal alone. */
   readonly because: string;
@@ -25,17 +25,17 @@ interface LeftOut {
 }
 
 export interface Guesses {
-  /** Sorted by namespace and name. */
+  /** The proposals, sorted by namespace and name. */
   readonly groups: readonly GuessedGroup[];
   readonly leftOut: readonly LeftOut[];
-  /** `namespace/name` of StatefulSets that are in a group already, sorted. */
+  /** The StatefulSets that are in a group already, as `namespace/name`, sorted. */
   readonly members: readonly string[];
 }
 
 export interface GuessInput {
-  /** Objects; only StatefulSets are read. */
+  /** The objects; only StatefulSets are read. */
   readonly objects: readonly unknown[];
-  /** Existing groups: their members get no proposal, and their names are in use. */
+  /** The existing groups: their members get no proposal, and their names are in use. */
   readonly groups: readonly RolloutGroup[];
   /** The StatefulSets that objects of other operators name, by `namespace/name`, with the name of the object. They get no proposal. */
   readonly claimed?: ReadonlyMap<string, string>;
@@ -43,7 +43,7 @@ export interface GuessInput {
   readonly namespace?: string;
 }
 
-/** Maximum number of zones of a group. */
+/** The maximum number of zones of a group. */
 const maxZones = 50;
 
 /** Proposes groups. The order of the objects does not matter. */
@@ -115,7 +115,7 @@ function hasMember({ spec: { members } }: RolloutGroup, { name, labels }: ZoneCa
   return members.selector !== undefined && matchesSelector(members.selector, labels);
 }
 
-/** StatefulSets that look like the zones of one group. */
+/** The StatefulSets that look like the zones of one group. */
 interface CandidateGroup {
   readonly sets: readonly ZoneCandidate[];
   readonly base: string;
@@ -250,21 +250,21 @@ interface ZoneCandidate {
   readonly suffix?: SuffixKind;
   /** The one availability zone in which its pods may run. */
   readonly onlyZone?: string;
-  /** Values of the chart labels for the application and its instance; may be empty. */
+  /** The values of the chart labels for the application and its instance; may be empty. */
   readonly app: string;
   readonly strategy: UpdateStrategy;
-  /** Kind and name of the controller that owns the StatefulSet and reverts other writes. */
+  /** The kind and name of the controller that owns the StatefulSet and reverts other writes. */
   readonly owner?: string;
   /** True if it has the label of a group of grafana/rollout-operator, so that adoption handles it. */
   readonly isLabelled: boolean;
-  /** Name of its PhasedRollout, from the annotation. */
+  /** The name of its PhasedRollout, from the annotation. */
   readonly phasedBy?: string;
 }
 
 interface UpdateStrategy {
-  /** RollingUpdate by default, as in the API server. */
+  /** The type; RollingUpdate if the manifest has no type, as in the API server. */
   readonly type: string;
-  /** Absent if not written: the API server then sets 0. */
+  /** The partition; absent if the manifest has no partition. The API server then sets 0. */
   readonly partition?: number;
 }
 

@@ -1,6 +1,6 @@
 // Names the labels, the annotations and the budget resource of grafana/rollout-operator.
 
-/** Labels of a StatefulSet. As annotations these keys have no effect. */
+/** The labels of a StatefulSet. As annotations these keys have no effect. */
 export const labelKeys = {
   group: 'rollout-group',
   noDownscale: 'grafana.com/no-downscale',
@@ -8,7 +8,7 @@ export const labelKeys = {
   minTimeBetweenZones: 'grafana.com/min-time-between-zones-downscale',
 } as const;
 
-/** Annotations of a StatefulSet. As labels these keys have no effect. */
+/** The annotations of a StatefulSet. As labels these keys have no effect. */
 export const annotationKeys = {
   maxUnavailable: 'rollout-max-unavailable',
   leader: 'grafana.com/rollout-downscale-leader',
@@ -29,10 +29,10 @@ export const annotationKeys = {
 /** The labels and annotations that adoption reads from StatefulSets with the label `rollout-group`. */
 export const adoptedKeys: ReadonlySet<string> = new Set([...Object.values(labelKeys), ...Object.values(annotationKeys)]);
 
-/** Annotations with the path and the port of the endpoint that prepares a pod for its deletion. */
+/** The annotations with the path and the port of the endpoint that prepares a pod for its deletion. */
 export const preparationKeys: readonly string[] = [annotationKeys.preparePath, annotationKeys.preparePort];
 
-/** Key of the pod template's label by which grafana/rollout-operator finds the pods of a StatefulSet. */
+/** The key of the pod template's label by which grafana/rollout-operator finds the pods of a StatefulSet. */
 export const podNameLabel = 'name';
 
 /** The API resource of the disruption budgets of grafana/rollout-operator. */

@@ -25,7 +25,7 @@ import {
 /** The settings of one StatefulSet. An absent setting is off. */
 export interface AdoptedMember {
   readonly set: AdoptedStatefulSet;
-  /** Name of the StatefulSet that is followed. */
+  /** The name of the StatefulSet that is followed. */
   readonly leader?: string;
   readonly mirror?: MirrorInput;
   readonly maxUnavailable: CountOrPercent;

@@ -22,9 +22,9 @@ import { addressOf } from './url.ts';
 /** The annotation of a StatefulSet with the name of its PhasedRollout. */
 export const phasedOwner = 'sts.plus/phasedRollout';
 
-/** Defaults that the webhook of the operator sets for an absent value and for 0. */
+/** The defaults that the webhook of the operator sets for an absent value and for 0. */
 const usual = { initialDelaySeconds: 60, periodSeconds: 60, successThreshold: 3 } as const;
-/** Limits of our schema. */
+/** The limits of our schema. */
 const limits = { waves: 100, consecutive: 1000, query: 4096 } as const;
 
 const count = z.int().min(0).nullish();
@@ -105,7 +105,7 @@ const gateName = 'check';
 
 interface GateReading {
   readonly settings: Readonly<Record<string, unknown>>;
-  /** Empty if the expression is unusable. */
+  /** The query; empty if the expression is unusable. */
   readonly query: string;
   readonly everyMs: number;
   readonly findings: readonly Finding[];
@@ -219,13 +219,13 @@ function progressFindings(object: ForeignObject): readonly Finding[] {
 }
 
 interface SourceReading {
-  /** Absent if the server cannot be queried; an error states why. */
+  /** The MetricSource; absent if the server cannot be queried. An error then states why. */
   readonly source?: NeededDocument;
   readonly findings: readonly Finding[];
 }
 
 interface QueryContext extends Pick<ConversionContext, 'secretKeys'> {
-  /** Interval of the gate, in milliseconds. */
+  /** The interval of the gate, in milliseconds. */
   readonly everyMs: number;
 }
 
@@ -260,14 +260,14 @@ function readSource(object: ForeignObject, query: PhasedSpec['check']['query'], 
 }
 
 interface Credentials {
-  /** Absent if the Secret is unusable. */
+  /** The credential fields of the MetricSource; absent if the Secret is unusable. */
   readonly settings?: Readonly<Record<string, unknown>>;
   readonly findings: readonly Finding[];
   readonly secret?: string;
 }
 
 interface CredentialsInput extends Pick<ConversionContext, 'secretKeys'> {
-  /** Empty without a Secret. */
+  /** The name of the Secret; empty without a Secret. */
   readonly secretRef: string;
   readonly hasUser: boolean;
 }

@@ -109,7 +109,7 @@ export interface MirrorInput {
 
 /** The source of replicas. Without leader and mirror, users or an autoscaler write them. */
 export interface ReplicasReading {
-  /** Name of the StatefulSet that is followed. */
+  /** The name of the StatefulSet that is followed. */
   readonly leader?: string;
   readonly mirror?: MirrorInput;
   /** True if grafana/rollout-operator writes the replicas, so that forced replicas are effective. */

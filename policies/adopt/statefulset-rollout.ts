@@ -183,12 +183,12 @@ interface DiscoveryGate {
 
 interface Discovery {
   readonly gates: readonly DiscoveryGate[];
-  /** Absent without services. */
+  /** The MetricSource of the gates; absent without services. */
   readonly source?: NeededDocument;
   readonly findings: readonly Finding[];
 }
 
-/** Placeholder for a missing address. Names in `.invalid` never resolve (RFC 2606). */
+/** The placeholder for a missing address. Names in `.invalid` never resolve (RFC 2606). */
 const placeholder = 'https://consul.invalid:8501';
 const consulKey = 'consul';
 
@@ -237,7 +237,7 @@ function gateDocument({ name, consul }: DiscoveryGate, source: string): unknown 
 }
 
 interface Notification {
-  /** Absent if the value cannot be converted. */
+  /** The channel and its events; absent if the value cannot be converted. */
   readonly receiver?: { readonly channel: NeededDocument; readonly events: readonly string[] };
   readonly findings: readonly Finding[];
 }

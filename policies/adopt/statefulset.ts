@@ -11,9 +11,9 @@ export interface AdoptedStatefulSet {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Keys whose value is not text; the API server rejects such an object. */
+  /** The keys whose value is not text; the API server rejects such an object. */
   readonly notText: readonly string[];
-  /** RollingUpdate by default, as in the API server. */
+  /** The type of the update strategy; RollingUpdate if absent, as in the API server. */
   readonly updateStrategy: string;
   readonly serviceName: string;
   /** True if the pod template has the label `name`, by which grafana/rollout-operator finds pods. */
@@ -61,9 +61,9 @@ export function readStatefulSet(raw: unknown, defaultNamespace: string): Adopted
 /** A problem of one label, annotation or field of one StatefulSet. Codes are explained in docs/findings.md. */
 export interface AdoptionFinding {
   readonly code: FindingCode;
-  /** One sentence: the value and its effect. */
+  /** The value and its effect, in one sentence. */
   readonly message: string;
-  /** `StatefulSet namespace/name`. */
+  /** The object, as `StatefulSet namespace/name`. */
   readonly object: string;
   /** The label, the annotation or the path of the field. */
   readonly field: string;

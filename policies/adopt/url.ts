@@ -2,12 +2,12 @@
 
 /** The parts of a URL that a call to a pod uses. */
 export interface UrlParts {
-  /** In lower case; empty if absent. */
+  /** The scheme in lower case; empty if absent. */
   readonly scheme: string;
   readonly hasUserInformation: boolean;
-  /** Digits; empty if absent. */
+  /** The port as digits; empty if absent. */
   readonly port: string;
-  /** Path and query, from the first slash on; a fragment is never sent. */
+  /** The path and query, from the first slash on; a fragment is never sent. */
   readonly pathAndQuery: string;
   /** True if the URL has a host, which a pod name can replace. */
   readonly hasHost: boolean;
@@ -48,9 +48,9 @@ function authorityParts(authority: string): Pick<UrlParts, 'hasUserInformation' 
 
 /** An http or https address as policy files write it. */
 interface Address {
-  /** Without user, query, fragment and the slash at its end. */
+  /** The address without user, query, fragment and the slash at its end. */
   readonly url: string;
-  /** Without port. */
+  /** The host without the port. */
   readonly host: string;
   readonly hasUser: boolean;
   /** A query or a fragment. */

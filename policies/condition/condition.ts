@@ -109,7 +109,7 @@ const readers: Readonly<Record<string, Reader>> = {
   },
 };
 
-/** Prefix of our operators in the table of json-logic-js, which is global to the process. No operator of the dialect starts with it. */
+/** The prefix of our operators in the table of json-logic-js, which is global to the process. No operator of the dialect starts with it. */
 const ourPrefix = '#';
 
 /** The scope in which `var` reads. `label` is the name of its data in `reads`; undefined for elements of a literal list. */

@@ -15,12 +15,12 @@ interface Undecided {
 interface Evaluation {
   readonly nowMs: number;
   readonly reads: Set<string>;
-  /** Number of remaining steps. */
+  /** The number of remaining steps. */
   fuel: number;
   undecided?: Undecided;
 }
 
-/** Limit of steps of one evaluation, so that no condition delays an admission request. One step takes about a microsecond. */
+/** The limit of steps of one evaluation, so that no condition delays an admission request. One step takes about a microsecond. */
 const fuelPerEvaluation = 20_000;
 
 /** The value that ends an evaluation: thrown through json-logic-js, which has no other early exit, and caught in `evaluating`. */
@@ -169,11 +169,11 @@ function ownProperty(value: unknown, name: string): unknown {
   return Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
 }
 
-/** Limits of the text and lists that a condition builds. */
+/** The limits of the text and lists that a condition builds. */
 const builtTextLength = 16_384;
 const builtListLength = 10_000;
 
-/** Functions by operator name. All are pure and do not read the data. */
+/** The functions by operator name. All are pure and do not read the data. */
 export const conditionFunctions: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> = {
   '+': (...args) =>
     finite(

@@ -5,14 +5,14 @@ import { didYouMean } from '../text/did-you-mean.ts';
 /** A problem of a condition. */
 export interface ConditionProblem {
   readonly code: FindingCode;
-  /** Keys and indices from the condition to the place of the problem. */
+  /** The keys and indices from the condition to the place of the problem. */
   readonly path: readonly (string | number)[];
-  /** One sentence without a full stop, subject first. */
+  /** The message: one sentence without a full stop, subject first. */
   readonly message: string;
   readonly hint?: string;
 }
 
-/** Limits of one condition. */
+/** The limits of one condition. */
 export const conditionLimits = { depth: 32, nodes: 500, textLength: 4096, listLength: 256 } as const;
 
 export type ConditionPath = readonly (string | number)[];
@@ -111,7 +111,7 @@ type OperatorForm = 'reference' | 'iterator' | 'lazy' | 'eager' | 'literal';
 export interface Operator {
   readonly form: OperatorForm;
   readonly minArguments: number;
-  /** Infinity: no limit. */
+  /** The maximum number of arguments; Infinity means no limit. */
   readonly maxArguments: number;
   /** True if our function replaces the operator of json-logic-js or adds a missing one. */
   readonly isOurs: boolean;
@@ -119,7 +119,7 @@ export interface Operator {
 
 const unlimited = Number.POSITIVE_INFINITY;
 
-/** Operators by name: classic JsonLogic first, then additions for rollouts. */
+/** The operators by name: classic JsonLogic first, then additions for rollouts. */
 export const operators: ReadonlyMap<string, Operator> = new Map([
   ...operatorsOf('reference', true, [
     ['var', 1, 2],
@@ -186,7 +186,7 @@ function operatorsOf(form: OperatorForm, isOurs: boolean, rows: readonly Row[]):
   return rows.map(([name, minArguments, maxArguments]) => [name, { form, minArguments, maxArguments, isOurs }] as const);
 }
 
-/** Operators of other JsonLogic dialects that are excluded on purpose, with the reason. */
+/** The operators of other JsonLogic dialects that are excluded on purpose, with the reason. */
 const excludedOperators: ReadonlyMap<string, string> = new Map([
   ['log', 'it has a side effect'],
   ['method', 'it calls code of the host'],

@@ -33,7 +33,7 @@ type Kind = ConditionType['kind'];
 const ordered: readonly Kind[] = ['number', 'instant', 'duration'];
 const scalars: readonly Kind[] = ['number', 'instant', 'duration', 'text', 'boolean'];
 
-/** Signatures by operator name. The number of arguments is already checked. */
+/** The signatures by operator name. The number of arguments is already checked. */
 export const signatures: ReadonlyMap<string, Signature> = new Map<string, Signature>([
   ['==', equality],
   ['!=', equality],

@@ -5,16 +5,16 @@ export type ConditionType =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'boolean' }
   | { readonly kind: 'number' }
-  /** Milliseconds since 1970-01-01T00:00:00Z. */
+  /** A time in milliseconds since 1970-01-01T00:00:00Z. */
   | { readonly kind: 'instant' }
-  /** Milliseconds. */
+  /** A length of time in milliseconds. */
   | { readonly kind: 'duration' }
-  /** Text. If `values` is present, only these texts occur. */
+  /** A text. If `values` is present, only these texts occur. */
   | { readonly kind: 'text'; readonly values?: readonly string[] }
   | { readonly kind: 'list'; readonly of: ConditionType }
   /** A fixed set of fields. */
   | { readonly kind: 'record'; readonly fields: Readonly<Record<string, ConditionType>> }
-  /** Any keys, such as labels. A key may contain dots. */
+  /** A map with any keys, such as labels. A key may contain dots. */
   | { readonly kind: 'map'; readonly of: ConditionType };
 
 export const any: ConditionType = { kind: 'any' };

@@ -25,18 +25,18 @@ interface ZoneData {
   readonly statefulSet: string;
   readonly replicas: Knowable<number>;
   readonly ready: Knowable<number>;
-  /** Pods at the update revision. */
+  /** The number of pods at the update revision. */
   readonly updated: Knowable<number>;
   readonly available: Knowable<number>;
   readonly isReady: Knowable<boolean>;
-  /** Name of the zone that this zone follows; empty for a leader. */
+  /** The name of the zone that this zone follows; empty for a leader. */
   readonly follows: string;
 }
 
 /** The data for the rules of a RolloutPolicy. An absent field is unknown to a condition that reads it without a default. */
 export interface RuleData {
   readonly action: (typeof policyAction.options)[number];
-  /** Replicas before and after, and `to - from`; only for scaleUp and scaleDown. */
+  /** The replicas before and after, and `to - from`; only for scaleUp and scaleDown. */
   readonly change?: { readonly from: Knowable<number>; readonly to: Knowable<number>; readonly delta: Knowable<number> };
   /** The StatefulSet that the request changes, with the labels and annotations from before the change. */
   readonly target: {
@@ -49,7 +49,7 @@ export interface RuleData {
     readonly ready: Knowable<number>;
     readonly available: Knowable<number>;
     readonly updated: Knowable<number>;
-    /** Milliseconds since 1970; absent if no downscale is recorded. */
+    /** The time in milliseconds since 1970; absent if no downscale is recorded. */
     readonly lastDownscaleAt?: Knowable<number>;
   };
   readonly group: {
@@ -58,14 +58,14 @@ export interface RuleData {
     readonly labels: Readonly<Record<string, string>>;
     readonly zones: Knowable<readonly ZoneData[]>;
     readonly phase?: Knowable<(typeof groupPhases)[number]>;
-    /** Name of the current wave; absent outside a run. */
+    /** The name of the current wave; absent outside a run. */
     readonly wave?: Knowable<string>;
     readonly notReadyZones: Knowable<readonly string[]>;
   };
   readonly inputs: { readonly metrics: Readonly<Record<string, Knowable<number>>> };
   /** The requester; absent in the agent and in a plan. */
   readonly user?: { readonly name: Knowable<string>; readonly groups: Knowable<readonly string[]> };
-  /** Milliseconds since 1970. */
+  /** The time of the evaluation in milliseconds since 1970. */
   readonly now: number;
 }
 
@@ -126,7 +126,7 @@ export function variablePaths(type: ConditionType, prefix = ''): readonly string
 
 const placeholder = /\$\{([^{}]*)\}/g;
 
-/** Longest message and longest value inside a message, in characters; longer ones end in an ellipsis. */
+/** The longest message and longest value inside a message, in characters; longer ones end in an ellipsis. */
 const messageLimits = { message: 2048, value: 256 } as const;
 
 /**

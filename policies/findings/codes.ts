@@ -7,7 +7,7 @@ import { policyCodes } from './codes/policies.ts';
 export interface CodeEntry {
   readonly title: string;
   readonly severity: 'error' | 'warning' | 'notice';
-  /** Cause and consequence, in whole sentences. */
+  /** The cause and the consequence, in whole sentences. */
   readonly explanation: string;
   readonly hint?: string;
 }

@@ -8,7 +8,7 @@ export type Severity = 'error' | 'warning' | 'notice';
 
 /** A line of the text that a finding points into. */
 export interface ExcerptLine {
-  /** 1-based. */
+  /** The line, from 1. */
   readonly line: number;
   readonly text: string;
 }
@@ -16,15 +16,15 @@ export interface ExcerptLine {
 /** The place of a finding. An object from a cluster has an empty `file`, line and column 0, and its name in `object`. */
 export interface Place {
   readonly file: string;
-  /** 1-based; 0 without a file. */
+  /** The line, from 1; 0 without a file. */
   readonly line: number;
-  /** 1-based, counted in UTF-16 units; 0 without a file. */
+  /** The column, from 1, in UTF-16 units; 0 without a file. */
   readonly column: number;
-  /** Column after the last character, if the value ends on the same line. */
+  /** The column after the last character, if the value ends on the same line. */
   readonly endColumn?: number;
-  /** JSON pointer (RFC 6901) into the document; empty for the document itself. */
+  /** The JSON pointer (RFC 6901) into the document; empty for the document itself. */
   readonly pointer: string;
-  /** `kind namespace/name`, if known. */
+  /** The object, as `kind namespace/name`; absent if unknown. */
   readonly object?: string;
   /** The line itself, with the line before it for context. */
   readonly excerpt?: readonly ExcerptLine[];
@@ -33,7 +33,7 @@ export interface Place {
 export interface Finding extends Place {
   readonly code: FindingCode;
   readonly severity: Severity;
-  /** One sentence without a full stop, subject first. */
+  /** The message: one sentence without a full stop, subject first. */
   readonly message: string;
   /** The fix, in a few words. */
   readonly hint?: string;

@@ -11,9 +11,9 @@ export type SecretKey = NonNullable<ChannelSpec['slack']>['token'];
 
 interface Common {
   readonly name: string;
-  /** Namespaces whose groups may use the channel. */
+  /** The namespaces whose groups may use the channel. */
   readonly namespaces: readonly string[];
-  /** Base URL of the API, or the address of the callback. */
+  /** The base URL of the API, or the address of the callback. */
   readonly url: string;
   readonly ca?: SecretKey;
 }
@@ -26,7 +26,7 @@ export type ChannelDefinition = Common &
     | { readonly service: 'gitlab'; readonly token: SecretKey; readonly project: string }
   );
 
-/** Default base URLs of services, without a trailing slash. */
+/** The default base URLs of services, without a trailing slash. */
 const usualBases = {
   slack: 'https://slack.com/api',
   github: 'https://api.github.com',

@@ -11,12 +11,12 @@ export interface MetricSourceDefinition {
   readonly name: string;
   readonly prometheus?: NonNullable<MetricSourceSpec['prometheus']>;
   readonly consul?: NonNullable<MetricSourceSpec['consul']>;
-  /** Namespaces whose groups may use the source. */
+  /** The namespaces whose groups may use the source. */
   readonly namespaces: readonly string[];
-  /** Deadline of one query, until the whole answer is received. */
+  /** The deadline of one query, until the whole answer is received. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
-  /** Gates and inputs with a shorter interval are not read. */
+  /** The minimum interval between queries. Gates and inputs with a shorter interval are not read. */
   readonly minIntervalMs: number;
 }
 

@@ -3,7 +3,7 @@
 interface QueryProblem {
   /** The problem, as the rest of a sentence about the query. */
   readonly message: string;
-  /** Offset from 0 in UTF-16 units. */
+  /** The offset from 0 in UTF-16 units. */
   readonly at: number;
 }
 

@@ -19,7 +19,7 @@ export interface LintContext {
   readonly isCluster?: boolean;
   /** The namespace whose policies may name other namespaces. */
   readonly agentNamespace: string;
-  /** Rules of the engine that an exception can name; undefined if not known. */
+  /** The rules of the engine that an exception can name; undefined if not known. */
   readonly engineRules: readonly string[] | undefined;
 }
 

@@ -10,7 +10,7 @@ import { suggestion } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
 import { eachGroup, type LintCheck, type LintContext, repeats } from './context.ts';
 
-/** Kinds in the agent's namespace that groups and policies use by name. */
+/** The kinds in the agent's namespace that groups and policies use by name. */
 const sharedKinds = {
   MetricSource: { noun: 'metric source', missing: 'RG2501', notUsable: 'RG2502', ignored: 'RG2504' },
   NotificationChannel: { noun: 'channel', missing: 'RG2511', notUsable: 'RG2512', ignored: 'RG2513' },
@@ -19,7 +19,7 @@ const sharedKinds = {
 type SharedKind = keyof typeof sharedKinds;
 type Provider = 'prometheus' | 'consul';
 
-/** One use of a metric source or channel. */
+/** A use of a metric source or channel. */
 interface Use {
   readonly document: Places;
   readonly path: Path;
@@ -29,7 +29,7 @@ interface Use {
 
 interface SourceUse extends Use {
   readonly provider: Provider;
-  /** Interval between two queries. */
+  /** The interval between two queries. */
   readonly every: { readonly ms: number; readonly text: string; readonly path: Path };
 }
 

@@ -29,14 +29,14 @@ const lintChecks: readonly LintCheck[] = [
 export interface LintOptions extends LoadOptions {
   /** The namespace whose policies may name other namespaces; default `usualAgentNamespace`. */
   readonly agentNamespace?: string;
-  /** Rules of the engine that exceptions may name. If undefined, only rules of policies are checked. */
+  /** The rules of the engine that exceptions may name. If undefined, only rules of policies are checked. */
   readonly engineRules?: readonly string[];
 }
 
 interface LintResult {
   readonly load: LoadResult;
   readonly resolution: Resolution;
-  /** Findings of loading, resolving, adoption and lint checks, in the order of files and lines. */
+  /** The findings of loading, resolving, adoption and lint checks, in the order of files and lines. */
   readonly findings: readonly Finding[];
 }
 

@@ -194,7 +194,7 @@ const findDelayInSingleZone: LintCheck = (context) =>
 
 type Files = Pick<LintContext, 'load' | 'bundle' | 'groups' | 'isCluster'>;
 
-/** Messages name at most this many StatefulSets and count the others. */
+/** The maximum number of StatefulSets that a message names; the message counts the others. */
 const maxNamed = 5;
 
 /** Returns the StatefulSets that the group names or selects, if the files have them only in another namespace. */
@@ -255,7 +255,7 @@ function isMisspelled({ load }: Files, group: Group, sets: readonly Manifest[]):
   return namespacesOf(sets).some((namespace) => isSameWord(group.namespace, namespace));
 }
 
-/** `mimr` is a misspelled `mimir`. `mimir-2` and `mimir-1`, or `mimir-eu` and `mimir-us`, are different environments. */
+/** Reports whether one name is a misspelling of the other: `mimr` and `mimir`, but not `mimir-2` and `mimir-1`, or `eu` and `us`. */
 function isSameWord(name: string, other: string): boolean {
   const [parts, others] = [name.split('-'), other.split('-')];
   const different = parts.flatMap((part, index) => (part === others[index] ? [] : [[part, others[index] ?? ''] as const]));

@@ -17,41 +17,41 @@ import { defined } from '../values/defined.ts';
 import { intentOf, type LiveIntent } from './intents.ts';
 import { loadObjects } from './objects.ts';
 
-/** Sources of group definitions. */
+/** The sources of group definitions. */
 type LiveSource = 'directory' | 'objects' | 'adopted';
 
 export interface LiveInput {
   /** The files of the agent's policy directory. */
   readonly directory?: readonly PolicyFile[];
-  /** Objects of our kinds, as the API server returns them. */
+  /** The objects of our kinds, as the API server returns them. */
   readonly objects?: readonly unknown[];
-  /** StatefulSets of `apps/v1`, as the API server returns them: all, or those of groups with the fields that `adoptionDigest` reads. */
+  /** The StatefulSets of `apps/v1`, as the API server returns them: all, or those of groups with the fields that `adoptionDigest` reads. */
   readonly statefulSets: readonly unknown[];
-  /** Sources of groups, policies and exceptions in order of precedence. Intents of objects always count. */
+  /** The sources of groups, policies and exceptions in order of precedence. Intents of objects always count. */
   readonly order: readonly LiveSource[];
   /** The namespace whose policies may name other namespaces. */
   readonly agentNamespace: string;
-  /** Namespaces whose groups the agent manages; all if absent. */
+  /** The namespaces whose groups the agent manages; all if absent. */
   readonly namespaces?: readonly string[];
   /** True if a webhook stamps `requestedBy` of intents; otherwise requesters are not trusted. */
   readonly areIntentsStamped?: boolean;
-  /** Rules of the engine that exceptions may name; without them only rules of policies are checked. */
+  /** The rules of the engine that exceptions may name; without them only rules of policies are checked. */
   readonly engineRules?: readonly string[];
 }
 
 export interface LivePolicies {
-  /** Sorted by namespace and name, like all lists of this type. */
+  /** The groups, sorted by namespace and name, like all lists of this type. */
   readonly groups: readonly GroupDefinition[];
   readonly policies: readonly PolicyDefinition[];
   readonly exceptions: readonly ExceptionDefinition[];
   readonly intents: readonly LiveIntent[];
-  /** Metric sources of the policy directory. The agent reads MetricSource objects when it uses them. */
+  /** The metric sources of the policy directory. The agent reads MetricSource objects when it uses them. */
   readonly metricSources: readonly MetricSourceDefinition[];
-  /** Errors and warnings, without notices. */
+  /** The errors and warnings, without notices. */
   readonly findings: readonly Finding[];
   /** True if every file of the policy directory can be read. */
   readonly isDirectorySound: boolean;
-  /** Digest of groups, policies and exceptions. It does not depend on the order of the inputs, on files and on lines. */
+  /** The digest of groups, policies and exceptions. It does not depend on the order of the inputs, on files and on lines. */
   readonly digest: string;
   /** Returns the source that defines a group; undefined if no source does. */
   readonly origin: (group: { readonly namespace: string; readonly name: string }) => LiveSource | undefined;

@@ -30,7 +30,7 @@ import type {
 import { defined } from '../values/defined.ts';
 import type { Path } from '../yaml/document.ts';
 
-/** Name of the wave of a group without waves. */
+/** The name of the wave of a group without waves. */
 const singleWave = 'all';
 
 /** Returns the definition of a group document with its members. Keeps unknown names, such as a zone of a wave, which lint reports. */
@@ -196,7 +196,7 @@ export function documentSources(document: Loaded<'RolloutGroup'>): SourceLookup 
   };
 }
 
-/** Settings of a zone with the fields that can contain them, in order of precedence. */
+/** The settings of a zone with the fields that can contain them, in order of precedence. */
 const zoneSettings: Readonly<Record<string, readonly string[]>> = {
   maxUnavailable: ['zone.maxUnavailable', 'rollout.maxUnavailable'],
   paused: ['zone.paused'],
@@ -255,7 +255,7 @@ function definitionSources(
   return sources;
 }
 
-/** Maximum number of stages. A stage without further pods ends at once. */
+/** The maximum number of stages. A stage without further pods ends at once. */
 const maxStages = 98;
 /** The number of pods for which the stages are computed. In a zone with more pods, the last stage is larger. */
 const manyPods = 1_000;

@@ -22,12 +22,12 @@ export interface ResolveOptions {
   readonly statefulSets?: readonly StatefulSetLabels[];
   /** True if the StatefulSets come from a cluster, not from manifests next to the policy files. */
   readonly isCluster?: boolean;
-  /** Adopted groups. A written group with the same name, or with one of the members, replaces the adopted group completely. */
+  /** The adopted groups. A written group with the same name, or with one of the members, replaces the adopted group completely. */
   readonly adoption?: Pick<Adoption, 'groups' | 'sources'>;
 }
 
 export interface Resolution {
-  /** Sorted by namespace and name. */
+  /** The definitions, sorted by namespace and name. */
   readonly bundle: PolicyBundle;
   readonly intents: readonly Loaded<'RolloutIntent'>[];
   readonly tests: readonly Loaded<'PolicyTest'>[];

@@ -3,9 +3,9 @@ import type { WaveDefinition } from '../definition.ts';
 import { listed } from '../wording.ts';
 
 interface EmptyWaves {
-  /** Names of the waves before the first wave with pods; at least one. */
+  /** The names of the waves before the first wave with pods; at least one. */
   readonly waves: readonly string[];
-  /** Zones of those waves, in the order of `emptyZones`. */
+  /** The zones of those waves, in the order of `emptyZones`. */
   readonly zones: readonly string[];
   /** The message: `wave canary has no pods: zone a has 0 replicas; ...`. */
   readonly text: string;

@@ -24,9 +24,9 @@ export interface JsonSchema {
   readonly propertyNames?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
   readonly oneOf?: readonly JsonSchema[];
-  /** Exactly one of these fields is required. */
+  /** The fields of which exactly one is required. */
   readonly [oneOfFields]?: readonly string[];
-  /** At most one of these fields is allowed. */
+  /** The fields of which at most one is allowed. */
   readonly [atMostOneOfFields]?: readonly string[];
   readonly 'x-kubernetes-int-or-string'?: boolean;
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
@@ -37,7 +37,7 @@ export const atMostOneOfFields = 'x-rollout-group-at-most-one-of';
 
 const draft = 'https://json-schema.org/draft/2020-12/schema';
 
-/** Fields of one object that exclude each other. */
+/** The fields of one object that exclude each other. */
 export interface Choice {
   readonly fields: readonly string[];
   /** True if one of the fields is required. A source of replicas is optional: without it the group scales through its leader. */
@@ -121,7 +121,7 @@ function forEditors(schema: JsonSchema): JsonSchema {
   return { ...rest, oneOf: choice.isNeeded ? each : [...each, none] };
 }
 
-/** Columns of `kubectl get` after the name. */
+/** The columns of `kubectl get` after the name. */
 const columns: Readonly<Partial<Record<Kind, readonly (readonly [name: string, type: string, jsonPath: string])[]>>> = {
   RolloutGroup: [
     ['Phase', 'string', '.status.phase'],

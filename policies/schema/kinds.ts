@@ -60,7 +60,7 @@ interface KindInfo {
   readonly plural?: string;
   readonly singular?: string;
   readonly shortNames?: readonly string[];
-  /** Schema of the status; absent if the kind has no status. */
+  /** The schema of the status; absent if the kind has no status. */
   readonly status?: z.ZodType;
   /** True if the resource has the subresource `scale`. */
   readonly hasScale?: boolean;
@@ -112,7 +112,7 @@ export function resourceOfKind(kind: Kind): {
   return { group: apiGroup, version: apiVersion.slice(apiGroup.length + 1), plural: kinds[kind].plural ?? '', kind, isNamespaced: true };
 }
 
-/** Fields of `metadata` that the cluster sets, and that have no meaning in a policy file. */
+/** The fields of `metadata` that the cluster sets, and that have no meaning in a policy file. */
 const serverFields: ReadonlySet<string> = new Set([
   'uid',
   'resourceVersion',

@@ -362,7 +362,7 @@ export const rolloutGroupSpec = z.strictObject({
   notify: z.array(notify).max(20).optional(),
 });
 
-/** Status of a group; only the agent writes it. */
+/** The status of a group; only the agent writes it. */
 export const rolloutGroupStatus = z.strictObject({
   observedGeneration: z.int().optional().describe('Generation of the spec of this decision.'),
   phase: z.string().optional().describe('Done, Rolling, Scaling, Waiting, Paused, Blocked or Failed.'),

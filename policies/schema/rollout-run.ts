@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { instant, objectName } from './scalars.ts';
 
-/** Limits of one record. Steps beyond the limit are omitted and counted. */
+/** The limits of one record. Steps beyond the limit are omitted and counted. */
 export const runLimits = { steps: 100, waits: 20, people: 30, zones: 50, bytes: 64 * 1024 } as const;
 
 const text = z.string().max(253);

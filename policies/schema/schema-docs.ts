@@ -5,16 +5,16 @@ import { type Kind, kinds, schemas } from './kinds.ts';
 
 /** The documentation of a field. */
 export interface FieldDoc {
-  /** Path without the kind: `spec.rollout.maxUnavailable`, `spec.gates[].every`. */
+  /** The path without the kind: `spec.rollout.maxUnavailable`, `spec.gates[].every`. */
   readonly path: string;
   readonly name: string;
-  /** Type as text: `duration`, `integer 0 to 100`, `pinned | partition | onDelete`, `list of objects`. */
+  /** The type as text: `duration`, `integer 0 to 100`, `pinned | partition | onDelete`, `list of objects`. */
   readonly type: string;
   readonly isRequired: boolean;
-  /** Default as YAML; absent if a missing field has a separate meaning. */
+  /** The default as YAML; absent if a missing field has a separate meaning. */
   readonly defaultText?: string;
   readonly description?: string;
-  /** Fields of the object (or of the objects of the list) that exclude each other; may be empty. */
+  /** The fields of the object (or of the objects of the list) that exclude each other; may be empty. */
   readonly choices: readonly Choice[];
 }
 

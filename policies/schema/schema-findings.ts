@@ -18,7 +18,7 @@ interface Checked {
   readonly places: Places;
 }
 
-/** Examples of scalar types. */
+/** The hint for a malformed value, by scalar type. */
 const forms: Readonly<Record<string, string>> = {
   duration: 'write a duration such as 30s, 12h, 1h30m or 7d',
   'count or percent': 'write a whole number, or a percentage from 1% to 100%',

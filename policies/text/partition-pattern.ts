@@ -3,7 +3,7 @@ import { RE2JS } from 're2js';
 
 export interface PartitionPattern {
   readonly pattern: string;
-  /** Number of the capture group that is the partition. */
+  /** The number of the capture group that is the partition. */
   readonly group: number;
 }
 

@@ -10,11 +10,11 @@ import { defined } from '../values/defined.ts';
 
 interface WindowState {
   readonly isOpen: boolean;
-  /** Start of the current opening. */
+  /** The start of the current opening. */
   readonly openedMs?: number;
   /** The first instant after the current opening. */
   readonly closesMs?: number;
-  /** Start of the next opening; absent if the window is open, or does not open within five years. */
+  /** The start of the next opening; absent if the window is open, or does not open within five years. */
   readonly nextOpensMs?: number;
   /** True if the schedule is invalid. Callers must assume the stricter of open and closed. */
   readonly isUnreadable?: true;
@@ -149,12 +149,12 @@ function changeAfter(policies: readonly (readonly WindowDefinition[])[], nowMs: 
 interface ScheduleProblem {
   readonly code: FindingCode;
   readonly field: 'cron' | 'duration' | 'timeZone';
-  /** One sentence without a full stop, subject first. */
+  /** The message: one sentence without a full stop, subject first. */
   readonly message: string;
   readonly hint?: string;
 }
 
-/** Number of starts that are compared for the shortest interval: more than a year of days, or five years of months. */
+/** The number of starts that are compared for the shortest interval: more than a year of days, or five years of months. */
 const startsCompared = 400;
 
 /** Returns all problems of a schedule. */
@@ -188,7 +188,7 @@ interface Starts {
   readonly nextMs?: number;
 }
 
-/** Search range for the next opening; it includes a 29 February. */
+/** The search range for the next opening; it includes a 29 February. */
 const searchMs = 5 * 366 * 86_400_000;
 const minuteMs = 60_000;
 

@@ -19,11 +19,11 @@ export interface Places {
 
 export interface YamlDocument extends Places {
   readonly file: string;
-  /** Undefined if the document could not be read. */
+  /** The plain value; undefined if the document could not be read. */
   readonly value: unknown;
   /** The reasons why the document cannot be read. */
   readonly errors: readonly Finding[];
-  /** Findings about YAML that Kubernetes objects may use but policies may not. */
+  /** The findings about YAML that Kubernetes objects may use but policies may not. */
   readonly dialect: readonly Finding[];
 }
 

@@ -3,7 +3,7 @@ import { CST, Lexer, Parser } from 'yaml';
 import { type Finding, finding } from '../findings/finding.ts';
 import { placeOf, type TextLines } from './text-lines.ts';
 
-/** Limits of one file. They apply before the text is composed into values. */
+/** The limits of one file. They apply before the text is composed into values. */
 export const yamlLimits = {
   bytes: 1_048_576,
   documents: 500,
@@ -28,7 +28,7 @@ interface YamlScan {
 }
 
 const collections: ReadonlySet<string> = new Set(['block-map', 'block-seq', 'flow-collection']);
-/** Lexemes that only control the parser and represent no text. */
+/** The lexemes that only control the parser and represent no text. */
 const markers: ReadonlySet<string> = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 
 /** Returns the tokens of a text. It stops at a limit, because composing is recursive and deep nesting would exhaust the stack. */

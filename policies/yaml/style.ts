@@ -1,7 +1,7 @@
 // Writes YAML in our style: two spaces, unbroken long lines, and quotes around text that a YAML 1.1 reader would misread.
 import { CST, type Document, type DocumentOptions, Lexer, type ParseOptions, type SchemaOptions, type ToStringOptions } from 'yaml';
 
-/** Options of a document to write. Text that YAML 1.1 readers such as Kubernetes misread (`on`, `y`, `0777`) is quoted. */
+/** The options of a document to write. Text that YAML 1.1 readers such as Kubernetes misread (`on`, `y`, `0777`) is quoted. */
 export const documentStyle = { version: '1.2', compat: 'yaml-1.1', logLevel: 'silent' } as const satisfies DocumentOptions &
   SchemaOptions &
   ParseOptions;
@@ -25,7 +25,7 @@ export function yamlText(document: Document): string {
     .join('');
 }
 
-/** Lexemes that only control the parser and represent no text. */
+/** The lexemes that only control the parser and represent no text. */
 const markers: ReadonlySet<string> = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 
 function isPaddingOfBracket(lexeme: string, before: string | undefined, after: string | undefined): boolean {

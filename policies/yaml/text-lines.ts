@@ -5,7 +5,7 @@ import type { ExcerptLine, Place } from '../findings/finding.ts';
 export interface TextLines {
   readonly file: string;
   readonly text: string;
-  /** Offset of the first character of each line. */
+  /** The offset of the first character of each line. */
   readonly starts: readonly number[];
 }
 

@@ -20,10 +20,10 @@ interface YamlValue {
   readonly problems: readonly NodeProblem[];
 }
 
-/** Words that YAML 1.1 reads as booleans and YAML 1.2 as text. */
+/** The words that YAML 1.1 reads as booleans and YAML 1.2 as text. */
 const booleanWord = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
 
-/** Numbers that YAML versions or JSON read differently: octal, binary, with underscores, base 60, infinite. */
+/** The numbers that YAML versions or JSON read differently: octal, binary, with underscores, base 60, infinite. */
 const unclearNumber =
   /^[-+]?(?:0[0-9_]+|0o[0-7]+|0b[01_]+|[0-9][0-9_]*_[0-9_]*|[0-9]+(?::[0-5]?[0-9])+|\.inf|\.Inf|\.INF)$|^\.(?:nan|NaN|NAN)$/;
 
@@ -33,9 +33,9 @@ interface Walk {
   readonly anchors: Map<string, Node>;
   readonly problems: NodeProblem[];
   readonly path: PathKey[];
-  /** Number of nodes visited inside aliases. */
+  /** The number of nodes visited inside aliases. */
   expanded: number;
-  /** Number of aliases around the current node. */
+  /** The number of aliases around the current node. */
   inAlias: number;
   /** True once a limit is exceeded; the walk then ends. */
   isTooLarge: boolean;
