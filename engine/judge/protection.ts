@@ -1,4 +1,4 @@
-// Keeps removed protection in force for ten minutes, so that a removal and then a disruption cannot bypass the protection.
+// Keeps removed protection in force for ten minutes (a departure), so that a removal and then a disruption cannot bypass the protection.
 import { annotationKeys, labelKeys, preparationKeys } from '../../policies/adopt/keys.ts';
 import { withinGoDuration } from '../../policies/adopt/settings.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -15,24 +15,24 @@ import { groupOf, podNamed, setNamed } from './admission-claims.ts';
 /** The time for which removed protection stays in force, in milliseconds. */
 export const departureMs = 600_000;
 
-/** Labels of a StatefulSet that protect it by themselves, as grafana/rollout-operator reads them. */
+/** Labels that protect a StatefulSet also without a group, as in grafana/rollout-operator. */
 export const protectiveLabels: readonly string[] = Object.values(labelKeys);
 
 const rule = 'protection-kept';
 
-/** Returns the blocks by protection that the object lost recently, or that this request would remove. */
+/** Returns the results that block because the object recently lost protection, or because this request would remove protection. */
 export function protectionKept(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   return [...departed(snapshot, request), ...leaving(snapshot, request)];
 }
 
-/** Returns the blocks by recently removed protection. */
+/** Returns the results that block because of departures. */
 function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   const set = subjectOf(snapshot, request);
   const { departures = [], unprotected = [] } = snapshot;
   if (set === undefined) return [];
   const shrinks = isShrink(request) || request.kind === 'deleteStatefulSet';
   if (isUnknown(departures)) {
-    // An unread list does not block the deletion of a pod.
+    // Unknown departures do not block the deletion of a pod.
     if ((!shrinks && request.kind !== 'evictPod') || unprotected.includes(set.uid)) return [];
     return [result(rule, 'unknown', `recent removals of ${set.name} are unknown: ${departures.unknown}`)];
   }
@@ -68,7 +68,7 @@ function isProtecting(label: string, value: string | undefined): boolean {
   return flags.includes(label) ? value === 'true' : value !== undefined;
 }
 
-/** Reports whether the new label shortens the waiting time of other zones. An unreadable old value is infinite, an unreadable new value 0. */
+/** Reports whether the new label shortens the waiting time of other zones. An unreadable old value counts as infinite, a new one as 0. */
 function isLowered(before: string | undefined, now: string | undefined): boolean {
   return waitMs(now, 0) < waitMs(before, Number.POSITIVE_INFINITY);
 }
@@ -77,7 +77,7 @@ function waitMs(text: string | undefined, unreadable: number): number {
   return text === undefined ? 0 : Math.max(0, withinGoDuration(text, goDurationMs) ?? unreadable);
 }
 
-/** Returns the blocks of a write that removes protection while disruptions are in progress. */
+/** Returns the results that block a write that removes protection while disruptions are in progress. */
 function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   if (request.kind !== 'update' || request.relabels === undefined || request.relabels.length === 0) return [];
   const set = setNamed(snapshot, request.namespace, request.statefulSet);

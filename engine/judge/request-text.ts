@@ -27,7 +27,7 @@ export function describe(request: AdmissionRequest): string {
   }
 }
 
-/** Returns twelve digits of a hash of group, leading rule, request, object UID and policies. Requester and dry run do not change it. */
+/** Returns twelve hexadecimal digits of a hash of group, leading rule, request, object UID and policies. Requester and dry run do not change it. */
 export function decisionId(snapshot: Snapshot, request: AdmissionRequest, rule: string | undefined): string {
   const { dryRun: _dryRun, user: _user, ...object } = { user: '', ...request };
   const { group, uid } = subjectOf(snapshot, request);

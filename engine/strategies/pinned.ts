@@ -1,4 +1,4 @@
-// Implements the strategy `pinned`: the ledger pins pods to a revision, and the webhook on pod creation gives pods that revision.
+// Implements the strategy `pinned`: the ledger pins pods to a revision, and the webhook on pod creation gives new pods that revision.
 
 import { formatDuration } from '../../policies/duration.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
@@ -19,7 +19,7 @@ import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 /** The maximum number of replacements that bring one pod to one revision. Then a person must act. */
 const maxPlacements = 2;
 
-/** The pause between two attempts, in milliseconds: long enough for a webhook that was just installed or restarted. */
+/** The pause between two replacements of one pod, in milliseconds: long enough for a webhook that was just installed or restarted. */
 const pauseMs = 30_000;
 
 /** The time until a revision that could not be read is read again, in milliseconds. */
@@ -112,7 +112,7 @@ function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
   return result('pin-applied', 'wait', fact, { limit: `${formatDuration(pauseMs)} later`, earliestMs: againMs });
 }
 
-/** Reports whether all attempts of a pod are used up. An attempt in the future, from a fast clock, counts as earlier than every request. */
+/** Reports whether all attempts of a pod are used up. An attempt that a fast clock dated in the future counts as old. */
 function isLasting(context: GroupContext, run: RunState, { pin }: Misplaced): boolean {
   const { placements, atMs = 0 } = pin;
   if (placements < maxPlacements) return false;

@@ -160,7 +160,7 @@ function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
   return { view, goneAtMs: undefined, readyAtMs: undefined };
 }
 
-/** Returns the pod after a request to delete it: unready at once, and gone when it has drained. */
+/** Returns the pod after a request to delete it: unready at once, and gone after its drain time. */
 export function terminatePod(pod: ModelPod, durations: PodDurations, clock: Clock): ModelPod {
   if (pod.view.isTerminating) return pod;
   return { view: { ...unready(pod.view, clock), isTerminating: true }, goneAtMs: clock.nowMs + durations.drainMs, readyAtMs: undefined };
@@ -172,7 +172,7 @@ export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock
   return { view, goneAtMs: pod.goneAtMs, readyAtMs: undefined };
 }
 
-/** Adopts an observed pod. A terminating pod has its full drain time left. A recently unready pod is starting; other unready pods stay broken. */
+/** Returns the model of an observed pod. A terminating pod has its full drain time left. A recently unready pod is starting; other unready pods stay broken. */
 export function adoptPod(view: PodView, durations: PodDurations, nowMs: number): ModelPod {
   if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs, readyAtMs: undefined };
   const readyAtMs = view.readyChangedMs + durations.startMs;
@@ -191,7 +191,7 @@ export interface SetState {
   readonly set: StatefulSetView;
   readonly pods: readonly ModelPod[];
   readonly durations: PodDurations;
-  /** Returns the revision that our webhook gives to a pod that the controller creates at `revision`; absent: the same revision. */
+  /** Returns the revision that the webhook on pod creation gives to a pod that the controller creates at `revision`; absent: the same revision. */
   readonly placed?: ((ordinal: number, revision: string) => string) | undefined;
 }
 

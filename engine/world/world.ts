@@ -170,7 +170,7 @@ function firstSerial(snapshot: Snapshot): number {
 
 type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>;
 
-/** Applies an action. It changes nothing if its object is missing, was replaced or is protected by a budget. */
+/** Applies an action. The action changes nothing if its object is missing or was recreated, or if a budget protects the pod. */
 function applyAction(draft: StepDraft, action: Action): void {
   switch (action.kind) {
     case 'deletePod':

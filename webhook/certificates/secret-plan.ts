@@ -37,7 +37,7 @@ export interface PlanInput {
   readonly needed: readonly string[];
   /** All names of a new certificate. */
   readonly names: readonly string[];
-  /** The share of its life after which a certificate is renewed, from 0 to 1. */
+  /** The share of its lifetime after which a certificate is renewed, from 0 to 1. */
   readonly renewShare: number;
   readonly served?: ServedPair | undefined;
   /** True if this process still serves another certificate, because clients may not trust the current one yet. */
@@ -59,7 +59,7 @@ export class ForeignSecret extends Error {
   override readonly name = 'ForeignSecret';
 }
 
-/** Returns the plan. Throws ForeignSecret for a Secret with other data. */
+/** Decides what to write into the Secret. Throws ForeignSecret for a Secret with other data. */
 export function planSecret(state: SecretState, moment: PlanInput): SecretPlan {
   switch (state.kind) {
     case 'foreign':
@@ -153,10 +153,10 @@ function isUnexpired({ notAfterMs }: Pair, nowMs: number): boolean {
   return notAfterMs > nowMs;
 }
 
-/** The certificates of a Secret that replicas can serve. */
+/** The content of a Secret whose certificates replicas can serve. */
 export interface UsableCertificates {
   readonly kind: 'usable';
-  /** The CA certificates of both pairs, PEM. */
+  /** The CA certificates of `current` and `previous`, PEM. */
   readonly ca: string;
   readonly current: Pair;
   /** The CA certificate of `current`, PEM. */

@@ -1,4 +1,4 @@
-// Checks ZoneAwarePodDisruptionBudgets, and keeps the last valid version of each, as grafana/rollout-operator does.
+// Checks ZoneAwarePodDisruptionBudgets, and keeps the last valid version of each budget, as grafana/rollout-operator does.
 import type { Log } from '../../cluster/env.ts';
 import type { Change } from '../../cluster/watch/store.ts';
 import { observeZoneBudget, type ZoneBudgetVersion } from '../../engine/observe/budget.ts';
@@ -7,7 +7,7 @@ import { matchesSelector } from '../../policies/label-selector.ts';
 import type { Followed } from '../env.ts';
 import { type Answer, deny, type Endpoint, type Review } from '../review/review.ts';
 
-/** The outcome of one version of a budget: the label of the metric `zpdb_configurations_observed_total` of grafana/rollout-operator. */
+/** The outcome for one version of a budget: the label of the metric `zpdb_configurations_observed_total` of grafana/rollout-operator. */
 export type ObservedConfiguration = 'updated' | 'deleted' | 'ignored' | 'delete-ignored' | 'invalid';
 
 /** A budget without a valid version. */
@@ -34,13 +34,13 @@ export interface ZoneBudgets {
 
 interface ZoneBudgetsOptions {
   readonly log: Log;
-  /** The shared watch. */
+  /** The watch of budgets that the process shares. */
   readonly followed: Followed<ZoneBudgetVersion>;
   readonly onObserved?: (result: ObservedConfiguration) => void;
 }
 
 /**
- * Keeps the budgets in force from now on. An invalid update leaves the previous version in force. The next list finds a deletion whose
+ * Starts to follow the budgets. An invalid update leaves the previous version in force. The next list finds a deletion whose
  * event was lost. A cluster without the CRD has no budgets.
  */
 export function startZoneBudgets({ log, followed, onObserved }: ZoneBudgetsOptions): ZoneBudgets {

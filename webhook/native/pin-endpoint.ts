@@ -32,8 +32,8 @@ const longestWarning = 250;
 const maxChanges = 9;
 
 /**
- * Returns the endpoint. It never denies a pod. Without a decision, the pod keeps the revision of the StatefulSet controller, with a
- * warning.
+ * Returns the endpoint. It never denies a pod. If the pin of the pod is unknown, the pod keeps the revision of the StatefulSet controller,
+ * and the answer has a warning.
  */
 export function pinEndpoint(options: PinOptions): Endpoint {
   const placement = new PodPlacement(options);
