@@ -33,7 +33,7 @@ export interface WebhookLimits {
   /** A connection closes after this many answers, so that load spreads to new replicas. */
   readonly maxRequestsPerConnection: number;
   readonly maxConnections: number;
-  /** Limit per client address. API servers open one HTTP/1.1 connection per concurrent request, so a burst needs many. */
+  /** Limit per client address. API servers open one HTTP/1.1 connection per concurrent request, so a burst needs many connections. */
   readonly maxConnectionsPerPeer: number;
   /** Time in which the rest of a refused request is read and discarded, so that the client reads the answer. */
   readonly lingerMs: number;

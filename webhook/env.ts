@@ -20,7 +20,7 @@ export interface Followed<View> {
   readonly list: (namespace?: string) => readonly View[];
   /** Returns why a namespace was never read; undefined after the first list, or if the cluster does not have the kind. */
   readonly neverRead: (namespace: string) => Unknown | undefined;
-  /** Returns whether all objects are known, or known to be unreadable. */
+  /** Returns whether all objects are known, or are known to be unreadable. */
   readonly isSettled: () => boolean;
   /** Calls the listener after each change, in order. Returns a function that removes the listener. */
   readonly onChange: (listener: (change: Change<View>) => void) => () => void;

@@ -42,7 +42,7 @@ export interface LeaseProblem {
 }
 
 export interface Lease {
-  /** Returns whether a request of up to `requestTimeoutMs` ends before another process can get the Lease. Call it before each write. */
+  /** Returns whether a request of up to `requestTimeoutMs` ends before another process can get the Lease. Callers ask before each write. */
   readonly mayAct: (requestTimeoutMs: number) => boolean;
   /** Returns the longest timeout of a request sent now, in milliseconds; 0 or less if no request may be sent. */
   readonly leftMs: () => number;

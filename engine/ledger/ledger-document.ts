@@ -28,7 +28,7 @@ const format = { major: 1, minor: 0 } as const;
  */
 const pinnedFormat = { major: 2, minor: 0 } as const;
 
-/** The format of a ledger with a release, in either major version. An older agent may drop the release, because then nothing changes. */
+/** The format of a ledger with a release, in either major version. An older agent may drop the release: the StatefulSets then keep their state. */
 const releaseMinor = 1;
 
 interface LedgerIdentity {
@@ -379,7 +379,7 @@ function preparationsOf(batch: z.infer<typeof preparations>): readonly Preparati
   const since = sinceMs === undefined ? [] : forEach(sinceMs, named.length);
   if (numbers?.length !== named.length || seen === undefined) return undefined;
   if (reported === undefined || answered === undefined || since === undefined) return undefined;
-  // There are thousands of rows, so each is built without a second pass that removes absent members.
+  // There are thousands of rows, so each row is built without a second pass that removes absent members.
   return named.map((podUid, index): Preparation => {
     const row: Mutable<Preparation> = { zone: of, ordinal: numbers[index] ?? 0, podUid, call, state, seenMs: seen[index] ?? 0 };
     const [reportedAtMs, answeredAtMs, knownSinceMs] = [reported[index], answered[index], since[index]];

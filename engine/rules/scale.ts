@@ -278,7 +278,7 @@ export const scaleDownChecks: readonly Check<ScaleStepQuestion>[] = [
   notPaused, // no person paused the zone
   replicasOwned, // the request changes the object that owns the replicas
   noDownscale, // the zone may shrink
-  scaleFloor, // the zone keeps its fewest replicas
+  scaleFloor, // the zone keeps its minimum number of replicas
   leaderFloor, // a follower keeps as many replicas as its leader
   rolloutOver, // no rollout blocks the change
   otherZonesReady, // all pods of every other zone are available

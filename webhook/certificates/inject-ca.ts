@@ -14,7 +14,7 @@ import {
 } from './webhook-configurations.ts';
 
 const requestTimeoutMs = 10_000;
-/** The number of patches without a delay. Then the delays grow: another tool, for example Argo CD, may remove each CA certificate again. */
+/** The number of patches without a delay. Then the delays grow: another tool, for example Argo CD, may remove the CA certificate repeatedly. */
 const freePatches = 1;
 /** After this number of patches in a row, a log line reports a conflict with another tool. */
 const conflictLimit = 5;
@@ -123,7 +123,10 @@ class Injecting implements Injection {
     this.#planNext(lacking);
   }
 
-  /** Returns the configurations with the injection label that lack our CA certificate and have no patch from us yet. */
+  /**
+   * Returns the configurations with the injection label that lack our CA certificate. Skips a configuration whose last patch the watch
+   * has not delivered yet.
+   */
   #lacking(all: readonly WebhookConfiguration[], bundle: string): readonly WebhookConfiguration[] {
     this.#forgetDeleted(all);
     return all.filter((one) => {

@@ -28,7 +28,7 @@ const requestTimeoutMs = 10_000;
 const watchedPollMs = 600_000;
 /** Poll interval without a watch, for example if a Role permits only `get` and `update`. */
 const pollMs = 60_000;
-/** Renewal is due after 62 to 67 % of the lifetime. By the jitter, one replica renews first, and the others read its result. */
+/** Renewal is due after 62 to 67 % of the lifetime. With jitter, one replica renews first, and the others read its result. */
 const renewShare = 2 / 3;
 const renewJitter = 0.05;
 /** Time that API servers need to read a CA certificate after all configurations contain it. */
@@ -259,7 +259,7 @@ class Keeper implements SecretKeeper {
     const { clock, timers } = this.#options.env;
     const atLeastMs = this.#nextReadMs - clock.monotonicMs();
     this.#cancelRead = timers.after(Math.max(delayMs, atLeastMs), () => {
-      // The failure is stored, logged, and has scheduled the next read.
+      // `refresh` has stored and logged the failure, and scheduled the next read.
       void this.refresh().catch(() => undefined);
     });
   }

@@ -25,7 +25,7 @@ interface Downscale {
   readonly timeoutMs: () => number;
 }
 
-/** The result of a record. `overtaken`: another zone shrank after the times were read, so nothing is recorded. */
+/** The result of `record`. `overtaken`: another zone shrank after the times were read, so nothing is recorded. */
 type Recorded = { readonly kind: 'recorded' } | { readonly kind: 'overtaken'; readonly problem: string };
 
 /** The downscale times of one group. */

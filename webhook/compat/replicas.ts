@@ -131,7 +131,7 @@ const resourcesOf: Readonly<Record<string, Resource>> = {
 /** The resources for which `readParent` can read the workload of a Scale. */
 export type ParentResource = 'statefulsets' | 'deployments' | 'replicasets';
 
-/** Reads the workload of the review. Returns a problem text if it is unknown. `timeoutMs` is 0 if no time is left. */
+/** Reads the workload of the review. Returns a problem text if the workload is unknown. `timeoutMs` is 0 if no time is left. */
 export async function readParent(
   env: Pick<ClusterEnv, 'kubernetes'>,
   { resource, namespace, name }: Pick<Review, 'resource' | 'namespace' | 'name'>,
@@ -160,7 +160,7 @@ export function orThrow<Value>(value: Known<Value>): Value {
   return value;
 }
 
-/** Time that each request leaves for the answer. */
+/** Time before the deadline that is reserved for the answer. */
 const answerMs = 100;
 
 /** Returns the timeout of the next request in whole milliseconds; 0 if no time is left. */

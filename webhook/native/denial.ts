@@ -15,7 +15,7 @@ const longestRetrySeconds = 60;
 /** The eviction API uses the same value for an exhausted budget. */
 const evictionRetrySeconds = 10;
 
-/** The error for a request about which a fact is unknown. The answer may contain its message. */
+/** The error for a request about which a fact is unknown. The answer may contain the message of the error. */
 export class Undecidable extends Error {
   override readonly name = 'Undecidable';
 }

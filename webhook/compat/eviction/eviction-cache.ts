@@ -36,7 +36,7 @@ interface OpenEvictions {
   /** Claims of any kind for these StatefulSets. */
   readonly claims: readonly Claim[];
   /**
-   * Stores the claim. Returns false if another claim was stored after `open`; then read everything again. Rejects with
+   * Stores the claim. Returns false if another claim was stored after `open`; then the caller must read everything again. Rejects with
    * EvictionNotRecorded if the write failed or its outcome is unknown.
    */
   readonly record: (allowed: AllowedEviction) => Promise<boolean>;
@@ -44,7 +44,7 @@ interface OpenEvictions {
 
 export interface EvictionCache {
   /**
-   * Reads the claims with quorum reads. Call it before reading pods, because pods show the end of a claim. Rejects with
+   * Reads the claims with quorum reads. Must precede the read of pods, because pods show the end of a claim. Rejects with
    * EvictionNotRecorded if the claims are unknown. Calls `leftMs` before each request; `leftMs` throws if no time is left.
    */
   readonly open: (place: EvictionPlace, leftMs: () => number) => Promise<OpenEvictions>;

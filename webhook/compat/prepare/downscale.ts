@@ -1,4 +1,5 @@
-// Serves /admission/prepare-downscale, which asks pods of labelled StatefulSets to prepare for removal, or to stay after a scale-up.
+// Serves /admission/prepare-downscale. It asks pods of StatefulSets with the label grafana.com/prepare-downscale to prepare for removal,
+// or to stay after a scale-up.
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
@@ -112,7 +113,10 @@ async function statefulSetOf(
 /** The maximum delay of a scale-up by calls to pods. A scale-up is allowed even if the calls fail. */
 const maxDelayMs = 2_000;
 
-/** Sends DELETE to the pods that the scale-up keeps, also to unprepared ones. Skips terminating and absent pods. Never rejects. */
+/**
+ * Sends DELETE to the pods that remain from an earlier downscale and that the scale-up keeps, prepared or not. Skips terminating pods.
+ * Never rejects.
+ */
 async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> {
   const { env, review, change, call, clusterDomain, podTimeoutMs, native } = request;
   if (change.old.kind === 'StatefulSet' && change.old.labels[labelKeys.prepareDownscale] !== 'true') return;

@@ -18,7 +18,7 @@ interface ReadOptions {
   readonly timeoutMs: () => number;
 }
 
-/** Returns the StatefulSets whose group label is `group`, in the order of the API server. Rejects if one cannot be parsed. */
+/** Returns the StatefulSets whose group label is `group`, in the order of the API server. Rejects if a StatefulSet cannot be parsed. */
 export async function groupMembers(
   env: Pick<ClusterEnv, 'kubernetes'>,
   group: string,
@@ -73,7 +73,7 @@ export function unreadiness(set: StatefulSetView, pods: readonly ObservedPod[]):
   return short === undefined ? undefined : `${set.name} has ${short.notUpdated} non-updated pods and ${short.notReady} non-ready pods`;
 }
 
-/** Returns whether a downscale in one of these zones can delay another. */
+/** Returns whether a downscale in one of these zones can delay another downscale. */
 export function hasMinTime(sets: readonly StatefulSetView[]): boolean {
   return sets.some((set) => set.labels[labelKeys.minTimeBetweenZones] !== undefined);
 }

@@ -25,7 +25,7 @@ interface CallOptions {
 /** Limit of the body of an answer. Only the status counts. */
 const maxBodyBytes = 65_536;
 
-/** Returns the first missing setting of a labelled StatefulSet, in the order in which grafana/rollout-operator checks them. */
+/** Returns the first missing setting for the preparation of pods, in the order in which grafana/rollout-operator checks them. */
 export function missingSetting({ annotations, serviceName }: Pick<StatefulSetView, 'annotations' | 'serviceName'>): string | undefined {
   for (const key of [annotationKeys.preparePort, annotationKeys.preparePath]) {
     if ((annotations[key] ?? '') === '') return `the annotation ${key} is missing or empty, so pods cannot be asked to prepare`;

@@ -1,4 +1,4 @@
-// Decides one downscale of a labelled StatefulSet for prepare-downscale: checks it, prepares its pods and records its time.
+// Decides one downscale for /admission/prepare-downscale: checks the StatefulSet, prepares its pods and records the time.
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
