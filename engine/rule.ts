@@ -47,21 +47,21 @@ export function result(rule: string, outcome: RuleOutcome, fact: string, details
 
 type Age = NonNullable<RuleResult['age']>;
 
-/** Returns an age as the part of a fact: `5m ago`, or `for 5m`. */
+/** Returns an age in whole seconds as the part of a fact: `5m ago`, or `for 5m`. */
 export function ageSince(form: 'ago' | 'for', fromMs: number, nowMs: number): Age {
-  const words = formatDuration(Math.max(0, nowMs - fromMs));
+  const words = formatDuration(Math.floor(Math.max(0, nowMs - fromMs) / 1000) * 1000);
   return { words: form === 'ago' ? `${words} ago` : `for ${words}`, fromMs };
 }
 
-/** Returns the fact with its age at this instant. */
-export function factAt({ fact, age }: Pick<RuleResult, 'fact' | 'age'>, nowMs: number): string {
+/**
+ * Returns the fact with its age at this instant. A wait, such as a soak, lasts at most until its time to pass: only a decision can tell what
+ * followed.
+ */
+export function factAt({ fact, age, outcome, earliestMs }: Omit<RuleResult, 'rule'>, nowMs: number): string {
   if (age === undefined) return fact;
-  const { words } = ageSince(
-    isPast(age) ? 'ago' : 'for',
-    age.fromMs,
-    age.fromMs + Math.max(0, Math.round((nowMs - age.fromMs) / 1000)) * 1000,
-  );
-  return fact.replace(age.words, () => words);
+  if (isPast(age)) return fact.replace(age.words, () => ageSince('ago', age.fromMs, nowMs).words);
+  const untilMs = outcome === 'wait' && earliestMs !== undefined ? Math.min(earliestMs, nowMs) : nowMs;
+  return fact.replace(age.words, () => ageSince('for', age.fromMs, untilMs).words);
 }
 
 /** Returns the result for a stored text, which is read later: with the instant `at ...` or `since ...` instead of the age. */

@@ -356,6 +356,8 @@ export interface Snapshot {
   readonly webhookProblems?: WebhookProblems;
   /** Access that the agent lacks; absent: not read. */
   readonly missingAccess?: readonly MissingAccess[];
+  /** True in a forecast: its durations are assumed, so no deadline fails the run. */
+  readonly hasAssumedTimes?: true;
 }
 
 /** An action of the agent that needs rights. */

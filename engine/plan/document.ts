@@ -1,5 +1,6 @@
 // Defines the plan as a document: the output of `plan -o json`. Every other output format is made from it, and its JSON Schema is published.
-import type { Source } from '../../policies/definition.ts';
+import type { GroupDefinition, Source } from '../../policies/definition.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
 import type { RuleResult } from '../decision.ts';
 
 /** A difference between the current and the requested state, and its consequence. */
@@ -165,12 +166,38 @@ export interface Assumptions {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
+/** The default durations. Their slow case is a pod that stops and starts within five minutes. */
+const defaultTimes: PodTimes = { drain: { p50Seconds: 30, p90Seconds: 120 }, start: { p50Seconds: 60, p90Seconds: 180 } };
+
 /** Default assumptions. Every plan states its assumptions; users can measure their own durations and pass them in a file. */
 export const defaultAssumptions: Assumptions = {
-  pods: { drain: { p50Seconds: 30, p90Seconds: 120 }, start: { p50Seconds: 60, p90Seconds: 180 } },
+  pods: defaultTimes,
   groups: {},
   gates: 'pass',
   approvals: 'given',
   preparations: 'succeed',
   metrics: {},
 };
+
+/**
+ * Returns the durations of the pods of a group. The defaults shrink in proportion until a slow pod stops and starts within the progress
+ * deadline: the deadline knows the pods better than a default. Other durations, which are given or measured, stay.
+ */
+export function podTimesOf({ pods, groups }: Pick<Assumptions, 'pods' | 'groups'>, group: GroupDefinition): PodTimes {
+  const { progressMs = Number.POSITIVE_INFINITY } = group.rollout.deadlines;
+  const factor = Math.min(1, progressMs / 1000 / slowSeconds(defaultTimes));
+  const given = { ...pods, ...groups[group.name] };
+  const times = (part: keyof PodTimes): Quantiles =>
+    isSameValue(given[part], defaultTimes[part]) ? scaled(given[part], factor) : given[part];
+  return { drain: times('drain'), start: times('start') };
+}
+
+/** Returns the time in seconds in which 90 % of the pods stop and start. */
+export function slowSeconds({ drain, start }: PodTimes): number {
+  return drain.p90Seconds + start.p90Seconds;
+}
+
+function scaled({ p50Seconds, p90Seconds }: Quantiles, factor: number): Quantiles {
+  const part = (seconds: number): number => Math.round(seconds * factor * 1000) / 1000;
+  return { p50Seconds: part(p50Seconds), p90Seconds: part(p90Seconds) };
+}

@@ -2,7 +2,7 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { isUnknown, type Known, type PodView, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
-import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from './document.ts';
+import { type Assumptions, defaultAssumptions, type PodTimes, podTimesOf, type Quantiles } from './document.ts';
 import { type ForwardRun, runForward, type Turn } from './forward.ts';
 import { groupPart } from './world.ts';
 
@@ -47,9 +47,6 @@ export interface EstimateInput {
 /** The limit in milliseconds beyond which an estimate would not be credible. */
 const furthestMs = 60 * 24 * 3_600_000;
 
-/** The time in milliseconds for which readings of metrics are assumed to stay the same: longer than any estimate. */
-const constantMs = 400 * 24 * 3_600_000;
-
 /** The minimum number of pods whose 90th percentile is used. */
 const manyPods = 10;
 
@@ -64,8 +61,7 @@ export function estimateEnd(input: EstimateInput): Known<Estimate> | undefined {
   const start = quantilesOf(startSeconds);
   const stop = stopSeconds.length < fewStops ? undefined : quantilesOf(stopSeconds);
   const times: PodTimes = {
-    ...assumptions.pods,
-    ...assumptions.groups[input.group.name],
+    ...podTimesOf(assumptions, input.group),
     ...(start === undefined ? {} : { start }),
     ...(stop === undefined ? {} : { drain: stop }),
   };
@@ -126,7 +122,6 @@ interface Forward {
 function forward({ snapshot, group, assumptions = defaultAssumptions }: EstimateInput, times: PodTimes, quantile: Quantile): Forward {
   const { nowMs } = snapshot;
   const part = groupPart(snapshot, group);
-  const metrics = part.metrics.map((metric) => ({ ...metric, atMs: nowMs + constantMs }));
   const pods = part.pods.map((view) =>
     isUnknown(view.pods) ? view : { ...view, pods: view.pods.map((pod) => withLaterStart(pod, times, quantile, nowMs)) },
   );
@@ -140,7 +135,7 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
     }
     first ??= turn;
   };
-  const run = runForward(createWorld({ ...part, metrics, pods }, settings, quantile), group, { onTurn, untilMs: nowMs + furthestMs });
+  const run = runForward(createWorld({ ...part, pods }, settings, quantile), group, { onTurn, untilMs: nowMs + furthestMs });
   const begun = new Set(
     first?.decision.zones.filter(({ updated, available, replicas }) => updated < replicas || available < replicas).map(({ zone }) => zone),
   );

@@ -51,7 +51,7 @@ export interface ForwardOptions {
   readonly maxTurns?: number;
 }
 
-/** Simulates one group until it is done, blocked without end, or at a limit. */
+/** Simulates one group until it is done, blocked without end, or at a limit. Its durations are assumed, so no deadline fails the run. */
 export function runForward(
   start: World,
   group: GroupDefinition,
@@ -59,7 +59,8 @@ export function runForward(
 ): ForwardRun {
   const pending = [...events].sort((a, b) => a.atMs - b.atMs);
   const endMs = untilMs ?? start.snapshot.nowMs + horizonMs;
-  let world = withAssumedMetrics(start, group);
+  const { snapshot } = withAssumedMetrics(start, group);
+  let world: World = { ...start, snapshot: { ...snapshot, hasAssumedTimes: true } };
   let turnsAtOnce = 0;
   for (let count = 0; ; count += 1) {
     world = withReadings(applyDueEvents(world, pending), group);
@@ -243,17 +244,20 @@ export function assumedMetrics(
   return Object.fromEntries(values);
 }
 
-/** Returns the world with the assumed metrics. An assumption has no age, so these metrics stay valid during the whole simulation. */
+/** Returns the world with the assumed metrics. They and the readings that are valid now stay valid during the whole simulation. */
 export function withAssumedMetrics(world: World, group: GroupDefinition): World {
   const { nowMs } = world.snapshot;
   const policies = policiesFor(world.snapshot.policies, group, world.snapshot.agentNamespace);
   const assumed = assumedMetrics(policies, world.assumptions.metrics, group);
+  const atMs = nowMs + horizonMs;
   const metrics: MetricView[] = [...world.snapshot.metrics];
   for (const { namespace, name: policy, metrics: inputs } of policies) {
-    for (const input of Object.keys(inputs)) {
-      const isGiven = metrics.some((metric) => metric.namespace === namespace && metric.policy === policy && metric.input === input);
+    for (const [input, { maxAgeMs }] of Object.entries(inputs)) {
+      const index = metrics.findIndex((metric) => metric.namespace === namespace && metric.policy === policy && metric.input === input);
+      const reading = metrics[index];
       const value = assumed[`${policy}/${input}`];
-      if (!isGiven && value !== undefined) metrics.push({ namespace, policy, input, value, atMs: nowMs + horizonMs });
+      if (reading !== undefined && nowMs - reading.atMs <= maxAgeMs) metrics[index] = { ...reading, atMs };
+      else if (reading === undefined && value !== undefined) metrics.push({ namespace, policy, input, value, atMs });
     }
   }
   return { ...world, snapshot: { ...world.snapshot, metrics } };

@@ -1,6 +1,7 @@
 // Makes a plan: judges the requested changes, simulates the engine on a model, and groups the decisions into waves and steps.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { contextOf } from '../context.ts';
@@ -12,7 +13,17 @@ import type { Snapshot } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { plannedChanges } from './changes.ts';
-import type { Assumptions, GroupPlan, Plan, PlannedStep, PlannedWave, PolicyChange, Refusal, TimelineSpan } from './document.ts';
+import {
+  type Assumptions,
+  type GroupPlan,
+  type Plan,
+  type PlannedStep,
+  type PlannedWave,
+  type PolicyChange,
+  podTimesOf,
+  type Refusal,
+  type TimelineSpan,
+} from './document.ts';
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
@@ -58,9 +69,19 @@ export function planGroups(input: PlanInput): Plan {
     metadata: { policyDigest: input.policyDigest, ...(usesCalendar ? { startsAt: new Date(nowMs).toISOString() } : {}) },
     outcome: worst([...groups.map((group) => group.outcome), ...(policyChanges.length === 0 ? [] : ['complete' as const])]),
     ...(policyChanges.length === 0 ? {} : { policyChanges }),
-    assumptions: { ...input.assumptions, metrics: { ...metricsOf(input), ...input.assumptions.metrics } },
+    assumptions: {
+      ...input.assumptions,
+      groups: { ...input.assumptions.groups, ...shorterTimes(input) },
+      metrics: { ...metricsOf(input), ...input.assumptions.metrics },
+    },
     groups,
   };
+}
+
+/** Returns the durations of groups whose progress deadline shortens the default ones. */
+function shorterTimes({ groups, assumptions }: PlanInput): Assumptions['groups'] {
+  const times = groups.map((group) => [group.name, podTimesOf(assumptions, group)] as const);
+  return Object.fromEntries(times.filter(([name, used]) => !isSameValue(used, { ...assumptions.pods, ...assumptions.groups[name] })));
 }
 
 /** Returns the metrics that the policies of the group read. A plan has no readings. */
@@ -86,7 +107,12 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const zones = zoneTotals(group, asked, likely, steps);
   const waits = withAbsence(input, group, likely.waits);
   const permitted = permittedResults([...likely.permitted, ...steps.flatMap(({ rules }) => rules)]);
-  const isBlocked = likely.refused.length > 0 || waits.some(isUntilPerson);
+  // An exception that ends during the plan ends after an assumed time, so what it permits is not denied now.
+  const ended = input.exceptions.filter(
+    (one) =>
+      one.namespace === group.namespace && one.group === group.name && one.expiresMs > likely.startMs && one.expiresMs <= likely.endMs,
+  );
+  const isBlocked = likely.refused.length > 0 || waits.some((wait) => isUntilPerson(wait) && ended.every(({ rule }) => rule !== wait.rule));
   const isComplete = likely.end === 'done';
   const outcome = isBlocked ? 'blocked' : !isComplete ? 'waits' : steps.length > 0 || changes.length > 0 ? 'complete' : 'unchanged';
   return {
@@ -96,7 +122,16 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     changes,
     waves,
     refused: likely.refused,
-    risks: groupRisks({ context: contextOf(asked, group), desired: input.desired, steps, waits, zones }),
+    risks: groupRisks({
+      context: contextOf(asked, group),
+      desired: input.desired,
+      steps,
+      waits,
+      zones,
+      ended,
+      podTimes: podTimesOf(input.assumptions, group),
+      active: { p50Seconds: activeSeconds(likely), p90Seconds: Math.max(activeSeconds(likely), activeSeconds(slow)) },
+    }),
     ...(permitted.length === 0 ? {} : { permitted }),
     waits,
     zones,
@@ -121,6 +156,7 @@ function withAbsence({ absent = [] }: PlanInput, group: GroupDefinition, waits: 
 }
 
 interface Forward {
+  readonly group: GroupDefinition;
   readonly refused: readonly Refusal[];
   readonly permitted: readonly RuleResult[];
   readonly steps: readonly TracedStep[];
@@ -145,11 +181,18 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const rolledBack = last.decision.warnings.filter((warning) => warning.rule === 'rolled-back' && isUntilPerson(warning));
   const waits = [...(end === 'done' ? [] : last.decision.waits), ...rolledBack];
   const { refused, permitted } = requested;
-  return { refused, permitted, steps: [...asked, ...steps], waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
+  return { group, refused, permitted, steps: [...asked, ...steps], waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
 }
 
 function seconds(ms: number): number {
   return Math.round(ms) / 1000;
+}
+
+/** Returns the time of the run that counts for its deadline, in seconds. */
+function activeSeconds({ group, world, endMs }: Forward): number {
+  const { run } = viewGroup(world.snapshot, group).ledger;
+  if (run === undefined) return 0;
+  return seconds(run.movableMs + (run.isMovable ? endMs - run.movableAsOfMs : 0));
 }
 
 /** Joins consecutive steps of one wave. The p90 duration of a step is that of the step with the same key in `slow`. */

@@ -1,11 +1,13 @@
 // Finds the risks of a plan that is allowed: findings RG50xx, each with the object or field that causes it.
+import type { ExceptionDefinition } from '../../policies/definition.ts';
+import { formatDuration } from '../../policies/duration.ts';
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
 import { type GroupContext, sourceOf, zoneNamed } from '../context.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isLimitOfZero } from '../rule.ts';
-import type { GroupPlan, PlannedStep, Risk } from './document.ts';
+import { type GroupPlan, type PlannedStep, type PodTimes, type Quantiles, type Risk, slowSeconds } from './document.ts';
 
 interface RiskQuestion {
   readonly context: GroupContext;
@@ -13,6 +15,11 @@ interface RiskQuestion {
   readonly steps: readonly PlannedStep[];
   readonly waits: GroupPlan['waits'];
   readonly zones: GroupPlan['zones'];
+  /** The exceptions that end during the plan. */
+  readonly ended: readonly ExceptionDefinition[];
+  readonly podTimes: PodTimes;
+  /** The time of the run that counts for its deadline. */
+  readonly active: Quantiles;
 }
 
 type RiskCheck = (question: RiskQuestion, members: readonly unknown[]) => readonly Risk[];
@@ -138,6 +145,34 @@ const emptyFirstWave: RiskCheck = ({ context, steps, zones }) => {
   return [{ code: 'RG5009', severity: 'warning', message: idle.text, ...(source === undefined ? {} : { source }) }];
 };
 
+/** Finds a deadline that the durations of the plan exceed. The plan goes on: its durations are assumed. */
+const shortDeadline: RiskCheck = ({ context, steps, podTimes, active }) => {
+  const { progressMs, runMs } = context.group.rollout.deadlines;
+  if (steps.every(({ kind }) => kind !== 'roll')) return [];
+  const exceeded: string[] = [];
+  const text = (durationSeconds: number): string => formatDuration(Math.floor(durationSeconds) * 1000);
+  const slow = slowSeconds(podTimes);
+  if (progressMs !== undefined && Math.floor(slow) * 1000 > progressMs)
+    exceeded.push(`a slow pod stops and starts in ${text(slow)} (p90), longer than the progress deadline of ${formatDuration(progressMs)}`);
+  if (runMs !== undefined && active.p50Seconds * 1000 >= runMs) {
+    const times = `${text(active.p50Seconds)} (p90 ${text(active.p90Seconds)})`;
+    exceeded.push(`the run takes ${times} without pauses, approvals and windows, longer than its deadline of ${formatDuration(runMs)}`);
+  }
+  const source = sourceOf(context, 'rollout.deadlines');
+  return exceeded.map((message) => ({ code: 'RG5010', severity: 'warning', message, ...(source === undefined ? {} : { source }) }));
+};
+
+/** Finds exceptions that end before the plan does. */
+const shortException: RiskCheck = ({ waits, ended }) =>
+  ended
+    .filter(({ rule }) => waits.some((wait) => wait.rule === rule))
+    .map(({ rule, name, source }) => ({
+      code: 'RG5011',
+      severity: 'warning' as const,
+      message: `exception ${name} ends before the rollout does, and then ${rule} blocks the rest; extend the exception`,
+      source,
+    }));
+
 const riskChecks: readonly RiskCheck[] = [
   serialBudget,
   orderedReady,
@@ -147,4 +182,6 @@ const riskChecks: readonly RiskCheck[] = [
   differentTemplates,
   endlessRollout,
   emptyFirstWave,
+  shortDeadline,
+  shortException,
 ];

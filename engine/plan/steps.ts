@@ -100,7 +100,13 @@ export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn): void 
 function continued(last: TracedStep, next: TracedStep, nowMs: number): TracedStep {
   const gates = [...new Set([...last.gates, ...next.gates])].sort();
   const atOnce = Math.max(last.atOnce ?? 0, next.atOnce ?? 0);
-  return { ...last, gates, pods: [...last.pods, ...next.pods], ...(last.atOnce === undefined ? {} : { atOnce }), endMs: nowMs };
+  return {
+    ...last,
+    gates,
+    pods: [...new Set([...last.pods, ...next.pods])],
+    ...(last.atOnce === undefined ? {} : { atOnce }),
+    endMs: nowMs,
+  };
 }
 
 type BegunStep = Omit<TracedStep, 'gates'>;

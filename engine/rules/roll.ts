@@ -179,9 +179,10 @@ export const ledgerHasRoom: Rule<RollQuestion> = {
   },
 };
 
-/** Returns the failure of the run by a deadline; undefined while the run is within its deadlines. */
+/** Returns the failure of the run by a deadline; undefined while the run is within its deadlines, and in a forecast. */
 export function deadlineFailure(context: GroupContext, run: RunState): string | undefined {
   const { progressMs, runMs } = context.group.rollout.deadlines;
+  if (context.snapshot.hasAssumedTimes === true) return undefined;
   if (progressMs !== undefined && isInFlight(context) && context.nowMs - lastProgressMs(context, run) >= progressMs) {
     return `no pod became available for ${formatDuration(progressMs)}`;
   }

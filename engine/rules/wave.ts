@@ -69,7 +69,7 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
   const age = ageSince('for', sinceMs, context.nowMs);
   const fact = `wave ${wave.name} has soaked ${age.words}`;
   const promotion = skipRequest(context, run, wave.name);
-  if (passed < wave.after.soakMs && promotion !== undefined) return skippedByPromotion('soak', fact, promotion, limit);
+  if (passed < wave.after.soakMs && promotion !== undefined) return { ...skippedByPromotion('soak', fact, promotion, limit), age };
   return passed >= wave.after.soakMs
     ? result('soak', 'ok', fact, { limit, source, age })
     : result('soak', 'wait', fact, { limit, source, age, earliestMs: sinceMs + wave.after.soakMs });

@@ -5,7 +5,7 @@ import { noteAnswers, type PodAnswer } from '../decide/preparations.ts';
 import type { Action } from '../decision.ts';
 import { mayEvict } from '../disruption/pod-budget.ts';
 import { emptyLedger } from '../ledger/ledger.ts';
-import type { Assumptions, PodTimes } from '../plan/document.ts';
+import { type Assumptions, type PodTimes, podTimesOf } from '../plan/document.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import {
   adoptPod,
@@ -151,7 +151,7 @@ function groupOf(snapshot: Snapshot, namespace: string, statefulSet: string): Gr
 }
 
 function durationsOf(group: GroupDefinition | undefined, assumptions: Assumptions, quantile: Quantile): PodDurations {
-  const times: PodTimes = { ...assumptions.pods, ...(group === undefined ? undefined : assumptions.groups[group.name]) };
+  const times = group === undefined ? assumptions.pods : podTimesOf(assumptions, group);
   const seconds = (value: PodTimes['drain']): number => (quantile === 'p50' ? value.p50Seconds : value.p90Seconds);
   return { drainMs: seconds(times.drain) * 1000, startMs: seconds(times.start) * 1000 };
 }

@@ -60,7 +60,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap((refusal) => ['', ...refusalLines(refusal, explanation, look)]),
     ...hiddenLines(explanation, look),
-    ...decision.warnings.flatMap((warning) => field('warning', `${warning.rule}: ${factText(warning)}`, look)),
+    ...decision.warnings.flatMap((warning) => field('warning', `${warning.rule}: ${factText(warning, explanation.nowMs)}`, look)),
     ...doLines(explanation, look),
   ];
   return `${lines.join('\n')}\n`;

@@ -1,4 +1,5 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
+import { ordinalsIn } from '../../engine/amount.ts';
 import { isMoving, noGoal, type RuleOutcome } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
@@ -65,12 +66,24 @@ export interface ZoneProgress {
   readonly toDo: number;
 }
 
-/** Counts the done, in-flight and outdated pods of one zone. An unavailable pod of any revision is in flight. */
-export function zoneProgress({ zone, replicas, updated, available }: PublishedZone, pods: readonly PublishedPod[]): ZoneProgress {
+/** Counts the done, in-flight and outdated pods of one zone, each pod once. An unavailable pod of any revision is in flight. */
+export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[]): ZoneProgress {
+  const { zone, replicas, updated, available } = view;
   const inFlight = Math.max(0, replicas - available);
-  const startingCount = pods.filter((pod) => pod.zone === zone && pod.state === 'starting').length;
-  const done = Math.min(Math.max(0, updated - startingCount), replicas - inFlight);
+  const isUpdated = updatedPods(view);
+  const unavailableCount = pods.filter((pod) => pod.zone === zone && isUpdated(pod)).length;
+  const done = Math.min(Math.max(0, updated - unavailableCount), replicas - inFlight);
   return { zone, done, inFlight, toDo: Math.max(0, replicas - inFlight - done) };
+}
+
+/** The maximum number of pods of a zone that are counted one by one. */
+const countedLimit = 10_000;
+
+/** Returns whether a published pod, none of which is available, counts as updated: it also crashes, terminates or is announced again. */
+function updatedPods({ statefulSet, updated, revisions }: PublishedZone): (pod: PublishedPod) => boolean {
+  const target = updated === 0 ? undefined : revisions.at(-1);
+  const ordinals = new Set(target === undefined ? [] : ordinalsIn(target.ordinals, countedLimit));
+  return ({ pod, state }) => state === 'starting' || (state !== 'leaving' && ordinals.has(Number(pod.slice(statefulSet.length + 1))));
 }
 
 /** Returns a revision without the name of its StatefulSet, at most 10 characters long. */

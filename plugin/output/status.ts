@@ -20,7 +20,7 @@ import {
   zoneEndText,
   zoneProgress,
 } from './group-text.ts';
-import { ageText, factText, spanText, stopText } from './plan/plan-text.ts';
+import { ageText, factText, leftText, spanText, stopText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, plural, shorten } from './text.ts';
 
@@ -194,8 +194,7 @@ function nowText(moment: Moment): string {
   if (inFlight.length > 0) return `now: ${inFlight.join(', ')} in flight`;
   const [wait] = decision.waits;
   if (decision.outcome === 'act' || wait === undefined) return `now: ${workingZones(moment).join(', ')}`;
-  const at =
-    wait.earliestMs === undefined || wait.earliestMs <= nowMs ? '' : `, at the earliest in ${spanText((wait.earliestMs - nowMs) / 1000)}`;
+  const at = wait.earliestMs === undefined || wait.earliestMs <= nowMs ? '' : `, at the earliest in ${leftText(wait.earliestMs, nowMs)}`;
   return `blocked by ${wait.rule}: ${factText(wait, nowMs)}${at}`;
 }
 

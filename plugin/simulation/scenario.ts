@@ -1,6 +1,6 @@
 // Builds the scenario of one simulation of the user's group: objects, policies and change, with requested accidents and random faults.
 // Here a run is one simulation.
-import type { Quantiles } from '../../engine/plan/document.ts';
+import { podTimesOf, type Quantiles } from '../../engine/plan/document.ts';
 import { runForward } from '../../engine/plan/forward.ts';
 import type { PlanInput } from '../../engine/plan/plan.ts';
 import type { World } from '../../engine/world/model.ts';
@@ -63,7 +63,7 @@ export function simulatedGroup({ input, documents, group, world, refusedZones, s
     group,
     given,
     ...rest,
-    pods: { ...assumptions.pods, ...assumptions.groups[group.name] },
+    pods: podTimesOf(assumptions, group),
     plannedMs: last.nowMs - world.snapshot.nowMs,
     isPlanned: end === 'done',
   };

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Estimate } from '../../engine/plan/estimate.ts';
-import type { PublishedDecision } from '../../engine/publish/published.ts';
+import type { PodState, PublishedDecision } from '../../engine/publish/published.ts';
 import { rolesIn } from '../../plugin/live/facts.ts';
 import type { LiveGroup } from '../../plugin/live/groups.ts';
 import { renderLiveExplanation } from '../../plugin/output/explain-live.ts';
 import { renderGroups, renderTree } from '../../plugin/output/get.ts';
-import { endText, etaDocument, startingText } from '../../plugin/output/group-text.ts';
+import { endText, etaDocument, startingText, zoneProgress } from '../../plugin/output/group-text.ts';
 import type { TableLook } from '../../plugin/output/plan/table.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../../plugin/output/status.ts';
 import { kitNowMs } from '../kit/objects.ts';
@@ -118,6 +118,32 @@ describe('the estimated end', () => {
   });
 });
 
+describe('the pods of a zone', () => {
+  const zone = { zone: 'a', statefulSet: 'ingester-zone-a', replicas: 5, updated: 3, available: 3, isReady: false } as const;
+  const revisions = [
+    { revision: 'rev-1', ordinals: '0-1' },
+    { revision: 'rev-2', ordinals: '2-4' },
+  ];
+  const pod = (ordinal: number, state: PodState) => ({ zone: 'a', pod: `ingester-zone-a-${ordinal}`, state });
+
+  it.each(['starting', 'crashing', 'terminating', 'announced', 'nodeDown'] as const)('count once when an updated pod is %s', (state) => {
+    const progress = zoneProgress({ ...zone, revisions }, [pod(2, state), pod(1, 'terminating'), pod(5, 'leaving')]);
+    expect(progress).toEqual({ zone: 'a', done: 2, inFlight: 2, toDo: 1 });
+  });
+
+  it('count as to do when one is missing or outdated', () => {
+    const view = {
+      ...zone,
+      updated: 2,
+      revisions: [
+        { revision: 'rev-1', ordinals: '0-1' },
+        { revision: 'rev-2', ordinals: '3-4' },
+      ],
+    };
+    expect(zoneProgress(view, [pod(2, 'missing'), pod(1, 'crashing')])).toEqual({ zone: 'a', done: 2, inFlight: 2, toDo: 1 });
+  });
+});
+
 describe('an age in a fact', () => {
   it('is that of the time at which it is shown', () => {
     const soak = { rule: 'soak', outcome: 'wait', fact: 'wave canary has soaked since 1970-01-01T00:00:00Z', limit: '1h' } as const;
@@ -131,6 +157,22 @@ describe('an age in a fact', () => {
     expect(renderStatus(live, nowMs, look()).join(' ')).toContain(text);
     expect(renderGroups({ groups: [live], nowMs, hasNamespaces: false }, look())).toContain(text);
     expect(renderTree(live, 3_600_001, look()).join(' ')).toContain('its time was 1970-01-01 01:00 UTC; it passes with the next decision');
+  });
+
+  it('does not exceed the time of a wait while no agent decides, and no time to come is 0s', () => {
+    const soak = { rule: 'soak', outcome: 'wait', fact: 'wave canary has soaked for 14s', limit: '1m' } as const;
+    const wait = { ...soak, age: { words: 'for 14s', fromMs: 0 }, earliestMs: 60_000, sinceMs: 0, zones: ['a'] };
+    const stop = { rule: 'paused', fact: 'the group is paused', untilMs: 60_000, zones: ['a'], isBlocking: true, endsWith: 'resume' };
+    const decision = { ...waiting, waits: [wait], stops: [stop], zones: [], outcome: 'wait', phase: 'Waiting' } as const;
+    const unattended = 'agent not running: Lease expired 4m ago';
+    const live = { decision, from: 'agent', unread: [], unattended } as const;
+    const screen = renderTree(live, 5 * 60_000, look()).join('\n');
+    expect(screen).toContain('wave canary has soaked for 1m (limit: 1m); its time was 1970-01-01 00:01 UTC');
+    expect(screen).toContain(`${unattended}; nothing is carried out`);
+    expect(screen).toContain('the group is paused, until 1970-01-01 00:01 UTC (passed)');
+    const soon = [renderTree(live, 59_900, look()), renderStatus({ decision, from: 'agent', unread: [] }, 59_900, look())].join('\n');
+    expect(soon).toContain('(in 1s)');
+    expect(soon).not.toContain('in 0s');
   });
 });
 

@@ -7,7 +7,7 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { TestGroup } from '../control-plane/group.ts';
 import { agentRules, grant, grantNodes, type Rule } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
-import { revisionOf, type StatefulSet } from '../control-plane/workloads.ts';
+import { isReady, revisionOf, type StatefulSet } from '../control-plane/workloads.ts';
 import { filesOf, type Person, person } from './live-people.ts';
 import { runPlugin } from './process.ts';
 
@@ -163,6 +163,36 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect(stderr).toContain('may not list');
   });
 
+  it('knows the end of a healthy rollout under a short progress deadline, blocks no plan of it, and counts a crashing pod once', async () => {
+    const { client } = controlPlane();
+    const path = `/apis/${ours}/v1alpha1/namespaces/${namespace}/rolloutgroups`;
+    await client.create(path, {
+      apiVersion: `${ours}/v1alpha1`,
+      kind: 'RolloutGroup',
+      metadata: { name: 'ingester' },
+      spec: {
+        members: { zones: group.sets.map((name) => ({ name, statefulSet: name })) },
+        rollout: { strategy: 'onDelete', rotateBy: 'delete', deadlines: { progress: '30s' } },
+      },
+    });
+    await client.patch(`${group.setsPath}/ingester-zone-a`, 'strategic', {
+      spec: { template: { metadata: { annotations: { 'test.rollout-group.dev/ready-after': '25s' } } } },
+    });
+    const starts = (state: string) => (items: readonly object[]) => JSON.stringify(items).includes(`"state":"${state}"`);
+    await client.until(path, 'a pod that starts', starts('starting'));
+    const bundle = (line: string) =>
+      runPlugin([...line.split(' '), '-n', namespace], { env: { KUBECONFIG: controlPlane().identities.admin.kubeconfig } });
+    expect(bundle('get ingester').stdout).toMatch(/^end in about \d+m/m);
+    const plan = bundle('plan --live -o json');
+    expect([plan.status, JSON.parse(plan.stdout).outcome]).toEqual([0, 'complete']);
+    const flying = (await group.pods()).find((pod) => !isReady(pod));
+    await client.patch(`${group.podsPath}/${flying?.metadata.name}`, 'merge', {
+      metadata: { annotations: { 'test.rollout-group.dev/unready': 'CrashLoopBackOff' } },
+    });
+    await client.until(path, 'a pod that crashes', starts('crashing'));
+    expect(bundle('get ingester').stdout).toMatch(/^ingester-zone-a +in flight .* 2\/3 +1 in flight, 2 to go/m);
+  });
+
   it('every verb says that the agent does not run as soon as its Lease has expired, however young its decision is', async () => {
     await agent?.kill();
     const killedMs = Date.now();
@@ -174,7 +204,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     await delay(killedMs + 4_500 - Date.now());
     const bundle = (line: string) =>
       runPlugin([...line.split(' '), '-n', namespace], { cwd: folder, env: { KUBECONFIG: operator.identity.kubeconfig } });
-    const stopped = /agent not running: Lease expired \ds ago/;
+    const stopped = /agent not running: Lease expired \d+s ago/;
     expect(bundle('status ingester --timeout 100ms').stderr).toMatch(stopped);
     expect(bundle('get ingester').stdout).toMatch(/^agent not running: Lease expired \d+s ago; nothing is carried out$/m);
     expect(bundle('get').stdout).toMatch(stopped);

@@ -6,6 +6,7 @@ import {
   type GroupPlan,
   type Plan,
   type PlannedStep,
+  type PodTimes,
   type PolicyChange,
   type Quantiles,
   type Refusal,
@@ -175,8 +176,13 @@ export function instantText(ms: number): string {
 /** Returns who stops the group, why and until when: `the group is paused by anna (INC-441), until 2026-08-22 12:31 UTC (in 59m)`. */
 export function stopText({ fact, limit, untilMs }: Stop, nowMs: number | undefined): string {
   const until = untilMs === undefined ? '' : `, until ${instantText(untilMs)}`;
-  const left = untilMs === undefined || nowMs === undefined ? '' : ` (in ${spanText((untilMs - nowMs) / 1000)})`;
+  const left = untilMs === undefined || nowMs === undefined ? '' : untilMs > nowMs ? ` (in ${leftText(untilMs, nowMs)})` : ' (passed)';
   return `${fact}${limit === undefined ? '' : ` (limit: ${limit})`}${until}${left}`;
+}
+
+/** Returns the time until a future instant, at least `1s`. */
+export function leftText(atMs: number, nowMs: number): string {
+  return spanText(Math.max(1, (atMs - nowMs) / 1000));
 }
 
 /** Returns when a blocking result would pass. */
@@ -185,7 +191,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
     return `its time was ${instantText(result.earliestMs)}; it passes with the next decision if nothing else changes`;
   }
   if (result.earliestMs !== undefined && nowMs !== undefined) {
-    return `passes at ${instantText(result.earliestMs)} (in ${spanText((result.earliestMs - nowMs) / 1000)}) if nothing else changes`;
+    return `passes at ${instantText(result.earliestMs)} (in ${leftText(result.earliestMs, nowMs)}) if nothing else changes`;
   }
   // The times of a plan that does not depend on the calendar count from its start.
   if (result.earliestMs !== undefined) return `passes ${spanText(result.earliestMs / 1000)} after the start if nothing else changes`;
@@ -312,16 +318,26 @@ export function assumptionsText(assumptions: Assumptions, { isComplete = true } 
 }
 
 function assumptionTexts(assumptions: Assumptions): readonly string[] {
-  const own = Object.keys(assumptions.groups).length;
+  const own = Object.entries(assumptions.groups);
   const metrics = Object.entries(assumptions.metrics).map(([name, value]) => `${name} ${value}`);
   return [
-    `pods stop in ${quantilesText(assumptions.pods.drain)} and start in ${quantilesText(assumptions.pods.start)}`,
-    ...(own === 0 ? [] : [`${plural(own, 'group')} with other durations`]),
+    `pods ${timesText(assumptions.pods)}`,
+    ...(own.length > 1
+      ? [`${plural(own.length, 'group')} with other durations`]
+      : own.map(([name, times]) => `pods of ${name} ${timesText(times)}`)),
     `gates ${assumptions.gates}`,
     `approvals ${assumptions.approvals}`,
     `preparations ${assumptions.preparations}`,
     ...metrics,
   ];
+}
+
+function timesText({ drain, start }: Partial<PodTimes>): string {
+  const parts = [
+    drain === undefined ? '' : `stop in ${quantilesText(drain)}`,
+    start === undefined ? '' : `start in ${quantilesText(start)}`,
+  ];
+  return parts.filter((part) => part !== '').join(' and ');
 }
 
 function quantilesText(quantiles: Quantiles): string {

@@ -177,6 +177,20 @@ export const clusterCodes = {
       'The zones of the first wave have no pods, so there is no canary. The pods of a later wave are the first ones on the update revision. RG2217 reports the same for files.',
     hint: 'start with a zone that has pods',
   },
+  RG5010: {
+    title: 'A deadline is shorter than the durations of the plan',
+    severity: 'warning',
+    explanation:
+      'A run fails if no pod becomes available within `rollout.deadlines.progress`, or if it takes longer than `rollout.deadlines.run`. The durations of the plan are longer. A plan is never blocked for this, because its durations are assumed: the default ones, shortened for a short progress deadline, or the ones of `--assumptions`.',
+    hint: 'raise the deadline, or measure how long the pods take and pass that with --assumptions',
+  },
+  RG5011: {
+    title: 'An exception ends before the rollout',
+    severity: 'warning',
+    explanation:
+      'A step passes only because of an exception, and with the durations of the plan the exception ends before the last pod is replaced. The agent then waits. The plan waits too and is not blocked, because its durations are assumed.',
+    hint: 'extend the exception',
+  },
   RG6001: {
     title: 'No agent holds the Lease',
     explanation:

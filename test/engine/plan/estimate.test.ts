@@ -102,6 +102,46 @@ describe('the estimate', () => {
     expect(estimated({ podChanges: { 'ingester-zone-a': { 3: crashing } } })).toEqual({ unknown: expect.stringContaining('zone-budget') });
   });
 
+  it('contains the rest of a pause that ends by itself', () => {
+    const pause = {
+      namespace: 'mimir',
+      name: 'pause.ingester',
+      group: 'ingester',
+      action: 'pause',
+      expiresMs: kitNowMs + 600_000,
+    } as const;
+    expect(secondsOf(known(estimated({ intents: [pause] }, { pods: took(20, 20) })))).toEqual([600 + 12 * 20, 600 + 12 * 40]);
+  });
+
+  it('ends under every deadline, however short, and with pods of any age', () => {
+    const starting = (seconds: number) => ({
+      podChanges: {
+        'ingester-zone-a': {
+          3: { revision: newRevision, isReady: false, containersReady: false, readyChangedMs: kitNowMs - seconds * 1000 },
+        },
+      },
+    });
+    for (const progressMs of [5_000, 60_000, 240_000]) {
+      const timed = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'])], deadlines: { progressMs, runMs: 60_000 } } });
+      for (const age of [0, progressMs / 3000]) {
+        for (const pods of [[], took(20), took(90, 20)]) {
+          const { end } = known(estimated(starting(age), { group: timed, pods, assumptions: defaultAssumptions }));
+          expect(end.p90Ms).toBeGreaterThanOrEqual(end.p50Ms);
+        }
+      }
+    }
+  });
+
+  it('shortens the assumed times in proportion until a slow pod stops and starts within the progress deadline', () => {
+    const timed = group({ rollout: { deadlines: { progressMs: 60_000 } } });
+    const { start, stop } = known(estimated({}, { group: timed, assumptions: defaultAssumptions }));
+    expect({ start, stop }).toEqual({ start: { p50Seconds: 12, p90Seconds: 36 }, stop: { p50Seconds: 6, p90Seconds: 24 } });
+    const lenient = group({ rollout: { deadlines: { progressMs: 300_000 } } });
+    expect(known(estimated({}, { group: lenient, assumptions: defaultAssumptions })).start).toEqual(defaultAssumptions.pods.start);
+    // Given times stay, also if they are longer.
+    expect(known(estimated({}, { group: timed, assumptions })).stop).toEqual(assumptions.pods.drain);
+  });
+
   it('waits for a late pod up to a limit', () => {
     const starting = (seconds: number) => ({
       podChanges: {

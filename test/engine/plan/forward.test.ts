@@ -200,6 +200,12 @@ describe('metrics', () => {
   const watching = (when: unknown) => ({ policies: [policy({ metrics: { queue }, rules: [policyRule({ when })] })] });
   const over = (limit: number) => ({ '>': [{ var: 'inputs.metrics.queue' }, limit] });
 
+  it('keep a reading of the cluster for the whole run, and stay unknown if it is too old now', () => {
+    const reading = { namespace: 'mimir', policy: 'safety', input: 'queue', value: 50 };
+    const endWith = (atMs: number) => run({ state: { ...watching(over(100)), metrics: [{ ...reading, atMs }] } }).end;
+    expect([endWith(kitNowMs - queue.maxAgeMs), endWith(kitNowMs - queue.maxAgeMs - 1)]).toEqual(['done', 'held']);
+  });
+
   it('have a value at which the policy is quiet, for the whole run', () => {
     expect(run({ state: watching(over(100)) }).end).toBe('done');
     expect(run({ state: watching({ '<': [{ var: 'inputs.metrics.queue' }, 50] }) }).end).toBe('done');

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import type { ExceptionDefinition, RolloutDefinition, WaveDefinition } from '../../../policies/definition.ts';
 import { group, type ZoneOverrides } from '../../kit/groups.ts';
 import { manifest, manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
-import { exception, hourMs, minuteMs } from '../../kit/questions.ts';
+import { exception, hourMs, minuteMs, policy, policyRule } from '../../kit/questions.ts';
 
 const fixed = 'grafana/mimir:2.17.1';
 const risksOf = (overrides: Partial<PlanInput> = {}) => planGroups(planInput(overrides)).groups[0]?.risks;
@@ -279,5 +280,77 @@ describe('the risks of a plan', () => {
       'RG5006',
     ]);
     expect(asking(loose)).toEqual([]);
+  });
+});
+
+describe('RG5010, a deadline that the durations of the plan exceed', () => {
+  const planned = (deadlines: RolloutDefinition['deadlines'], overrides: Partial<PlanInput> = {}) => {
+    const zones = ['a', 'b', 'c'];
+    const current = manifests({ replicas: 4 });
+    const desired = manifests({ replicas: 4, image: fixed });
+    return planGroups(planInput({ groups: [group({ zones, rollout: { deadlines } })], current, desired, ...overrides })).groups[0];
+  };
+  const times = (seconds: number) => ({ p50Seconds: seconds, p90Seconds: 2 * seconds });
+  const given = { ...defaultAssumptions, groups: { ingester: { start: times(300) } } };
+
+  it('never blocks the plan, however short it is', () => {
+    for (const deadlines of [{ progressMs: 1000 }, { progressMs: minuteMs }, { runMs: minuteMs }, { progressMs: minuteMs, runMs: 1000 }]) {
+      for (const assumptions of [defaultAssumptions, given]) {
+        const plan = planned(deadlines, { assumptions });
+        expect(plan?.outcome).toBe('complete');
+        expect(plan?.totals.p90Seconds).toBeGreaterThanOrEqual(plan?.totals.p50Seconds ?? Number.NaN);
+      }
+    }
+  });
+
+  it('is named with the numbers for given times and for the whole run, and not for default times of pods', () => {
+    expect(planned({ progressMs: minuteMs })?.risks).toEqual([]);
+    expect(planned({ progressMs: minuteMs }, { assumptions: given })?.risks).toEqual([
+      {
+        code: 'RG5010',
+        severity: 'warning',
+        message: 'a slow pod stops and starts in 10m24s (p90), longer than the progress deadline of 1m',
+      },
+    ]);
+    expect(planned({ runMs: 10 * minuteMs })?.risks).toEqual([
+      {
+        code: 'RG5010',
+        severity: 'warning',
+        message: 'the run takes 18m (p90 1h) without pauses, approvals and windows, longer than its deadline of 10m',
+      },
+    ]);
+    expect(planned({ runMs: hourMs })?.risks).toEqual([]);
+  });
+});
+
+describe('RG5011, an exception that ends before the plan', () => {
+  const planned = (expiresMs: number, rule: string, overrides: Partial<PlanInput>) =>
+    planGroups(
+      planInput({
+        exceptions: [exception(rule, { expiresMs, allow: { podsAtMost: 1 } })],
+        current: manifests(),
+        desired: manifests({ image: fixed }),
+        ...overrides,
+      }),
+    ).groups[0];
+  const risk = (rule: string) => ({
+    code: 'RG5011',
+    message: `exception exception-1 ends before the rollout does, and then ${rule} blocks the rest; extend the exception`,
+  });
+  const zero = { groups: [group({ zones: [{ name: 'a', maxUnavailable: 0 }, 'b', 'c'] })] };
+  const held = { policies: [policy({ rules: [policyRule({ name: 'frozen', effect: 'hold' })] })] };
+
+  it('lets the plan wait, and not be blocked: the times are assumed', () => {
+    const soonMs = kitNowMs + 2 * minuteMs;
+    const plans = [planned(soonMs, 'zone-budget', zero), planned(soonMs, 'safety/frozen', held)];
+    expect(plans.map((plan) => plan?.outcome)).toEqual(['waits', 'waits']);
+    expect(plans.map((plan) => plan?.risks.at(-1))).toMatchObject([risk('zone-budget'), risk('safety/frozen')]);
+  });
+
+  it('is absent for one that lasts, and for one that has ended, which blocks', () => {
+    const lasting = planned(kitNowMs + hourMs, 'zone-budget', zero);
+    expect([lasting?.outcome, lasting?.risks]).toEqual(['complete', []]);
+    const ended = planned(kitNowMs, 'zone-budget', zero);
+    expect([ended?.outcome, ended?.risks]).toMatchObject(['blocked', [{ code: 'RG5008' }]]);
   });
 });

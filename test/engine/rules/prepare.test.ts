@@ -91,8 +91,8 @@ describe('the delayed downscale', () => {
       result: {
         rule: 'delayed-downscale',
         outcome: 'wait',
-        fact: 'ingester-zone-a-4 has been prepared for 1h59m59s999ms',
-        age: { words: 'for 1h59m59s999ms', fromMs: young },
+        fact: 'ingester-zone-a-4 has been prepared for 1h59m59s',
+        age: { words: 'for 1h59m59s', fromMs: young },
         ...details,
         earliestMs: kitNowMs + 1,
       },
