@@ -151,6 +151,7 @@ function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
   const view: PodView = {
     ...pod.view,
     resourceVersion: `${clock.nextSerial()}`,
+    phase: 'Running',
     isReady: true,
     containersReady: true,
     readyChangedMs: clock.nowMs,

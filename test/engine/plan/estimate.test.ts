@@ -113,11 +113,17 @@ describe('the estimate', () => {
     expect(secondsOf(known(estimated({ intents: [pause] }, { pods: took(20, 20) })))).toEqual([600 + 12 * 20, 600 + 12 * 40]);
   });
 
-  it('ends under every deadline, however short, and with pods of any age', () => {
+  it('ends under every deadline, however short, and with pods of any age and phase', () => {
     const starting = (seconds: number) => ({
       podChanges: {
         'ingester-zone-a': {
-          3: { revision: newRevision, isReady: false, containersReady: false, readyChangedMs: kitNowMs - seconds * 1000 },
+          3: {
+            revision: newRevision,
+            phase: 'Pending' as const,
+            isReady: false,
+            containersReady: false,
+            readyChangedMs: kitNowMs - seconds * 1000,
+          },
         },
       },
     });
