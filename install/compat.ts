@@ -39,13 +39,13 @@ const hooks: readonly Hook[] = [
 /** Returns a configuration for each endpoint and namespace; for the agent's namespace if the scope names no namespace. */
 export function compatWebhooksOf(options: InstallOptions): readonly InstallObject[] {
   const { namespace, scope } = options;
-  const guarded = scope.namespaces.length === 0 ? [namespace] : scope.namespaces;
-  return guarded.flatMap((one) => hooks.map((hook) => configurationOf(hook, one, options)));
+  const namespaces = scope.namespaces.length === 0 ? [namespace] : scope.namespaces;
+  return namespaces.flatMap((one) => hooks.map((hook) => configurationOf(hook, one, options)));
 }
 
-function configurationOf({ name, kind, rule, sideEffects, exemptsAgent }: Hook, guarded: string, options: InstallOptions): InstallObject {
+function configurationOf({ name, kind, rule, sideEffects, exemptsAgent }: Hook, namespace: string, options: InstallOptions): InstallObject {
   const webhook = {
-    name: `${name}-${guarded}.grafana.com`,
+    name: `${name}-${namespace}.grafana.com`,
     clientConfig: serviceAt(options.namespace, `/admission/${name}`),
     rules: [rule],
     ...(exemptsAgent === undefined ? {} : { matchConditions: [isNoPodOfTheAgent(options)] }),
@@ -54,10 +54,10 @@ function configurationOf({ name, kind, rule, sideEffects, exemptsAgent }: Hook, 
     sideEffects,
     timeoutSeconds: 10,
     admissionReviewVersions: ['v1'],
-    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': guarded } },
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
     ...(kind === 'MutatingWebhookConfiguration' ? { reinvocationPolicy: 'Never' } : {}),
   };
-  return configuration([kind, `${name}-${guarded}`], options, [webhook]);
+  return configuration([kind, `${name}-${namespace}`], options, [webhook]);
 }
 
 interface Definition {

@@ -294,7 +294,7 @@ export const clusterCodes = {
     title: 'Clocks differ',
     severity: 'warning',
     explanation:
-      'The clocks of this machine and of the API server are more than 5 s apart, so displayed ages and ends are wrong by as much. The agent ignores stored times that are more than 30 s ahead of the API server.',
+      'The clocks of this machine and of the API server are more than 5 s apart, so displayed ages and end times are wrong by the same amount. The agent ignores stored times that are more than 30 s ahead of the API server.',
     hint: 'synchronize the clock by NTP',
   },
   RG6019: {
@@ -359,7 +359,7 @@ export const clusterCodes = {
     hint: 'fix the cause and run init again, or write the group by hand',
   },
   RG7002: {
-    title: 'A setting is left out',
+    title: 'A setting is omitted',
     severity: 'warning',
     explanation: 'The object has a setting that is unknown or that a group cannot express. The group is written without it.',
     hint: 'check whether you need the setting before you change over',

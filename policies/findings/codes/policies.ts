@@ -331,7 +331,7 @@ export const policyCodes = {
     severity: 'warning',
     explanation:
       'The source has credentials and an address that begins with http. An attacker on the network can read the credentials and forge the answers.',
-    hint: 'use https, with ca if the authority is private',
+    hint: 'use https, with ca if the server has a private CA',
   },
   RG2506: {
     title: 'The metric source is queried more often than it allows',
@@ -366,7 +366,7 @@ export const policyCodes = {
     title: 'The notification channel is not encrypted',
     explanation:
       'The address begins with http and is not a loopback address. Messages and credentials could be read and changed on the network, so the agent does not use the channel.',
-    hint: 'use https, with ca if the authority is private',
+    hint: 'use https, with ca if the server has a private CA',
   },
   RG2515: {
     title: 'The callback is not signed',
