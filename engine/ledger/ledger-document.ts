@@ -28,7 +28,10 @@ const format = { major: 1, minor: 0 } as const;
  */
 const pinnedFormat = { major: 2, minor: 0 } as const;
 
-/** The format of a ledger with a release, in either major version. An older agent may drop the release: the StatefulSets then keep their state. */
+/**
+ * The format of a ledger with a release, in either major version. An older agent may drop the release: the StatefulSets then keep their
+ * state.
+ */
 const releaseMinor = 1;
 
 interface LedgerIdentity {

@@ -14,7 +14,7 @@ import {
 } from './webhook-configurations.ts';
 
 const requestTimeoutMs = 10_000;
-/** The number of patches without a delay. Then the delays grow: another tool, for example Argo CD, may remove the CA certificate repeatedly. */
+/** The number of patches without a delay. Then the delays grow: another tool, such as Argo CD, may remove the CA certificate repeatedly. */
 const freePatches = 1;
 /** After this number of patches in a row, a log line reports a conflict with another tool. */
 const conflictLimit = 5;
