@@ -29,7 +29,7 @@ const endpoint = z
 
 const delayedDownscale = z
   .strictObject({
-    after: duration.describe('Time from the answer of a pod that it is prepared to the deletion of the pod.'),
+    after: duration.describe('Minimum time between the answer of a pod that it is prepared and the deletion of the pod.'),
     endpoint,
     onUnreachable: z
       .enum(['hold', 'fail'])
@@ -102,7 +102,9 @@ const mirror = z
     onMissing: z
       .enum(['hold', 'fail'])
       .default('hold')
-      .describe('Result of an unreadable source: `hold` reports unknown, `fail` reports blocked. Both keep the replicas.'),
+      .describe(
+        'Effect of a source that cannot be read: with `hold` the rule `replica-source` answers `unknown`, with `fail` it answers `no`. Both keep the replicas.',
+      ),
   })
   .describe('Reads replicas from another object.');
 
@@ -281,7 +283,9 @@ const rollout = z
         progress: duration
           .optional()
           .describe('Maximum time in which no pod becomes available while pods are in flight. After this time the run fails.'),
-        run: duration.optional().describe('Maximum duration of the run. Only time in which a step is allowed counts.'),
+        run: duration
+          .optional()
+          .describe('Maximum duration of the run, without the time in which windows, approvals, pauses or protections block it.'),
       })
       .prefault({}),
     onFailure: z
