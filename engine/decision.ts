@@ -154,9 +154,9 @@ export interface ZoneDecision {
   readonly revisions: readonly { readonly revision: string; readonly ordinals: string }[];
 }
 
-/** A pause, protection, undo, window or policy rule that stops steps of the group now, even if no step is due. */
+/** A pause, protection, undo, window, policy rule or failed run that stops steps of the group now, even if no step is due. */
 export interface Stop {
-  /** The rule that blocks the steps: `paused`, `protected`, `undone`, `window`, or `policy/rule`. */
+  /** The rule that blocks the steps: `run-failed`, `rolled-back`, `paused`, `protected`, `undone`, `window`, or `policy/rule`. */
   readonly rule: string;
   /** The person or policy and the reason, as a clause. */
   readonly fact: string;
@@ -165,10 +165,12 @@ export interface Stop {
   /** The instant at which the stop ends by itself. */
   readonly untilMs?: number;
   readonly zones: readonly string[];
-  /** False for an undone revision that is no update revision now, because every other revision still rolls out. */
+  /** False for an undone revision that is no update revision now, because every other revision still rolls out, and during a rollback. */
   readonly isBlocking: boolean;
   /** The command or edit that ends the stop. */
   readonly endsWith: string;
+  /** Other commands or edits that end the stop. */
+  readonly alternatives?: readonly string[];
   /** True for an abort that only pauses, because the requester is unverified or the abort names no run. */
   readonly isAbort?: true;
 }

@@ -52,6 +52,15 @@ export function coverageProblem({ kind, name, webhooks }: Registered, members: r
   return uncovered.length === 0 ? undefined : `${kind} ${name} does not cover ${listed(uncovered)} yet`;
 }
 
+/** Returns the members that the agent has not yet added to its conditions. The agent adds a new StatefulSet within seconds. */
+export function laggingMembers(stored: readonly Registered[], { namespace, members, pinned }: RegistrationQuestion): readonly string[] {
+  const lagging = stored.flatMap(({ name, webhooks }) => {
+    const relevant = name === pinConfigurationName({ namespace }) ? pinned : members;
+    return webhooks.flatMap((row) => uncoveredBy(row, relevant ?? [], isOfAgent));
+  });
+  return [...new Set(lagging)].sort();
+}
+
 interface RegistrationQuestion {
   /** The namespace of the agent. */
   readonly namespace: string;
@@ -76,12 +85,12 @@ const compared = [
 
 /**
  * Returns the differences from the configurations of this version. The configuration that pins pods may be missing if no group needs it.
- * With `isPinOnly`, checks only that configuration.
+ * With `isPinOnly`, checks only that configuration. With `mayLag`, leaves out the `laggingMembers`.
  */
 export function registrationProblems(
   stored: readonly Registered[],
   question: RegistrationQuestion,
-  { isPinOnly = false }: { readonly isPinOnly?: boolean } = {},
+  { isPinOnly = false, mayLag = false }: { readonly isPinOnly?: boolean; readonly mayLag?: boolean } = {},
 ): readonly string[] {
   const { namespace, members, pinned } = question;
   return webhooksOf(everyOptions(namespace)).flatMap(({ kind, metadata: { name }, webhooks }) => {
@@ -90,7 +99,8 @@ export function registrationProblems(
     const found = stored.find((one) => one.kind === kind && one.name === name);
     if (found !== undefined) {
       const relevant = isPin ? pinned : members;
-      return rowsOf(webhooks).flatMap((row) => problemsOf(`${kind} ${name}`, row, found.webhooks, relevant));
+      const isChecked = (one: MatchCondition): boolean => !mayLag || !isOfAgent(one);
+      return rowsOf(webhooks).flatMap((row) => problemsOf(`${kind} ${name}`, row, found.webhooks, { members: relevant ?? [], isChecked }));
     }
     if (!isPin) return [`${kind} ${name} does not exist`];
     const lost = listed((pinned ?? []).map(memberKey));
@@ -103,7 +113,13 @@ export function ownNames({ namespace }: Pick<RegistrationQuestion, 'namespace'>)
   return [configurationName({ namespace }), pinConfigurationName({ namespace })];
 }
 
-function problemsOf(where: string, wanted: Row, rows: readonly Row[], members: readonly Member[] | undefined): readonly string[] {
+interface CoverageQuestion {
+  readonly members: readonly Member[];
+  /** Selects the conditions that must name the members. */
+  readonly isChecked: (condition: MatchCondition) => boolean;
+}
+
+function problemsOf(where: string, wanted: Row, rows: readonly Row[], coverage: CoverageQuestion): readonly string[] {
   const name = String(wanted['name']);
   const row = rows.find((one) => one['name'] === name);
   if (row === undefined) return [`${where} has no webhook ${name}`];
@@ -112,16 +128,16 @@ function problemsOf(where: string, wanted: Row, rows: readonly Row[], members: r
   return [
     ...changed.map((field) => `${field} of webhook ${name} in ${where} was changed`),
     ...(isSameValue(service(row), service(wanted)) ? [] : [`clientConfig of webhook ${name} in ${where} was changed`]),
-    ...conditionProblems(row, wanted, members).map((problem) => `${problem} (webhook ${name} in ${where})`),
+    ...conditionProblems(row, wanted, coverage).map((problem) => `${problem} (webhook ${name} in ${where})`),
   ];
 }
 
-function conditionProblems(row: Row, wanted: Row, members: readonly Member[] | undefined): readonly string[] {
+function conditionProblems(row: Row, wanted: Row, { members, isChecked }: CoverageQuestion): readonly string[] {
   const [has, wants] = [conditionsOf(row), conditionsOf(wanted)];
   const lacking = wants.filter((one) => !has.some((other) => isSameCondition(one, other)));
   const added = has.filter((one) => !wants.some(({ name }) => name === one.name));
   const foreign = added.filter((one) => !isNarrowing(row, one));
-  const uncovered = uncoveredBy(row, members ?? []);
+  const uncovered = uncoveredBy(row, members, isChecked);
   return [
     ...lacking.map(({ name }) => `matchCondition ${name} was changed`),
     ...foreign.map(({ name }) => `matchCondition ${name} was added`),
@@ -130,14 +146,18 @@ function conditionProblems(row: Row, wanted: Row, members: readonly Member[] | u
 }
 
 /** Returns the members that a narrowing condition of the row does not name. */
-function uncoveredBy(row: Row, members: readonly Member[]): readonly string[] {
-  const narrowing = conditionsOf(row).filter((one) => isNarrowing(row, one));
+function uncoveredBy(row: Row, members: readonly Member[], isChecked: CoverageQuestion['isChecked'] = () => true): readonly string[] {
+  const narrowing = conditionsOf(row).filter((one) => isChecked(one) && isNarrowing(row, one));
   const named = narrowing.map(({ expression }) => new Set(membersIn(expression).map(memberKey)));
   return members.map(memberKey).filter((member) => named.some((names) => !names.has(member)));
 }
 
 function isSameCondition(a: MatchCondition, b: MatchCondition): boolean {
   return a.name === b.name && a.expression === b.expression;
+}
+
+function isOfAgent({ name }: MatchCondition): boolean {
+  return name === memberCondition;
 }
 
 /** Reports whether the condition only names StatefulSets, as the agent or `--members-only` writes it. */

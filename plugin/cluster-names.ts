@@ -3,9 +3,12 @@ import { listObjects } from '../cluster/request/read.ts';
 import { type Resource, resources } from '../cluster/request/resource.ts';
 import type { ClusterQuestion, ClusterSubject } from './cluster-candidates.ts';
 import { rolloutExceptions, rolloutIntents } from './cluster-snapshot/kinds.ts';
+import { listCluster } from './cluster-snapshot/listing.ts';
+import { clusterState } from './cluster-snapshot/snapshot.ts';
 import { type Cluster, type ConnectionContext, type ConnectionFlags, connect } from './connection.ts';
-import { type ReadGroups, readGroups } from './live/groups.ts';
+import { type ReadGroups, readGroups, type Scope } from './live/groups.ts';
 import { readRuns } from './live/history.ts';
+import { overridableRules } from './live/overridable-rules.ts';
 import { groupNamed } from './live/target.ts';
 
 /** The deadline of credentials and requests. With the start of the process, an answer that is not cached takes about 450 ms. */
@@ -65,11 +68,22 @@ async function namesOf(
   }
   const name = text === undefined ? undefined : groupNamed(text, cluster);
   if (subject === 'run') return name === undefined ? [] : (await readRuns(cluster, name)).runs.map(({ id }) => id);
-  const read = await readGroups(cluster, { namespace: name?.namespace ?? namespace, names: name === undefined ? [] : [name] });
-  return groupParts(read, subject);
+  const scope = { namespace: name?.namespace ?? namespace, names: name === undefined ? [] : [name] };
+  if (subject === 'rule') return rulesOf(cluster, scope);
+  return groupParts(await readGroups(cluster, scope), subject);
 }
 
-function groupParts({ groups, world }: ReadGroups, subject: 'group' | 'zone' | 'wave' | 'gate' | 'rule'): readonly string[] {
+/** Returns the rules that `override` accepts for the groups. */
+async function rulesOf(cluster: Cluster, scope: Scope): Promise<readonly string[]> {
+  const [{ groups, listing }, more] = await Promise.all([
+    readGroups(cluster, scope),
+    listCluster(cluster, ['policies', 'agentPolicies'], scope.namespace === undefined ? undefined : [scope.namespace]),
+  ]);
+  const { policies } = clusterState({ ...listing, ...more }, cluster.agentNamespace).policies;
+  return groups.flatMap(({ decision }) => overridableRules(policies, decision));
+}
+
+function groupParts({ groups, world }: ReadGroups, subject: 'group' | 'zone' | 'wave' | 'gate'): readonly string[] {
   const decisions = groups.map(({ decision }) => decision);
   const isShown = (one: { readonly namespace: string; readonly name: string }): boolean =>
     decisions.some(({ namespace, group }) => namespace === one.namespace && group === one.name);
@@ -84,8 +98,6 @@ function groupParts({ groups, world }: ReadGroups, subject: 'group' | 'zone' | '
     }
     case 'gate':
       return decisions.flatMap(({ gates }) => gates.map(({ gate }) => gate));
-    case 'rule':
-      return decisions.flatMap(({ steps, waits }) => [...waits, ...steps.flatMap(({ results = [] }) => results)].map(({ rule }) => rule));
   }
 }
 

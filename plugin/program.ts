@@ -110,8 +110,16 @@ function toArgument(spec: ArgumentSpec): Argument {
   return argument;
 }
 
+/** An example for each choice that is the beginning of a value. */
+const valueExamples: Readonly<Record<string, string>> = {
+  'jsonpath=': '-o jsonpath="{.groups[*].phase}"',
+  'custom-columns=': '-o custom-columns=NAME:.group.name,PHASE:.phase',
+};
+
 function chosenValue(text: string, choices: readonly string[] = []): string {
   const isAllowed = choices.some((choice) => (choice.endsWith('=') ? text.startsWith(choice) && text !== choice : text === choice));
+  const begun = choices.find((choice) => choice.endsWith('=') && choice.startsWith(text.replace(/=?$/, '=')));
+  if (begun !== undefined) throw new InvalidArgumentError(`${begun} needs a value: ${valueExamples[begun] ?? ''}.`);
   if (!isAllowed) throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`);
   return text;
 }

@@ -4,7 +4,16 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
-import { type Decision, type GroupDecision, noGoal, type Phase, type RuleResult, type Step, type ZoneDecision } from '../decision.ts';
+import {
+  type Decision,
+  type GroupDecision,
+  noGoal,
+  type Phase,
+  type RuleResult,
+  type Step,
+  type Stop,
+  type ZoneDecision,
+} from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { blockingResults, blocks, earliest, result } from '../rule.ts';
 import { advanceRun, withRollback } from '../run/run.ts';
@@ -34,7 +43,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   const outcome =
     actions.length > 0 ? 'act' : steps.length === 0 ? 'done' : steps.every((step) => step.outcome === 'blocked') ? 'blocked' : 'wait';
   const wave = waveOf(group, roll.run);
-  const stopping = stopsOf(context, steps);
+  const stopping = stopsOf(context, steps, roll.run);
   const wakeAtMs = earliest([
     stopping.wakeAtMs,
     ...steps.flatMap((step) => step.results).map((answer) => ((answer.earliestMs ?? 0) > snapshot.nowMs ? answer.earliestMs : undefined)),
@@ -44,7 +53,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   return {
     namespace: group.namespace,
     group: group.name,
-    goal: goalOf(context, steps),
+    goal: goalOf(context, steps, stopping.stops),
     phase: phaseOf(context, steps, outcome, roll.run),
     outcome,
     ...(wave === undefined ? {} : { wave }),
@@ -100,7 +109,7 @@ function distinctBlocking(results: readonly RuleResult[]): readonly RuleResult[]
   });
 }
 
-function goalOf(context: GroupContext, steps: readonly Step[]): string {
+function goalOf(context: GroupContext, steps: readonly Step[], stops: readonly Stop[]): string {
   const outdated = context.view.zones.reduce((sum, view) => sum + view.outdated.length, 0);
   const updated = context.view.zones.reduce((sum, view) => sum + view.updated, 0);
   const all = context.view.zones.reduce((sum, view) => sum + view.replicas, 0);
@@ -108,7 +117,8 @@ function goalOf(context: GroupContext, steps: readonly Step[]): string {
     .filter((step) => step.kind !== 'roll' && step.to !== undefined)
     .map((step) => `zone ${step.zone} to ${step.to} replicas`);
   const parts = [...(outdated > 0 ? [`${updated} of ${pods(all)} updated`] : []), ...scaling];
-  return parts.length === 0 ? noGoal : parts.join('; ');
+  if (parts.length > 0) return parts.join('; ');
+  return stops.some(({ rule }) => rule === 'rolled-back') ? 'keep the revision before the rollback' : noGoal;
 }
 
 function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDecision['outcome'], run: RunState | undefined): Phase {

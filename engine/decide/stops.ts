@@ -1,4 +1,4 @@
-// Finds what stops a group now, even if no step is due: pauses, protections, undone revisions, closed windows and policy rules.
+// Finds what stops a group now, even if no step is due: failed runs, pauses, protections, undone revisions, closed windows and policy rules.
 import type { Source } from '../../policies/definition.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -10,6 +10,7 @@ import { withException } from '../rules/exception.ts';
 import { policyAnswer, windowResult } from '../rules/policy.ts';
 import { pauseFact } from '../rules/roll.ts';
 import { objectOf, pauses, requesterText } from '../run/requests.ts';
+import { isAboutToRollBack } from '../run/run.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
 interface StopsAnswer {
@@ -19,17 +20,40 @@ interface StopsAnswer {
 }
 
 /** Returns the stops in force, without those that an exception allows. */
-export function stopsOf(context: GroupContext, steps: readonly Step[]): StopsAnswer {
-  const zoneResults = steps.some(({ kind }) => kind === 'roll') ? resultsOfSteps(steps) : resultsWithoutSteps(context);
+export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter: RunState | undefined): StopsAnswer {
+  const zoneResults = steps.some(({ kind }) => kind === 'roll') ? resultsOfSteps(context, steps) : resultsWithoutSteps(context);
   const { run } = context.view.ledger;
   const intents = isUnknown(context.intents) ? [] : context.intents.filter((intent) => isStopRequest(context, intent, run));
   const stops = [
+    ...stopsOfRun(context, runAfter),
     ...pausedBySettings(context),
     ...intents.map((intent) => requestedStop(context, intent)),
     ...stopsOfResults(context, zoneResults.filter(isStop)),
   ];
   const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
   return { stops, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
+}
+
+/** Returns the stop of a failed run, or of a revision that was rolled back; none while a rollback is about to follow. */
+function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly Stop[] {
+  if (run === undefined || isAboutToRollBack(context, run)) return [];
+  const { group, view } = context;
+  const name = `${group.namespace}/${group.name}`;
+  const retry = `kubectl rollout-group retry ${name}`;
+  const otherTemplate = 'apply another pod template';
+  if (run.outcome === 'failed') {
+    const fact = run.onFailure === undefined ? `the run failed: ${run.failure}` : `the run was ${run.failure}`;
+    const undo = run.kind === 'rollout' ? [`kubectl rollout-group undo ${name}`] : [];
+    const zones = group.zones.map((zone) => zone.name);
+    return [{ rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retry, alternatives: [...undo, otherTemplate] }];
+  }
+  const { revisions = {}, because = '' } = run.rolledBack ?? {};
+  const kept = view.zones.filter(({ zone, set }) => set !== undefined && revisions[zone.name] === set.status.updateRevision);
+  if (kept.length === 0) return [];
+  const isOver = run.outcome === 'completed';
+  const fact = `the update revision ${isOver ? 'was' : 'is being'} rolled back: ${because}`;
+  const ends = isOver ? { endsWith: retry, alternatives: [otherTemplate] } : { endsWith: otherTemplate };
+  return [{ rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends }];
 }
 
 /** Reports whether a request stops steps of the group: a pause, an unverified abort, a protection, or an undo. */
@@ -109,9 +133,16 @@ interface ZoneResult {
   readonly result: RuleResult;
 }
 
-/** Returns the results of windows and policies in the steps that are due. */
-function resultsOfSteps(steps: readonly Step[]): readonly ZoneResult[] {
-  return steps.flatMap(({ zone, results }) => results.filter(isOfCalendarOrPolicy).map((result) => ({ zone, result })));
+/** Returns the results of windows and policies in the steps that are due, also for the zones whose turn comes later. */
+function resultsOfSteps(context: GroupContext, steps: readonly Step[]): readonly ZoneResult[] {
+  const due = steps.flatMap(({ zone, results }) => results.filter(isOfCalendarOrPolicy).map((result) => ({ zone, result })));
+  const keys = new Set(due.map(keyOf));
+  return [...due, ...resultsWithoutSteps(context).filter((one) => keys.has(keyOf(one)))];
+}
+
+/** Returns the rule and the fact, by which results of several zones are the same. */
+function keyOf({ result: { rule, fact } }: ZoneResult): string {
+  return `${rule} ${fact}`;
 }
 
 /** Evaluates windows and policies as if each zone had a pod to replace. */
@@ -138,8 +169,9 @@ function isStop({ result }: ZoneResult): boolean {
 function stopsOfResults(context: GroupContext, zoneResults: readonly ZoneResult[]): readonly Stop[] {
   const { group, policies } = context;
   const zonesOf = new Map<string, { readonly result: RuleResult; readonly zones: string[] }>();
-  for (const { zone, result } of zoneResults) {
-    const key = `${result.rule} ${result.fact}`;
+  for (const zoneResult of zoneResults) {
+    const { zone, result } = zoneResult;
+    const key = keyOf(zoneResult);
     const known = zonesOf.get(key);
     if (known === undefined) zonesOf.set(key, { result, zones: [zone] });
     else if (!known.zones.includes(zone)) known.zones.push(zone);

@@ -78,6 +78,7 @@ const published = z.object({
         zones: z.array(text),
         isBlocking: z.boolean(),
         endsWith: text,
+        alternatives: z.array(text).optional(),
         isAbort: z.literal(true).optional(),
       }),
     )

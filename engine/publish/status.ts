@@ -127,10 +127,16 @@ function stopped({ stops = [] }: PublishedDecision): readonly Verdict[] {
 /** The maximum length of a message in characters. Kubernetes allows 32768. */
 const longestMessage = 1024;
 
-/** Returns who stops the group, why and until when, and the command that ends the stop. */
-function stopText({ fact, limit, untilMs, endsWith }: Stop): string {
+/** Returns who stops the group, why and until when, and the commands that end the stop. */
+function stopText(stop: Stop): string {
+  const { fact, limit, untilMs } = stop;
   const until = untilMs === undefined ? '' : ` until ${timeText(untilMs)}`;
-  return `${fact}${limit === undefined ? '' : ` (limit: ${limit})`}${until}. To end it: ${endsWith}`;
+  return `${fact}${limit === undefined ? '' : ` (limit: ${limit})`}${until}. To end it: ${endsText(stop)}`;
+}
+
+/** Returns the commands that end the stop, the usual one first. */
+export function endsText({ endsWith, alternatives = [] }: Pick<Stop, 'endsWith' | 'alternatives'>): string {
+  return [endsWith, ...alternatives].join(', or ');
 }
 
 /** Returns the condition Enforced only if there is a problem: a decision does not know whether webhooks should enforce the group. */

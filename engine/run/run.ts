@@ -202,6 +202,11 @@ function rollsBack(context: GroupContext, run: RunState): run is FailedRun {
   return (run.onFailure ?? context.group.rollout.onFailure) === 'rollback';
 }
 
+/** Reports whether the run failed and its rollback follows at once. */
+export function isAboutToRollBack(context: GroupContext, run: RunState): boolean {
+  return rollsBack(context, run);
+}
+
 /** Returns a new run to the rolled-back revision, from the first wave, when a person retries it after the rollback. */
 function restartRolledBack(context: GroupContext, run: RunState): RunState | undefined {
   if (run.rolledBack === undefined || run.outcome !== 'completed' || !isRetried(context, run.completedMs, run)) return undefined;

@@ -9,7 +9,7 @@ import { chosenScope, type GroupChoice } from '../live/named-group.ts';
 import { haveMembersChanged, listedChannelLines, markUnattended, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, nameOf } from '../live/target.ts';
-import { groupDocument, writeDocument, writeLines } from '../output/formats.ts';
+import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
 import { type PodDetail, renderGroups, renderTree } from '../output/get.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
 
@@ -38,7 +38,7 @@ export async function run(context: CommandContext, options: GetOptions): Promise
 async function once(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
   const read = await readGroups(cluster, scope, { forEstimate: isTree(scope, options) });
   const notes = await notesOn(cluster, read);
-  await write(context.stdout, cluster, options, { scope, read: attendedIn(read, notes) });
+  await write(context, cluster, options, { scope, read: attendedIn(read, notes) });
   writeNotes(context, noteLines(cluster, read, notes));
   if (read.groups.length === 0)
     context.stderr.write(`no groups found${scope.namespace === undefined ? '' : ` in namespace ${scope.namespace}`}\n`);
@@ -52,13 +52,14 @@ function isTree({ names }: Scope, { output }: Pick<GetOptions, 'output'>): boole
 }
 
 async function write(
-  stream: OutputStream,
+  context: CommandContext,
   cluster: Cluster,
   { output, pods }: GetOptions,
   { scope, read }: Pick<Shown, 'scope' | 'read'>,
 ): Promise<void> {
   const nowMs = cluster.env.clock.nowMs();
   const { groups } = read;
+  const { stdout: stream } = context;
   switch (output) {
     case 'table':
     case 'wide':
@@ -74,10 +75,10 @@ async function write(
       );
     default: {
       const documents = groups.map(groupDocument);
-      if (isColumns(output))
-        return stream.write((await import('../output/json-path.ts')).customColumns(output.slice('custom-columns='.length), documents));
+      if (isColumns(output)) return writeColumns(context, output.slice('custom-columns='.length), documents);
       const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server, context: cluster.contextName };
-      return writeDocument(stream, output, { kind: 'GroupList', metadata, groups: documents });
+      const document = { kind: 'GroupList', metadata, groups: documents } as const;
+      return isJsonPath(output) ? writeFields(context, output, document) : writeDocument(stream, output, document);
     }
   }
 }
@@ -85,6 +86,12 @@ async function write(
 /** Returns the line of `-o name`, in the form of kubectl. */
 function resourceName({ decision }: LiveGroup): string {
   return `rolloutgroup.rollout-group.dev/${decision.group}\n`;
+}
+
+async function writeColumns(context: CommandContext, spec: string, documents: readonly object[]): Promise<void> {
+  const { customColumns, misplacedColumns } = await import('../output/json-path.ts');
+  context.stdout.write(customColumns(spec, documents));
+  writeNotes(context, misplacedColumns(spec, documents));
 }
 
 function isColumns(output: string): output is `custom-columns=${string}` {
@@ -192,6 +199,6 @@ function isNew(seen: Map<string, string>, live: LiveGroup, isText: boolean): boo
 
 function suggest(context: CommandContext, { output }: GetOptions, groups: readonly LiveGroup[]): void {
   if (output !== 'table' && output !== 'wide') return;
-  const blocked = groups.find(({ decision }) => decision.waits.length > 0);
+  const blocked = groups.find(({ decision }) => decision.waits.length + (decision.stops ?? []).length > 0);
   if (blocked !== undefined) suggestNext(context, `explain ${nameOf(blocked.decision)}`);
 }

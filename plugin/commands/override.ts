@@ -10,6 +10,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { fieldManager } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
+import { overridableRules } from '../live/overridable-rules.ts';
 import { type RequestedGroup, type RequestFlags, readRequestedGroup } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { accessFor, confirmAlways, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
@@ -64,25 +65,20 @@ function limitText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {
 
 /** Throws Failure if the rule does not exist or cannot be overridden. */
 function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
-  if (!canOverride(rule, read.world.policies.policies)) {
+  const { policies } = read.world.policies;
+  const overridable = overridableRules(policies, live.decision);
+  if (overridable.includes(rule)) return;
+  if (ruleCatalog.some(({ id }) => id === rule) || !canOverride(rule, policies)) {
     throw new Failure({
       exitCode: exitCodes.refused,
       what: `rule ${rule} cannot be overridden`,
-      why: 'it depends on evidence or on announced disruptions, or another request ends its block: approve, promote, resume, retry or cancel',
+      why: 'it never blocks, depends on evidence or on announced disruptions, or another request ends its block: approve, promote, resume, retry or cancel',
       todo: `kubectl rollout-group explain ${name}`,
     });
   }
-  const ofPolicies = read.world.policies.policies.flatMap((policy) =>
-    [...policy.rules, ...policy.windows].map((one) => `${policy.name}/${one.name}`),
-  );
-  // The rules of policies in the directory of the agent are known only from decisions.
-  const { stops = [], waits, steps } = live.decision;
-  const ofDecision = [...stops, ...waits, ...steps.flatMap(({ results = [] }) => results)].map((one) => one.rule);
-  const known = [...ruleCatalog.map(({ id }) => id), ...ofPolicies, ...ofDecision];
-  if (known.includes(rule)) return;
   throw usageFailure(
     `the rule ${rule} does not exist`,
-    suggestion(rule, known) ?? `kubectl rollout-group explain ${name} lists the rules that block it`,
+    suggestion(rule, overridable) ?? `kubectl rollout-group explain ${name} lists the rules that block it`,
   );
 }
 

@@ -1,4 +1,6 @@
 // The verbs pause and resume: a paused group or zone replaces no further pod until the pause expires or is deleted.
+import type { Stop } from '../../engine/decision.ts';
+import { endsText } from '../../engine/publish/status.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -63,7 +65,7 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
     const lines = [
       `${placeText(name, zone)} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`,
       ...wholeGroup.map(() => `  the whole group is still paused. Run: kubectl rollout-group resume ${name}\n`),
-      ...remainingBlocks(live, name),
+      ...remainingStops(live),
     ];
     context.stdout.write(lines.join(''));
     await writeAgentNote(context, cluster, live);
@@ -84,14 +86,11 @@ async function readPlace(cluster: Cluster, { group, zone }: ResumeOptions): Prom
   return { target, live, zone: live === undefined ? undefined : findZone(live, zone) };
 }
 
-/** Returns the lines about an ended run, and about settings that still pause the group. */
-function remainingBlocks(live: LiveGroup | undefined, name: string): readonly string[] {
-  const { run, stops = [] } = live?.decision ?? {};
-  const ended =
-    run?.outcome === 'failed'
-      ? [`  run ${run.id} has ended (${run.failure ?? 'it failed'}). Run: kubectl rollout-group retry ${name}\n`]
-      : [];
-  const settings = stops.filter(({ rule, source }) => rule === 'paused' && !(source?.object ?? '').startsWith('RolloutIntent'));
-  const paused = settings.map(({ fact, endsWith }) => `  ${fact}; resume does not change it. To end it: ${endsWith}\n`);
-  return [...ended, ...paused];
+/** Returns a line for each stop of another kind, which still blocks the group. */
+function remainingStops(live: LiveGroup | undefined): readonly string[] {
+  const { stops = [] } = live?.decision ?? {};
+  const isPauseRequest = ({ rule, source }: Stop): boolean => rule === 'paused' && source?.object?.startsWith('RolloutIntent ') === true;
+  return stops
+    .filter((stop) => stop.isBlocking && !isPauseRequest(stop))
+    .map((stop) => `  ${stop.fact}; resume does not change it. To end it: ${endsText(stop)}\n`);
 }

@@ -64,13 +64,28 @@ function refuseUnknownGate({ definition, name }: RequestedGroup, gate: string): 
   throw usageFailure(`${name} has no gate ${gate}`, gates.length === 0 ? 'the group defines no gate' : `its gates: ${gates.join(', ')}`);
 }
 
-/** Returns `a soak of 30m and gate errors`, or `soak and gates` if the definition cannot be read here. */
+/**
+ * Returns `a soak of 30m and gate errors`, or `soak and gates` if the definition cannot be read here. Throws Failure if the waves that are
+ * left have nothing to skip.
+ */
 function skippedText(requested: RequestedGroup, wave: string | undefined, gate: string | undefined): string {
-  if (gate !== undefined) return `gate ${gate}`;
-  const meant = wavesOf(requested).filter(({ name }) => wave === undefined || name === wave);
-  if (meant.length === 0) return 'soak and gates';
-  const soakMs = meant.reduce((sum, { after }) => sum + after.soakMs, 0);
-  const gates = [...new Set(meant.flatMap(({ before, after }) => [...before.gates, ...after.gates]))];
-  const parts = [...(soakMs === 0 ? [] : [`a soak of ${formatDuration(soakMs)}`]), ...gates.map((one) => `gate ${one}`)];
-  return parts.length === 0 ? 'nothing (no soak and no gate is defined)' : parts.join(' and ');
+  const { name, live } = requested;
+  if (wavesOf(requested).length === 0) return gate === undefined ? 'soak and gates' : `gate ${gate}`;
+  const left = wavesOf(requested).slice(live.decision.wave?.index ?? 0);
+  const meant = left.filter((one) => wave === undefined || one.name === wave);
+  const soakMs = gate === undefined ? meant.reduce((sum, { after }) => sum + after.soakMs, 0) : 0;
+  const gates = new Set(meant.flatMap(({ before, after }) => [...before.gates, ...after.gates]));
+  const skipped = [...gates].filter((one) => gate === undefined || one === gate);
+  const parts = [...(soakMs === 0 ? [] : [`a soak of ${formatDuration(soakMs)}`]), ...skipped.map((one) => `gate ${one}`)];
+  if (parts.length > 0) return parts.join(' and ');
+  const where = wave === undefined ? `the waves of ${name}` : `wave ${wave} of ${name}`;
+  throw new Failure({
+    exitCode: exitCodes.refused,
+    what: `${name}: nothing was promoted, because nothing is left to skip`,
+    why:
+      meant.length === 0
+        ? `${where} is over`
+        : `${where} ${wave === undefined ? 'have' : 'has'} no ${gate === undefined ? 'soak and no gate' : `gate ${gate}`}`,
+    todo: `kubectl rollout-group explain ${name}`,
+  });
 }

@@ -18,7 +18,7 @@ import { chosenGroups, type GroupChoice, refuseSeveral } from '../live/named-gro
 import { haveMembersChanged, haveStopsChanged, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, nameOf } from '../live/target.ts';
-import { groupDocument, writeDocument, writeLines } from '../output/formats.ts';
+import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
 import { renderTree } from '../output/get.ts';
 import { etaDocument, infoText, personNeededText } from '../output/group-text.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
@@ -29,7 +29,7 @@ export interface StatusOptions extends ConnectionFlags, GroupChoice {
   readonly failOnPause?: boolean;
   readonly watch?: boolean;
   readonly heartbeat?: string;
-  readonly output: 'table' | 'json' | 'yaml' | 'jsonl';
+  readonly output: 'table' | 'json' | 'yaml' | 'jsonl' | `jsonpath=${string}`;
 }
 
 /** The default timeout in CI, where an endless wait would block the pipeline. */
@@ -65,7 +65,7 @@ async function once({ context, cluster, name, options, verdict }: StatusCall): P
   const live = markUnattended(onlyGroup(found), notes);
   const read = { ...found, groups: [live] };
   const code = verdictOn(judgedOf(read, live, nowMs), verdict) ?? (notes.isAgentStopped ? exitCodes.unreachable : exitCodes.done);
-  await write(context.stdout, cluster, options, { read, code });
+  await write(context, cluster, options, { read, code });
   writeNotes(context, [...notes.lines, ...outdatedLines(live, read.listing, nowMs)]);
   return code;
 }
@@ -132,7 +132,7 @@ async function conclude({ context, cluster, name, options, verdict }: StatusCall
   const stopped = notes?.unattended.get(nameOf(live.decision));
   const standstill = standstillOf(judgedOf(ending.read, live, cluster.env.clock.nowMs()));
   const code = codeOf(ending, stopped !== undefined, standstill !== undefined);
-  if (options.output === 'json' || options.output === 'yaml') await write(context.stdout, cluster, options, { read: ending.read, code });
+  if (options.output !== 'table' && options.output !== 'jsonl') await write(context, cluster, options, { read: ending.read, code });
   const outdated = ending.kind === 'timeout' ? outdatedLines(live, ending.read.listing, cluster.env.clock.nowMs()) : [];
   writeNotes(context, [...(notes?.lines ?? []), ...outdated]);
   const { stderr } = context;
@@ -184,12 +184,13 @@ function onlyGroup({ groups }: ReadGroups): LiveGroup {
 }
 
 async function write(
-  stream: OutputStream,
+  context: CommandContext,
   cluster: Cluster,
   { output }: StatusOptions,
   { read, code }: { readonly read: ReadGroups; readonly code: ExitCode },
 ): Promise<void> {
   const nowMs = cluster.env.clock.nowMs();
+  const { stdout: stream } = context;
   const live = onlyGroup(read);
   const facts = factsOf(read, live, nowMs, estimationOf);
   if (output === 'table') return stream.write(`${renderStatus(live, nowMs, { ...stream, isWide: false }, facts).join('\n')}\n`);
@@ -200,5 +201,5 @@ async function write(
   };
   const document = { ...head, ...groupDocument(live), ...etaDocument(facts.estimation, nowMs) };
   if (output === 'jsonl') return writeLines(stream, [document]);
-  return writeDocument(stream, output, document);
+  return isJsonPath(output) ? writeFields(context, output, document) : writeDocument(stream, output, document);
 }

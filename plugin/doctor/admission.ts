@@ -3,15 +3,19 @@ import { profileOf } from '../../engine/profiles.ts';
 import { needsApproval } from '../../engine/rules/approval.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { enforceLabel } from '../../install/object.ts';
+import { listed } from '../../install/registered-policies.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
-import { type Check, type CheckResult, orOk, type RegistrationFact, result, skipped } from './check.ts';
+import { itemsOf } from '../cluster-snapshot/listing.ts';
+import { keptLeases } from './agent.ts';
+import { type Check, type CheckResult, type Facts, orOk, type RegistrationFact, result, skipped } from './check.ts';
 
 /** The number of problems that are listed one by one. More problems usually have the same cause. */
 const maxNamed = 5;
 
 /** Reports edited configurations and labels: they remove protection silently for all groups. */
-export const webhookRegistration: Check = ({ registration, groups, policies = [], agentNamespace }) => {
+export const webhookRegistration: Check = (facts) => {
+  const { registration, groups, policies = [], agentNamespace } = facts;
   if (registration === undefined) return [];
   if (isUnknown(registration)) return skipped('webhooks', registration.unknown);
   const { areThere, problems, namespaces, unanswered = [] } = registration;
@@ -26,6 +30,7 @@ export const webhookRegistration: Check = ({ registration, groups, policies = []
   }
   const results: CheckResult[] = [
     ...problems.slice(0, maxNamed).map((problem) => result('FAIL', 'webhooks', `${problem}. Requests may pass unchecked; install again`)),
+    ...laggingResults(facts, registration),
     ...needs,
   ];
   if (problems.length > maxNamed) {
@@ -38,6 +43,26 @@ export const webhookRegistration: Check = ({ registration, groups, policies = []
   }
   return orOk('webhooks', results, 'registered as installed, and enforced in every namespace of a group');
 };
+
+/** Reports StatefulSets that the agent has not added to its webhook configurations: a failure only if the agent does not run or reports it. */
+function laggingResults(facts: Facts, { lagging = [] }: RegistrationFact): readonly CheckResult[] {
+  if (lagging.length === 0) return [];
+  const published = itemsOf(facts.published);
+  const isReported = published.some(
+    ({ namespace, members = [], unenforced }) =>
+      unenforced !== undefined && members.some((name) => lagging.includes(`${namespace}/${name}`)),
+  );
+  const what = `${listed(lagging)} ${lagging.length === 1 ? 'is' : 'are'} not covered by the webhooks`;
+  if (isReported || keptLeases(facts).length === 0)
+    return [
+      result(
+        'FAIL',
+        'webhooks',
+        `${what}, because the agent did not add ${lagging.length === 1 ? 'it' : 'them'}. See the log of the agent`,
+      ),
+    ];
+  return [result('warn', 'webhooks', `${what} yet: the agent adds new StatefulSets within seconds. Run doctor again`)];
+}
 
 /** Reports approvals that cannot count because no webhook records who approved. */
 function uncountedApprovals(groups: readonly GroupDefinition[], policies: readonly PolicyDefinition[]): readonly CheckResult[] {

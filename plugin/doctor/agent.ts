@@ -3,7 +3,7 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { type AgentLease, type LatestDecision, lapsedText, leaseState, notRunningText, renewedAgo } from '../live/agent.ts';
-import { ageText } from '../output/plan/plan-text.ts';
+import { ageText, spanText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
 import { type MissingVerbs, missingText, missingVerbs, placeText, resourceText, unwatchedText } from './agent-rights.ts';
 import { type AccountFact, type Check, type CheckResult, type Facts, orOk, result, skipped } from './check.ts';
@@ -52,8 +52,12 @@ function lastDecision(facts: Facts, { holder }: AgentLease): string {
   return `, last decision published ${ageText(latest, serverNow(facts))} ago`;
 }
 
+/** The age up to which the agent may not have seen a group. */
+const newGroupMs = 60_000;
+
 /** Reports groups without a published decision: such a group never makes progress. */
-export const publishedDecisions: Check = ({ groups, leases, published, accounts }) => {
+export const publishedDecisions: Check = (facts) => {
+  const { groups, leases, published, accounts, createdMs } = facts;
   if (groups.length === 0) return [];
   if (isUnknown(published)) return skipped('decisions', published.unknown);
   if (!isUnknown(leases) && leases.every(({ holder }) => holder === '')) return [];
@@ -63,7 +67,16 @@ export const publishedDecisions: Check = ({ groups, leases, published, accounts 
   );
   return orOk(
     'decisions',
-    silent.map(({ namespace, name }) => result('warn', 'decisions', `${namespace}/${name}: the agent has published no decision`, 'RG6003')),
+    silent.map(({ namespace, name }) => {
+      const message = `${namespace}/${name}: the agent has published no decision`;
+      const ageMs = serverNow(facts) - (createdMs?.get(`${namespace}/${name}`) ?? Number.NaN);
+      if (!(ageMs < newGroupMs)) return result('warn', 'decisions', message, 'RG6003');
+      return result(
+        'warn',
+        'decisions',
+        `${message} yet; the group was created ${spanText(ageMs / 1000)} ago. Run doctor again in a minute`,
+      );
+    }),
     `published for ${plural(groups.length, 'group')}`,
   );
 };

@@ -107,6 +107,8 @@ export interface RegistrationFact {
   readonly services: readonly string[];
   /** The differences from the installed configuration, one sentence each. */
   readonly problems: readonly string[];
+  /** The StatefulSets that the agent has not yet added to the configurations, as `namespace/name`; default none. */
+  readonly lagging?: readonly string[];
   /** The reasons why webhooks cannot answer; absent without such a reason. */
   readonly unanswered?: readonly UnansweredFact[];
   /** The namespaces of groups. */
@@ -149,6 +151,8 @@ export interface Facts {
   readonly operators: Known<readonly OperatorFact[]>;
   readonly autoscalers: Known<readonly AutoscalerFact[]>;
   readonly groups: readonly GroupDefinition[];
+  /** The times at which RolloutGroups were created, by `namespace/name`; default unknown. */
+  readonly createdMs?: ReadonlyMap<string, number>;
   /** The policies for these groups; default none. */
   readonly policies?: readonly PolicyDefinition[];
   /** The findings of lint and adoption in the live objects. */

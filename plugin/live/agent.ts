@@ -198,6 +198,8 @@ export interface LatestDecision {
   readonly members?: readonly string[];
   /** The reason why the group is blocked until a person acts: pinned pods came back at another revision. */
   readonly misplaced?: string;
+  /** The reason why the webhooks may not receive every request that concerns the group. */
+  readonly unenforced?: string;
 }
 
 /** Reads the decisions published in these namespaces; undefined for all. Unknown if the user may not read ConfigMaps. */
@@ -207,12 +209,13 @@ export async function readDecisions(
 ): Promise<Known<readonly LatestDecision[]>> {
   const listing = await listCluster(cluster, ['documents', 'groups'], namespaces);
   if (listing.documents !== undefined && isUnknown(listing.documents)) return listing.documents;
-  return [...clusterState(listing).published.values()].map(({ namespace, group, decidedMs, leader, waits, zones }) =>
+  return [...clusterState(listing).published.values()].map(({ namespace, group, decidedMs, leader, waits, zones, unenforced }) =>
     defined({
       namespace,
       group,
       decidedMs,
       leader,
+      unenforced,
       members: zones.map(({ statefulSet }) => statefulSet),
       // A wait with an end ends by itself.
       misplaced: waits.find(({ rule, earliestMs }) => rule === 'pin-applied' && earliestMs === undefined)?.fact,

@@ -41,7 +41,7 @@ export async function chosenGroups(cluster: Cluster, choice: GroupChoice): Promi
 
 /** Throws Failure if several groups would have to be in one output document. */
 export function refuseSeveral(groups: readonly unknown[], output: string | undefined): void {
-  if (groups.length > 1 && (output === 'json' || output === 'yaml'))
+  if (groups.length > 1 && (output === 'json' || output === 'yaml' || output?.startsWith('jsonpath=') === true))
     throw usageFailure(`-o ${output} prints one document, about one group`, 'name one group');
 }
 

@@ -32,10 +32,10 @@ export function renderChecks(results: readonly CheckResult[], { paint, hasHints,
 function summary(results: readonly CheckResult[]): string {
   const count = (wanted: Verdict): number => results.filter(({ verdict }) => verdict === wanted).length;
   const parts = [
-    `${plural(results.length, 'check')}`,
+    `${count('ok')} ok`,
     `${count('FAIL')} failed`,
     `${plural(count('warn'), 'warning')}`,
     ...(count('SKIP') === 0 ? [] : [`${count('SKIP')} skipped`]),
   ];
-  return parts.join(', ');
+  return `${plural(results.length, 'check')}: ${parts.join(', ')}`;
 }

@@ -106,7 +106,8 @@ function stopVerdict({ decision, nowMs }: Explanation): string | undefined {
 
 /** Returns what the group waits for; undefined if time and progress alone end the wait. */
 function waitVerdict(waits: readonly RuleResult[], hasTrouble: boolean, stop: string | undefined): string | undefined {
-  if (waits.some((result) => result.rule === 'run-failed')) return '. The run failed; retry it, undo it or change the pod template.';
+  if (waits.some((result) => result.rule === 'run-failed'))
+    return stop ?? '. The run failed; retry it, undo it or change the pod template.';
   if (waits.some((result) => result.outcome === 'no')) return '. A rule blocks the next step until the request or the rule changes.';
   if (waits.some((result) => result.outcome === 'unknown')) return '. Some evidence could not be read, and unknown evidence blocks.';
   if (waits.some(isMisplacedUntilRetry)) return '. Pods restarted with the wrong revision; no further pod is replaced until a person acts.';
@@ -177,7 +178,8 @@ function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: E
 }
 
 function doLines({ decision, refused, trouble = [] }: Explanation, look: TableLook): readonly string[] {
-  const results = [...decision.waits, ...refused.flatMap((refusal) => refusal.results)];
+  const isOfStop = ({ rule, outcome }: RuleResult): boolean => outcome !== 'unknown' && decision.stops.some((stop) => stop.rule === rule);
+  const results = [...decision.waits.filter((wait) => !isOfStop(wait)), ...refused.flatMap((refusal) => refusal.results)];
   const name = `${decision.namespace}/${decision.group}`;
   const pods = decision.phase === 'Done' && podsMissing(decision) > 0 ? [`kubectl get pods -n ${decision.namespace}`] : [];
   const todo = [
@@ -185,7 +187,7 @@ function doLines({ decision, refused, trouble = [] }: Explanation, look: TableLo
       ...trouble.map(({ todo: text }) => text),
       ...pods,
       ...results.flatMap((result) => todoOf(result, name)),
-      ...decision.stops.map(endText),
+      ...decision.stops.flatMap(endTexts),
     ]),
   ];
   return todo.length === 0
@@ -193,8 +195,8 @@ function doLines({ decision, refused, trouble = [] }: Explanation, look: TableLo
     : ['', ...todo.flatMap((text, index) => (index === 0 ? field('do', text, look) : paragraph(' '.repeat(11), text, look.columns)))];
 }
 
-function endText({ isBlocking, endsWith }: Stop): string {
-  return `${isBlocking ? 'to continue' : 'to allow it again'}: ${endsWith}`;
+function endTexts({ isBlocking, endsWith, alternatives = [] }: Stop): readonly string[] {
+  return [`${isBlocking ? 'to continue' : 'to allow it again'}: ${endsWith}`, ...alternatives.map((other) => `or: ${other}`)];
 }
 
 /** Returns the actions of `todoOf` that are commands. */
@@ -216,7 +218,10 @@ export function todoOf(result: RuleResult, name: string): readonly string[] {
     ];
   }
   if (result.outcome === 'no') return denialTodo(result, name, where);
-  if (result.outcome === 'unknown') return [`restore the missing evidence: ${result.fact}`];
+  if (result.outcome === 'unknown') {
+    const skip = result.rule === 'gate' ? waitTodo(result, name, where) : [];
+    return [`restore the missing evidence: ${result.fact}`, ...skip];
+  }
   return result.outcome === 'wait' ? waitTodo(result, name, where) : [];
 }
 
@@ -245,6 +250,7 @@ function waitTodo(result: RuleResult, name: string, where: string | undefined): 
   }
   if (result.rule === 'rolled-back') return [`to try again: kubectl rollout-group retry ${name}`];
   if (result.rule === 'approval') return [`to approve: kubectl rollout-group approve ${name}`];
+  if (result.rule === 'soak' || result.rule === 'gate') return [`to skip it: kubectl rollout-group promote ${name}`];
   if ((result.rule === 'undone' || result.rule === 'protected') && intent !== undefined) {
     return [`to continue: kubectl rollout-group cancel ${name} ${intent}`];
   }

@@ -1,5 +1,5 @@
 // Writes results for programs in one envelope, as JSON, YAML or one JSON object per line.
-import type { OutputStream } from '../context.ts';
+import { type CommandContext, type OutputStream, writeNotes } from '../context.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { cliApiVersion, type OutputKind } from './schemas.ts';
 
@@ -9,16 +9,24 @@ export interface ResultDocument {
   readonly [key: string]: unknown;
 }
 
-/** Writes one result. Loads the writers of YAML and JSONPath only if needed. */
-export async function writeDocument(
-  stream: OutputStream,
-  format: 'json' | 'yaml' | `jsonpath=${string}`,
-  document: ResultDocument,
-): Promise<void> {
+/** Writes one result. Loads the writer of YAML only if needed. */
+export async function writeDocument(stream: OutputStream, format: 'json' | 'yaml', document: ResultDocument): Promise<void> {
   const enveloped = { apiVersion: cliApiVersion, ...document };
   if (format === 'json') stream.write(`${JSON.stringify(enveloped, null, 2)}\n`);
-  else if (format !== 'yaml') stream.write((await import('./json-path.ts')).jsonPathText(format.slice('jsonpath='.length), enveloped));
   else stream.write((await import('./yaml.ts')).toYaml(enveloped));
+}
+
+/** Writes the fields of one result, and a note for each path that finds nothing although its field is elsewhere. */
+export async function writeFields(context: CommandContext, format: `jsonpath=${string}`, document: ResultDocument): Promise<void> {
+  const { jsonPathText, misplacedPaths } = await import('./json-path.ts');
+  const enveloped = { apiVersion: cliApiVersion, ...document };
+  const template = format.slice('jsonpath='.length);
+  context.stdout.write(jsonPathText(template, enveloped));
+  writeNotes(context, misplacedPaths(template, enveloped));
+}
+
+export function isJsonPath(output: string): output is `jsonpath=${string}` {
+  return output.startsWith('jsonpath=');
 }
 
 /** Writes one object per line, each with its envelope. */

@@ -1,5 +1,5 @@
 // Renders groups for get: a table with one line per group, or one group with its zones and its pods in flight.
-import { ordinalsIn } from '../../engine/amount.ts';
+import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
@@ -22,7 +22,7 @@ import {
   type ZoneProgress,
   zoneProgress,
 } from './group-text.ts';
-import { ageText, factText, passesText, shortDigest, stopText } from './plan/plan-text.ts';
+import { ageText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
 import { alignTable, type Column, paragraph, plural, type Row, shorten } from './text.ts';
@@ -92,7 +92,7 @@ const treeColumns: readonly Column[] = [
   { title: 'STATE', align: 'left' },
   { title: 'REVISION', align: 'left', isFlexible: true },
   { title: 'READY', align: 'right' },
-  { title: 'AGE', align: 'right' },
+  { title: 'FOR', align: 'right' },
   { title: 'INFO', align: 'left', isFlexible: true },
 ];
 
@@ -168,7 +168,7 @@ interface Tree {
 function zoneRows(zone: PublishedZone, tree: Tree): readonly Row[] {
   const { decision, nowMs, look } = tree;
   const name = zoneName(zone, tree);
-  if (unreadZones(decision).includes(zone.zone)) return [{ cells: [name, 'unknown', '-', '?', '', 'could not be read'] }];
+  if (unreadZones(decision).includes(zone.zone)) return [{ cells: [name, 'unknown', '-', '?', '-', 'could not be read'] }];
   const progress = zoneProgress(zone, decision.pods);
   const revisions = zone.revisions.map(({ revision }) => shortRevision(revision, zone.statefulSet));
   const row: Row = {
@@ -177,11 +177,17 @@ function zoneRows(zone: PublishedZone, tree: Tree): readonly Row[] {
       zoneState(progress),
       revisions.join(look.glyphs.arrow) || '-',
       `${zone.available}/${zone.replicas}`,
-      '',
+      flightText(zone, decision, nowMs),
       zoneInfo(progress, zone, decision),
     ],
   };
   return [row, ...podRows(zone, decision, nowMs, look.pods ?? 'ranges')];
+}
+
+/** Returns how long the oldest pod of the zone has been in flight, or `-`. */
+function flightText({ zone }: PublishedZone, { pods }: PublishedDecision, nowMs: number): string {
+  const starts = pods.flatMap((pod) => (pod.zone === zone && pod.sinceMs !== undefined ? [pod.sinceMs] : []));
+  return starts.length === 0 ? '-' : ageText(Math.min(...starts), nowMs);
 }
 
 /** Returns the name of the zone with its role. The roles of all zones are aligned. */
@@ -226,9 +232,9 @@ function waitLines(wait: PublishedWait, nowMs: number, look: TableLook): readonl
 
 /** Returns who stops the group, why, until when, and the command that ends the stop. */
 function stopLines(stop: Stop, nowMs: number, { columns }: TableLook): readonly string[] {
-  const { rule, zones, endsWith } = stop;
+  const { rule, zones } = stop;
   const where = zones.length === 0 ? '' : ` (${zones.join(', ')})`;
-  return paragraph('  ', `${rule}${where}: ${stopText(stop, nowMs)}. To end it: ${endsWith}`, columns);
+  return paragraph('  ', `${rule}${where}: ${stopAndEndText(stop, nowMs)}`, columns);
 }
 
 function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string[] {
@@ -267,7 +273,7 @@ function podRows(zone: PublishedZone, { pods }: PublishedDecision, nowMs: number
   const moving = pods.filter((pod) => pod.zone === zone.zone);
   const every = detail === 'all' ? allRows(zone, moving, nowMs) : undefined;
   if (every !== undefined) return every;
-  return [...moving.map((pod) => movingRow(pod, nowMs)), ...(zone.revisions.length > 1 ? rangeRows(zone) : [])];
+  return [...moving.map((pod) => movingRow(pod, nowMs)), ...(zone.revisions.length > 1 ? rangeRows(zone, moving) : [])];
 }
 
 /** Returns one row per pod, sorted by ordinal, or undefined if the ordinals cannot be parsed. */
@@ -294,9 +300,14 @@ function movingRow({ zone, pod, state, reason, node, sinceMs }: PublishedPod, no
   return { cells: [`  ${podText(zone, pod)}`, state, revision, '0/1', sinceMs === undefined ? '' : ageText(sinceMs, nowMs), info] };
 }
 
-/** Returns one row per revision, so that 200 pods fit on a screen. */
-function rangeRows({ revisions, statefulSet }: PublishedZone): readonly Row[] {
-  return revisions.map(({ revision, ordinals }, index) => ({
-    cells: [`  ${ordinals}`, index === revisions.length - 1 ? 'updated' : 'outdated', shortRevision(revision, statefulSet), '', '', ''],
-  }));
+/** Returns one row per revision, so that 200 pods fit on a screen. Pods in flight have their own rows. */
+function rangeRows({ revisions, statefulSet }: PublishedZone, moving: readonly PublishedPod[]): readonly Row[] {
+  const shown = new Set(moving.map(({ pod }) => Number(pod.slice(statefulSet.length + 1))));
+  return revisions.flatMap(({ revision, ordinals }, index) => {
+    const others = ordinalsIn(ordinals, rowLimit)?.filter((ordinal) => !shown.has(ordinal));
+    if (others?.length === 0) return [];
+    const state = index === revisions.length - 1 ? 'updated' : 'outdated';
+    const ranges = others === undefined ? ordinals : ordinalRanges(others);
+    return [{ cells: [`  ${ranges}`, state, shortRevision(revision, statefulSet), '', '', ''] }];
+  });
 }

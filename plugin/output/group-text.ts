@@ -3,7 +3,7 @@ import { ordinalsIn } from '../../engine/amount.ts';
 import { isMoving, noGoal, type RuleOutcome } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
-import { isRolledBack, type PersonNeeded } from '../../engine/publish/status.ts';
+import type { PersonNeeded } from '../../engine/publish/status.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { instantText } from '../../policies/instant.ts';
@@ -141,7 +141,10 @@ interface InfoLook {
 }
 
 function decisionText(decision: PublishedDecision, isShort: boolean, nowMs: number | undefined): string {
-  if (decision.phase === 'Failed') return decision.run?.failure ?? firstWait(decision, isShort, nowMs);
+  if (decision.phase === 'Failed') {
+    const ended = decision.stops?.find(({ rule }) => rule === 'run-failed')?.fact;
+    return ended ?? decision.run?.failure ?? firstWait(decision, isShort, nowMs);
+  }
   const trouble = troubleText(decision, isShort);
   const unread = unreadZones(decision);
   const inFlight = decision.zones
@@ -150,21 +153,25 @@ function decisionText(decision: PublishedDecision, isShort: boolean, nowMs: numb
     .filter(({ count }) => count > 0)
     .map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
   const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
-  const rolledBack = isRolledBack(decision) ? `rolled back: ${decision.run?.rolledBack?.because ?? ''}` : '';
-  if (missing > 0 || rolledBack !== '') {
-    return [trouble, missing > 0 ? missingText(missing) : '', rolledBack].filter((part) => part !== '').join('; ');
-  }
-  // During a rollout, the budget blocks the next pod most of the time, so a line about the budget would not help.
-  if (isMoving(decision) || decision.outcome === 'act' || decision.waits.length === 0) {
+  if (missing > 0) return [trouble, missingText(missing)].filter((part) => part !== '').join('; ');
+  if (namedRule(decision) === undefined) {
     const moving = inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`;
     return [trouble, moving].filter((part) => part !== '').join('; ');
   }
   return [trouble, firstWait(decision, isShort, nowMs)].filter((part) => part !== '').join('; ');
 }
 
-/** Returns the stop that no wait names, because no step is due or the stop is about another zone. */
-function stopPart({ stops = [], waits }: PublishedDecision, isShort: boolean): string {
-  const [first, ...more] = stops.filter((stop) => !waits.some(({ rule }) => rule === stop.rule));
+/** Returns the rule that the text about the decision names. */
+function namedRule({ phase, outcome, waits }: PublishedDecision): string | undefined {
+  if (phase === 'Failed') return 'run-failed';
+  // During a rollout, the budget blocks the next pod most of the time, so a line about the budget would not help.
+  return isMoving({ phase }) || outcome === 'act' ? undefined : waits[0]?.rule;
+}
+
+/** Returns the stop that the text about the decision does not name: no step is due, or another zone is stopped. */
+function stopPart(decision: PublishedDecision, isShort: boolean): string {
+  const named = namedRule(decision);
+  const [first, ...more] = (decision.stops ?? []).filter(({ rule }) => rule !== named);
   if (first === undefined) return '';
   if (isShort) return first.rule;
   return `${first.rule}: ${first.fact}${more.length === 0 ? '' : ` and ${plural(more.length, 'other stop')}`}`;

@@ -11,6 +11,36 @@ export function jsonPathText(template: string, document: object): string {
   return filled;
 }
 
+/** Returns a note for each expression that finds nothing although its last field is elsewhere in the document. */
+export function misplacedPaths(template: string, document: object): readonly string[] {
+  const text = template.includes('{') ? template : `{${template}}`;
+  const expressions = [...text.matchAll(bracesPattern)].map(([, expression = '']) => expression.trim());
+  return expressions.filter((one) => !one.startsWith('"')).flatMap((one) => placeNote(one, [document], (path) => `{${path}}`));
+}
+
+/** Returns a note for each column without values whose last field is elsewhere in the objects. */
+export function misplacedColumns(spec: string, objects: readonly object[]): readonly string[] {
+  return columnsIn(spec).flatMap(({ path }) => placeNote(path, objects, (other) => other));
+}
+
+function placeNote(path: string, objects: readonly object[], shown: (path: string) => string): readonly string[] {
+  const name = /(\w+)(?:\[\*\])?$/.exec(path)?.[1];
+  if (name === undefined || objects.some((object) => valuesText(path, object, '') !== '')) return [];
+  const [place] = objects.flatMap((object) => placesOf(name, object)).sort((a, b) => a.length - b.length);
+  return place === undefined ? [] : [`${shown(path)} finds nothing; the field ${name} is at ${shown(place)}`];
+}
+
+/** Returns the paths of the fields with this name: `.groups[*].phase`. */
+function placesOf(name: string, json: object): readonly string[] {
+  const places: readonly string[] = JSONPath({ path: `$..${name}`, json, wrap: true, eval: 'safe', resultType: 'path' });
+  return places.map((place) =>
+    place
+      .slice(1)
+      .replace(/\['(\w+)'\]/g, '.$1')
+      .replace(/\[\d+\]/g, '[*]'),
+  );
+}
+
 const bracesPattern = /\{((?:"(?:[^"\\]|\\.)*"|'[^']*'|[^{}"'])*)\}/g;
 
 function expressionText(expression: string, document: object): string {
@@ -26,15 +56,23 @@ function expressionText(expression: string, document: object): string {
 
 /** Returns one line per object, after a header. Columns are `TITLE:PATH`, separated by commas. Throws Failure for an invalid column. */
 export function customColumns(spec: string, objects: readonly object[]): string {
-  const columns = spec.split(/,(?=[^,:[\]]+:)/).map((part) => {
-    const [, title, path] = /^([^:]+):(.+)$/.exec(part) ?? [];
-    if (title === undefined || path === undefined) throw invalid(part, 'give NAME:.group.name,PHASE:.phase');
-    return { title, path: path.replace(/^\{(.*)\}$/, '$1') };
-  });
+  const columns = columnsIn(spec);
   const rows = objects.map((object) => ({ cells: columns.map(({ path }) => valuesText(path, object, '<none>', ',')) }));
   const shown = columns.map(({ title }) => ({ title, align: 'left' as const }));
   const { header, lines } = alignTable(shown, rows, { width: undefined, ellipsis: '' });
   return [header, ...lines].map((line) => `${line}\n`).join('');
+}
+
+function columnsIn(spec: string): readonly { readonly title: string; readonly path: string }[] {
+  return spec.split(/,(?=[^,:[\]]+:)/).map((part) => {
+    const [, title, path] = /^([^:]+):(.+)$/.exec(part) ?? [];
+    if (title === undefined || path === undefined)
+      throw invalid(
+        `-o custom-columns=${spec}`,
+        'each column has a title and a path, as in -o custom-columns=NAME:.group.name,PHASE:.phase',
+      );
+    return { title, path: path.replace(/^\{(.*)\}$/, '$1') };
+  });
 }
 
 function valuesText(path: string, object: object, absent: string, separator = ' '): string {

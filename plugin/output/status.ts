@@ -1,6 +1,5 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
 import type { GroupDecision } from '../../engine/decision.ts';
-import { isRolledBack } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -20,7 +19,7 @@ import {
   zoneEndText,
   zoneProgress,
 } from './group-text.ts';
-import { ageText, factText, leftText, spanText, stopText } from './plan/plan-text.ts';
+import { ageText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, plural, shorten } from './text.ts';
 
@@ -48,8 +47,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
       }),
     ),
     more: [
-      ...(isRolledBack(decision) ? [['rolled back', decision.run?.rolledBack?.because ?? ''] as const] : []),
-      ...(decision.stops ?? []).map((stop) => ['stopped', `${stopText(stop, nowMs)}. To end it: ${stop.endsWith}`] as const),
+      ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
     ],
@@ -93,7 +91,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
     `available=${partText(totals, totals.available)}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
     ...(stops.length === 0 ? [] : [`stops=${stops.join(',')}`]),
-    ...(info === '' || !(hasProblem || isRolledBack(decision)) ? [] : [JSON.stringify(info)]),
+    ...(info === '' || !hasProblem ? [] : [JSON.stringify(info)]),
   ];
 }
 

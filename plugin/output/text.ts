@@ -34,7 +34,7 @@ export function alignRows(columns: readonly Column[], rows: readonly Row[], fit:
 function alignRow({ cells, span }: Row, columns: readonly Column[], widths: readonly number[], fit: Fit): string {
   const shown = columns.map(({ align }, index) => {
     const width = widths[index] ?? 0;
-    const cell = shorten(cells[index] ?? '', width, fit.ellipsis);
+    const cell = shorten(oneLine(cells[index] ?? ''), width, fit.ellipsis);
     return align === 'left' ? cell.padEnd(width) : cell.padStart(width);
   });
   if (span === undefined) return shown.join(gap).trimEnd();
@@ -43,7 +43,7 @@ function alignRow({ cells, span }: Row, columns: readonly Column[], widths: read
   // The last column ends where the terminal ends.
   const end = last < columns.length - 1 ? startOf(last + 1) - gap.length : (fit.width ?? Number.POSITIVE_INFINITY);
   const width = end - startOf(first);
-  const [text = '', ...more] = wrapWords(cells[first] ?? '', width).map((part) => shorten(part, width, fit.ellipsis));
+  const [text = '', ...more] = wrapWords(oneLine(cells[first] ?? ''), width).map((part) => shorten(part, width, fit.ellipsis));
   const line = [...shown.slice(0, first), Number.isFinite(width) ? text.padEnd(width) : text, ...shown.slice(last + 1)].join(gap).trimEnd();
   return [line, ...more.map((rest) => ' '.repeat(startOf(first)) + rest)].join('\n');
 }
@@ -100,16 +100,23 @@ export function shorten(text: string, width: number, ellipsis: string): string {
 /** Returns a paragraph after a label of fixed width. Without a width it is one line. */
 export function paragraph(label: string, text: string, width: number | undefined): readonly string[] {
   const indent = ' '.repeat(label.length);
-  return wrapWords(text, width === undefined ? undefined : width - label.length).map(
+  return wrapWords(oneLine(text), width === undefined ? undefined : width - label.length).map(
     (line, index) => (index === 0 ? label : indent) + line,
   );
 }
 
+/** Returns a text from a person, such as a reason, without its line breaks. */
+function oneLine(text: string): string {
+  return text.replace(/\s*[\n\t]\s*/g, ' ');
+}
+
+/** Breaks lines at blanks, and within a word only if the word is longer than a line. */
 function wrapWords(text: string, width: number | undefined): readonly string[] {
-  if (width === undefined) return [text];
+  if (width === undefined || width === Number.POSITIVE_INFINITY) return [text];
   const lines: string[] = [];
   let line = '';
-  for (const word of text.split(' ')) {
+  const pieces = text.split(' ').flatMap((word) => word.match(new RegExp(`.{1,${Math.max(1, width)}}`, 'gsu')) ?? ['']);
+  for (const word of pieces) {
     if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line);
       line = word;

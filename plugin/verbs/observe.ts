@@ -70,7 +70,7 @@ const status: Verb = {
     namespaceOption,
     allNamespacesOption,
     selectorOption,
-    outputOption('table', 'json', 'yaml', 'jsonl'),
+    outputOption('table', 'json', 'yaml', 'jsonl', 'jsonpath='),
   ],
   examples: ['status ingester -n mimir', 'status ingester --timeout 2h --fail-on-pause', 'status ingester --watch=false -o json'],
   exits: {

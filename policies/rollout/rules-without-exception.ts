@@ -21,6 +21,7 @@ export const rulesWithoutException: readonly string[] = [
   'protection-kept',
   'replica-source',
   'revision-known',
+  'rolled-back',
   'run-deadline',
   'run-failed',
   'soak',

@@ -127,7 +127,7 @@ describeWithBinaries('the walk through a cluster in docs/getting-started.md', ()
   });
 
   it('starts without a warning of doctor, and shows the group, what a new image leads to, and that it was carried out', () => {
-    expect(outputOf('doctor')).toMatch(/^\d+ checks, 0 failed, 0 warnings$/m);
+    expect(outputOf('doctor')).toMatch(/^\d+ checks: \d+ ok, 0 failed, 0 warnings$/m);
     expect(outputOf('doctor')).toContain('registered as installed, and enforced in every namespace of a group');
     expect(outputOf('get')).toMatch(/^cache +Done +\S+ +- +9\/9 +9\/9 /m);
     expect(outputOf('plan')).toContain('9 pods restart');
@@ -178,6 +178,16 @@ describeWithBinaries('the walk through a cluster in docs/getting-started.md', ()
     expect(outputOf('explain', failing)).toContain('a-2 crashes (CrashLoopBackOff)');
     expect(outputOf('abort', failing)).toContain('return to their previous revision');
     expect(failing.at(-1)?.output).toContain('rolled back: aborted by admin (the canary crashes)');
+    const views = await type([
+      ...typedLines('Try a version that fails').filter((line) => line.startsWith('export ')),
+      'kubectl rollout-group get cache',
+      'kubectl rollout-group status cache --watch=false',
+      'kubectl rollout-group explain cache',
+    ]);
+    for (const { line, output } of views.slice(-3)) {
+      expect(output, line).toContain('the update revision was rolled back: aborted by admin (the canary crashes)');
+      expect(output, line).toContain('retry shop/cache');
+    }
   });
 
   it('leaves no process and no folder after SIGTERM', async () => {

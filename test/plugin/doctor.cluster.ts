@@ -1,6 +1,8 @@
 import { beforeAll, expect, it } from 'vitest';
 import { admissionPoliciesOf, markAnnotation, markOf } from '../../install/admission-policy.ts';
-import type { InstallObject } from '../../install/object.ts';
+import { installation } from '../../install/installation.ts';
+import { narrowed } from '../../install/narrowing.ts';
+import { enforceLabel, type InstallObject } from '../../install/object.ts';
 import { customResourceDefinition } from '../../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../../policies/schema/kinds.ts';
 import type { ApiClient } from '../control-plane/client.ts';
@@ -163,6 +165,28 @@ describeOnControlPlane('doctor', (controlPlane) => {
     };
     await expect.poll(failures, { timeout: 10_000 }).toEqual(['no group exists here']);
     expect((await inspect()).status).toBe(0);
+  });
+
+  it('expects the agent, and no installation, to add a new StatefulSet to the webhooks', async () => {
+    const { client } = controlPlane();
+    const own = `/api/v1/namespaces/${namespace}`;
+    const objects = installation(optionsOf()).filter(({ kind }) => kind.endsWith('WebhookConfiguration'));
+    const pathOf = ({ kind }: InstallObject) => `/apis/admissionregistration.k8s.io/v1/${kind.toLowerCase()}s`;
+    const known = [{ namespace, statefulSet: 'ingester-zone-a' }];
+    await client.patch(own, 'merge', { metadata: { labels: { [enforceLabel]: 'true' } } });
+    try {
+      for (const one of objects) {
+        const webhooks = narrowed(one['webhooks'] as Parameters<typeof narrowed>[0], known);
+        await client.create(pathOf(one), { ...one, webhooks });
+      }
+      const found = (await problems()).filter((line) => /covered|install again/.test(line));
+      expect(found).toEqual([
+        'warn webhooks - mimir/ingester-zone-b is not covered by the webhooks yet: the agent adds new StatefulSets within seconds. Run doctor again',
+      ]);
+    } finally {
+      for (const one of objects) await client.ask('DELETE', `${pathOf(one)}/${one.metadata.name}`);
+      await client.patch(own, 'merge', { metadata: { labels: { [enforceLabel]: null } } });
+    }
   });
 
   /** Of groups that pinned pods alone; there is none here, and none that mirrors a ReplicaTemplate. */

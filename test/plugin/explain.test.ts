@@ -60,7 +60,7 @@ describe('the explanation of a group', () => {
     const text = renderExplanation(explained([soak]), look());
     expect(text).toContain('Nothing is wrong; the group continues by itself.');
     expect(text).toContain('passes at 2026-08-22 12:10 UTC (in 3m) if nothing else changes');
-    expect(text).not.toContain('  do  ');
+    expect(text).toContain('do       to skip it: kubectl rollout-group promote mimir/ingester');
   });
 
   it.each([

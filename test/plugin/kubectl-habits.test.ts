@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { ruleCatalog } from '../../engine/rules/catalog.ts';
 import { verbs } from '../../plugin/verbs/all.ts';
 import { type FakeApiServer, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
@@ -160,6 +161,39 @@ describe('names of groups', () => {
   });
 });
 
+describe('paths of fields', () => {
+  it.each([
+    ['get ingester -o jsonpath={.groups[*].phase}', 'Rolling', ''],
+    ['get ingester -o jsonpath={.phase}', '', '{.phase} finds nothing; the field phase is at {.groups[*].phase}'],
+    [
+      'get ingester -o jsonpath={.items[*].status.phase}',
+      '',
+      '{.items[*].status.phase} finds nothing; the field phase is at {.groups[*].phase}',
+    ],
+    ['get ingester -o jsonpath={.groups[*].unattended}', '', ''],
+    ['status ingester --watch=false -o jsonpath={.phase}', 'Rolling', ''],
+    ['status ingester --watch=false -o jsonpath={.groups[*].phase}', '', 'the field phase is at {.phase}'],
+    ['get -o custom-columns=NAME:.group.name,PHASE:.phase', 'NAME      PHASE\ningester  Rolling\nquerier   Done\n', ''],
+    ['get -o custom-columns=PHASE:.status.phase', 'PHASE\n<none>\n<none>\n', '.status.phase finds nothing; the field phase is at .phase'],
+  ])('%s', async (line, stdout, note) => {
+    const ended = await type(await fakeApiServer(published), line);
+    expect([ended.status, ended.stdout]).toEqual([0, stdout]);
+    expect(ended.stderr.match(/finds nothing.*/g)?.length ?? 0).toBe(note === '' ? 0 : 1);
+    expect(ended.stderr).toContain(note);
+  });
+
+  it.each([
+    ['custom-columns', 'custom-columns= needs a value: -o custom-columns=NAME:.group.name,PHASE:.phase'],
+    ['custom-columns=', 'custom-columns= needs a value: -o custom-columns=NAME:.group.name,PHASE:.phase'],
+    ['custom-columns=NAME', 'each column has a title and a path, as in -o custom-columns=NAME:.group.name,PHASE:.phase'],
+    ['jsonpath', 'jsonpath= needs a value: -o jsonpath="{.groups[*].phase}"'],
+    ['jsonpath={.groups', 'a brace is not closed'],
+  ])('-o %s is refused, with an example', async (format, text) => {
+    const { status, stdout, stderr } = await type(await fakeApiServer(published), `get -o ${format}`);
+    expect([status, stdout, stderr]).toEqual([3, '', expect.stringContaining(text)]);
+  });
+});
+
 describe('completion from the cluster', () => {
   function complete(home: string, words: readonly string[]): Promise<Ended> {
     return new Promise((resolve) => {
@@ -202,9 +236,32 @@ describe('completion from the cluster', () => {
     await within('pause ingester --zone ').toEqual(['a', 'b', 'c']);
     await within('promote ingester --wave=').toEqual(['--wave=rest']);
     await within('promote ingester --gate ').toEqual(['errors']);
-    await within('override ingester --rule zone').toContain('zone-budget');
+    await within('override ingester --rule zone').toEqual(['zone-budget', 'zone-gap']);
     await within('cancel ingester ').toEqual(['pause.ingester']);
     await within('get --context ').toEqual(['dev', 'prod']);
+  });
+
+  it('offers exactly the rules that override accepts', async () => {
+    const rule = (name: string, effect: string) => ({ name, actions: ['rollout'], effect });
+    const freeze = {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutPolicy',
+      metadata: { name: 'safety', namespace: 'mimir' },
+      spec: { targets: { all: true }, rules: [rule('moves', 'hold'), rule('ask', 'requireApproval'), rule('told', 'warn')] },
+    };
+    const { url } = await fakeApiServer([...published, freeze]);
+    const home = folderWith({ config: configOf(url) });
+    const offered = async () => (await complete(home, ['override', 'ingester', '--rule', ''])).stdout.split('\n').slice(0, -2);
+    await expect.poll(offered, { timeout: 20_000 }).toEqual(expect.arrayContaining(['no-downscale', 'safety/moves']));
+    const isAccepted = async (name: string): Promise<boolean> => {
+      const line = `override ingester --rule ${name} --duration 1h --reason x --dry-run client -n mimir`;
+      return (await runInProcess([...line.split(' '), '--server', url], {})).status === 0;
+    };
+    const names = [...ruleCatalog.map(({ id }) => id), 'safety/moves', 'safety/ask', 'safety/told', 'safety/nonsense'];
+    const accepted: string[] = [];
+    for (const name of names) if (await isAccepted(name)) accepted.push(name);
+    expect(await offered()).toEqual(accepted.sort());
+    expect(accepted).not.toEqual(expect.arrayContaining(['soak', 'rolled-back']));
   });
 
   it('ends without candidates and without a word if the cluster or the credentials do not answer', async () => {

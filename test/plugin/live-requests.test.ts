@@ -123,27 +123,38 @@ describe('reject', () => {
 });
 
 describe('promote', () => {
+  const canary = { ...rolling, wave: { name: 'canary', index: 0, count: 3 } };
+
   it('skips the soak and the gates of the current wave and says what still applies', async () => {
-    const canary = { ...rolling, wave: { name: 'canary', index: 0, count: 3 } };
     const acted = await act('promote ingester', { decision: canary });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary' }]);
     expect(acted.stdout).toContain('wave canary promoted by anna, skips a soak of 30m and gate errors');
     expect(acted.stdout).toContain('approvals still apply');
   });
 
-  it('skips one gate, or all waves if the name of the group is given', async () => {
-    expect(asked(await act('promote ingester --gate errors --wave canary', { decision: rolling }))).toEqual([
+  it('skips one gate, or all waves with --full', async () => {
+    expect(asked(await act('promote ingester --gate errors --wave canary', { decision: canary }))).toEqual([
       { group: 'ingester', action: 'promote', runId: '4f1c9a02', wave: 'canary', gate: 'errors' },
     ]);
-    expect(asked(await act('promote ingester --full --yes', { decision: rolling }))).toEqual([
+    expect(asked(await act('promote ingester --full --yes', { decision: canary }))).toEqual([
       { group: 'ingester', action: 'promote', runId: '4f1c9a02' },
     ]);
-    expect((await act('promote ingester --full', { decision: rolling })).status).toBe(3);
+    expect((await act('promote ingester --full', { decision: canary })).status).toBe(3);
   });
 
   it('fails if the requester is not verified', async () => {
-    const acted = await act('promote ingester', { decision: rolling, options: {} });
-    expect([acted.status, acted.kept]).toEqual([5, []]);
+    const acted = await act('promote ingester', { decision: canary, options: {} });
+    expect([acted.status, acted.kept, acted.stderr]).toEqual([5, [], expect.stringContaining('no webhook records the requester')]);
+  });
+
+  it.each([
+    ['promote ingester', rolling, 'wave rest of mimir/ingester has no soak and no gate'],
+    ['promote ingester --wave canary', rolling, 'wave canary of mimir/ingester is over'],
+    ['promote ingester --wave rest --gate errors', rolling, 'wave rest of mimir/ingester has no gate errors'],
+    ['promote ingester --full --yes', rolling, 'the waves of mimir/ingester have no soak and no gate'],
+  ])('%s is refused if nothing is left to skip', async (line, decision, why) => {
+    const acted = await act(line, { decision });
+    expect([acted.status, acted.writes, acted.stderr]).toEqual([5, [], expect.stringContaining(why)]);
   });
 
   it.each([
@@ -198,7 +209,7 @@ describe('if the CRDs are not installed', () => {
     ['approve ingester --wave rest', waiting, 'rolloutintents'],
     ['abort ingester', rolling, 'rolloutintents'],
     ['retry ingester', failed, 'rolloutintents'],
-    ['promote ingester', rolling, 'rolloutintents'],
+    ['promote ingester --wave canary', { ...rolling, wave: { name: 'canary', index: 0, count: 3 } }, 'rolloutintents'],
     ['protect ingester --duration 1h', rolling, 'rolloutintents'],
     ['undo ingester', rolling, 'rolloutintents'],
     ['override ingester --rule zone-gap --duration 30m --reason x --yes', rolling, 'rolloutexceptions'],
@@ -239,6 +250,8 @@ describe('explain lists the possible actions', () => {
       ['a person must act', 'rollout-group cancel mimir/ingester undo.ingester.1'],
     ],
     ['what is protected', held('protected', 'wait', 'protect.ingester'), ['rollout-group cancel mimir/ingester protect.ingester']],
+    ['a soak', held('soak', 'wait'), ['rollout-group promote mimir/ingester']],
+    ['a gate', held('gate', 'wait'), ['rollout-group promote mimir/ingester']],
     ['an approval', held('approval', 'wait'), ['a person must act', 'rollout-group approve mimir/ingester']],
   ])('about %s', async (_name, decision, texts) => {
     const { stdout } = await act('explain ingester', { decision });

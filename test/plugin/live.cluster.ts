@@ -208,6 +208,8 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect(bundle('status ingester --timeout 100ms').stderr).toMatch(stopped);
     expect(bundle('get ingester').stdout).toMatch(/^agent not running: Lease expired \d+s ago; nothing is carried out$/m);
     expect(bundle('get').stdout).toMatch(stopped);
+    expect(bundle('get -o json').stdout).toMatch(/"unattended": "agent not running: Lease expired/);
+    expect(bundle('status ingester --watch=false').stdout).toMatch(stopped);
     expect(bundle('explain ingester').stdout).toMatch(/Nothing is carried out: agent not running: Lease expired/);
     for (const line of ['resume ingester', 'plan --live', 'apply -f set.json --dry-run=client', 'pause ingester']) {
       expect(bundle(line).stderr, line).toMatch(/^note: agent not running: Lease expired \d+s ago/m);

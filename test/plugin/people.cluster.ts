@@ -196,6 +196,11 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect(await ok(eve, 'promote', 'ingester', '--yes', '--reason', 'hotfix')).toContain('wave canary promoted by eve');
     const { waits } = await untilHeld('approval');
     expect(waits.find(({ rule }) => rule === 'approval')?.fact).toBe('0 of 1 approvals from oncall');
+    const requests = () => controlPlane().client.list(`${path}/rolloutintents`);
+    const before = (await requests()).length;
+    const again = await eve.run(['promote', 'ingester', '--yes']);
+    expect([again.status, again.stderr]).toEqual([5, expect.stringContaining('wave rest of mimir/ingester has no soak and no gate')]);
+    expect(await requests()).toHaveLength(before);
   });
 
   it('an approval without the group, for another run, after its end or forged never counts', async () => {
@@ -279,7 +284,16 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     const { run } = await until('failed', ({ phase }) => phase === 'Failed');
     const status = await anna.run(['status', 'ingester', '--timeout', '30s']);
     expect([status.status, status.stdout]).toEqual([6, expect.stringContaining('aborted by eve (bad WAL replay)')]);
-    expect((await anna.run(['explain', 'ingester'])).stdout).toMatch(/aborted by eve \(bad WAL replay\)/);
+    for (const line of ['get ingester', 'status ingester --watch=false', 'explain ingester']) {
+      const shown = runPlugin([...line.split(' '), '-n', namespace], { env: { KUBECONFIG: anna.identity.kubeconfig } }).stdout;
+      for (const text of [
+        'the run was aborted by eve (bad WAL replay)',
+        'retry mimir/ingester',
+        'undo mimir/ingester',
+        'another pod template',
+      ])
+        expect(shown, line).toContain(text);
+    }
     expect(await ok(eve, 'abort', 'ingester')).toContain('has already ended');
     await ok(anna, 'retry', 'ingester');
     expect((await untilHeld('soak')).run).toMatchObject({ id: run?.id, outcome: 'running' });

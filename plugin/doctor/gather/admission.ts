@@ -10,6 +10,7 @@ import { isUnknown, type Known, type WebhookProblems } from '../../../engine/sna
 import { admissionPolicyKinds, markAnnotation } from '../../../install/admission-policy.ts';
 import { enforceLabel } from '../../../install/object.ts';
 import {
+  laggingMembers,
   ownNames,
   type Registered,
   registrationProblems,
@@ -70,13 +71,22 @@ export async function readRegistration(
   const pinned = membersOf(groups.filter((group) => traitsOf(group).pinsPods));
   const areThere = stored.length > 0;
   const isPinOnly = !areThere && optedIn.size === 0;
-  const problems = registrationProblems(stored, { namespace: agentNamespace, members, pinned }, { isPinOnly });
+  const question = { namespace: agentNamespace, members, pinned };
+  const problems = registrationProblems(stored, question, { isPinOnly, mayLag: true });
+  const lagging = laggingMembers(stored, question);
   const pinName = pinConfigurationName({ namespace: agentNamespace });
   const needsRequesters = needsApproval(groups, policies);
   const isNeeded = ({ name }: Registered): boolean => (name === pinName ? pinned.length > 0 : optedIn.size > 0 || needsRequesters);
   const unanswered = await readUnanswered(cluster, stored, isNeeded);
   const services = [...new Set(stored.flatMap(servicesOf))].sort();
-  return { areThere, problems, namespaces, services, ...(unanswered.length === 0 ? {} : { unanswered }) };
+  return {
+    areThere,
+    problems,
+    namespaces,
+    services,
+    ...(lagging.length === 0 ? {} : { lagging }),
+    ...(unanswered.length === 0 ? {} : { unanswered }),
+  };
 }
 
 async function readNamespaces(cluster: Cluster, groups: readonly GroupDefinition[]): Promise<Known<RegistrationFact['namespaces']>> {

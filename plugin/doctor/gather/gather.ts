@@ -88,6 +88,7 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     operators: isUnknown(deployed) ? deployed : deployed.flatMap(operatorOf),
     autoscalers: isUnknown(autoscalers) ? autoscalers : [...autoscalers, ...itemsOf(scaled)].flatMap(autoscalerOf),
     groups,
+    createdMs: new Map(itemsOf(listing.groups).map(createdAt)),
     policies,
     findings,
     statefulSets,
@@ -97,6 +98,10 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     ledgers: isUnknown(documents) ? documents : documents.flatMap(ledgerOf),
     ...(isUnknown(documents) ? {} : { failingChannels: documents.flatMap(failingChannels) }),
   };
+}
+
+function createdAt({ metadata }: KubernetesObject): readonly [name: string, createdMs: number] {
+  return [`${metadata.namespace}/${metadata.name}`, Date.parse(metadata.creationTimestamp ?? '')];
 }
 
 /** Reports whether replicas of the group come from a ReplicaTemplate. */

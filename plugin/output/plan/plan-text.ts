@@ -11,7 +11,7 @@ import {
   type Quantiles,
   type Refusal,
 } from '../../../engine/plan/document.ts';
-import { isMisplacedUntilRetry } from '../../../engine/publish/status.ts';
+import { endsText, isMisplacedUntilRetry } from '../../../engine/publish/status.ts';
 import { blockingResults, factAt, isLimitOfZero, isUntilPerson } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
@@ -185,6 +185,20 @@ export function leftText(atMs: number, nowMs: number): string {
   return spanText(Math.max(1, (atMs - nowMs) / 1000));
 }
 
+/** Returns a stop with the commands that end it. */
+export function stopAndEndText(stop: Stop, nowMs: number): string {
+  return `${stopText(stop, nowMs)}. To end it: ${endsText(stop)}`;
+}
+
+/** Returns which act lets a result pass that time alone never changes. */
+function passesOnlyBy(result: RuleResult): string {
+  if (result.rule === 'view-complete') return 'passes when the manifests include its members';
+  if (result.rule === 'run-failed') return 'passes after a retry, an undo or another pod template';
+  return isLimitOfZero(result)
+    ? 'passes when the limit is raised; to stop the group on purpose, pause it'
+    : 'passes when the request or the rule is changed';
+}
+
 /** Returns when a blocking result would pass. */
 export function passesText(result: RuleResult, nowMs: number | undefined): string {
   if (result.earliestMs !== undefined && nowMs !== undefined && result.earliestMs <= nowMs) {
@@ -197,10 +211,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
   if (result.earliestMs !== undefined) return `passes ${spanText(result.earliestMs / 1000)} after the start if nothing else changes`;
   switch (result.outcome) {
     case 'no':
-      if (result.rule === 'view-complete') return 'passes when the manifests include its members';
-      return isLimitOfZero(result)
-        ? 'passes when the limit is raised; to stop the group on purpose, pause it'
-        : 'passes when the request or the rule is changed';
+      return passesOnlyBy(result);
     case 'unknown':
       return 'passes when the missing evidence can be read';
     case 'wait':

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { examine } from '../../../plugin/doctor/all.ts';
 import type { Facts } from '../../../plugin/doctor/check.ts';
+import { renderChecks } from '../../../plugin/output/doctor.ts';
 import { findingCodes } from '../../../policies/findings/codes.ts';
 import { finding, objectPlace } from '../../../policies/findings/finding.ts';
 import { adopted, group } from '../../kit/groups.ts';
@@ -15,6 +16,8 @@ const members = ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c'];
 const managedByArgo = {
   managedFields: [{ manager: 'argocd-controller', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }],
 };
+const registration = { areThere: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
+const publishedOf = { namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs - 3000, leader: 'agent-1' };
 const followers = adopted({ zones: ['a', { name: 'b', follows: 'a' }] });
 
 describe('a healthy installation', () => {
@@ -175,6 +178,29 @@ describe('doctor', () => {
         },
       },
       'FAIL webhooks RG6025 Service a/b does not exist',
+    ],
+    [
+      'a StatefulSet that the agent has not yet added to the webhooks',
+      { registration: { ...registration, lagging: ['mimir/ingester-zone-c'] } },
+      'warn webhooks - mimir/ingester-zone-c is not covered by the webhooks yet: the agent adds new StatefulSets within seconds. Run doctor again',
+    ],
+    [
+      'StatefulSets that the agent does not add',
+      {
+        registration: { ...registration, lagging: ['mimir/ingester-zone-b', 'mimir/ingester-zone-c'] },
+        published: [{ ...publishedOf, members: ['ingester-zone-c'], unenforced: 'the registration was changed' }],
+      },
+      'FAIL webhooks - mimir/ingester-zone-b, mimir/ingester-zone-c are not covered by the webhooks, because the agent did not add them. See the log of the agent',
+    ],
+    [
+      'a group that the agent has not seen yet',
+      { published: [], createdMs: new Map([['mimir/ingester', kitNowMs - 4_000]]) },
+      'warn decisions - mimir/ingester: the agent has published no decision yet; the group was created 4s ago. Run doctor again in a minute',
+    ],
+    [
+      'a group that the agent never sees',
+      { published: [], createdMs: new Map([['mimir/ingester', kitNowMs - 61_000]]) },
+      'warn decisions RG6003 mimir/ingester: the agent has published no decision',
     ],
     [
       'a protection that no webhook enforces',
@@ -364,5 +390,18 @@ describe('doctor', () => {
     const text = ['./checks.test.ts', './permissions.test.ts'].map((file) => readFileSync(new URL(file, import.meta.url), 'utf8')).join('');
     const codes = Object.keys(findingCodes).filter((code) => code.startsWith('RG6'));
     expect(codes.filter((code) => !text.includes(` ${code} `))).toEqual([]);
+  });
+});
+
+describe('the summary', () => {
+  it('counts every line once', () => {
+    const shown = renderChecks(examine(facts({ leases: [], published: { unknown: 'no permission to list configmaps' } })), {
+      paint: (_style, text) => text,
+      hasHints: false,
+    });
+    const lines = shown.trimEnd().split('\n');
+    const [total = 0, ...parts] = (lines.at(-1)?.match(/\d+/g) ?? []).map(Number);
+    expect([total, parts.reduce((sum, count) => sum + count, 0)]).toEqual([lines.length - 1, lines.length - 1]);
+    expect(lines.at(-1)).toMatch(/^\d+ checks: \d+ ok, 1 failed, 0 warnings, 1 skipped$/);
   });
 });

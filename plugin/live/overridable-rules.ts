@@ -1,0 +1,23 @@
+// Names the rules that `override` accepts for a group. Completion offers the same rules.
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { ruleCatalog } from '../../engine/rules/catalog.ts';
+import type { PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
+import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
+
+/** Returns the rules that can block a group and that an exception can override, each once. */
+export function overridableRules(
+  policies: readonly PolicyDefinition[],
+  { stops = [], waits, steps }: Pick<PublishedDecision, 'stops' | 'waits' | 'steps'>,
+): readonly string[] {
+  const ofEngine = ruleCatalog.filter(({ reason }) => reason !== undefined).map(({ id }) => id);
+  // Windows of every policy block as the rule `window`.
+  const ofPolicies = policies.flatMap(({ name, rules }) => rules.filter(mayBlock).map((rule) => `${name}/${rule.name}`));
+  // A policy in the directory of the agent is known only from the decision that names its rules.
+  const ofDecision = [...stops, ...waits, ...steps.flatMap(({ results = [] }) => results)].map(({ rule }) => rule);
+  const known = new Set([...ofEngine, ...ofPolicies, ...ofDecision.filter((rule) => rule.includes('/'))]);
+  return [...known].filter((rule) => canOverride(rule, policies));
+}
+
+function mayBlock({ effect, onUnknown }: PolicyRuleDefinition): boolean {
+  return effect !== 'warn' || (onUnknown !== 'warn' && onUnknown !== 'allow');
+}

@@ -1,0 +1,213 @@
+import { describe, expect, it } from 'vitest';
+import { decideGroup } from '../../engine/decide/decide.ts';
+import { publishedDecision } from '../../engine/publish/decision.ts';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import type { IntentView, RunState } from '../../engine/snapshot.ts';
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { group } from '../kit/groups.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet } from '../kit/objects.ts';
+import { freeze, hourMs, intent, policy, policyRule } from '../kit/questions.ts';
+import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
+import { fakeApiServer } from './api-server.ts';
+import { runInProcess } from './in-process.ts';
+import { publishedObject } from './live-objects.ts';
+
+const untilMs = kitNowMs + hourMs;
+const until = 'until 2026-03-02 13:00 UTC';
+const name = 'mimir/ingester';
+const command = (words: string) => `kubectl rollout-group ${words}`;
+const zones = ['a', 'b'];
+const outdated = zones.map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}` }));
+
+function saying(action: IntentView['action'], more: Partial<IntentView> = {}): SnapshotOverrides {
+  return { intents: [intent({ name: `${action}.ingester`, action, reason: 'INC-441', expiresMs: untilMs, ...more })] };
+}
+
+function anonymousAbort(): SnapshotOverrides {
+  const { requestedBy: _requester, ...rest } = intent({ action: 'abort', expiresMs: untilMs, reason: 'INC-441' });
+  return { intents: [rest] };
+}
+
+const run = {
+  id: '4f1c9a02',
+  kind: 'rollout',
+  target: { a: newRevision, b: newRevision },
+  previous: { a: 'rev-1', b: 'rev-1' },
+  startedMs: kitNowMs - hourMs,
+  wave: 0,
+  waveStartedMs: kitNowMs - hourMs,
+  movableMs: 0,
+  movableAsOfMs: kitNowMs,
+  isMovable: true,
+} as const;
+
+function afterRun(state: RunState): SnapshotOverrides {
+  const ledger = { namespace: 'mimir', group: 'ingester', claims: [], downscales: [], preparations: [] };
+  return { statefulSets: outdated, ledgers: [{ ...ledger, run: state }] };
+}
+
+interface Row {
+  readonly stop: string;
+  readonly overrides: SnapshotOverrides;
+  readonly definition?: GroupDefinition;
+  /** Who and why, as every view shows it. */
+  readonly fact: string;
+  /** The same in the list of all groups, which names the result that leads. */
+  readonly inList?: string;
+  readonly until?: string;
+  readonly commands: readonly string[];
+}
+
+/** The stops that exist while nothing moves and during a rollout. */
+const lasting: readonly Row[] = [
+  {
+    stop: 'pause of the group',
+    overrides: saying('pause'),
+    fact: 'the group is paused by kim (INC-441)',
+    until,
+    commands: [command(`resume ${name}`)],
+  },
+  {
+    stop: 'pause of a zone',
+    overrides: saying('pause', { zone: 'a' }),
+    fact: 'zone a is paused by kim (INC-441)',
+    until,
+    commands: [command(`resume ${name} --zone a`)],
+  },
+  {
+    stop: 'pause by settings',
+    overrides: {},
+    definition: group({ zones: [{ name: 'a', paused: true }, 'b'], sources: { 'zones.a.paused': { object: `RolloutGroup ${name}` } } }),
+    fact: 'zone a is paused by its settings',
+    commands: ['kubectl edit rolloutgroup ingester -n mimir'],
+  },
+  {
+    stop: 'abort that only pauses',
+    overrides: anonymousAbort(),
+    fact: 'the group is paused by an abort without a verified requester (INC-441)',
+    until,
+    commands: [command(`resume ${name}`)],
+  },
+  {
+    stop: 'protection',
+    overrides: saying('protect'),
+    fact: 'kim (INC-441) protects the group',
+    inList: 'kim (INC-441) protects',
+    until,
+    commands: [command(`cancel ${name} protect.ingester`)],
+  },
+  {
+    stop: 'undo',
+    overrides: saying('undo', { undone: zones.map((zone) => ({ zone, revision: newRevision })) }),
+    fact: `kim (INC-441) undid the revisions ${newRevision} of zone a, ${newRevision} of zone b`,
+    inList: 'kim (INC-441)',
+    until,
+    commands: [command(`cancel ${name} undo.ingester`)],
+  },
+  {
+    stop: 'window',
+    overrides: { policies: [policy({ windows: [freeze()] })] },
+    fact: 'a deny window is open for rollout',
+    until,
+    commands: [command(`override ${name} --rule window --duration 1h --reason REASON`)],
+  },
+  {
+    stop: 'hold by policy',
+    overrides: { policies: [policy({ rules: [policyRule({ name: 'moves', effect: 'hold', message: 'the storage moves' })] })] },
+    fact: 'the storage moves',
+    commands: [command(`override ${name} --rule safety/moves --duration 1h --reason REASON`)],
+  },
+];
+
+const failure = 'aborted by kim (INC-441)';
+const otherTemplate = 'apply another pod template';
+const ended: readonly Row[] = [
+  {
+    stop: 'abort',
+    overrides: afterRun({ ...run, outcome: 'failed', failure, failedMs: kitNowMs - 60_000, onFailure: 'pause' }),
+    fact: 'the run was aborted by kim (INC-441)',
+    commands: [command(`retry ${name}`), command(`undo ${name}`), otherTemplate],
+  },
+  {
+    stop: 'failed run',
+    overrides: afterRun({ ...run, outcome: 'failed', failure: 'no pod became available for 5m', failedMs: kitNowMs - 60_000 }),
+    fact: 'the run failed: no pod became available for 5m',
+    commands: [command(`retry ${name}`), command(`undo ${name}`), otherTemplate],
+  },
+  {
+    stop: 'abort --rollback',
+    overrides: afterRun({
+      ...run,
+      kind: 'rollback',
+      target: run.previous,
+      previous: run.target,
+      rolledBack: { revisions: run.target, because: failure },
+      outcome: 'completed',
+      completedMs: kitNowMs - 60_000,
+    }),
+    definition: group({ zones, rollout: { strategy: 'pinned' } }),
+    fact: 'the update revision was rolled back: aborted by kim (INC-441)',
+    commands: [command(`retry ${name}`), otherTemplate],
+  },
+];
+
+const rows = [
+  ...lasting.map((row) => ({ ...row, stop: `${row.stop} while nothing moves` })),
+  ...lasting.map((row) => ({ ...row, stop: `${row.stop} during a rollout`, overrides: { statefulSets: outdated, ...row.overrides } })),
+  ...ended,
+];
+
+function published({ overrides, definition = group({ zones }) }: Row): PublishedDecision {
+  const snapshot = snapshotOf({ groups: [definition], ...overrides });
+  const decision = decideGroup(snapshot, definition);
+  return publishedDecision({ group: definition, decision, snapshot, atMs: Date.now(), leader: 'agent-0' });
+}
+
+/** The intents of the decision are no objects here. Whoever may not read them is told what the agent published. */
+const options = {
+  missing: ['rolloutgroups', 'rolloutpolicies', 'rolloutexceptions', 'rolloutruns', 'zoneawarepoddisruptionbudgets'],
+  forbidden: ['rolloutintents'],
+};
+
+async function shownBy(line: string, decision: PublishedDecision): Promise<string> {
+  const { url } = await fakeApiServer([publishedObject(decision)], options);
+  const { stdout } = await runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
+  return stdout.replace(/\s+/g, ' ');
+}
+
+describe.each(rows)('$stop', (row) => {
+  const decision = published(row);
+
+  it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])(
+    '%s names who, why, until when and what ends it',
+    async (line) => {
+      const shown = await shownBy(line, decision);
+      for (const text of [row.fact, row.until ?? '', ...row.commands]) expect(shown).toContain(text);
+      expect(shown).not.toContain('Nothing is wrong');
+    },
+  );
+
+  it('get of all groups names who and why', async () => {
+    expect(await shownBy('get', decision)).toContain(row.inList ?? row.fact);
+  });
+});
+
+function rowOf(stop: string): Row {
+  const row = rows.find((one) => one.stop === stop);
+  if (row === undefined) throw new Error(`the table has no row ${stop}`);
+  return row;
+}
+
+describe('explain', () => {
+  it('resumes only the zone that is paused', async () => {
+    const shown = await shownBy('explain ingester', published(rowOf('pause of a zone during a rollout')));
+    expect(shown).not.toMatch(/resume mimir\/ingester(?! --zone a)/);
+  });
+
+  it('names the rollback in its headline, and get the revision that stays', async () => {
+    const back = published(rowOf('abort --rollback'));
+    expect(await shownBy('explain ingester', back)).toMatch(/DONE.* Stopped: the update revision was rolled back: aborted by kim/);
+    const tree = await shownBy('get ingester', back);
+    expect([tree.includes('nothing to do'), tree.includes('keep the revision before the rollback')]).toEqual([false, true]);
+  });
+});
