@@ -1,6 +1,6 @@
 // Estimates when a running rollout ends, for `status`. Runs the model of plans forward from the present state.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { isUnknown, type Known, type PodView, type Snapshot } from '../snapshot.ts';
+import { isUnknown, type Known, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, podTimesOf, type Quantiles } from './document.ts';
 import { type ForwardRun, runForward, type Turn } from './forward.ts';
@@ -122,9 +122,6 @@ interface Forward {
 function forward({ snapshot, group, assumptions = defaultAssumptions }: EstimateInput, times: PodTimes, quantile: Quantile): Forward {
   const { nowMs } = snapshot;
   const part = groupPart(snapshot, group);
-  const pods = part.pods.map((view) =>
-    isUnknown(view.pods) ? view : { ...view, pods: view.pods.map((pod) => withLaterStart(pod, times, quantile, nowMs)) },
-  );
   const settings: Assumptions = { ...assumptions, pods: times, groups: {}, gates: 'pass', approvals: 'given' };
   const zones = new Map<string, number>();
   let first: Turn | undefined;
@@ -135,7 +132,7 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
     }
     first ??= turn;
   };
-  const run = runForward(createWorld({ ...part, pods }, settings, quantile), group, { onTurn, untilMs: nowMs + furthestMs });
+  const run = runForward(createWorld(part, settings, quantile), group, { onTurn, untilMs: nowMs + furthestMs });
   const begun = new Set(
     first?.decision.zones.filter(({ updated, available, replicas }) => updated < replicas || available < replicas).map(({ zone }) => zone),
   );
@@ -153,18 +150,6 @@ function approvalsGiven({ intents }: Snapshot, { world }: ForwardRun): number {
   if (isUnknown(intents) || isUnknown(after)) return 0;
   const given = new Set(intents);
   return new Set(after.filter((intent) => !given.has(intent)).map(({ wave, rule }) => `${wave}/${rule}`)).size;
-}
-
-/** The multiple of the p90 start time after which a late pod counts as broken. */
-const patience = 3;
-
-/** Returns a late pod with a later start, up to three times the p90 start time. Otherwise the model would treat the pod as broken. */
-function withLaterStart(pod: PodView, { start }: PodTimes, quantile: Quantile, nowMs: number): PodView {
-  const usualMs = 1000 * (quantile === 'p50' ? start.p50Seconds : start.p90Seconds);
-  const takenMs = nowMs - pod.readyChangedMs;
-  const isLate = !pod.isReady && !pod.isTerminating && pod.waitingReasons.length === 0 && takenMs >= usualMs;
-  if (!isLate || takenMs > patience * 1000 * start.p90Seconds) return pod;
-  return { ...pod, readyChangedMs: nowMs - usualMs + Math.max(1000, usualMs / 4) };
 }
 
 function unfinishedReason({ end, last: { decision } }: ForwardRun): string {

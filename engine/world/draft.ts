@@ -173,12 +173,19 @@ export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock
   return { view, goneAtMs: pod.goneAtMs, readyAtMs: undefined };
 }
 
-/** Returns the model of an observed pod. A terminating pod has its full drain time left. A recently unready pod is starting; other unready pods stay broken. */
+/**
+ * Returns the model of an observed pod. A terminating pod has its full drain time left. An unready pod is starting until its start time is
+ * exceeded several times. Then it stays broken, as does a pod with a failing container.
+ */
 export function adoptPod(view: PodView, durations: PodDurations, nowMs: number): ModelPod {
   if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs, readyAtMs: undefined };
-  const readyAtMs = view.readyChangedMs + durations.startMs;
-  const isStarting = !view.isReady && view.waitingReasons.length === 0 && view.phase !== 'Failed' && readyAtMs > nowMs;
-  return { view, goneAtMs: undefined, readyAtMs: isStarting ? readyAtMs : undefined };
+  const { startMs, longestStartMs } = durations;
+  const isBroken =
+    view.isReady || view.waitingReasons.length > 0 || view.phase === 'Failed' || nowMs - view.readyChangedMs > longestStartMs;
+  if (isBroken) return { view, goneAtMs: undefined, readyAtMs: undefined };
+  const usualMs = view.readyChangedMs + startMs;
+  // The rest of a late start is a guess: a quarter of the start time.
+  return { view, goneAtMs: undefined, readyAtMs: usualMs > nowMs ? usualMs : nowMs + Math.max(1000, startMs / 4) };
 }
 
 function unready(view: PodView, clock: Clock): PodView {

@@ -9,6 +9,8 @@ import type { GateReading, PodView, Snapshot, StatefulSetView } from '../snapsho
 export interface PodDurations {
   readonly drainMs: number;
   readonly startMs: number;
+  /** The time from the creation of an unready pod after which the pod counts as broken. */
+  readonly longestStartMs: number;
 }
 
 /** The quantile of the assumed durations in a world. */

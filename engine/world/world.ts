@@ -150,10 +150,17 @@ function groupOf(snapshot: Snapshot, namespace: string, statefulSet: string): Gr
   return snapshot.groups.find((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === statefulSet));
 }
 
+/** The multiple of the p90 start time after which a late pod counts as broken. */
+const patience = 3;
+
 function durationsOf(group: GroupDefinition | undefined, assumptions: Assumptions, quantile: Quantile): PodDurations {
   const times = group === undefined ? assumptions.pods : podTimesOf(assumptions, group);
   const seconds = (value: PodTimes['drain']): number => (quantile === 'p50' ? value.p50Seconds : value.p90Seconds);
-  return { drainMs: seconds(times.drain) * 1000, startMs: seconds(times.start) * 1000 };
+  return {
+    drainMs: seconds(times.drain) * 1000,
+    startMs: seconds(times.start) * 1000,
+    longestStartMs: patience * times.start.p90Seconds * 1000,
+  };
 }
 
 /** Returns a number above every resource version of the snapshot, so that the versions of the model are newer. */
@@ -258,7 +265,7 @@ function evictPod(draft: StepDraft, action: ActionOf<'evictPod'>): void {
 }
 
 function drainOf(draft: StepDraft, action: { readonly namespace: string; readonly statefulSet: string }): SetState['durations'] {
-  return draft.world.durations.get(setKey(action.namespace, action.statefulSet)) ?? { drainMs: 0, startMs: 0 };
+  return draft.world.durations.get(setKey(action.namespace, action.statefulSet)) ?? { drainMs: 0, startMs: 0, longestStartMs: 0 };
 }
 
 /** Records the answers of the called pods. A pod keeps its first timestamp until its preparation is withdrawn, also after a restart. */

@@ -4,7 +4,7 @@ import { type ForwardOptions, runForward, type Turn } from '../../../engine/plan
 import { actionText } from '../../../engine/publish/published.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
-import { kitNowMs, oldRevision } from '../../kit/objects.ts';
+import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';
 import { hourMs, intent, minuteMs, outdatedSets, policy, policyRule, secondMs, updatedPods } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 import { line, worldOf } from '../../kit/worlds.ts';
@@ -59,6 +59,19 @@ describe('a run forward', () => {
   it('waits for what comes by itself before it is done', () => {
     const starting = { 'ingester-zone-a': { ...updatedPods(), 1: 'missing' } } as const;
     expect(short(run({ state: { podChanges: starting } }))).toEqual({ end: 'done', seconds: 60, holding: [] });
+  });
+
+  it('waits for a pod that starts later than usual, up to three times the p90 start time', () => {
+    const unready = (seconds: number) => ({
+      'ingester-zone-a': { ...updatedPods(), 1: { revision: newRevision, isReady: false, readyChangedMs: kitNowMs - seconds * secondMs } },
+    });
+    const started = (seconds: number) => short(run({ state: { podChanges: unready(seconds) } }));
+    expect([20, 100, 540].map(started).map(({ end, seconds }) => [end, seconds])).toEqual([
+      ['done', 40],
+      ['done', 15],
+      ['done', 15],
+    ]);
+    expect(started(541).seconds).toBe(0);
   });
 
   it('leaves other groups and their ledgers alone', () => {

@@ -101,10 +101,10 @@ describe('the model', () => {
     const snapshot = snapshotOf({ groups: [group({ zones: ['a'] })], statefulSets: [statefulSet({ name: 'other' })] });
     const assumptions = { ...defaultAssumptions, groups: { ingester: { start: { p50Seconds: 7, p90Seconds: 9 } } } };
     expect([...createWorld(snapshot, assumptions, 'p50').durations, ...createWorld(snapshot, assumptions, 'p90').durations]).toEqual([
-      ['mimir/other', { drainMs: 30_000, startMs: 60_000 }],
-      ['mimir/ingester-zone-a', { drainMs: 30_000, startMs: 7_000 }],
-      ['mimir/other', { drainMs: 120_000, startMs: 180_000 }],
-      ['mimir/ingester-zone-a', { drainMs: 120_000, startMs: 9_000 }],
+      ['mimir/other', { drainMs: 30_000, startMs: 60_000, longestStartMs: 540_000 }],
+      ['mimir/ingester-zone-a', { drainMs: 30_000, startMs: 7_000, longestStartMs: 27_000 }],
+      ['mimir/other', { drainMs: 120_000, startMs: 180_000, longestStartMs: 540_000 }],
+      ['mimir/ingester-zone-a', { drainMs: 120_000, startMs: 9_000, longestStartMs: 27_000 }],
     ]);
   });
 
