@@ -57,7 +57,7 @@ function isAdmission({ message }: ApiFailure): boolean {
 /** The longest cause in a message. Some causes quote a whole page of a proxy. */
 const longestCause = 120;
 
-/** Returns the webhook that the API server could not call, from its message; undefined for every other message. */
+/** Returns the webhook that the API server could not call, from the message of the API server; undefined for every other message. */
 export function uncalledWebhook(message: string): UncalledWebhook | undefined {
   const [, name, rest = ''] = /failed calling webhook "([^"]+)":?\s*(.*)/s.exec(message) ?? [];
   if (name === undefined) return undefined;
@@ -82,7 +82,7 @@ export function isOwnWebhook({ name }: UncalledWebhook): boolean {
   return name.endsWith('.rollout-group.dev');
 }
 
-/** Returns the failure for a webhook that did not answer, with the command that shows its cause. */
+/** Returns the failure for a webhook that did not answer, with the command that shows the cause. */
 function uncalledDetails(webhook: UncalledWebhook): FailureDetails {
   const { namespace } = webhook;
   const pods = `kubectl get pods ${namespace === undefined ? '-A' : `-n ${namespace}`}`;

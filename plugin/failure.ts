@@ -17,7 +17,7 @@ export interface FailureDetails {
 /** A webhook that the API server could not call. */
 export interface UncalledWebhook {
   readonly name: string;
-  /** `Service NAMESPACE/NAME`, or its address; undefined if the API server does not name it. */
+  /** `Service NAMESPACE/NAME`, or the address of the webhook; undefined if the API server names neither. */
   readonly place: string | undefined;
   /** The namespace of its Service. */
   readonly namespace: string | undefined;

@@ -104,7 +104,7 @@ function known<Value>(
 
 export interface ClusterState {
   readonly policies: LivePolicies;
-  /** The namespace whose policies may name other namespaces. */
+  /** The namespace of the agent. Policies in it may apply to other namespaces. */
   readonly agentNamespace: string;
   /** The published decisions by `namespace/group`. */
   readonly published: ReadonlyMap<string, PublishedDecision>;

@@ -1,4 +1,4 @@
-// The verb demo: shows the plan of an embedded example, then runs it on a virtual clock.
+// The verb demo: shows the plan of an embedded example, then carries out the plan on a virtual clock.
 import { setTimeout as pause } from 'node:timers/promises';
 import { defaultAssumptions } from '../../engine/plan/document.ts';
 import { runForward } from '../../engine/plan/forward.ts';

@@ -44,7 +44,7 @@ export const webhookRegistration: Check = (facts) => {
   return orOk('webhooks', results, 'registered as installed, and enforced in every namespace of a group');
 };
 
-/** Reports StatefulSets that the agent has not added to its webhook configurations: a failure only if the agent does not run or reports it. */
+/** Reports StatefulSets that the webhook configurations lack. It is a failure only if the agent does not run or reports the same. */
 function laggingResults(facts: Facts, { lagging = [] }: RegistrationFact): readonly CheckResult[] {
   if (lagging.length === 0) return [];
   const published = itemsOf(facts.published);

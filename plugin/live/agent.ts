@@ -109,7 +109,7 @@ export function readLeasesOf(cluster: Cluster, groups: readonly AgentReference[]
   );
 }
 
-/** Returns the sentence that the agent behind one of our webhooks does not run; undefined if it runs, or if that is unknown. */
+/** Returns the sentence that the agent behind one of our webhooks does not run; undefined if the agent runs or its state is unknown. */
 export async function stoppedAgentOf(cluster: Cluster, webhook: UncalledWebhook): Promise<string | undefined> {
   if (!isOwnWebhook(webhook)) return undefined;
   const { namespace = cluster.namespace } = webhook;

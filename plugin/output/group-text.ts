@@ -79,7 +79,7 @@ export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[])
 /** The maximum number of pods of a zone that are counted one by one. */
 const countedLimit = 10_000;
 
-/** Returns whether a published pod, none of which is available, counts as updated: it also crashes, terminates or is announced again. */
+/** Returns a predicate: whether an unavailable pod is updated. It is if it starts, or if its ordinal is updated and it is not leaving. */
 function updatedPods({ statefulSet, updated, revisions }: PublishedZone): (pod: PublishedPod) => boolean {
   const target = updated === 0 ? undefined : revisions.at(-1);
   const ordinals = new Set(target === undefined ? [] : ordinalsIn(target.ordinals, countedLimit));

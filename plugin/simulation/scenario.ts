@@ -83,7 +83,7 @@ export function scenarioOfGiven(simulated: Simulated, seed: number): Scenario {
   const group = groupOf(simulated, seed);
   const workMs = isPlanned ? plannedMs : Math.min(plannedMs, longestBlockedMs);
   const neededMs = Math.max(shortestMs, Math.round(1.5 * workMs), (requested.at(-1)?.atMs ?? 0) + minuteMs);
-  // A run that --until stops has no faults in its last tenth, so that late faults are not the reason why it is unfinished.
+  // A run that --until stops has no faults in its last tenth, so that no late fault is the reason why the run is unfinished.
   const safetyMs = Math.round(Math.min(0.9 * untilMs, neededMs));
   const healingMs = isPlanned ? Math.max(60 * minuteMs, 3 * workMs) : longestBlockedMs;
   return {

@@ -190,7 +190,7 @@ export function stopAndEndText(stop: Stop, nowMs: number): string {
   return `${stopText(stop, nowMs)}. To end it: ${endsText(stop)}`;
 }
 
-/** Returns which act lets a result pass that time alone never changes. */
+/** Returns the action of a person after which a blocking result passes, if time alone never changes the result. */
 function passesOnlyBy(result: RuleResult): string {
   if (result.rule === 'view-complete') return 'passes when the manifests include its members';
   if (result.rule === 'run-failed') return 'passes after a retry, an undo or another pod template';

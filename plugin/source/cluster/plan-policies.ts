@@ -20,7 +20,7 @@ interface PolicyQuestion {
   readonly live: readonly ObjectContent[];
   /** The namespace of objects without a namespace. */
   readonly namespace: string;
-  /** The namespace whose policies may name other namespaces. */
+  /** The namespace of the agent. Policies in it may apply to other namespaces. */
   readonly agentNamespace: string;
 }
 
