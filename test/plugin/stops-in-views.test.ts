@@ -211,3 +211,16 @@ describe('explain', () => {
     expect([tree.includes('nothing to do'), tree.includes('keep the revision before the rollback')]).toEqual([false, true]);
   });
 });
+
+describe('a very long reason', () => {
+  it.each(['get', 'get ingester', 'status ingester --watch=false', 'explain ingester'])('keeps 80 columns in %s', async (line) => {
+    const reason = `read latency\nhttps://example.com/${'incident/'.repeat(20)} ${'and more '.repeat(30)}`;
+    const { url } = await fakeApiServer(
+      [publishedObject(published({ ...rowOf('abort'), overrides: saying('pause', { reason }) }))],
+      options,
+    );
+    const { stdout } = await runInProcess([...line.split(' '), '--width', '80', '--server', url, '-n', 'mimir'], {});
+    expect(stdout.split('\n').filter((shown) => shown.length > 80)).toEqual([]);
+    expect(stdout).toContain(line === 'get' ? 'paused' : 'read latency');
+  });
+});
