@@ -63,7 +63,8 @@ export function uncalledWebhook(message: string): UncalledWebhook | undefined {
   if (name === undefined) return undefined;
   const host = /https?:\/\/([^/"?]+)/.exec(rest)?.[1];
   const [, service, namespace] = /^([\w-]+)\.([\w-]+)\.svc\b/.exec(host ?? '') ?? [];
-  const cause = rest.replace(/^.*\bhttps?:\/\/[^"\s]*"?:\s*/s, '').split('\n')[0] ?? '';
+  // The parts before the last one name addresses.
+  const cause = (rest.split('\n')[0] ?? '').split(': ').at(-1) ?? '';
   return {
     name,
     place: service === undefined ? host : `Service ${namespace}/${service}`,
@@ -75,6 +76,12 @@ export function uncalledWebhook(message: string): UncalledWebhook | undefined {
 /** Returns one line: `webhook stamp.rollout-group.dev of Service ops/agent did not answer: connection refused`. */
 export function uncalledText({ name, place, why }: UncalledWebhook): string {
   return `webhook ${name}${place === undefined ? '' : ` of ${place}`} did not answer: ${why}`;
+}
+
+/** Returns the message, or one line if its cause is a webhook that did not answer. */
+export function shortMessage(message: string): string {
+  const webhook = uncalledWebhook(message);
+  return webhook === undefined ? message : uncalledText(webhook);
 }
 
 /** Reports whether our agent serves the webhook. */

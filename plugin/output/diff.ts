@@ -100,7 +100,7 @@ function consequenceNote(change: PlannedChange, group: GroupDifference): string 
   if (change.kind === 'created') return `adds ${plural(sumOf(zones.map(({ replicasAfter }) => replicasAfter)), 'pod')}`;
   switch (change.consequence) {
     case 'restart':
-      return `restarts ${plural(sumOf(zones.map(({ restarts }) => restarts)), 'pod')}`;
+      return restartNote(sumOf(zones.map(({ restarts }) => restarts)));
     case 'scaleUp':
     case 'scaleDown':
       return `${change.consequence === 'scaleUp' ? 'adds' : 'removes'} ${replicaPods(change)}`;
@@ -109,6 +109,11 @@ function consequenceNote(change: PlannedChange, group: GroupDifference): string 
     case 'none':
       return 'no restart';
   }
+}
+
+/** Returns how many pods restart. No pod restarts if all of them already run the requested template. */
+function restartNote(count: number): string {
+  return `restarts ${count === 0 ? 'no pod' : plural(count, 'pod')}`;
 }
 
 function sumOf(numbers: readonly number[]): number {

@@ -42,7 +42,10 @@ describe('the line about a webhook that does not answer', () => {
     ],
     [
       `Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: an error on the server ("${'<html>'.repeat(99)}\nx") has prevented the request from succeeding`,
-      `webhook a.example.com did not answer: failed to call webhook: an error on the server ("${'<html>'.repeat(99)}`.slice(0, 158),
+      `webhook a.example.com did not answer: an error on the server ("${'<html>'.repeat(99)}`.slice(
+        0,
+        'webhook a.example.com did not answer: '.length + 120,
+      ),
     ],
   ])('names the webhook, its Service and the cause: %s', (message, line) => {
     const webhook = uncalledWebhook(message);

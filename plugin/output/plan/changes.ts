@@ -114,6 +114,7 @@ function requestedDifference({ kind, before, after }: PlannedChange): number | u
 }
 
 function restartText(count: number): string {
+  if (count === 0) return 'no pod restarts';
   return count === 1 ? '1 pod restarts' : `${count} pods restart`;
 }
 

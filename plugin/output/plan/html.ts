@@ -160,14 +160,14 @@ function waits(group: GroupPlan, startMs: number | undefined): Html {
   const next = words.afterWaitText(group);
   const then = next === undefined ? nothing : html`<li>then: ${next}</li>`;
   const name = `${group.namespace}/${group.group}`;
-  const items = group.waits.map((result) => resultItem(result, words.factText(result), startMs, commandsOn(result, name)));
-  return html`<div class="notice"><b>Waits</b><ul>${items}${then}</ul></div>\n`;
+  const items = group.waits.map((result) => resultItem(result, words.factText(result), startMs));
+  const commands = [...new Set(group.waits.flatMap((result) => commandsOn(result, name)))].map((command) => html`<li>${command}</li>`);
+  return html`<div class="notice"><b>Waits</b><ul>${items}${commands}${then}</ul></div>\n`;
 }
 
-function resultItem(result: RuleResult, fact: string | undefined, startMs: number | undefined, commands: readonly string[] = []): Html {
+function resultItem(result: RuleResult, fact: string | undefined, startMs: number | undefined): Html {
   const source = words.sourceText(result.source);
-  const todo = commands.map((command) => html`<br>${command}`);
-  return html`<li><code>${result.rule}</code>${fact === undefined ? nothing : html`: ${fact}`}${source === undefined ? nothing : html` <code class="soft">${source}</code>`}<br><span class="soft">${words.passesText(result, startMs)}</span>${todo}</li>`;
+  return html`<li><code>${result.rule}</code>${fact === undefined ? nothing : html`: ${fact}`}${source === undefined ? nothing : html` <code class="soft">${source}</code>`}<br><span class="soft">${words.passesText(result, startMs)}</span></li>`;
 }
 
 function steps(group: GroupPlan): Html {

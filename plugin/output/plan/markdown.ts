@@ -122,9 +122,11 @@ function waits(changed: readonly GroupPlan[], plan: Plan): Section {
     return [
       ...group.waits.map((result) => {
         const verb = isUntilPerson(result) ? 'is blocked by' : 'waits for';
-        const commands = commandsOn(result, `${group.namespace}/${group.group}`).map((text) => `; ${markdownText(text)}`);
-        return [`- ${groupName(group)} ${verb} ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}${commands.join('')}`];
+        return [`- ${groupName(group)} ${verb} ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}`];
       }),
+      ...[...new Set(group.waits.flatMap((result) => commandsOn(result, `${group.namespace}/${group.group}`)))].map((command) => [
+        `- ${groupName(group)}: ${markdownText(clip(command, longestText))}`,
+      ]),
       ...(next === undefined ? [] : [[`- ${groupName(group)} then: ${markdownText(clip(next, longestText))}`]]),
     ];
   });

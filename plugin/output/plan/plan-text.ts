@@ -193,6 +193,8 @@ export function stopAndEndText(stop: Stop, nowMs: number): string {
 /** Returns the action of a person after which a blocking result passes, if time alone never changes the result. */
 function passesOnlyBy(result: RuleResult): string {
   if (result.rule === 'view-complete') return 'passes when the manifests include its members';
+  if (result.rule === 'pin-webhook') return 'passes when the webhook on pod creation answers';
+  if (result.rule === 'agent-access') return 'passes when the agent has this access';
   if (result.rule === 'run-failed') return 'passes after a retry, an undo or another pod template';
   return isLimitOfZero(result)
     ? 'passes when the limit is raised; to stop the group on purpose, pause it'

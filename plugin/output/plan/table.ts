@@ -166,15 +166,15 @@ function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook)
     const isBlocked = isUntilPerson(result);
     const mark = isBlocked ? look.paint('red', look.glyphs.no) : look.glyphs.wait;
     const start = `${label(isBlocked ? 'BLOCKED' : 'WAITS', look, 'yellow')}${mark} ${isBlocked ? 'by' : 'for'}`;
-    const commands = commandsOn(result, `${group.namespace}/${group.group}`);
-    return [
-      `${start} ${result.rule}`,
-      ...resultLines(result, words.factText(result), nowMs, look),
-      ...commands.flatMap((command) => paragraph(' '.repeat(labelWidth + 2), command, look.columns)),
-    ];
+    return [`${start} ${result.rule}`, ...resultLines(result, words.factText(result), nowMs, look)];
   });
+  const commands = new Set(group.waits.flatMap((result) => commandsOn(result, `${group.namespace}/${group.group}`)));
   const next = words.afterWaitText(group);
-  return next === undefined ? lines : [...lines, ...labelled('THEN', next, look)];
+  return [
+    ...lines,
+    ...[...commands].flatMap((command) => labelled('DO', command, look)),
+    ...(next === undefined ? [] : labelled('THEN', next, look)),
+  ];
 }
 
 function joined(rule: string, fact: string | undefined): string {

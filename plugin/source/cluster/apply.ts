@@ -2,6 +2,7 @@
 import { TransportFailure } from '../../../cluster/request/failure.ts';
 import { messageOf } from '../../../policies/error-message.ts';
 import type { Cluster } from '../../connection.ts';
+import { shortMessage } from '../../connection-failure.ts';
 import { nameOf } from '../../difference.ts';
 import { planAnnotation } from './plan-basis.ts';
 import { type Conflict, type ReadyObject, serverApply } from './server-apply.ts';
@@ -38,7 +39,7 @@ export async function applyAll(
       applied.push({ object, result: ready.live === undefined ? 'created' : 'configured', ...(taken.length === 0 ? {} : { taken }) });
     } catch (error) {
       const result = error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed';
-      const message = messageOf(error);
+      const message = shortMessage(messageOf(error));
       const rest = objects.slice(index + 1).map((one) => ({ object: nameOf(one.object), result: 'notAttempted' as const }));
       return { applied: [...applied, { object, result, message }, ...rest], error };
     }

@@ -9,7 +9,7 @@ import { isRecord } from '../../../policies/values/is-record.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import type { ResourceOf } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';
-import { uncalledText, uncalledWebhook } from '../../connection-failure.ts';
+import { shortMessage } from '../../connection-failure.ts';
 import { nameOf } from '../../difference.ts';
 import { fieldManager } from '../../live/intents.ts';
 import { gitOpsOwner } from './git-ops-owner.ts';
@@ -74,9 +74,7 @@ function movedText({ object }: ReadyObject, managers: readonly string[]): string
 }
 
 function computedText(object: ObjectContent, { message }: Error): string {
-  const webhook = uncalledWebhook(message);
-  const why = webhook === undefined ? message : uncalledText(webhook);
-  return `${nameOf(object)}: the API server refused the dry run, so the result is computed here, without changes by webhooks: ${why}`;
+  return `${nameOf(object)}: the API server refused the dry run, so the result is computed here, without changes by webhooks: ${shortMessage(message)}`;
 }
 
 /** Returns a note on fields that stay although the last `kubectl apply` named them and the manifest does not. */
