@@ -172,7 +172,7 @@ function refuse(inputs: Planned): void {
   if (refusal !== undefined) throw new Failure({ ...refusal, what: `nothing was applied: ${refusal.what}` });
 }
 
-/** Throws Failure if a part of the plan is denied or blocked until a person acts. If a webhook blocks it, names the stopped agent as the cause. */
+/** Throws Failure if a part of the plan is denied or blocked until a person acts. A stopped agent is the cause if a webhook blocks. */
 function refuseBlocked(groups: readonly GroupPlan[], stoppedAgents: readonly string[]): void {
   // A blocked group that the request does not change is no reason to stop: the applied policy may unblock it.
   const blocked = groups.filter((group) => group.outcome === 'blocked' && (isTouched(group) || hasNoMember(group)));

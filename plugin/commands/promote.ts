@@ -65,8 +65,8 @@ function refuseUnknownGate({ definition, name }: RequestedGroup, gate: string): 
 }
 
 /**
- * Returns `a soak of 30m and gate errors`, or `soak and gates` if the definition cannot be read here. Throws Failure if the waves that are
- * left have nothing to skip.
+ * Returns `a soak of 30m and gate errors`, or `soak and gates` if the definition cannot be read here. Throws Failure if the
+ * remaining waves have nothing to skip.
  */
 function skippedText(requested: RequestedGroup, wave: string | undefined, gate: string | undefined): string {
   const { name, live } = requested;
