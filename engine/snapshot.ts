@@ -177,6 +177,16 @@ export interface Preparation {
   readonly isWithdrawn?: true;
 }
 
+/** The origin of a change: annotations that were written with it, or the undo that made it. */
+export interface RunOrigin {
+  /** At most 512 characters. */
+  readonly cause?: string;
+  /** At most 253 characters. */
+  readonly commit?: string;
+  /** At most 64 characters. */
+  readonly planDigest?: string;
+}
+
 /** The part of a rollout run that every state has. `run/states.ts` has the transitions. */
 export interface RunCore {
   readonly id: string;
@@ -185,6 +195,12 @@ export interface RunCore {
   readonly target: Readonly<Record<string, string>>;
   /** Revision per zone before the run. */
   readonly previous: Readonly<Record<string, string>>;
+  /** Update revision per zone before the templates of this run were written; absent: `previous`. */
+  readonly from?: Readonly<Record<string, string>>;
+  /** Where the change comes from, as far as it names this change and no earlier one. */
+  readonly origin?: RunOrigin;
+  /** Digests of the annotations that were observed last. A later change with the same annotations does not come from them. */
+  readonly seen?: readonly string[];
   readonly startedMs: number;
   /** Index of the current wave; the number of waves if all waves are done. */
   readonly wave: number;
@@ -202,7 +218,7 @@ export interface RunCore {
   readonly isMovable: boolean;
   /** Time of the last retry after a failure. */
   readonly retriedMs?: number;
-  /** In a rollback: the revision per zone before the rolled-back run. */
+  /** In a run to earlier templates: the revision per zone before the run that it reverts. */
   readonly restores?: Readonly<Record<string, string>>;
   /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };

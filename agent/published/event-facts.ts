@@ -7,8 +7,9 @@ import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
 import { storedResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
+import { requesterText } from '../../engine/run/requests.ts';
 import { isJoinOf } from '../../engine/run/run.ts';
-import type { RunState } from '../../engine/snapshot.ts';
+import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
 import type { GroupRemovalReport, PerformedAction, ReleaseReport, TurnReport } from '../report.ts';
 
 /** One event of a group, or one rule that blocks it. */
@@ -33,6 +34,8 @@ export interface GroupPast {
   readonly run?: RunState;
   /** The keys of the rules that blocked the group. */
   readonly waits: ReadonlySet<string>;
+  /** The requests in force that cause Events. */
+  readonly requests: readonly IntentView[];
 }
 
 /** Returns the facts of this turn in order, and the state with which the next turn is compared. */
@@ -42,14 +45,56 @@ export function factsOf(
 ): { readonly facts: readonly EventFact[]; readonly past: GroupPast } {
   const { decision, performed, error } = report;
   const defects = error?.startsWith('the decision violates ') ? [warning('InvariantViolated', 'Hold', error)] : [];
-  if (decision === undefined) return { facts: defects, past: past ?? { waits: new Set() } };
+  if (decision === undefined) return { facts: defects, past: past ?? { waits: new Set(), requests: [] } };
   // While pods are replaced, budgets and readiness block the next pod most of the time. This is normal, so it causes no Event.
   const waits = new Map((isMoving(decision) ? [] : decision.waits).map((wait) => [identityOf(wait), wait]));
   const news = [...waits].filter(([key]) => past?.waits.has(key) !== true).map(([, wait]) => waitFact(wait));
+  const requests = requestsIn(report) ?? past?.requests ?? [];
   return {
-    facts: [...defects, ...runFacts(report, decision, past), ...actionFacts(performed), ...news],
-    past: { waits: new Set(waits.keys()), ...(decision.run === undefined ? {} : { run: decision.run }) },
+    facts: [...defects, ...requestFacts(requests, past?.requests), ...runFacts(report, decision, past), ...actionFacts(performed), ...news],
+    past: { requests, waits: new Set(waits.keys()), ...(decision.run === undefined ? {} : { run: decision.run }) },
   };
+}
+
+const requestReasons: Partial<Record<IntentView['action'], readonly [reason: string, verb: string]>> = {
+  approve: ['Approved', 'approved'],
+  reject: ['Rejected', 'rejected'],
+  promote: ['Promoted', 'promoted'],
+  retry: ['Retried', 'retried'],
+};
+
+/** Returns the requests about the group that cause Events; undefined if they could not be read. */
+function requestsIn({ group, snapshot: { intents, nowMs } }: TurnReport): readonly IntentView[] | undefined {
+  if (isUnknown(intents)) return undefined;
+  return intents.filter(
+    ({ namespace, group: name, action, expiresMs = Number.POSITIVE_INFINITY }) =>
+      namespace === group.namespace && name === group.name && expiresMs > nowMs && (action === 'pause' || action in requestReasons),
+  );
+}
+
+/** Returns the facts of new requests and of pauses that ended. A pause itself has the Event of the rule that blocks. */
+function requestFacts(now: readonly IntentView[], before: readonly IntentView[] | undefined): readonly EventFact[] {
+  if (before === undefined) return [];
+  const keyOf = ({ name, action, requestedBy }: IntentView): string => `${name} ${action} ${requestedBy?.atMs}`;
+  const known = new Set(before.map(keyOf));
+  const added = now.flatMap((request): readonly EventFact[] => {
+    const [reason, verb] = requestReasons[request.action] ?? [];
+    if (reason === undefined || known.has(keyOf(request))) return [];
+    const make = request.action === 'reject' ? warning : normal;
+    return [make(reason, 'Request', `${subjectOf(request)} ${verb} by ${requesterText(request)}`, { identity: keyOf(request) })];
+  });
+  const paused = new Set(now.filter(({ action }) => action === 'pause').map(({ name }) => name));
+  const ended = before.filter(({ action, name }) => action === 'pause' && !paused.has(name));
+  const resumed = ended.map((pause) =>
+    normal('Resumed', 'Request', `the pause of ${subjectOf(pause)} by ${requesterText(pause)} ended`, { identity: keyOf(pause) }),
+  );
+  return [...added, ...resumed];
+}
+
+function subjectOf({ wave, rule, zone }: IntentView): string {
+  if (wave !== undefined) return `wave ${wave}`;
+  if (rule !== undefined) return `rule ${rule}`;
+  return zone === undefined ? 'the group' : `zone ${zone}`;
 }
 
 type FactDetails = Pick<EventFact, 'zone' | 'identity'>;

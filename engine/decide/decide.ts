@@ -16,6 +16,7 @@ import {
 } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { blockingResults, blocks, earliest, result } from '../rule.ts';
+import { oldStatusOf } from '../rules/roll.ts';
 import { advanceRun, withRollback } from '../run/run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
 import { observedPins } from '../strategies/pinned/pins.ts';
@@ -76,22 +77,14 @@ function claimInstants({ view }: GroupContext): readonly (number | undefined)[] 
   return view.zones.filter(({ zone }) => claimed.has(zone.name)).map(({ availableAtMs }) => availableAtMs);
 }
 
-/** Returns a waiting step for each zone that could not be read, so that the group does not count as done. */
+/** Returns a waiting step for each zone that could not be read or whose status is stale, so that the group does not count as done. */
 function unreadZones(context: GroupContext): readonly Step[] {
-  return context.view.zones.flatMap(({ zone, unknown }): Step[] =>
-    unknown === undefined
-      ? []
-      : [
-          {
-            id: `view/${zone.name}`,
-            kind: 'roll',
-            zone: zone.name,
-            pods: [],
-            outcome: 'wait',
-            results: [result('view-complete', 'unknown', unknown)],
-          },
-        ],
-  );
+  return context.view.zones.flatMap((view): Step[] => {
+    const unread = view.unknown === undefined ? oldStatusOf(view) : result('view-complete', 'unknown', view.unknown);
+    if (unread === undefined) return [];
+    const zone = view.zone.name;
+    return [{ id: `view/${zone}`, kind: 'roll', zone, pods: [], outcome: 'wait', results: [unread] }];
+  });
 }
 
 function waveOf(group: GroupDefinition, run: RunState | undefined): GroupDecision['wave'] {

@@ -123,12 +123,16 @@ const preparations = z.object({
 });
 
 const revisions = z.record(zone, z.string());
+const origin = z.object({ cause: z.string().optional(), commit: z.string().optional(), planDigest: z.string().optional() });
 
 const run = z.object({
   id: text,
   kind: z.enum(['rollout', 'rollback']),
   target: revisions,
   previous: revisions,
+  from: revisions.optional(),
+  origin: origin.optional(),
+  seen: z.array(z.string()).optional(),
   startedMs: instant,
   wave: count,
   waveStartedMs: instant,
@@ -359,7 +363,17 @@ function decoded(read: LedgerDocument): Ledger | undefined {
 }
 
 /** Returns the state of a stored run. The ledger stores every field flat; a field that the state does not have is ignored. */
-function runOf({ outcome, failure, failedMs, onFailure, completedMs, openZone, waveAvailableMs, ...core }: z.infer<typeof run>): RunState {
+function runOf({
+  outcome,
+  failure,
+  failedMs,
+  onFailure,
+  completedMs,
+  openZone,
+  waveAvailableMs,
+  ...stored
+}: z.infer<typeof run>): RunState {
+  const core = { ...stored, origin: stored.origin && defined(stored.origin) };
   if (outcome === 'completed') return defined({ ...core, outcome, completedMs: completedMs ?? core.startedMs });
   const inWave = { ...core, openZone, waveAvailableMs };
   if (outcome === 'running') return defined({ ...inWave, outcome });

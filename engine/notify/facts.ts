@@ -2,7 +2,6 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { type GroupDecision, isMoving } from '../decision.ts';
 import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
-import { changeAnnotations } from '../publish/run-record.ts';
 import { storedResult } from '../rule.ts';
 import type { PodView, RunState, Snapshot } from '../snapshot.ts';
 
@@ -46,7 +45,7 @@ export interface RunFacts extends Progress {
   /** True if the block may end without a person, by pods that become ready or by readings. Such a block is notified only after a while. */
   readonly isPatient: boolean;
   readonly zones: readonly ZoneProgress[];
-  /** The origin of the change from the annotations of a StatefulSet. */
+  /** The origin of the change. */
   readonly commit?: string;
   readonly cause?: string;
 }
@@ -70,17 +69,14 @@ const longestText = 400;
 const askingRules: ReadonlySet<string> = new Set(['approval', 'paused']);
 
 /** Returns the facts of the run; undefined if the group has no run yet. */
-export function runFacts({ group, snapshot, decision }: ObservedTurn): RunFacts | undefined {
+export function runFacts({ group, decision }: ObservedTurn): RunFacts | undefined {
   const { run, wave } = decision;
   if (run === undefined) return undefined;
   const zones = decision.zones.map(({ zone, replicas, updated, available }) => ({ zone, pods: replicas, updated, available }));
   const sum = (of: (zone: ZoneProgress) => number): number => zones.reduce((total, zone) => total + of(zone), 0);
   const [pods, updated, available] = [sum((zone) => zone.pods), sum((zone) => zone.updated), sum((zone) => zone.available)];
   const hold = holdOf(decision);
-  const [commit, cause] = [
-    annotationOf(group, snapshot, changeAnnotations.commit, 253),
-    annotationOf(group, snapshot, changeAnnotations.cause, longestText),
-  ];
+  const { commit, cause } = run.origin ?? {};
   return {
     namespace: group.namespace,
     group: group.name,
@@ -95,7 +91,7 @@ export function runFacts({ group, snapshot, decision }: ObservedTurn): RunFacts 
     ...(hold === undefined ? {} : isMoving(decision) ? { inFlight: hold } : { hold }),
     isPatient: isMoving(decision) || (decision.waits[0]?.outcome === 'wait' && !askingRules.has(decision.waits[0].rule)),
     ...(commit === undefined ? {} : { commit }),
-    ...(cause === undefined ? {} : { cause }),
+    ...(cause === undefined ? {} : { cause: cause.slice(0, longestText) }),
   };
 }
 
@@ -113,14 +109,6 @@ function holdOf({ outcome, waits: [first] }: GroupDecision): Hold | undefined {
     ...(limit === undefined ? {} : { limit: limit.slice(0, longestText) }),
     ...(earliestMs === undefined ? {} : { untilMs: earliestMs }),
   };
-}
-
-function annotationOf({ namespace, zones }: GroupDefinition, { statefulSets }: Snapshot, key: string, most: number): string | undefined {
-  for (const { statefulSet } of zones) {
-    const value = statefulSets.find((set) => set.namespace === namespace && set.name === statefulSet)?.annotations[key];
-    if (value !== undefined && value !== '') return value.slice(0, most);
-  }
-  return undefined;
 }
 
 /** Returns a line for every expected pod, by zone and ordinal. The list is built on demand, because groups may have many pods. */

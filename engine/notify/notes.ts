@@ -90,10 +90,11 @@ export function noted(before: Notes, seen: Observation): Notes {
   const last = notes.runs.at(-1);
   if (last === undefined) return withRun(notes, run.outcome === 'running' ? started(seen) : { ...newNotes(seen), outcome: run.outcome });
   if (last.id === run.id) return replaced(notes, last, continued(last, seen));
-  if (last.outcome === 'running' && isJoinOf(run, last)) {
-    return replaced(notes, last, continued({ ...last, id: run.id, target: run.target }, seen));
-  }
   if (run.startedMs < last.startedMs || notes.runs.some(({ id }) => id === run.id)) return notes;
+  if (last.outcome === 'running' && isJoinOf(run, last)) {
+    const { commit: _commit, cause: _cause, ...joined } = last;
+    return replaced(notes, last, continued({ ...joined, id: run.id, target: run.target, ...originOf(seen) }, seen));
+  }
   const ended = last.outcome === 'running' ? superseded(last, seen) : last;
   return withRun(replaced(notes, last, ended), continued(started(seen), seen));
 }
@@ -105,22 +106,26 @@ function withoutOldProblems(notes: Notes, notify: readonly NotifyDefinition[]): 
   return old.reduce((now, channel) => withProblem(now, channel, undefined, 0), notes);
 }
 
-function newNotes({ facts }: Observation): RunNotes {
-  const { run, goal, commit, cause } = facts;
+function newNotes(seen: Observation): RunNotes {
+  const { run, goal } = seen.facts;
   return {
     key: run.id,
     id: run.id,
     kind: run.kind,
     target: run.target,
-    previous: run.previous,
+    // The revisions before the change, with which `isJoinOf` compares the next run.
+    previous: run.from ?? run.previous,
     startedMs: run.startedMs,
     goal,
     outcome: 'running',
     events: [],
     channels: {},
-    ...(commit === undefined ? {} : { commit }),
-    ...(cause === undefined ? {} : { cause }),
+    ...originOf(seen),
   };
+}
+
+function originOf({ facts: { commit, cause } }: Observation): Pick<RunNotes, 'commit' | 'cause'> {
+  return { ...(commit === undefined ? {} : { commit }), ...(cause === undefined ? {} : { cause }) };
 }
 
 function started(seen: Observation): RunNotes {
@@ -133,7 +138,10 @@ function continued(run: RunNotes, seen: Observation): RunNotes {
   if (outcome === run.outcome) {
     const { lasting, facts } = seen;
     return outcome === 'running' && lasting !== undefined
-      ? withEvent(run, seen, { kind: 'waiting', about: `${lasting.rule} ${facts.wave?.place ?? ''}` })
+      ? withEvent(run, seen, {
+          kind: 'waiting',
+          about: `${lasting.rule} ${facts.wave?.place ?? ''}${now.id === run.key ? '' : ` ${now.id}`}`,
+        })
       : run;
   }
   const { endedMs: _endedMs, ...rest } = run;

@@ -28,13 +28,6 @@ export interface RunTurn {
 
 type Spec = RolloutRun['spec'];
 
-/** The annotations of a StatefulSet that name the origin of a change. */
-export const changeAnnotations = {
-  planDigest: 'rollout-group.dev/plan',
-  commit: 'rollout-group.dev/commit',
-  cause: 'kubernetes.io/change-cause',
-} as const;
-
 /**
  * Returns the record of the rollout after a turn, or with `scale` the record of a change of replicas. Returns the same value if nothing
  * changed. Returns an ended record once before the next record starts. A record has at most 100 steps and 64 KiB.
@@ -53,11 +46,10 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
     const joined = joining(previous, run);
     return joined === undefined ? ended(previous, 'superseded', turn.startedMs) : runState(joined, turn, decision, run);
   }
-  if (run.outcome !== 'running') return previous;
-  // A rollback starts at the revision that it leaves, also if that revision never reached every pod.
-  const left = run.kind === 'rollback' ? previous?.spec.zones : undefined;
-  const fromRevision = (zone: string) =>
-    defined({ fromRevision: left?.find((one) => one.zone === zone)?.toRevision ?? (run.previous[zone] || undefined) });
+  // A run that needs to replace no pod begins and ends in one turn.
+  const isAtOnce = run.outcome === 'completed' && run.startedMs >= turn.snapshot.nowMs;
+  if (run.outcome !== 'running' && !isAtOnce) return previous;
+  const { from = run.previous } = run;
   const began = newRecord(turn, {
     id: run.id,
     kind: run.kind,
@@ -65,19 +57,22 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
     zones: turn.group.zones.slice(0, runLimits.zones).map(({ name, statefulSet }) => ({
       zone: name,
       statefulSet,
-      ...fromRevision(name),
+      ...(from[name] ? { fromRevision: from[name] } : {}),
       ...(run.target[name] ? { toRevision: run.target[name] } : {}),
+      ...defined({ pods: decision.zones.find(({ zone }) => zone === name)?.replicas }),
     })),
   });
   return runState(began, turn, decision, run);
 }
 
-/** Returns the record with further zones, if the run only added zones; undefined for another change. */
+/** Returns the record with further zones or another target, if the run continues its change; undefined for another change. */
 function joining(record: RolloutRun, run: RunState): RolloutRun | undefined {
   const revisions = (key: 'fromRevision' | 'toRevision'): Readonly<Record<string, string>> =>
     Object.fromEntries(record.spec.zones.flatMap((zone) => (zone[key] === undefined ? [] : [[zone.zone, zone[key]]])));
   const { kind } = record.spec;
-  if (kind === 'scale' || !isJoinOf(run, { kind, target: revisions('toRevision'), previous: revisions('fromRevision') })) return undefined;
+  const startedMs = instantMs(record.spec.startedAt) ?? run.startedMs;
+  if (kind === 'scale' || !isJoinOf(run, { kind, target: revisions('toRevision'), previous: revisions('fromRevision'), startedMs }))
+    return undefined;
   const zones = record.spec.zones.map((zone) => {
     const toRevision = run.target[zone.zone];
     return toRevision === undefined ? zone : { ...zone, toRevision };
@@ -90,13 +85,26 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
   if (isOver && run.outcome !== 'running') return record;
   // A retried run is the same run.
   const { endedAt: _endedAt, took: _took, failure: _failure, ...open } = record.spec;
-  const reopened = isOver ? { ...record, spec: { ...open, outcome: 'running' as const } } : record;
+  const reopened = isOver ? { ...record, spec: { ...open, outcome: 'running' as const } } : withOrigin(record, run);
   const acted = progressed(reopened, turn, decision, (action) => replacedBy(action).length > 0 || action.kind === 'advanceCurrentRevision');
   const spec = withPeople(acted.spec, turn, run);
   const complete = spec === acted.spec ? acted : fitted({ ...acted, spec });
   if (run.outcome === 'running') return complete;
-  if (run.outcome === 'completed') return ended(complete, run.outcome, run.completedMs);
+  if (run.outcome === 'completed') return ended(complete, isReverted(complete) ? 'cancelled' : run.outcome, run.completedMs);
   return ended(complete, run.outcome, run.failedMs, run.failure);
+}
+
+/** Returns the record with the kind and the origin of the run, which may be observed after its start. */
+function withOrigin(record: RolloutRun, { kind, origin = {} }: RunState): RolloutRun {
+  const { spec } = record;
+  const { cause, commit, planDigest, ...rest } = spec;
+  const isSame = spec.kind === kind && cause === origin.cause && commit === origin.commit && planDigest === origin.planDigest;
+  return isSame ? record : { ...record, spec: { ...rest, kind, ...origin } };
+}
+
+/** Reports whether the change was reverted before the run replaced a pod. */
+function isReverted({ spec: { zones, steps } }: RolloutRun): boolean {
+  return steps.length === 0 && zones.every(({ fromRevision, toRevision }) => fromRevision === toRevision);
 }
 
 function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: GroupDecision): RolloutRun | undefined {
@@ -135,21 +143,6 @@ function withReplicas(record: RolloutRun, { performed, group }: RunTurn, steps: 
 
 function newRecord(turn: RunTurn, begun: Pick<Spec, 'id' | 'kind' | 'startedAt' | 'zones'>): RolloutRun {
   const { group, snapshot } = turn;
-  const annotations = group.zones.map(
-    ({ statefulSet }) =>
-      snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === statefulSet)?.annotations ?? {},
-  );
-  const annotation = (key: string, most: number): string | undefined =>
-    annotations
-      .map((one) => one[key])
-      .find((value) => value !== undefined && value !== '')
-      ?.slice(0, most);
-  const origin = {
-    planDigest: annotation(changeAnnotations.planDigest, 64),
-    commit: annotation(changeAnnotations.commit, 253),
-    cause: annotation(changeAnnotations.cause, 512),
-    policyDigest: snapshot.policyDigest === '' ? undefined : snapshot.policyDigest.slice(0, 64),
-  };
   return {
     apiVersion,
     kind: 'RolloutRun',
@@ -161,7 +154,7 @@ function newRecord(turn: RunTurn, begun: Pick<Spec, 'id' | 'kind' | 'startedAt' 
       waited: 0,
       steps: [],
       waits: [],
-      ...Object.fromEntries(Object.entries(origin).filter(([, value]) => value !== undefined)),
+      ...(snapshot.policyDigest === '' ? {} : { policyDigest: snapshot.policyDigest.slice(0, 64) }),
     },
   };
 }
@@ -386,8 +379,15 @@ type ShownOutcome = Spec['outcome'] | 'abandoned';
 /** Images by container. */
 export type Images = Readonly<Record<string, string>>;
 
-/** A zone of a record with the images of its revisions. Absent images are unknown. */
-export type ShownZone = Spec['zones'][number] & { readonly fromImages?: Images; readonly toImages?: Images };
+/** A zone of a record with the templates of its revisions, as far as Kubernetes keeps them. Absent values are unknown. */
+export type ShownZone = Spec['zones'][number] & {
+  readonly fromImages?: Images;
+  readonly toImages?: Images;
+  /** The paths of the fields in which the templates differ. */
+  readonly changedFields?: readonly string[];
+  /** The number of the revision in `kubectl rollout history`. It changes if the revision becomes the update revision again. */
+  readonly revisionNumber?: number;
+};
 
 /** A record for output. */
 export type ShownRun = Omit<Spec, 'outcome' | 'zones'> & { readonly outcome: ShownOutcome; readonly zones: readonly ShownZone[] };

@@ -94,6 +94,20 @@ export function undoRequest(
   );
 }
 
+/** Returns the undo that wrote the templates of a run; undefined if another change wrote one of them. */
+export function undoOf(
+  { intents }: Pick<GroupContext, 'intents'>,
+  { target, from = {} }: Pick<RunState, 'target' | 'from'>,
+): IntentView | undefined {
+  const written = Object.keys(target).filter((zone) => from[zone] !== undefined && from[zone] !== target[zone]);
+  if (isUnknown(intents) || written.length === 0) return undefined;
+  return intents.find(
+    ({ action, undone = [] }) =>
+      action === 'undo' &&
+      written.every((zone) => undone.some((one) => one.zone === zone && one.revision === from[zone] && one.to === target[zone])),
+  );
+}
+
 /** Returns the request that cancels a downscale of the zone to this number of replicas. */
 export function cancelRequest({ intents }: Pick<GroupContext, 'intents'>, zone: string, to: number): IntentView | undefined {
   if (isUnknown(intents)) return undefined;

@@ -1,31 +1,31 @@
 // Decides how the run of a group continues: which transition of `states.ts` applies now, and whether a failed run is rolled back.
 import { traitsOf } from '../../policies/strategies.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { contextOf, type GroupContext, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { isStuck } from '../rules/pod-state.ts';
 import { type FailedRun, isUnknown, isWithinClockSkew, type RunCore, type RunningRun, type RunState } from '../snapshot.ts';
-import { abortRequest, requesterText, requestsFor } from './requests.ts';
-import {
-  abortRun,
-  brokeBeforeRun,
-  completeRun,
-  openZone,
-  type RunChange,
-  retryRun,
-  startRun,
-  trackInFlight,
-  withoutFutureInstants,
-} from './states.ts';
+import { withOrigin } from './origin.ts';
+import { abortRequest, requesterText, requestsFor, undoOf } from './requests.ts';
+import { abortRun, brokeBeforeRun, openZone, type RunChange, retryRun, startRun, trackInFlight, withoutFutureInstants } from './states.ts';
 import { type AdvancedRun, advanceWaves } from './waves.ts';
 
 /** Returns the run now: a new run for a new template, else the stored run, moved forward. Undefined without a stored run and outdated pods. */
 export function advanceRun(context: GroupContext): AdvancedRun | undefined {
-  const current = currentRun(context);
-  if (current === undefined) return undefined;
+  const followed = currentRun(context);
+  if (followed === undefined) return undefined;
+  const current = withOrigin(context, followed, context.view.ledger.run, originOf(context, followed));
   const isInFlight = context.view.zones.some(({ inFlight }) => inFlight > 0);
   return advanceWaves(context, trackInFlight(openZoneToRepair(context, current), isInFlight, context.nowMs));
+}
+
+/** Returns the origin that a run continues: its own, or that of the run to which it adds zones. */
+function originOf({ view: { ledger } }: GroupContext, run: RunState): RunState['origin'] {
+  const { run: stored } = ledger;
+  const isContinued = stored?.id === run.id || (stored?.outcome === 'running' && run.kind === stored.kind && addsZones(run, stored));
+  return isContinued ? stored.origin : undefined;
 }
 
 function currentRun(context: GroupContext): RunState | undefined {
@@ -35,14 +35,11 @@ function currentRun(context: GroupContext): RunState | undefined {
   const hasOutdated = context.view.zones.some((zone) => zone.outdated.length > 0);
   if (stored === undefined)
     return hasOutdated ? followingRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) }) : undefined;
-  const known = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
-  if (!isSame(known.target, target)) {
-    // While a zone is unread, its outdated pods are unknown, so no other run starts.
-    if (context.view.zones.some((view) => view.unknown !== undefined)) return known;
-    return hasOutdated
-      ? supersede(context, known, target)
-      : completeRun({ ...known, target, wave: context.group.rollout.waves.length }, nowMs);
-  }
+  const known = asRollback(
+    context,
+    withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs),
+  );
+  if (!isSame(known.target, target)) return afterChange(context, known, target, hasOutdated);
   if (known.outcome === 'completed' && hasOutdated) {
     // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
     const kind = known.rolledBack === undefined ? 'rollout' : 'rollback';
@@ -52,6 +49,16 @@ function currentRun(context: GroupContext): RunState | undefined {
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
 }
 
+/** Returns the run after a change of templates. */
+function afterChange(context: GroupContext, known: RunState, target: RunCore['target'], hasOutdated: boolean): RunState {
+  // While a zone is unread, its outdated pods are unknown, so no other run starts.
+  if (context.view.zones.some((view) => view.unknown !== undefined)) return known;
+  if (hasOutdated) return supersede(context, known, target);
+  const wave = context.group.rollout.waves.length;
+  // Pods that run the new templates already may still be unavailable, so the run completes only after the checks that end every run.
+  return known.outcome === 'completed' ? { ...known, target } : { ...supersede(context, known, target), wave };
+}
+
 function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
   const request = abortRequest(context, run);
   if (request === undefined) return run;
@@ -59,16 +66,24 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
   return abortRun(run, { failure: `aborted by ${requesterText(request)}`, onFailure }, context.nowMs);
 }
 
-/** Returns the run after a template change: a rollback if every changed zone returns to its revision before the run, else a rollout. */
-function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunState {
-  const restores = known.restores ?? (known.kind === 'rollout' ? known.previous : {});
+/** Returns the run as a rollback if an undo made it: the request may be observed after the first template. */
+function asRollback(context: GroupContext, run: RunState): RunState {
+  const isUndo = run.outcome === 'running' && run.restores !== undefined && undoOf(context, run) !== undefined;
+  return isUndo ? { ...run, kind: 'rollback' } : run;
+}
+
+/** Returns the run after a template change: a rollback if an undo returns every changed zone to its revision before the run. */
+function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
+  const isUnderWay = known.kind === 'rollback' || known.outcome !== 'completed';
+  const restores = (isUnderWay ? known.restores : undefined) ?? (known.kind === 'rollout' ? known.previous : {});
   const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
   const isBack = changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
   // Pods run the target of a completed run or a rollback. The target of another run may have failed, so its `previous` stays.
   const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;
-  const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
-  const next = keepRolledBack(context, started, known);
-  return isBack ? { ...next, restores } : next;
+  const isUndo = isBack && undoOf(context, { target, from: known.target }) !== undefined;
+  const started = followingRun(context, { kind: isUndo ? 'rollback' : 'rollout', target, previous }, known);
+  const from = known.outcome === 'running' && isJoinOf(started, known) ? (known.from ?? known.previous) : known.target;
+  return { ...keepRolledBack(context, started, known), from, ...(isBack ? { restores } : {}) };
 }
 
 /** Reports whether the run restores pods from a failed template that the StatefulSets still name. */
@@ -91,15 +106,20 @@ function keepRolledBack({ view, group }: GroupContext, run: RunningRun, { rolled
 type RunRevisions = Pick<RunCore, 'kind' | 'target'>;
 
 /**
- * Reports whether a run only adds zones to the run before it, because StatefulSets are written one after another: by `kubectl apply`, or by an
- * undo. The undo of an unfinished run returns a zone to the revision before both runs.
+ * Reports whether a run continues the change of the run before it: StatefulSets are written one after another, so it only adds zones, or the
+ * run before it has replaced no pod.
  */
-export function isJoinOf(run: RunRevisions, before: RunRevisions & Pick<RunCore, 'previous'>): boolean {
-  const changed = Object.keys(run.target).filter((zone) => run.target[zone] !== before.target[zone]);
-  const isReturn = run.kind === 'rollback' && before.kind === 'rollback';
-  const isAdded = (zone: string): boolean =>
-    before.target[zone] === before.previous[zone] || (isReturn && run.target[zone] === before.previous[zone]);
-  return changed.length > 0 && changed.every(isAdded);
+export function isJoinOf(
+  run: RunRevisions & Pick<RunCore, 'lastDisruptionMs'>,
+  before: RunRevisions & Pick<RunCore, 'previous' | 'from' | 'startedMs'>,
+): boolean {
+  if (run.kind !== before.kind || isSame(run.target, before.target)) return false;
+  return (run.lastDisruptionMs ?? -1) < before.startedMs || addsZones(run, before);
+}
+
+/** Reports whether the run changes only zones that the run before it did not change. */
+function addsZones(run: RunRevisions, { target, previous, from = previous }: RunRevisions & Pick<RunCore, 'previous' | 'from'>): boolean {
+  return Object.keys(run.target).every((zone) => run.target[zone] === target[zone] || target[zone] === from[zone]);
 }
 
 /** Returns the target revision per zone. An unreadable zone keeps its revision, so that a failed read starts no run. */
@@ -175,7 +195,10 @@ export function withRollback(context: GroupContext): GroupContext {
   if (next === undefined) return context;
   const { ledger } = context.view;
   const others = context.snapshot.ledgers.filter(({ namespace, group }) => namespace !== ledger.namespace || group !== ledger.group);
-  return contextOf({ ...context.snapshot, ledgers: [...others, { ...ledger, run: next }] }, context.group);
+  return contextOf(
+    { ...context.snapshot, ledgers: [...others, { ...ledger, run: { ...next, ...defined({ seen: run.seen }) } }] },
+    context.group,
+  );
 }
 
 function startRollback(context: GroupContext, run: RunState): RunState | undefined {

@@ -7,6 +7,7 @@ import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks } from '../rule.ts';
 import { isStuck } from '../rules/pod-state.ts';
+import { oldStatusOf } from '../rules/roll.ts';
 import { afterWave } from '../rules/wave.ts';
 import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
 import { clearWaveAvailable, closeZone, completeRun, enterWave, failRun, markWaveAvailable } from './states.ts';
@@ -32,20 +33,35 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
   let run = closeFinishedZone(context, moveIntoWaves(context, started));
   for (let guard = 0; guard <= waves.length; guard += 1) {
     const wave = waves[run.wave];
-    if (wave === undefined) return { run: completeRun(run, nowMs), ...noChecks };
+    if (wave === undefined) return endRun(context, run);
     const progress = waveProgress(context, wave, run.openZone, run.previous);
     if (!progress.isAvailable) return { run: clearWaveAvailable(run), progress, ...noChecks };
     const available = markWaveAvailable(run, nowMs);
     // A failed run checks no gate and no approval until a retry.
     if (available.outcome === 'failed') return { run: available, progress, ...noChecks };
     const { results, observations, wantedReadings, failure } = afterWave(context, wave, available);
-    if (results.some(blocks)) {
+    const after = [...unobserved(context), ...results];
+    if (after.some(blocks)) {
       const next = failure === undefined ? available : failRun(available, failure, nowMs);
-      return { run: next, progress, after: results, observations, wantedReadings };
+      return { run: next, progress, after, observations, wantedReadings };
     }
     run = enterWave(available, waveAfter(context, available), nowMs);
   }
   return { run, ...noChecks };
+}
+
+/** Completes a run after its last wave. It waits while a pod is unavailable or a controller has not observed its StatefulSet. */
+function endRun(context: GroupContext, run: UnfinishedRun): AdvancedRun {
+  const last = context.group.rollout.waves.at(-1);
+  const progress = last === undefined ? undefined : waveProgress(context, last, run.openZone, run.previous);
+  const after = unobserved(context);
+  if (progress === undefined || (progress.isAvailable && after.length === 0)) return { run: completeRun(run, context.nowMs), ...noChecks };
+  return { run, progress, ...noChecks, after };
+}
+
+/** Returns a block for each zone whose status is older than its spec: another revision may follow. */
+function unobserved({ view }: GroupContext): readonly RuleResult[] {
+  return view.zones.flatMap((zone) => oldStatusOf(zone) ?? []);
 }
 
 /** Returns the index of the next wave. After the last wave: of a wave that is unfilled again, else the number of waves (a complete run). */

@@ -4,7 +4,7 @@ import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
-import { changeAnnotations } from '../../engine/publish/run-record.ts';
+import { changeAnnotations } from '../../engine/run/origin.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
@@ -109,14 +109,14 @@ async function write(
   cluster: Cluster,
   target: GroupName,
   { intent, undos }: { readonly intent: KubernetesObject; readonly undos: readonly MemberUndo[] },
-  { reason, dryRun }: UndoOptions,
+  { dryRun }: UndoOptions,
 ): Promise<readonly KubernetesObject[]> {
   const isDryRun = dryRun === 'server';
   const written = await applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, 'nothing was undone'));
   // An earlier undo may block the revision that is requested now, so it is deleted.
   const revisions = undos.map(({ member, to }) => ({ zone: member.zone, revision: to.name }));
   for (const undo of isDryRun ? [] : await listUndos(cluster, target, revisions)) await deleteIntent(cluster, undo);
-  return [written, ...(await writeMembers(cluster, undos, { name: nameOf(target), reason, isDryRun }))];
+  return [written, ...(await writeMembers(cluster, undos, { name: nameOf(target), isDryRun }))];
 }
 
 /** Returns the intent that blocks the undone revisions until it is cancelled. */
@@ -162,12 +162,12 @@ function gitText(undos: readonly MemberUndo[], name: string, intent: string): st
 async function writeMembers(
   cluster: Cluster,
   undos: readonly MemberUndo[],
-  { name, reason, isDryRun }: { readonly name: string; readonly reason: string | undefined; readonly isDryRun: boolean },
+  { name, isDryRun }: { readonly name: string; readonly isDryRun: boolean },
 ): Promise<readonly KubernetesObject[]> {
   const done: KubernetesObject[] = [];
   for (const one of undos) {
     try {
-      done.push(await writeMember(cluster, one, reason, isDryRun));
+      done.push(await writeMember(cluster, one, isDryRun));
     } catch (error) {
       if (isDryRun || done.length === 0 || !(error instanceof ApiFailure || error instanceof TransportFailure)) throw error;
       throw new Failure({
@@ -182,23 +182,15 @@ async function writeMembers(
 }
 
 /** Replaces the template if the spec is unchanged since the judgement. Changes of the status do not matter. */
-function writeMember(
-  { env, timeoutMs }: Cluster,
-  { member: { object, view }, to }: MemberUndo,
-  reason: string | undefined,
-  dryRun: boolean,
-): Promise<KubernetesObject> {
+function writeMember({ env, timeoutMs }: Cluster, { member: { view }, to }: MemberUndo, dryRun: boolean): Promise<KubernetesObject> {
   const { namespace, name, uid, generation } = view;
-  const cause = `undo to revision ${to.number}${reason === undefined ? '' : `: ${reason}`}`.slice(0, 512);
   const pathOf = (key: string): string => `/metadata/annotations/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-  // These annotations describe the origin of the undone template.
-  const stale = [changeAnnotations.commit, changeAnnotations.planDigest].filter((key) => view.annotations[key] !== undefined);
+  // These annotations describe the origin of the undone template. The request names the cause of the undo.
+  const stale = Object.values(changeAnnotations).filter((key) => view.annotations[key] !== undefined);
   const operations: readonly JsonPatchOperation[] = [
     { op: 'test', path: '/metadata/generation', value: generation },
     { op: 'replace', path: '/spec/template', value: to.template },
-    ...(object.metadata['annotations'] === undefined ? [{ op: 'add', path: '/metadata/annotations', value: {} } as const] : []),
     ...stale.map((key) => ({ op: 'remove', path: pathOf(key) }) as const),
-    { op: 'add', path: pathOf(changeAnnotations.cause), value: cause },
   ];
   return patchByOperations(
     env,

@@ -3,6 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { fieldDiff } from '../../engine/diff/field-diff.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import type { Images, ShownRun, ShownZone } from '../../engine/publish/run-record.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
@@ -134,16 +135,29 @@ function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: stri
 
 type RunRecord = RolloutRun['spec'];
 
+<<<<<<< HEAD
 /** Adds the images of the revisions that Kubernetes keeps. Without the right to list them, the runs stay unchanged. */
+=======
+/** Adds the images, the changed fields and the numbers of the revisions that Kubernetes keeps. Without the right to list them, the run stays as it is. */
+>>>>>>> 87466388 (Complete a run only from a complete view, and record one change once)
 export async function readImages(cluster: Cluster, namespace: string, runs: readonly ShownRun[]): Promise<readonly ShownRun[]> {
   const listed = itemsOf(await listKnown(cluster, resources.controllerRevisions, [namespace], { site: 'history.revisions' }));
-  const images = new Map(listed.flatMap(revisionOf).map(({ name, template }) => [name, imagesOf(template)]));
-  const imagesAt = (revision: string | undefined) => (revision === undefined ? undefined : images.get(revision));
-  const withImages = (zone: ShownZone): ShownZone => ({
-    ...zone,
-    ...defined({ fromImages: imagesAt(zone.fromRevision), toImages: imagesAt(zone.toRevision) }),
-  });
+  const revisions = new Map(listed.flatMap(revisionOf).map((revision) => [revision.name, revision]));
+  const withImages = (zone: ShownZone): ShownZone => {
+    const [from, to] = [revisions.get(zone.fromRevision ?? ''), revisions.get(zone.toRevision ?? '')];
+    const changedFields = from && to && changedFieldsOf(from, to);
+    return {
+      ...zone,
+      ...defined({ fromImages: from && imagesOf(from.template), toImages: to && imagesOf(to.template) }),
+      ...defined({ changedFields, revisionNumber: to?.number }),
+    };
+  };
   return runs.map((run) => ({ ...run, zones: run.zones.map(withImages) }));
+}
+
+function changedFieldsOf(from: Revision, to: Revision): readonly string[] {
+  const [before, after] = [from, to].map(({ template }) => ({ kind: 'StatefulSet', spec: { template } }));
+  return before === undefined || after === undefined ? [] : fieldDiff(before, after).map(({ path }) => path);
 }
 
 function imagesOf(template: JsonObject): Images {

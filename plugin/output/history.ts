@@ -12,6 +12,7 @@ const columns: readonly Column[] = [
   { title: 'RUN', align: 'left' },
   { title: 'KIND', align: 'left' },
   { title: 'TO', align: 'left', isFlexible: true },
+  { title: 'PODS', align: 'right' },
   { title: 'START', align: 'left' },
   { title: 'TOOK', align: 'right' },
   { title: 'WAITED', align: 'right' },
@@ -35,6 +36,7 @@ export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
       run.id,
       run.kind,
       targetText(run),
+      podsText(run),
       `${run.startedAt.slice(0, 16).replace('T', ' ')}`,
       run.took === undefined ? '-' : spanText(run.took),
       spanText(run.waited),
@@ -51,6 +53,13 @@ export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
   return `${[look.paint('bold', header), ...painted, summary(runs)].join('\n')}\n`;
 }
 
+/** Returns `3/9`: the pods that the agent replaced, of all pods; `-` if the record does not count them. */
+function podsText({ zones, steps }: ShownRun): string {
+  const counts = zones.flatMap(({ pods }) => (pods === undefined ? [] : [pods]));
+  const replaced = steps.filter(({ action }) => action === 'replace').reduce((sum, { count }) => sum + count, 0);
+  return counts.length === 0 ? '-' : `${replaced}/${counts.reduce((sum, count) => sum + count, 0)}`;
+}
+
 /** Returns the target images or revisions, or the target replicas. */
 function targetText({ zones }: ShownRun): string {
   const targets = zones.flatMap((zone) => {
@@ -60,13 +69,23 @@ function targetText({ zones }: ShownRun): string {
   return [...new Set(targets)].join(',') || '-';
 }
 
-/** Returns the images that change, such as `mimir:2.17.1`. Without a known change of images, the hash names the revision. */
+/** Returns the images that change, such as `mimir:2.17.1`; else the other changes; else the number or the hash of the revision. */
 function revisionText(zone: ShownZone): string {
-  const { toRevision = '', statefulSet = '', fromImages, toImages = {} } = zone;
+  const { toRevision = '', statefulSet = '', fromImages, toImages = {}, changedFields = [], revisionNumber } = zone;
   const changed = fromImages === undefined ? Object.values(toImages) : changesOf(zone).map(({ to }) => to);
   const [first, ...others] = changed.map(shortImage);
-  if (first === undefined) return shortRevision(toRevision, statefulSet);
-  return `${first}${others.length > 0 ? ` and ${others.length} more` : ''}`;
+  if (first !== undefined) return `${first}${others.length > 0 ? ` and ${others.length} more` : ''}`;
+  if (changedFields.length > 0) return fieldsText(changedFields);
+  return revisionNumber === undefined ? shortRevision(toRevision, statefulSet) : `revision ${revisionNumber}`;
+}
+
+/** Returns `env LOG_LEVEL`, or `template (3 fields)` for other changes. */
+function fieldsText(paths: readonly string[]): string {
+  const names = paths.map((path) => /\.env\[([^\]]+)\]/.exec(path)?.[1]);
+  const known = [...new Set(names)].filter((name) => name !== undefined);
+  return names.every((name) => name !== undefined) && known.length <= 2
+    ? `env ${known.join(', ')}`
+    : `template (${plural(paths.length, 'field')})`;
 }
 
 function changesOf({ fromImages = {}, toImages = {} }: ShownZone): readonly ImageChange[] {
@@ -119,8 +138,9 @@ function requestText({ action, by, at, reason, about }: NonNullable<ShownRun['pe
 function zoneText(shown: ShownZone): string {
   const { zone, statefulSet = '', fromRevision, toRevision, fromReplicas, toReplicas } = shown;
   const hashes = `${shortRevision(fromRevision ?? '?', statefulSet)} -> ${shortRevision(toRevision ?? '?', statefulSet)}`;
-  const images = changeText(changesOf(shown), '->');
-  const revision = toRevision === undefined ? [] : [images === undefined ? hashes : `${images} (${hashes})`];
+  const { changedFields = [] } = shown;
+  const change = changeText(changesOf(shown), '->') ?? (changedFields.length > 0 ? fieldsText(changedFields) : undefined);
+  const revision = toRevision === undefined ? [] : [change === undefined ? hashes : `${change} (${hashes})`];
   const replicas = toReplicas === undefined ? [] : [`${fromReplicas ?? '?'} -> ${toReplicas} replicas`];
   return `${zone} ${[...revision, ...replicas].join(', ')}`.trim();
 }
@@ -130,7 +150,7 @@ const stepColumns: readonly Column[] = [
   { title: 'WAVE', align: 'left' },
   { title: 'ZONE', align: 'left' },
   { title: 'ACTION', align: 'left' },
-  { title: 'PODS', align: 'left', isFlexible: true },
+  { title: 'ORDINALS', align: 'left', isFlexible: true },
   { title: 'FAILED', align: 'right' },
   { title: 'TOOK', align: 'right' },
   { title: 'WHAT', align: 'left', isFlexible: true },
@@ -142,8 +162,8 @@ function stepLines({ steps, stepsOmitted, zones }: ShownRun, look: TableLook): r
       startedAt.slice(11, 19),
       wave ?? '-',
       zone ?? '-',
-      pods === undefined && count > 1 ? `${action} x${count}` : action,
-      pods === undefined ? '-' : `${pods}${count > 1 ? ` (${count})` : ''}`,
+      count > 1 ? `${action} x${count}` : action,
+      pods ?? '-',
       failures === undefined ? '-' : `${failures}`,
       spanText((Date.parse(endedAt) - Date.parse(startedAt)) / 1000),
       shortPods(message === undefined ? what : `${what} (${message})`, zones),

@@ -14,8 +14,9 @@ const zone = z
   .strictObject({
     zone: text.describe('Name of the zone.'),
     statefulSet: text.optional().describe('Name of the StatefulSet of the zone.'),
-    fromRevision: text.optional().describe('Revision of the pods before the run.'),
+    fromRevision: text.optional().describe('Update revision before the change.'),
     toRevision: text.optional().describe('Revision that the run rolls out.'),
+    pods: z.int().min(0).optional().describe('Number of pods of the zone at the start of the run.'),
     fromReplicas: z.int().min(0).optional().describe('Replicas before the scaling.'),
     toReplicas: z.int().min(0).optional().describe('The most recently requested replicas.'),
   })
@@ -60,10 +61,12 @@ const request = z
 export const rolloutRunSpec = z.strictObject({
   group: objectName.describe('Name of the group.'),
   id: z.string().min(1).max(128).describe('Identifier of the run.'),
-  kind: z.enum(['rollout', 'rollback', 'scale']).describe('Kind of the run.'),
+  kind: z.enum(['rollout', 'rollback', 'scale']).describe('Kind of the run. `rollback`: an undo, or the rollback of a failed run.'),
   outcome: z
     .enum(['running', 'completed', 'failed', 'superseded', 'cancelled'])
-    .describe('Outcome of the run. `superseded`: another run replaced it. `cancelled`: a scaling ended without a change of replicas.'),
+    .describe(
+      'Outcome of the run. `superseded`: another run replaced it. `cancelled`: the change was reverted before a pod was replaced, or a scaling ended without a change of replicas.',
+    ),
   failure: z.string().max(1024).optional().describe('Why the run failed.'),
   startedAt: instant.describe('Start of the run.'),
   endedAt: instant.optional().describe('End of the run. Absent while it is running.'),
@@ -89,6 +92,10 @@ export const rolloutRunSpec = z.strictObject({
     ),
   policyDigest: z.string().max(64).optional().describe('Digest of the policies at the start of the run.'),
   planDigest: z.string().max(64).optional().describe('Digest of the applied plan, if a plan was applied.'),
-  commit: z.string().max(253).optional().describe('Commit of the change, from the annotations of the StatefulSet.'),
-  cause: z.string().max(512).optional().describe('Annotation `kubernetes.io/change-cause` of the StatefulSet.'),
+  commit: z.string().max(253).optional().describe('Commit of the change: annotation `rollout-group.dev/commit` that came with it.'),
+  cause: z
+    .string()
+    .max(512)
+    .optional()
+    .describe('Annotation `kubernetes.io/change-cause` that came with the change, or the reason of an undo.'),
 });

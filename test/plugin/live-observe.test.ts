@@ -304,6 +304,18 @@ describe('explain', () => {
 });
 
 describe('history', () => {
+  const revisionOf = (hash: string, containers: readonly object[]) => ({
+    apiVersion: 'apps/v1',
+    kind: 'ControllerRevision',
+    metadata: { name: `ingester-zone-a-${hash}`, namespace: 'mimir' },
+    revision: 1,
+    data: { spec: { template: { spec: { containers } } } },
+  });
+  const revision = (hash: string, images: Readonly<Record<string, string>>) =>
+    revisionOf(
+      hash,
+      Object.entries(images).map(([name, image]) => ({ name, image })),
+    );
   const record = {
     apiVersion: 'rollout-group.dev/v1alpha1',
     kind: 'RolloutRun',
@@ -317,7 +329,9 @@ describe('history', () => {
       endedAt: '2026-08-02T10:43:00Z',
       took: 5460,
       waited: 720,
-      zones: [{ zone: 'a', statefulSet: 'ingester-zone-a', fromRevision: 'ingester-zone-a-7c9', toRevision: 'ingester-zone-a-d2' }],
+      zones: [
+        { zone: 'a', statefulSet: 'ingester-zone-a', fromRevision: 'ingester-zone-a-7c9', toRevision: 'ingester-zone-a-d2', pods: 20 },
+      ],
       steps: [
         {
           zone: 'a',
@@ -337,8 +351,8 @@ describe('history', () => {
 
   it('has a line for each rollout, and all that is recorded of one', async () => {
     expect((await ask([record], 'history ingester', {})).stdout).toMatchInlineSnapshot(`
-      "RUN       KIND     TO  START              TOOK  WAITED  RESULT     NOTE
-      4f1c9a02  rollout  d2  2026-08-02 09:12  1h31m     12m  completed  image 2.17.1
+      "RUN       KIND     TO  PODS  START              TOOK  WAITED  RESULT     NOTE
+      4f1c9a02  rollout  d2  1/20  2026-08-02 09:12  1h31m     12m  completed  image 2.17.1
       1 run; 1 of 1 ended runs completed; median duration 1h31m
       "
     `);
@@ -350,26 +364,19 @@ describe('history', () => {
         zone     a 7c9 -> d2
         waited   12m for soak: wave canary has soaked for 12m
 
-      START     WAVE    ZONE  ACTION   PODS  FAILED  TOOK  WHAT
-      09:12:01  canary  a     replace  19         -  1m9s  delete pods
+      START     WAVE    ZONE  ACTION   ORDINALS  FAILED  TOOK  WHAT
+      09:12:01  canary  a     replace  19             -  1m9s  delete pods
       "
     `);
   });
 
   it('shows images instead of revisions that Kubernetes keeps', async () => {
-    const revision = (hash: string, images: Readonly<Record<string, string>>) => ({
-      apiVersion: 'apps/v1',
-      kind: 'ControllerRevision',
-      metadata: { name: `ingester-zone-a-${hash}`, namespace: 'mimir' },
-      revision: 1,
-      data: { spec: { template: { spec: { containers: Object.entries(images).map(([name, image]) => ({ name, image })) } } } },
-    });
     const kept = [
       revision('7c9', { main: 'grafana/mimir:2.16.0', sidecar: 'x/proxy:1' }),
       revision('d2', { main: 'grafana/mimir:2.17.1', sidecar: 'x/proxy:1' }),
     ];
     const { stdout } = await ask([record, ...kept], 'history ingester', {});
-    expect(stdout).toContain('4f1c9a02  rollout  mimir:2.17.1  2026-08-02');
+    expect(stdout).toContain('4f1c9a02  rollout  mimir:2.17.1  1/20  2026-08-02');
     expect((await ask([record, ...kept], 'history ingester 4f1c', {})).stdout).toContain('zone     a mimir:2.16.0 -> 2.17.1 (7c9 -> d2)');
     const [{ zones }] = JSON.parse((await ask([record, ...kept], 'history ingester -o json', {})).stdout).runs;
     expect(zones).toEqual([
@@ -377,8 +384,22 @@ describe('history', () => {
         ...record.spec.zones[0],
         fromImages: { main: 'grafana/mimir:2.16.0', sidecar: 'x/proxy:1' },
         toImages: { main: 'grafana/mimir:2.17.1', sidecar: 'x/proxy:1' },
+        changedFields: ['spec.template.spec.containers[main].image'],
+        revisionNumber: 1,
       },
     ]);
+  });
+
+  it('shows the changed fields if no image changed, and the number of the revision without a change', async () => {
+    const main = { name: 'main', image: 'grafana/mimir:2.16.0' };
+    const target = async (before: object, after: object) => {
+      const kept = [revisionOf('7c9', [{ ...main, ...before }]), revisionOf('d2', [{ ...main, ...after }])];
+      return /rollout +(.*?) +1\/20/.exec((await ask([record, ...kept], 'history ingester', {})).stdout)?.[1];
+    };
+    const level = (value: string) => ({ env: [{ name: 'LOG_LEVEL', value }] });
+    expect(await target(level('info'), level('debug'))).toBe('env LOG_LEVEL');
+    expect(await target({}, { tty: true, workingDir: '/data', ...level('debug') })).toBe('template (3 fields)');
+    expect(await target({}, {})).toBe('revision 1');
   });
 
   it('says what is missing where nothing can be recorded', async () => {

@@ -25,19 +25,22 @@ describe('undo', () => {
         path: '/spec/template',
         value: { metadata: { labels: { 'rollout-group': 'ingester' } }, spec: { containers: [{ name: 'ingester', image: 'mimir:1' }] } },
       },
-      { op: 'add', path: '/metadata/annotations', value: {} },
-      { op: 'add', path: '/metadata/annotations/kubernetes.io~1change-cause', value: 'undo to revision 2: memory leak' },
     ]);
     expect(acted.stdout).toContain('  a: rev-2 -> rev-1 (revision 2)\n');
     expect(acted.stdout).toContain('manifests in Git still request the undone revision');
   });
 
   it('prints the git revert command if the commit is known', async () => {
-    const annotations = { 'rollout-group.dev/commit': '3f9c2e1', 'grafana.com/rollout-max-unavailable': '1' };
+    const annotations = {
+      'rollout-group.dev/commit': '3f9c2e1',
+      'kubernetes.io/change-cause': 'release 2',
+      'grafana.com/rollout-max-unavailable': '1',
+    };
     const members = adoptedObjects({ updateRevision: 'rev-2', annotations });
     const acted = await act('undo ingester', { decision: rolling, extra: [...history, ...members] });
     expect(acted.stdout).toContain('git revert 3f9c2e1');
     expect(patches(acted)[0]).toContainEqual({ op: 'remove', path: '/metadata/annotations/rollout-group.dev~1commit' });
+    expect(patches(acted)[0]).toContainEqual({ op: 'remove', path: '/metadata/annotations/kubernetes.io~1change-cause' });
   });
 
   it('returns to a named revision or commit if the name of the group is given', async () => {

@@ -273,6 +273,9 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect(shown).toMatch(/request +.* eve: promote wave canary \(hotfix\)/);
     expect(shown).toMatch(/request +.* anna: reject wave rest \(errors\)/);
     expect(shown).toMatch(/request +.* anna: approve wave rest/);
+    const told = () => ok(anna, 'events', 'ingester');
+    await expect.poll(told, { timeout: 10_000 }).toMatch(/Normal +Approved +rolloutgroup\/ingester +wave rest approved by anna/);
+    expect(await told()).toMatch(/Warning +Rejected +rolloutgroup\/ingester +wave rest rejected by anna \(errors\)/);
   });
 
   it('an abort ends a run, a retry lets it go on, and both are told', async () => {
@@ -300,9 +303,18 @@ describeOnControlPlane('the word of people', (controlPlane) => {
   });
 
   it('an undo reverts the whole group, and blocks the reverted template', async () => {
-    expect(await ok(eve, 'undo', 'ingester', '--yes', '--reason', 'memory leak')).toContain(
-      'manifests in Git still request the undone revision',
-    );
+    // The pods of zone a stay unavailable while the other zones get their templates.
+    const minReady = (minReadySeconds: number) =>
+      controlPlane().client.patch('/apis/apps/v1/namespaces/mimir/statefulsets/ingester-zone-a', 'merge', { spec: { minReadySeconds } });
+    await minReady(5);
+    const undo = ['undo', 'ingester', '--yes', '--reason', 'memory leak'];
+    await ok(eve, ...undo, '--zone', 'a');
+    const [left] = [(await until('zone a at an earlier template', ({ run }) => run?.kind === 'rollback')).run?.target];
+    await until('the canary replaced', ({ waits }) => waits.some(({ fact }) => fact.includes('zone a has 1 of 2 pods available')));
+    expect(await ok(eve, ...undo)).toContain('manifests in Git still request the undone revision');
+    const last = await until('every template written', ({ run }) => run?.target['c'] !== left?.['c']);
+    expect([last.run?.outcome, last.phase === 'Done']).toEqual(['running', false]);
+    await minReady(0);
     await ok(anna, 'status', 'ingester', '--timeout', '90s');
     expect(await images()).toBe('222222');
     expect((await until('rolled back', ({ run }) => run?.outcome === 'completed')).run?.kind).toBe('rollback');
@@ -313,7 +325,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     };
     await expect.poll(shown, { timeout: 10_000 }).toEqual({ kinds: ['rollback', 'rollout'], outcomes: ['completed', 'superseded'] });
     const table = await ok(anna, 'history', 'ingester');
-    expect(table.split('\n')[1]).toMatch(/^\w+ +rollback +server:2 /);
+    expect(table.split('\n')[1]).toMatch(/^\w+ +rollback +server:2 +1\/6 .* undo: memory leak$/);
     const [{ steps, zones }] = JSON.parse(await ok(anna, 'history', 'ingester', '-o', 'json')).runs;
     expect(zones.map(({ fromImages, toImages }: ImagesOfZone) => [fromImages, toImages].map((one) => Object.values(one)))).toEqual(
       ['a', 'b', 'c'].map(() => [['example.com/server:3'], ['example.com/server:2']]),
@@ -334,9 +346,16 @@ describeOnControlPlane('the word of people', (controlPlane) => {
       ),
     });
     expect((await anna.run(['explain', 'ingester'])).stdout).toMatch(/\[WAIT\] undone /);
-    // Another template passes.
+    // Another template passes. It is one run with the template before it, which replaced no pod, and it has no cause.
     await group.setImage('example.com/server:4');
     await untilHeld('soak');
+    const { runs } = JSON.parse(await ok(anna, 'history', 'ingester', '-o', 'json'));
+    const ends = runs.map(({ kind, outcome, cause }: Record<'kind' | 'outcome' | 'cause', string>) => [kind, outcome, cause]);
+    expect(ends.slice(0, 3)).toEqual([
+      ['rollout', 'running', undefined],
+      ['rollback', 'completed', 'undo: memory leak'],
+      ['rollout', 'superseded', undefined],
+    ]);
   });
 
   it('a protected pod stays, and a request is cancelled by its name', async () => {

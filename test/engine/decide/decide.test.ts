@@ -190,6 +190,20 @@ describe('a zone that could not be read', () => {
   });
 });
 
+describe('a zone whose controller has not observed its spec', () => {
+  it('waits, because the revision of its pods may change', () => {
+    const stale = [
+      statefulSet({ name: 'ingester-zone-a', status: { observedGeneration: 0 } }),
+      ...['b', 'c'].map((zone) => statefulSet({ name: `ingester-zone-${zone}` })),
+    ];
+    expect(decided({ statefulSets: stale })).toMatchObject({
+      outcome: 'wait',
+      phase: 'Waiting',
+      waits: [{ rule: 'view-complete', outcome: 'wait' }],
+    });
+  });
+});
+
 describe('a number that could not be read', () => {
   const mirror = {
     kind: 'mirror',

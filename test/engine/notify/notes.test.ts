@@ -28,6 +28,7 @@ function run(id: string, more: RunFields = {}): RunState {
     startedMs: Number(id.slice(1)) * 1000,
     wave: 0,
     waveStartedMs: 0,
+    lastDisruptionMs: Number(id.slice(1)) * 1000,
     movableMs: 0,
     movableAsOfMs: 0,
     isMovable: true,
@@ -107,6 +108,7 @@ describe('notes', () => {
       ],
       ['r2 started', 'r2 completed'],
     ],
+    ['of a run whose target changes before it replaced a pod', [{ id: 'r1' }, { id: 'r2', lastDisruptionMs: 999 }], ['r2 started']],
     ['of a look that is older than the last one', [{ id: 'r2' }, { id: 'r1' }, { id: 'r2' }], ['r2 started']],
     [
       'of waits: once for each rule and wave',

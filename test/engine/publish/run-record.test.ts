@@ -11,12 +11,8 @@ import { type RunFields, withFields } from '../../kit/questions.ts';
 import { snapshotOf } from '../../kit/snapshots.ts';
 
 const minute = 60_000;
-const sets = ['a', 'b'].map((zone) =>
-  outdatedStatefulSet({
-    name: `ingester-zone-${zone}`,
-    annotations: { 'kubernetes.io/change-cause': 'image 2.0', 'rollout-group.dev/plan': 'abc' },
-  }),
-);
+const annotations = { 'kubernetes.io/change-cause': 'image 2.0', 'rollout-group.dev/plan': 'abc' };
+const sets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}`, annotations }));
 const snapshot = snapshotOf({ groups: [group({ zones: ['a', 'b'] })], statefulSets: sets, policyDigest: 'd1' });
 const decision = must(decide(snapshot).groups[0]);
 const run = must(decision.run);
@@ -136,15 +132,18 @@ describe('the record of a rollout', () => {
       ['a', 'a-1', 'a-2'],
       ['b', 'b-1', 'b-2'],
     ]);
-    const changed = must(runRecord(first, turn(1, { run: { ...before, id: 'other', target: { a: 'a-3', b: 'b-2' } } })));
-    expect(changed.spec.outcome).toBe('superseded');
+    const moved = { ...before, id: 'other', target: { a: 'a-3', b: 'b-2' }, lastDisruptionMs: kitNowMs - 1 };
+    const changed = must(runRecord(first, turn(1, { run: moved })));
+    expect([changed.spec.outcome, changed.spec.zones.map(({ toRevision }) => toRevision)]).toEqual(['running', ['a-3', 'b-2']]);
+    const replaced = must(runRecord(first, turn(1, { run: { ...moved, lastDisruptionMs: kitNowMs } })));
+    expect(replaced.spec.outcome).toBe('superseded');
   });
 
   it('is one run while an undo returns zone after zone, also of a run that never ended', () => {
     const before = { target: { a: 'a-2', b: 'b-2' }, previous: { a: 'a-1', b: 'b-1' } };
     const failed = { ...before, outcome: 'failed' as const, failedMs: kitNowMs, failure: 'a gate failed' };
     const first = recordAfter(turn(0, { run: before }), turn(1, { run: failed }));
-    const back = { kind: 'rollback' as const, previous: before.previous, restores: before.previous };
+    const back = { kind: 'rollback' as const, previous: before.previous, restores: before.previous, from: before.target };
     const began = must(runRecord(first, turn(2, { run: { ...back, id: 'one', target: { a: 'a-1', b: 'b-2' } } })));
     const joined = must(runRecord(began, turn(3, { run: { ...back, id: 'two', target: { a: 'a-1', b: 'b-1' } } })));
     expect([joined.metadata.name, joined.spec.id, joined.spec.outcome]).toEqual([began.metadata.name, 'two', 'running']);
@@ -152,6 +151,14 @@ describe('the record of a rollout', () => {
       ['a', 'a-2', 'a-1'],
       ['b', 'b-2', 'b-1'],
     ]);
+  });
+
+  it('is cancelled if its change is reverted before a pod was replaced, and recorded if it ends in the turn in which it begins', () => {
+    const change = { target: { a: 'a-2', b: 'b-1' }, previous: { a: 'a-1', b: 'b-1' }, lastDisruptionMs: kitNowMs - 1 };
+    const completed = { outcome: 'completed' as const, startedMs: kitNowMs, completedMs: kitNowMs };
+    const reverted = { ...change, ...completed, id: 'other', target: change.previous };
+    expect(recordAfter(turn(0, { run: change }), turn(0, { run: reverted })).spec.outcome).toBe('cancelled');
+    expect(recordAfter(turn(0, { run: { ...change, ...completed } })).spec).toMatchObject({ outcome: 'completed', took: 0 });
   });
 
   it('counts each pod once, however often its eviction was requested', () => {
@@ -163,7 +170,7 @@ describe('the record of a rollout', () => {
   });
 
   it('begins for no run that is over, and for no turn that failed', () => {
-    expect(runRecord(undefined, turn(0, { run: { outcome: 'completed' } }))).toBeUndefined();
+    expect(runRecord(undefined, turn(0, { run: { outcome: 'completed', startedMs: kitNowMs - minute } }))).toBeUndefined();
     const { decision: _, ...failed } = turn(0);
     expect(runRecord(undefined, failed)).toBeUndefined();
   });

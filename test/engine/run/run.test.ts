@@ -30,6 +30,12 @@ const begun = {
   outcome: 'running',
 } as const;
 const revisions = (revision: string) => ({ a: revision, b: revision, c: revision });
+const current = (zones: readonly string[]) => zones.map((zone) => statefulSet({ name: `ingester-zone-${zone}` }));
+/** An undo from the revision to the new revision. */
+const undone = (revision = 'rev-3'): SnapshotOverrides => ({
+  statefulSets: outdated,
+  intents: [intent({ action: 'undo', reason: 'bad', undone: ['a', 'b', 'c'].map((zone) => ({ zone, revision, to: newRevision })) })],
+});
 const anyId = expect.stringMatching(/^[0-9a-f]{10}$/);
 
 describe('a first run', () => {
@@ -145,6 +151,7 @@ describe('a new template', () => {
       kind: 'rollout',
       target: revisions(newRevision),
       previous: revisions(oldRevision),
+      from: revisions(oldRevision),
     });
   });
 
@@ -157,19 +164,33 @@ describe('a new template', () => {
     });
   });
 
-  it('is a rollback when it is what ran before', () => {
+  it('is a rollback when an undo returns to what ran before, and only then', () => {
     const run = runOf({ target: revisions('rev-3'), previous: revisions(newRevision) });
-    expect(advanced(run)?.run).toMatchObject({ kind: 'rollback', target: revisions(newRevision), previous: revisions(newRevision) });
+    const back = { target: revisions(newRevision), previous: revisions(newRevision) };
+    expect(advanced(run, undone())?.run).toMatchObject({ kind: 'rollback', ...back, origin: { cause: 'undo: bad' } });
+    expect(advanced(run)?.run).toMatchObject({ kind: 'rollout', ...back });
+    expect(advanced(run, undone('rev-4'))?.run).toMatchObject({ kind: 'rollout' });
+  });
+
+  it('becomes a rollback when its undo is observed after the first template', () => {
+    const begun = runOf({
+      target: revisions('rev-3'),
+      previous: revisions(newRevision),
+      startedMs: ago(hourMs),
+      lastDisruptionMs: ago(minuteMs),
+    });
+    const first = advanced(begun)?.run;
+    expect(advanced(first, undone())?.run).toEqual({ ...first, kind: 'rollback', origin: { cause: 'undo: bad' } });
   });
 
   it('is a rollback also after the run is complete, and the completed template is then the previous one', () => {
     const run = runOf({ target: revisions('rev-3'), previous: revisions(newRevision), outcome: 'completed', wave: 1 });
-    expect(advanced(run)?.run).toMatchObject({ kind: 'rollback', target: revisions(newRevision), previous: revisions('rev-3') });
+    expect(advanced(run, undone())?.run).toMatchObject({ kind: 'rollback', target: revisions(newRevision), previous: revisions('rev-3') });
   });
 
   it('is no rollback when it goes forth again after one, since that template has failed once', () => {
     const run = runOf({ kind: 'rollback', target: revisions('rev-3'), previous: revisions(newRevision), outcome: 'completed' });
-    expect(advanced(run)?.run).toMatchObject({ kind: 'rollout' });
+    expect(advanced(run, undone())?.run).toMatchObject({ kind: 'rollout' });
   });
 
   it.each(['running', 'completed'] as const)(
@@ -177,25 +198,32 @@ describe('a new template', () => {
     (outcome) => {
       const first = { a: newRevision, b: 'rev-3', c: 'rev-3' };
       const run = runOf({ kind: 'rollback', target: first, previous: revisions('rev-3'), restores: revisions(newRevision), outcome });
-      expect(advanced(run)?.run).toMatchObject({ kind: 'rollback', restores: revisions(newRevision) });
-      expect(advanced({ ...run, restores: revisions('rev-0') })?.run).toMatchObject({ kind: 'rollout' });
+      expect(advanced(run, undone())?.run).toMatchObject({ kind: 'rollback', restores: revisions(newRevision) });
+      expect(advanced({ ...run, restores: revisions('rev-0') }, undone())?.run).toMatchObject({ kind: 'rollout' });
     },
   );
 
   it('is no rollback when one of the zones goes somewhere else', () => {
     const run = runOf({ target: revisions('rev-3'), previous: { ...revisions(newRevision), b: 'rev-0' } });
-    expect(advanced(run)?.run).toMatchObject({ kind: 'rollout' });
+    expect(advanced(run, undone())?.run).toMatchObject({ kind: 'rollout' });
   });
 
-  it('that every pod runs already completes the run, which has failed no longer', () => {
+  it('that every pod runs already is a run that completes at once', () => {
     const run = runOf({ openZone: 'a', outcome: 'failed', failure: 'gate errors', failedMs: ago(minuteMs) });
-    expect(advanced(run, {})?.run).toEqual({
-      ...withoutOptional(runOf()),
-      target: revisions(oldRevision),
-      wave: 1,
-      outcome: 'completed',
-      completedMs: kitNowMs,
+    const next = advanced(run, {})?.run;
+    expect(next).toMatchObject({ target: revisions(oldRevision), wave: 1, outcome: 'completed', completedMs: kitNowMs });
+    expect(next?.id).not.toBe(run.id);
+  });
+
+  it('that every pod runs already completes only when every pod is available and every spec is observed', () => {
+    const run = runOf({ lastDisruptionMs: ago(minuteMs) });
+    const down = advanced(run, { podChanges: { 'ingester-zone-a': { 0: 'missing' } } });
+    expect([down?.run.outcome, down?.progress?.isAvailable]).toEqual(['running', false]);
+    const stale = advanced(run, {
+      statefulSets: [statefulSet({ name: 'ingester-zone-a', status: { observedGeneration: 0 } }), ...current(['b', 'c'])],
     });
+    expect([stale?.run.outcome, stale?.after.map(({ rule }) => rule)]).toEqual(['running', ['view-complete']]);
+    expect(advanced(stale?.run, {})?.run).toMatchObject({ id: stale?.run.id, outcome: 'completed' });
   });
 });
 

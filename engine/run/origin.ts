@@ -1,0 +1,54 @@
+// Finds the origin of a change: the undo that made it, or the annotations that were written with it.
+import { hashText } from '../../policies/values/hash.ts';
+import type { GroupContext } from '../context.ts';
+import type { RunOrigin, RunState } from '../snapshot.ts';
+import { undoOf } from './requests.ts';
+
+/** The annotations of a StatefulSet that name the origin of a change. */
+export const changeAnnotations = {
+  planDigest: 'rollout-group.dev/plan',
+  commit: 'rollout-group.dev/commit',
+  cause: 'kubernetes.io/change-cause',
+} as const;
+
+const longest: Readonly<Record<keyof RunOrigin, number>> = { planDigest: 64, commit: 253, cause: 512 };
+
+/**
+ * Returns the run with its origin. Annotations stay on a StatefulSet after their change, so a value counts only for the run with which it
+ * appears. `earlier` is the stored run, and `known` is the origin that the run continues.
+ */
+export function withOrigin(context: GroupContext, run: RunState, earlier: RunState | undefined, known: RunOrigin | undefined): RunState {
+  const { origin: _origin, seen: _seen, ...rest } = run;
+  const values = valuesOf(context);
+  // Until the controller has observed a spec, its annotations may belong to the next revision.
+  const isCurrent = context.view.zones.every(({ set }) => set !== undefined && set.status.observedGeneration >= set.generation);
+  const isAdded = ({ digest }: OriginValue): boolean => isCurrent && run.outcome === 'running' && earlier?.seen?.includes(digest) !== true;
+  const added = values.filter(isAdded).map(({ key, value }) => [key, value] as const);
+  const origin: RunOrigin = { ...known, ...Object.fromEntries(added.toReversed()), ...undoOrigin(context, run) };
+  const seen = isCurrent ? [...new Set(values.map(({ digest }) => digest))].sort() : (earlier?.seen ?? []);
+  return { ...rest, ...(Object.keys(origin).length === 0 ? {} : { origin }), ...(seen.length === 0 ? {} : { seen }) };
+}
+
+/** Returns the cause of a run that an undo made. The undo writes no annotation, because a later change would carry it too. */
+function undoOrigin(context: GroupContext, run: RunState): RunOrigin | undefined {
+  const undo = run.outcome === 'running' ? undoOf(context, run) : undefined;
+  if (undo === undefined) return undefined;
+  return { cause: `undo${undo.reason === undefined ? '' : `: ${undo.reason}`}`.slice(0, longest.cause) };
+}
+
+interface OriginValue {
+  readonly key: keyof RunOrigin;
+  readonly value: string;
+  readonly digest: string;
+}
+
+function valuesOf({ view }: GroupContext): readonly OriginValue[] {
+  const keys = Object.keys(changeAnnotations) as readonly (keyof RunOrigin)[];
+  return view.zones.flatMap(({ set }) =>
+    keys.flatMap((key): readonly OriginValue[] => {
+      const value = set?.annotations[changeAnnotations[key]];
+      if (value === undefined || value === '') return [];
+      return [{ key, value: value.slice(0, longest[key]), digest: hashText(`${key} ${value}`).slice(0, 10) }];
+    }),
+  );
+}

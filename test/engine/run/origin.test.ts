@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { advanceRun } from '../../../engine/run/run.ts';
+import { completeRun } from '../../../engine/run/states.ts';
+import type { RunState } from '../../../engine/snapshot.ts';
+import { group } from '../../kit/groups.ts';
+import { oldRevision, statefulSet } from '../../kit/objects.ts';
+import { contextWith, ledgerOf } from '../../kit/questions.ts';
+
+const definition = group({ zones: ['a', 'b'] });
+
+interface Zone {
+  readonly revision?: string;
+  readonly cause?: string;
+  readonly commit?: string;
+  readonly isStale?: boolean;
+}
+
+const setOf = (name: string, { revision = oldRevision, cause, commit, isStale = false }: Zone) => {
+  const written = statefulSet({
+    name: `ingester-zone-${name}`,
+    annotations: {
+      ...(cause === undefined ? {} : { 'kubernetes.io/change-cause': cause }),
+      ...(commit === undefined ? {} : { 'rollout-group.dev/commit': commit }),
+    },
+    status: { updateRevision: revision },
+  });
+  return isStale ? { ...written, generation: written.status.observedGeneration + 1 } : written;
+};
+
+/** The run after the observation of the two zones. */
+function afterTurn(run: RunState | undefined, a: Zone, b: Zone = a): RunState {
+  const statefulSets = [setOf('a', a), setOf('b', b)];
+  const ledgers = run === undefined ? [] : [ledgerOf({ run })];
+  const next = advanceRun(contextWith(definition, { statefulSets, ledgers }))?.run;
+  if (next === undefined) throw new Error('the test expected a run');
+  return next;
+}
+
+const first = afterTurn(undefined, { revision: 'rev-2', cause: 'two', commit: 'c2' });
+const ended = completeRun(first, first.startedMs);
+
+describe('the origin of a run', () => {
+  it('is that of the annotations that came with it', () => {
+    expect(first.origin).toEqual({ cause: 'two', commit: 'c2' });
+    expect(afterTurn(first, { revision: 'rev-3', cause: 'three', commit: 'c2' }).origin).toMatchObject({ cause: 'three' });
+  });
+
+  it('is not that of annotations from an earlier change', () => {
+    const next = afterTurn(ended, { revision: 'rev-3', cause: 'two', commit: 'c3' });
+    expect(next.origin).toEqual({ commit: 'c3' });
+    expect(afterTurn(completeRun(next, 0), { revision: 'rev-4', cause: 'two', commit: 'c3' }).origin).toBeUndefined();
+  });
+
+  it('comes from the first zone that is written, and stays with the others', () => {
+    const old = { revision: 'rev-2', cause: 'two', commit: 'c2' };
+    const three = { revision: 'rev-3', cause: 'three', commit: 'c3' };
+    const begun = afterTurn(ended, three, old);
+    expect(afterTurn(begun, three).origin).toEqual({ cause: 'three', commit: 'c3' });
+  });
+
+  it('waits for the controller, which has not observed the template of the new annotations yet', () => {
+    const stale = afterTurn(ended, { revision: 'rev-2', cause: 'three', isStale: true });
+    expect([stale.origin, stale.seen]).toEqual([first.origin, first.seen]);
+    expect(afterTurn(stale, { revision: 'rev-3', cause: 'three' }).origin).toEqual({ cause: 'three' });
+  });
+});
