@@ -185,6 +185,8 @@ export interface RunOrigin {
   readonly commit?: string;
   /** At most 64 characters. */
   readonly planDigest?: string;
+  /** True if an undo made the change. */
+  readonly isUndo?: true;
 }
 
 /** The part of a rollout run that every state has. `run/states.ts` has the transitions. */
@@ -197,7 +199,7 @@ export interface RunCore {
   readonly previous: Readonly<Record<string, string>>;
   /** Update revision per zone before the templates of this run were written; absent: `previous`. */
   readonly from?: Readonly<Record<string, string>>;
-  /** Where the change comes from, as far as it names this change and no earlier one. */
+  /** The origin of this change; absent if only an earlier change names one. */
   readonly origin?: RunOrigin;
   /** Digests of the annotations that were observed last. A later change with the same annotations does not come from them. */
   readonly seen?: readonly string[];
@@ -218,7 +220,7 @@ export interface RunCore {
   readonly isMovable: boolean;
   /** Time of the last retry after a failure. */
   readonly retriedMs?: number;
-  /** In a run to earlier templates: the revision per zone before the run that it reverts. */
+  /** In a rollback: the revision per zone before the rolled-back run. */
   readonly restores?: Readonly<Record<string, string>>;
   /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };

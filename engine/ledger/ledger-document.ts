@@ -123,7 +123,12 @@ const preparations = z.object({
 });
 
 const revisions = z.record(zone, z.string());
-const origin = z.object({ cause: z.string().optional(), commit: z.string().optional(), planDigest: z.string().optional() });
+const origin = z.object({
+  cause: z.string().optional(),
+  commit: z.string().optional(),
+  planDigest: z.string().optional(),
+  isUndo: z.literal(true).optional(),
+});
 
 const run = z.object({
   id: text,

@@ -52,7 +52,7 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
   const { from = run.previous } = run;
   const began = newRecord(turn, {
     id: run.id,
-    kind: run.kind,
+    kind: kindOf(run),
     startedAt: timeText(run.startedMs),
     zones: turn.group.zones.slice(0, runLimits.zones).map(({ name, statefulSet }) => ({
       zone: name,
@@ -71,7 +71,10 @@ function joining(record: RolloutRun, run: RunState): RolloutRun | undefined {
     Object.fromEntries(record.spec.zones.flatMap((zone) => (zone[key] === undefined ? [] : [[zone.zone, zone[key]]])));
   const { kind } = record.spec;
   const startedMs = instantMs(record.spec.startedAt) ?? run.startedMs;
-  if (kind === 'scale' || !isJoinOf(run, { kind, target: revisions('toRevision'), previous: revisions('fromRevision'), startedMs }))
+  if (
+    kind === 'scale' ||
+    !isJoinOf({ ...run, kind: kindOf(run) }, { kind, target: revisions('toRevision'), previous: revisions('fromRevision'), startedMs })
+  )
     return undefined;
   const zones = record.spec.zones.map((zone) => {
     const toRevision = run.target[zone.zone];
@@ -95,11 +98,18 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
 }
 
 /** Returns the record with the kind and the origin of the run, which may be observed after its start. */
-function withOrigin(record: RolloutRun, { kind, origin = {} }: RunState): RolloutRun {
+function withOrigin(record: RolloutRun, run: RunState): RolloutRun {
   const { spec } = record;
+  const kind = kindOf(run);
+  const { isUndo: _isUndo, ...origin } = run.origin ?? {};
   const { cause, commit, planDigest, ...rest } = spec;
   const isSame = spec.kind === kind && cause === origin.cause && commit === origin.commit && planDigest === origin.planDigest;
   return isSame ? record : { ...record, spec: { ...rest, kind, ...origin } };
+}
+
+/** Returns `rollback` only for an undo and for the rollback of a failed run. Another return to the earlier templates is a rollout. */
+function kindOf({ kind, origin, rolledBack }: RunState): RunState['kind'] {
+  return origin?.isUndo === true || (kind === 'rollback' && rolledBack !== undefined) ? 'rollback' : 'rollout';
 }
 
 /** Reports whether the change was reverted before the run replaced a pod. */

@@ -11,7 +11,7 @@ export const changeAnnotations = {
   cause: 'kubernetes.io/change-cause',
 } as const;
 
-const longest: Readonly<Record<keyof RunOrigin, number>> = { planDigest: 64, commit: 253, cause: 512 };
+const longest: Readonly<Record<keyof typeof changeAnnotations, number>> = { planDigest: 64, commit: 253, cause: 512 };
 
 /**
  * Returns the run with its origin. Annotations stay on a StatefulSet after their change, so a value counts only for the run with which it
@@ -33,17 +33,17 @@ export function withOrigin(context: GroupContext, run: RunState, earlier: RunSta
 function undoOrigin(context: GroupContext, run: RunState): RunOrigin | undefined {
   const undo = run.outcome === 'running' ? undoOf(context, run) : undefined;
   if (undo === undefined) return undefined;
-  return { cause: `undo${undo.reason === undefined ? '' : `: ${undo.reason}`}`.slice(0, longest.cause) };
+  return { isUndo: true, cause: `undo${undo.reason === undefined ? '' : `: ${undo.reason}`}`.slice(0, longest.cause) };
 }
 
 interface OriginValue {
-  readonly key: keyof RunOrigin;
+  readonly key: keyof typeof changeAnnotations;
   readonly value: string;
   readonly digest: string;
 }
 
 function valuesOf({ view }: GroupContext): readonly OriginValue[] {
-  const keys = Object.keys(changeAnnotations) as readonly (keyof RunOrigin)[];
+  const keys = Object.keys(changeAnnotations) as readonly (keyof typeof changeAnnotations)[];
   return view.zones.flatMap(({ set }) =>
     keys.flatMap((key): readonly OriginValue[] => {
       const value = set?.annotations[changeAnnotations[key]];

@@ -8,7 +8,7 @@ import { result } from '../rule.ts';
 import { isStuck } from '../rules/pod-state.ts';
 import { type FailedRun, isUnknown, isWithinClockSkew, type RunCore, type RunningRun, type RunState } from '../snapshot.ts';
 import { withOrigin } from './origin.ts';
-import { abortRequest, requesterText, requestsFor, undoOf } from './requests.ts';
+import { abortRequest, requesterText, requestsFor } from './requests.ts';
 import { abortRun, brokeBeforeRun, openZone, type RunChange, retryRun, startRun, trackInFlight, withoutFutureInstants } from './states.ts';
 import { type AdvancedRun, advanceWaves } from './waves.ts';
 
@@ -35,10 +35,7 @@ function currentRun(context: GroupContext): RunState | undefined {
   const hasOutdated = context.view.zones.some((zone) => zone.outdated.length > 0);
   if (stored === undefined)
     return hasOutdated ? followingRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) }) : undefined;
-  const known = asRollback(
-    context,
-    withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs),
-  );
+  const known = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
   if (!isSame(known.target, target)) return afterChange(context, known, target, hasOutdated);
   if (known.outcome === 'completed' && hasOutdated) {
     // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
@@ -66,22 +63,14 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
   return abortRun(run, { failure: `aborted by ${requesterText(request)}`, onFailure }, context.nowMs);
 }
 
-/** Returns the run as a rollback if an undo made it: the request may be observed after the first template. */
-function asRollback(context: GroupContext, run: RunState): RunState {
-  const isUndo = run.outcome === 'running' && run.restores !== undefined && undoOf(context, run) !== undefined;
-  return isUndo ? { ...run, kind: 'rollback' } : run;
-}
-
-/** Returns the run after a template change: a rollback if an undo returns every changed zone to its revision before the run. */
+/** Returns the run after a template change: a rollback if every changed zone returns to its revision before the run, else a rollout. */
 function supersede(context: GroupContext, known: RunState, target: RunCore['target']): RunningRun {
-  const isUnderWay = known.kind === 'rollback' || known.outcome !== 'completed';
-  const restores = (isUnderWay ? known.restores : undefined) ?? (known.kind === 'rollout' ? known.previous : {});
+  const restores = known.restores ?? (known.kind === 'rollout' ? known.previous : {});
   const changed = Object.keys(target).filter((zone) => target[zone] !== known.target[zone]);
   const isBack = changed.length > 0 && changed.every((zone) => target[zone] === restores[zone]);
   // Pods run the target of a completed run or a rollback. The target of another run may have failed, so its `previous` stays.
   const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;
-  const isUndo = isBack && undoOf(context, { target, from: known.target }) !== undefined;
-  const started = followingRun(context, { kind: isUndo ? 'rollback' : 'rollout', target, previous }, known);
+  const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
   const from = known.outcome === 'running' && isJoinOf(started, known) ? (known.from ?? known.previous) : known.target;
   return { ...keepRolledBack(context, started, known), from, ...(isBack ? { restores } : {}) };
 }

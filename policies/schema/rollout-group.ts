@@ -295,7 +295,7 @@ const rollout = z
     skipOnRollback: z
       .boolean()
       .default(true)
-      .describe('A rollback (an undo to the previous template, or the rollback of a failed run) skips soak times and approvals.'),
+      .describe('A run to the previous pod template skips soak times and approvals.'),
     historyLimit: z.int().min(1).max(100).default(10).describe('Number of finished runs to keep as RolloutRun objects.'),
     onPolicyDeleted: z
       .enum(['hold', 'release'])

@@ -25,6 +25,7 @@ const operatorRules: readonly Rule[] = [
   { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['list', 'watch'] },
   { apiGroups: ['rollout-operator.grafana.com'], resources: ['zoneawarepoddisruptionbudgets'], verbs: ['list', 'watch'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list'] },
+  { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list'] },
   { apiGroups: [ours], resources: ['*'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
 ];
 

@@ -143,7 +143,13 @@ describe('the record of a rollout', () => {
     const before = { target: { a: 'a-2', b: 'b-2' }, previous: { a: 'a-1', b: 'b-1' } };
     const failed = { ...before, outcome: 'failed' as const, failedMs: kitNowMs, failure: 'a gate failed' };
     const first = recordAfter(turn(0, { run: before }), turn(1, { run: failed }));
-    const back = { kind: 'rollback' as const, previous: before.previous, restores: before.previous, from: before.target };
+    const back = {
+      kind: 'rollback' as const,
+      previous: before.previous,
+      restores: before.previous,
+      from: before.target,
+      origin: { isUndo: true as const },
+    };
     const began = must(runRecord(first, turn(2, { run: { ...back, id: 'one', target: { a: 'a-1', b: 'b-2' } } })));
     const joined = must(runRecord(began, turn(3, { run: { ...back, id: 'two', target: { a: 'a-1', b: 'b-1' } } })));
     expect([joined.metadata.name, joined.spec.id, joined.spec.outcome]).toEqual([began.metadata.name, 'two', 'running']);
