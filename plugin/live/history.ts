@@ -135,11 +135,7 @@ function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: stri
 
 type RunRecord = RolloutRun['spec'];
 
-<<<<<<< HEAD
-/** Adds the images of the revisions that Kubernetes keeps. Without the right to list them, the runs stay unchanged. */
-=======
-/** Adds the images, the changed fields and the numbers of the revisions that Kubernetes keeps. Without the right to list them, the run stays as it is. */
->>>>>>> 87466388 (Complete a run only from a complete view, and record one change once)
+/** Adds the images, the changed fields and the numbers of the revisions that Kubernetes keeps. Without the right, the runs stay unchanged. */
 export async function readImages(cluster: Cluster, namespace: string, runs: readonly ShownRun[]): Promise<readonly ShownRun[]> {
   const listed = itemsOf(await listKnown(cluster, resources.controllerRevisions, [namespace], { site: 'history.revisions' }));
   const revisions = new Map(listed.flatMap(revisionOf).map((revision) => [revision.name, revision]));
