@@ -70,10 +70,13 @@ function joining(record: RolloutRun, run: RunState): RolloutRun | undefined {
   const revisions = (key: 'fromRevision' | 'toRevision'): Readonly<Record<string, string>> =>
     Object.fromEntries(record.spec.zones.flatMap((zone) => (zone[key] === undefined ? [] : [[zone.zone, zone[key]]])));
   const { kind } = record.spec;
-  const startedMs = instantMs(record.spec.startedAt) ?? run.startedMs;
+  const lastDisruptionMs = record.spec.steps.some(({ action }) => action === 'replace') ? 0 : -1;
   if (
     kind === 'scale' ||
-    !isJoinOf({ ...run, kind: kindOf(run) }, { kind, target: revisions('toRevision'), previous: revisions('fromRevision'), startedMs })
+    !isJoinOf(
+      { ...run, kind: kindOf(run) },
+      { kind, target: revisions('toRevision'), previous: revisions('fromRevision'), startedMs: 0, lastDisruptionMs },
+    )
   )
     return undefined;
   const zones = record.spec.zones.map((zone) => {

@@ -99,11 +99,11 @@ type RunRevisions = Pick<RunCore, 'kind' | 'target'>;
  * run before it has replaced no pod.
  */
 export function isJoinOf(
-  run: RunRevisions & Pick<RunCore, 'lastDisruptionMs'>,
-  before: RunRevisions & Pick<RunCore, 'previous' | 'from' | 'startedMs'>,
+  run: RunRevisions,
+  before: RunRevisions & Pick<RunCore, 'previous' | 'from' | 'startedMs' | 'lastDisruptionMs'>,
 ): boolean {
   if (run.kind !== before.kind || isSame(run.target, before.target)) return false;
-  return (run.lastDisruptionMs ?? -1) < before.startedMs || addsZones(run, before);
+  return (before.lastDisruptionMs ?? -1) < before.startedMs || addsZones(run, before);
 }
 
 /** Reports whether the run changes only zones that the run before it did not change. */

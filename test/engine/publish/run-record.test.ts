@@ -132,10 +132,11 @@ describe('the record of a rollout', () => {
       ['a', 'a-1', 'a-2'],
       ['b', 'b-1', 'b-2'],
     ]);
-    const moved = { ...before, id: 'other', target: { a: 'a-3', b: 'b-2' }, lastDisruptionMs: kitNowMs - 1 };
+    const moved = { ...before, id: 'other', target: { a: 'a-3', b: 'b-2' } };
     const changed = must(runRecord(first, turn(1, { run: moved })));
     expect([changed.spec.outcome, changed.spec.zones.map(({ toRevision }) => toRevision)]).toEqual(['running', ['a-3', 'b-2']]);
-    const replaced = must(runRecord(first, turn(1, { run: { ...moved, lastDisruptionMs: kitNowMs } })));
+    const acted = recordAfter(turn(0, { run: before, performed: [done(evict(1))] }));
+    const replaced = must(runRecord(acted, turn(1, { run: moved })));
     expect(replaced.spec.outcome).toBe('superseded');
   });
 
@@ -160,7 +161,7 @@ describe('the record of a rollout', () => {
   });
 
   it('is cancelled if its change is reverted before a pod was replaced, and recorded if it ends in the turn in which it begins', () => {
-    const change = { target: { a: 'a-2', b: 'b-1' }, previous: { a: 'a-1', b: 'b-1' }, lastDisruptionMs: kitNowMs - 1 };
+    const change = { target: { a: 'a-2', b: 'b-1' }, previous: { a: 'a-1', b: 'b-1' } };
     const completed = { outcome: 'completed' as const, startedMs: kitNowMs, completedMs: kitNowMs };
     const reverted = { ...change, ...completed, id: 'other', target: change.previous };
     expect(recordAfter(turn(0, { run: change }), turn(0, { run: reverted })).spec.outcome).toBe('cancelled');
