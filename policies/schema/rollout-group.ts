@@ -292,10 +292,7 @@ const rollout = z
       .enum(['pause', 'rollback'])
       .default('pause')
       .describe('Effect of a failed run: `pause` stops it, `rollback` returns updated pods to the previous revision (only with `pinned`).'),
-    skipOnRollback: z
-      .boolean()
-      .default(true)
-      .describe('A run to the previous pod template skips soak times and approvals.'),
+    skipOnRollback: z.boolean().default(true).describe('A run to the previous pod template skips soak times and approvals.'),
     historyLimit: z.int().min(1).max(100).default(10).describe('Number of finished runs to keep as RolloutRun objects.'),
     onPolicyDeleted: z
       .enum(['hold', 'release'])
