@@ -40,7 +40,8 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
     // A failed run checks no gate and no approval until a retry.
     if (available.outcome === 'failed') return { run: available, progress, ...noChecks };
     const { results, observations, wantedReadings, failure } = afterWave(context, wave, available);
-    const after = [...unobserved(context), ...results];
+    const stale = unobserved(context);
+    const after = stale.length > 0 ? stale : results;
     if (after.some(blocks)) {
       const next = failure === undefined ? available : failRun(available, failure, nowMs);
       return { run: next, progress, after, observations, wantedReadings };
