@@ -4,7 +4,7 @@ import type { CommandContext } from './context.ts';
 import { type ExitCode, exitCodes, usageFailure } from './failure.ts';
 import { helpText } from './help.ts';
 import { outputStream } from './output/terminal.ts';
-import { flagsOf, globalOptions, verbs } from './verbs/all.ts';
+import { flagsOf, globalOptions, verbOf, verbs } from './verbs/all.ts';
 import { type ArgumentSpec, flagNames, type OptionSpec, takesValue, type Verb } from './verbs/verb.ts';
 
 /** The parts of the process that the program uses. */
@@ -132,7 +132,7 @@ function wholeNumber(text: string, atLeast: number): number {
 
 /** Rewrites the forms of kubectl that commander does not parse: `-o=json`, `--yes=true` and `--watch=false`. */
 function commanderWords(words: readonly string[]): readonly string[] {
-  const verb = verbs.find(({ name }) => words.includes(name));
+  const verb = verbOf(words);
   const options = [...(verb === undefined ? [] : flagsOf(verb)), ...globalOptions];
   const end = words.includes('--') ? words.indexOf('--') : words.length;
   const rewritten = words.slice(0, end).flatMap((word) => {
@@ -181,7 +181,7 @@ function usageMessage(error: CommanderError, words: readonly string[]): [string,
   const hint = error.code === 'commander.unknownCommand' ? kubectlHint(words) : undefined;
   if (hint !== undefined) return [what, hint];
   const meant = suggestion?.match(/^\((Did you mean .*)\)$/)?.[1];
-  const verb = verbs.find(({ name }) => words.includes(name));
+  const verb = verbOf(words);
   const help = `kubectl rollout-group ${verb === undefined ? '' : `${verb.name} `}--help`;
   return [what, meant === undefined ? help : `${meant} See ${help}`];
 }

@@ -4,7 +4,7 @@ import { authorVerbs } from './author.ts';
 import { metaVerbs } from './meta.ts';
 import { observeVerbs } from './observe.ts';
 import { previewVerbs } from './preview.ts';
-import { connectionOptions, type OptionSpec, type Verb } from './verb.ts';
+import { connectionOptions, flagNames, type OptionSpec, takesValue, type Verb } from './verb.ts';
 
 /** The verbs under their headings in the help. */
 export const verbGroups: Readonly<Record<string, readonly Verb[]>> = {
@@ -30,3 +30,10 @@ export const globalOptions: readonly OptionSpec[] = [
   { flags: '--ascii', description: 'Use only ASCII characters in tables and charts.' },
   { flags: '--width <columns>', description: 'Fit into this many columns, also in pipes.', atLeast: 40 },
 ];
+
+/** Returns the verb of a command line: its first word that is neither a flag nor the value of a flag. */
+export function verbOf(words: readonly string[]): Verb | undefined {
+  const valued = new Set([...globalOptions, ...verbs.flatMap(flagsOf)].filter(takesValue).flatMap(flagNames));
+  const first = words.find((word, index) => !word.startsWith('-') && !valued.has(words[index - 1] ?? ''));
+  return verbs.find(({ name }) => name === first);
+}

@@ -172,6 +172,17 @@ describe('when it cannot go on', () => {
     });
   });
 
+  it.each([
+    ['lint --frob test', 'lint'],
+    ['--width 80 status test --frob', 'status'],
+    ['get plan explain --frob', 'get'],
+    ['-n test get --frob', 'get'],
+    ['--frob', undefined],
+  ])('after an unknown flag, %s names the help of its verb', (line, verb) => {
+    const help = `kubectl rollout-group ${verb === undefined ? '' : `${verb} `}--help\n`;
+    expect(runPlugin(line.split(' '))).toMatchObject({ status: 3, stderr: expect.stringMatching(new RegExp(` ${help}$`)) });
+  });
+
   it('a missing argument is answered in two lines that name the help of the verb', () => {
     expect(runPlugin(['explain']).stderr).toBe('error: missing required argument "group"\n  do:  kubectl rollout-group explain --help\n');
   });
