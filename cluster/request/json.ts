@@ -26,7 +26,7 @@ export function asJsonObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** Reports whether two values are equal as JSON. The order of keys does not matter, and `undefined` equals absent. */
+/** Reports whether two parsed JSON values are the same. The order of keys does not matter, and `undefined` equals absent. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => isSameJson(item, b[index]));

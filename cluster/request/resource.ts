@@ -1,4 +1,4 @@
-// Defines resources, their paths, and the order of their versions. Objects are raw JSON: every field of the server is kept.
+// Defines resources and their paths, and compares resource versions of objects. Objects are raw JSON: every field of the server is kept.
 
 /** One kind of object as the API serves it. */
 export interface Resource {
@@ -36,7 +36,7 @@ export interface KubernetesObject {
 
 const core = (plural: string, kind: string, isNamespaced = true): Resource => ({ group: '', version: 'v1', plural, kind, isNamespaced });
 
-/** The built-in resources that this project reads or writes. */
+/** Built-in resources that this project reads or writes. Files that use further resources define them. */
 export const resources = {
   pods: core('pods', 'Pod'),
   nodes: core('nodes', 'Node', false),
@@ -100,7 +100,7 @@ const wellFormed = /^(?:0|[1-9][0-9]*)$/;
 
 /**
  * Returns a number below 0 if `a` is older than `b`, 0 if they are equal, above 0 if `a` is newer. Returns undefined if `a` or `b` is
- * not a decimal number. Kubernetes guarantees ordered integers from 1.35 on (KEP-5504).
+ * not a decimal number without leading zeros. Kubernetes guarantees ordered integers from 1.35 on (KEP-5504).
  */
 export function compareResourceVersions(a: string, b: string): number | undefined {
   if (a === b) return 0;

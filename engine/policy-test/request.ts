@@ -8,7 +8,7 @@ import { type Answer, type CaseState, decided, judged } from './answer.ts';
 
 type Request = PolicyTestCase['request'];
 
-/** The answer, or the reason why the request is impossible in this state. */
+/** The answer, or the reason why the case has no single answer. */
 type Asking = { readonly answer: Answer } | { readonly problem: string };
 
 /** Returns the answer to the request of a case. Different answers on two write paths are a problem. */
@@ -19,7 +19,7 @@ export function ask(asked: CaseState, request: Request): Asking {
       const idle = (['from', 'to', 'ordinal', 'via', 'user', ...(request.action === 'none' ? (['zone'] as const) : [])] as const).find(
         (field) => request[field] !== undefined,
       );
-      return idle === undefined ? { answer: decided(asked) } : { problem: `${idle} has no meaning in a request ${request.action}` };
+      return idle === undefined ? { answer: decided(asked) } : { problem: `the field ${idle} has no meaning if the action is ${request.action}` };
     }
     case 'scaleUp':
     case 'scaleDown':
@@ -57,7 +57,7 @@ function askScale(asked: CaseState, request: Request): Asking {
   if (typeof member === 'string') return { problem: member };
   const { zone, set } = member;
   const { action, from = set.replicas, to, user } = request;
-  if (to === undefined) return { problem: `the request ${action} has no number in to` };
+  if (to === undefined) return { problem: `the request ${action} has no field "to"` };
   if (from !== set.replicas) return { problem: `zone ${zone.name} has ${set.replicas} replicas, so it is not scaled from ${from}` };
   if (action === 'scaleUp' ? to <= from : to >= from) return { problem: `from ${from} to ${to} is not a ${action}` };
   const base = { namespace: set.namespace, statefulSet: set.name, from, to, dryRun: false, ...(user === undefined ? {} : { user }) };

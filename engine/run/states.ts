@@ -1,4 +1,4 @@
-// Defines the states of a rollout run and every transition between them. Each function returns the next run.
+// Defines every transition between the states of a rollout run. Each transition returns the next run.
 //
 //                     startRun
 //                        |
@@ -13,9 +13,10 @@
 //                  | completed | <-------------------------+
 //                  +-----------+
 //
-// A changed template, outdated pods after the end, or a rollback replace a run in any state by the result of startRun (`run.ts`).
+// startRun also follows a stored run (`run.ts`): a run in any state after a template change, a failed run for a rollback, and a completed
+// run if pods are outdated again.
 //
-// Inside a wave, while the run is running:
+// Inside a wave. A failed run replaces no pod and passes no soak, gate or approval:
 //
 //   enterWave --> recordReplacement (opens a zone) --> closeZone --> markWaveAvailable --> soak, gates, approval --> enterWave
 //                        |        ^                                        |
@@ -80,12 +81,12 @@ export function retryRun(run: FailedRun, nowMs: number): RunningRun {
   };
 }
 
-/** Completes a run in any state: every pod runs the target. */
+/** Completes a run in any state: its waves are done, or no pod is outdated. */
 export function completeRun(run: RunState, nowMs: number): CompletedRun {
   return { ...coreOf(run), outcome: 'completed', completedMs: nowMs };
 }
 
-/** Returns the fields that every state has. */
+/** Returns the run without the fields of its state. */
 function coreOf(run: RunState): RunCore {
   const { openZone: _openZone, waveAvailableMs: _waveAvailableMs, ...stateOfRun } = run;
   switch (stateOfRun.outcome) {
@@ -145,31 +146,34 @@ function isUnbegun({ outcome, lastDisruptionMs, startedMs }: RunState): boolean 
 }
 
 /**
- * Reports whether a pod that is not ready broke before the run replaced a pod. Otherwise the pod is replaced in its wave: the run may be the
- * cause.
+ * Reports whether a pod that is not ready broke before the run, or while the run had replaced no pod. If not, the run may be the cause, and
+ * the pod is replaced in its wave.
  */
 export function brokeBeforeRun(run: RunState, { readyChangedMs }: Pick<PodView, 'readyChangedMs'>): boolean {
   return isUnbegun(run) || readyChangedMs < run.startedMs;
 }
 
-/** Records the instant since which pods have been in flight, in completed runs too: pods also fail for other reasons than the run. */
+/**
+ * Records the instant since which pods are in flight (`ZoneView.inFlight`), or removes it if no pod is. Applies to completed runs too: pods
+ * also fail for other reasons than the run.
+ */
 export function trackInFlight<Run extends RunState>(run: Run, isInFlight: boolean, nowMs: number): RunState {
   const { inFlightSinceMs, ...rest }: RunState = run;
   if (!isInFlight) return inFlightSinceMs === undefined ? run : rest;
   return inFlightSinceMs === undefined ? { ...run, inFlightSinceMs: nowMs } : run;
 }
 
-/** Adds the time since the last decision to the time in which the group was free to replace pods. */
+/** Adds the time since the last decision if the group was then free to replace pods, and stores whether it is free now. */
 export function countMovableTime(run: UnfinishedRun, isMovable: boolean, nowMs: number): UnfinishedRun {
   const passedMs = run.isMovable ? Math.max(0, nowMs - run.movableAsOfMs) : 0;
   return { ...run, movableMs: run.movableMs + passedMs, movableAsOfMs: nowMs, isMovable };
 }
 
-/** Returns the run of a decision whose replacements were all denied or not sent: with the progress of `before`, but with its own deadlines. */
+/** Returns a run whose replacements were all denied or not sent: the open zone and the last replacement come from `before`. */
 export function revertProgress(run: RunState, before: RunState | undefined): RunState {
   if (run.outcome === 'completed') return run;
   const { openZone: zone, lastDisruptionMs, inFlightSinceMs, ...rest } = run;
-  // An earlier instant belongs to pods that are down for another reason, and stays.
+  // If pods were in flight before this replacement, then they are down for another reason, and the instant stays.
   const flight = inFlightSinceMs === undefined || inFlightSinceMs === lastDisruptionMs ? {} : { inFlightSinceMs };
   const isSame = before?.id === run.id;
   const open = isSame ? before.openZone : zone;
@@ -179,7 +183,7 @@ export function revertProgress(run: RunState, before: RunState | undefined): Run
   return { ...rest, ...(open === undefined ? {} : { openZone: open }), ...last, ...flight };
 }
 
-/** Returns the last replacement as an instant before now, so that a wave or run that begins now has replaced no pod (`isUnbegun`). */
+/** Returns the last replacement as an instant before now, so that a wave or run that begins now does not count it as its own (`isUnbegun`). */
 function replacedBefore(run: Pick<RunCore, 'lastDisruptionMs'> | undefined, nowMs: number): Pick<RunCore, 'lastDisruptionMs'> {
   return run?.lastDisruptionMs === undefined ? {} : { lastDisruptionMs: Math.min(run.lastDisruptionMs, nowMs - 1) };
 }

@@ -7,7 +7,7 @@ export interface UrlParts {
   readonly hasUserInformation: boolean;
   /** The port as digits; empty if absent. */
   readonly port: string;
-  /** The path and query, from the first slash on; a fragment is never sent. */
+  /** The path and query after the host, without the fragment. */
   readonly pathAndQuery: string;
   /** True if the URL has a host, which a pod name can replace. */
   readonly hasHost: boolean;
@@ -18,7 +18,7 @@ const controlCharacter = /[\u0000-\u001f\u007f]/;
 const brokenEscape = /%(?![0-9a-fA-F]{2})/;
 const schemePattern = /^([a-zA-Z][a-zA-Z0-9+.-]*):/;
 
-/** Returns the parts of a URL; undefined for a text that Go's url.Parse refuses. */
+/** Returns the parts of a URL; undefined for a text that Go's url.Parse refuses, and for percent signs in a host name. */
 export function urlParts(text: string): UrlParts | undefined {
   if (controlCharacter.test(text)) return undefined;
   const [beforeFragment = '', ...fragment] = text.split('#');
@@ -41,23 +41,23 @@ function authorityParts(authority: string): Pick<UrlParts, 'hasUserInformation' 
   const userInformation = at < 0 ? '' : authority.slice(0, at);
   if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(userInformation) || brokenEscape.test(userInformation)) return undefined;
   const [, host, port] = /^(\[[^\]]*\]|[^:]*|.*(?=:))(?::(\d*))?$/.exec(authority.slice(at + 1)) ?? [];
-  // A host has no spaces. It has percent signs only in the zone of an IPv6 address.
+  // A host has no spaces. Percent signs are accepted only in the zone of an IPv6 address; Go also decodes them in host names.
   if (host === undefined || !/^(?:\[[0-9a-fA-F:.]+(?:%25[^\s%]+)?\]|[^\s[\]\\^`{|}%]*)$/.test(host)) return undefined;
   return { hasUserInformation: at >= 0, port: port ?? '', hasHost: host !== '' };
 }
 
 /** An http or https address as policy files write it. */
 interface Address {
-  /** The address without user, query, fragment and the slash at its end. */
+  /** The address without user, query, fragment and slashes at its end. */
   readonly url: string;
   /** The host without the port. */
   readonly host: string;
   readonly hasUser: boolean;
-  /** A query or a fragment. */
+  /** True if the address has a query or a fragment. */
   readonly hasQuery: boolean;
 }
 
-/** Returns the address without credentials, query and fragment; undefined if invalid or not absolute. */
+/** Returns the address without credentials, query and fragment; undefined if the text is not a valid http or https URL with a host. */
 export function addressOf(text: string): Address | undefined {
   const parts = urlParts(text);
   const [, user, place = '', path = '', rest = ''] = /^[a-zA-Z]+:\/\/([^/?#]*@)?([^/?#@]+)([^?#]*)(.*)$/s.exec(text) ?? [];

@@ -13,7 +13,7 @@ export interface ExcerptLine {
   readonly text: string;
 }
 
-/** The place of a finding. An object from a cluster has an empty `file`, line and column 0, and its name in `object`. */
+/** The place of a finding. For an object from a cluster, `file` is empty, line and column are 0, and `object` has the name. */
 export interface Place {
   readonly file: string;
   /** The line, from 1; 0 without a file. */
@@ -81,7 +81,7 @@ export function jsonPointer(path: readonly (string | number)[]): string {
   return path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** Sorts findings by file, line, column and code, and drops exact repeats. */
+/** Sorts findings by file, object, line, column and code. Drops a finding with the code, message and place of the finding before it. */
 export function sortFindings(findings: readonly Finding[]): readonly Finding[] {
   const sorted = [...findings].sort(
     (a, b) =>
@@ -127,7 +127,7 @@ type Paint = (part: 'place' | Severity | 'code' | 'caret' | 'hint', text: string
 
 const plain: Paint = (_part, text) => text;
 
-/** The maximum length of an excerpt line. Longer lines are cut around the caret. */
+/** The maximum length of an excerpt line. A long line is cut so that the caret is near its middle. */
 const excerptWidth = 110;
 
 /** Returns the text of a finding. Control and bidirectional characters are escaped, so that a file cannot control the terminal. */
@@ -155,7 +155,7 @@ function renderExcerpt(place: Place, paint: Paint): readonly string[] {
   const caretStart = visible(last.text.slice(cut, place.column - 1)).length;
   const marked = last.text.slice(place.column - 1, Math.min(place.endColumn ?? place.column, cut + excerptWidth + 1) - 1);
   const caret = '^'.repeat(Math.max(1, visible(marked).length));
-  // The line before gives no context if the lines are cut.
+  // The line before gives no context if the beginning of the lines is cut.
   const context = cut > 0 ? [last] : lines;
   return [
     ...context.map(({ line, text }) => `${String(line).padStart(width)} | ${shown(text)}`),
@@ -163,13 +163,13 @@ function renderExcerpt(place: Place, paint: Paint): readonly string[] {
   ].map((text) => text.trimEnd());
 }
 
-/** Escapes every character that moves the cursor or reorders the line; a tab becomes two spaces. */
+/** Escapes control characters, line separators and bidirectional marks; a tab becomes two spaces. */
 function visible(text: string): string {
   return (
     text
       .replaceAll('\t', '  ')
       // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for.
-      .replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (character) => {
+      .replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (character) => {
         return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
       })
   );

@@ -6,7 +6,7 @@ export interface BudgetAmounts {
   readonly minAvailable?: number | string;
 }
 
-/** Returns the number of pods of a count or percentage. Rounds up as the disruption controller does. */
+/** Converts a count, or a percentage of `expected`, to a number of pods. Rounds up as the disruption controller does. */
 export function budgetAmount(value: number | string, expected: number): number {
   if (typeof value === 'number') return value;
   const percent = /^(\d+)%$/.exec(value)?.[1];
@@ -27,8 +27,8 @@ export interface ZeroBudget {
 }
 
 /**
- * Returns why the budget allows no disruption of healthy pods; undefined if it allows one. If `expected` is absent, returns only budgets
- * that are zero for any number of pods, because the selector may match unknown workloads.
+ * Returns why the budget allows no disruption of healthy pods; undefined if it allows one or `expected` is 0. If `expected` is absent,
+ * returns only a reason that is true for any number of pods, because the selector may match unknown workloads.
  */
 export function zeroBudgetOf(budget: BudgetAmounts, expected?: number): ZeroBudget | undefined {
   if (expected === undefined ? !isWhole(budget) : expected <= 0 || desiredHealthy(budget, expected) < expected) return undefined;

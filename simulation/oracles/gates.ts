@@ -1,4 +1,4 @@
-// Judges gates: a zone begins only after enough consecutive good answers of the metric server after the previous zone (S8).
+// Judges gates (S8): a zone begins only if the metric server gave enough consecutive good answers since the last disruption in the zone before.
 import { gateConsecutive } from '../cluster/gate-server.ts';
 import { isAgent, placeOf, podResource, readyCondition, revisionLabelOf, statefulSetResource, textAt } from './objects.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
@@ -12,7 +12,7 @@ function judgeGated(scene: Scene): Oracle {
   const streaks = new Map<string, readonly number[]>();
   /** The time of the first answer in the latest sufficient streak of any process. A passed gate is stored, so it counts for all. */
   let passedFromMs = Number.NEGATIVE_INFINITY;
-  /** The time of the last deletion of an outdated pod, by StatefulSet. */
+  /** The time of the last deletion of an outdated pod by an agent, for each StatefulSet. */
   const deletedMs = new Map<string, number>();
   /** The zones that have begun, with their revision. Further pods of such a zone need no new reading. */
   const begun = new Set<string>();
@@ -31,12 +31,12 @@ function judgeGated(scene: Scene): Oracle {
       const target = textAt(scene.get(statefulSetResource, namespace, statefulSet), 'status', 'updateRevision');
       if (namespace !== scene.namespace || zone < 0 || target === undefined || revisionLabelOf(before) === target) return;
       deletedMs.set(statefulSet, commit.atMs);
-      // A broken pod is replaced in any open zone.
+      // The replacement of a pod that is not ready may be a repair, which waits for no gate.
       if (zone === 0 || !readyCondition(before).isTrue || begun.has(`${statefulSet} ${target}`)) return;
       begun.add(`${statefulSet} ${target}`);
       const previous = scene.statefulSets[zone - 1] ?? '';
       if (passedFromMs > (deletedMs.get(previous) ?? Number.NEGATIVE_INFINITY)) return;
-      const missing = `its gate was not good ${gateConsecutive} times in a row since the last disruption in ${previous}`;
+      const missing = `the gate after ${previous} was not good ${gateConsecutive} times in a row since the last disruption there`;
       scene.violated('S8', `${actor.process} begins ${statefulSet} with ${name}, and ${missing}`);
     },
   };

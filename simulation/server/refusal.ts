@@ -62,7 +62,7 @@ export function refused(refusal: Refusal): ModelResponse {
   return { status: refusal.status, headers: { ...headers, 'retry-after': String(seconds) }, body };
 }
 
-/** The answer to an unknown path, which has no Status. */
+/** The answer to an unknown path. It has no Status. */
 export const pageNotFound: ModelResponse = {
   status: 404,
   headers: { 'content-type': 'text/plain; charset=utf-8' },
@@ -106,7 +106,7 @@ export function modified(kind: ServedKind, name: string): Refusal {
   return conflict(kind, name, 'the object has been modified; please apply your changes to the latest version and try again');
 }
 
-/** Returns the conflict of a DELETE. It names the kind, whereas other conflicts name the resource. */
+/** Returns the conflict with a precondition of a DELETE or an eviction. It names the kind, whereas other conflicts name the resource. */
 export function preconditionFailed({ group, kind }: ServedKind, name: string, why: string): Refusal {
   const what = group === '' ? kind : `${kind}.${group}`;
   const details = { name, ...(group !== '' && { group }), kind };
@@ -121,7 +121,7 @@ export function internal(message: string): Refusal {
   return new Refusal(500, '', message);
 }
 
-/** Returns the refusal of invalid fields. `kind` is the kind, or the resource if the storage rejects the object. */
+/** Returns the refusal of invalid fields. `kind` is the kind of the object or options, the resource if the storage rejects the object, or empty for a patch. */
 export function invalid(
   { group, kind }: { readonly group: string; readonly kind: string },
   name: string,

@@ -74,7 +74,7 @@ describe('the judge of gates', () => {
     hear(given);
     given.takes(20_000, 'ingester-zone-b-0');
     expect(given.found).toEqual([
-      'S8 a1 begins ingester-zone-b with ingester-zone-b-0, and its gate was not good 3 times in a row since the last disruption in ingester-zone-a',
+      'S8 a1 begins ingester-zone-b with ingester-zone-b-0, and the gate after ingester-zone-a was not good 3 times in a row since the last disruption there',
     ]);
   });
 

@@ -47,7 +47,7 @@ interface Outcome {
   readonly answer?: Answer;
 }
 
-/** Attempts per eviction. An attempt fails if another process stores a claim during the attempt. */
+/** Attempts per eviction. An attempt fails if the ledger or the record changes during the attempt. */
 const maxAttempts = 8;
 
 /** Returns the endpoint. Unknown facts deny. Code 429 marks the denials that `kubectl drain` retries. */
@@ -128,11 +128,12 @@ async function underBudget(judge: EvictionJudge, request: BudgetRequest): Promis
     const outcome = await attempted(judge, request);
     if (outcome !== undefined) return outcome;
   }
-  const why = `${maxAttempts} times another disruption under ${request.budget.name} was announced while this one was judged`;
-  throw new EvictionNotRecorded(`${why}; the eviction is retried`);
+  throw new EvictionNotRecorded(
+    `the claims under ${request.budget.name} changed during each of ${maxAttempts} attempts; retry the eviction`,
+  );
 }
 
-/** Judges the eviction once. Returns undefined if another claim was stored during the attempt. */
+/** Judges the eviction once. Returns undefined if the ledger or the record changed during the attempt. */
 async function attempted({ env, cache }: EvictionJudge, request: BudgetRequest): Promise<Outcome | undefined> {
   const { pod, set, budget, user, isDryRun, remainingMs, refusedNatively } = request;
   const listed = await listMembers(env, budget, remainingMs());
@@ -150,7 +151,7 @@ async function attempted({ env, cache }: EvictionJudge, request: BudgetRequest):
   if (!verdict.allowed) return { ...verdict, message: `${verdict.message}${causeOf(verdict, pods)}` };
   // A dry run must change nothing, so it stores no claim.
   if (isDryRun) return verdict;
-  // `kubectl drain` repeats a denied eviction without limit. A claim for the denied eviction would block all other evictions.
+  // `kubectl drain` repeats an eviction that is denied with 429 until its timeout. A claim for it would block all other evictions.
   const answer = await refusedNatively();
   if (answer !== undefined) return { allowed: false, code: answer.code ?? 403, reason: 'denied', message: answer.message ?? '', answer };
   // Throws after the deadline: the server has already answered with a failure, so no claim may be stored.
@@ -168,7 +169,7 @@ interface Facts {
   readonly nowMs?: number;
 }
 
-/** Returns the verdict on the facts that were read so far. Its reason names a missing fact. */
+/** Returns the verdict on the facts that were read so far. If a fact is missing, the reason of the verdict names it. */
 function verdictOn(env: WebhookEnv, known: Facts): DisruptionVerdict {
   const { pod, set, budgets, statefulSets = [], pods = [], claims = [], nowMs = env.clock.nowMs() } = known;
   const zoneBudgets = budgets.filter(({ namespace }) => namespace === pod.namespace);
@@ -245,7 +246,7 @@ async function readPod(
   });
 }
 
-/** Returns the StatefulSet that controls the pod; unknown if the pod has no such owner, or if it cannot be read. */
+/** Returns the StatefulSet that the controller reference of the pod names; unknown if the pod has no such owner, or if it cannot be read. */
 async function readOwner(env: Port, { namespace, name, owner }: ObservedPod, timeoutMs: number): Promise<Known<StatefulSetView>> {
   if (owner === undefined) return { unknown: `pod ${name} has no controller` };
   if (owner.kind !== 'StatefulSet') return { unknown: `pod ${name} is controlled by ${owner.kind} ${owner.name}, not by a StatefulSet` };
