@@ -19,7 +19,9 @@ export function ask(asked: CaseState, request: Request): Asking {
       const idle = (['from', 'to', 'ordinal', 'via', 'user', ...(request.action === 'none' ? (['zone'] as const) : [])] as const).find(
         (field) => request[field] !== undefined,
       );
-      return idle === undefined ? { answer: decided(asked) } : { problem: `the field ${idle} has no meaning if the action is ${request.action}` };
+      return idle === undefined
+        ? { answer: decided(asked) }
+        : { problem: `the field ${idle} has no meaning if the action is ${request.action}` };
     }
     case 'scaleUp':
     case 'scaleDown':
