@@ -1,31 +1,52 @@
-// Reads the names that completion offers from the cluster and the kubeconfig, within a deadline.
+// Reads the names that completion offers from the cluster and the kubeconfig, within a deadline. Uses published decisions and written
+// objects as they are: the engine and the schemas take longer to load than completion may take.
+import type { ClusterEnv } from '../cluster/env.ts';
+import { isStatus } from '../cluster/request/failure.ts';
+import { asJsonObject, isJsonObject } from '../cluster/request/json.ts';
 import { listObjects } from '../cluster/request/read.ts';
-import { type Resource, resources } from '../cluster/request/resource.ts';
+import { type KubernetesObject, type Resource, resources } from '../cluster/request/resource.ts';
+import { isStatusMapName } from '../engine/publish/published.ts';
+import { labelKeys } from '../policies/adopt/keys.ts';
+import { usualAgentNamespace } from '../policies/objects/agent-deployment.ts';
+import { wavesOf } from '../policies/resolve/group.ts';
+import { tryParseJson } from '../policies/values/try-parse-json.ts';
 import type { ClusterQuestion, ClusterSubject } from './cluster-candidates.ts';
-import { rolloutExceptions, rolloutIntents } from './cluster-snapshot/kinds.ts';
-import { listCluster } from './cluster-snapshot/listing.ts';
-import { clusterState } from './cluster-snapshot/snapshot.ts';
 import { type Cluster, type ConnectionContext, type ConnectionFlags, connect } from './connection.ts';
-import { type ReadGroups, readGroups, type Scope } from './live/groups.ts';
-import { readRuns } from './live/history.ts';
 import { overridableRules } from './live/overridable-rules.ts';
 import { groupNamed } from './live/target.ts';
 
-/** The deadline of credentials and requests. With the start of the process, an answer that is not cached takes about 450 ms. */
-const deadlineMs = 180;
+/**
+ * The end of the wait for credentials and requests, in milliseconds since the start of the process: the monotonic clock of Node.js starts
+ * with the process. The rest of 300 ms is for the end of the process.
+ */
+export const deadlineMs = 260;
 
 /** Returns the names, unsorted. Rejects after an error or the deadline. */
 export async function namesFor({ subject, flags, group }: ClusterQuestion): Promise<readonly string[]> {
-  if (subject === 'context') return contextNames(flags);
-  const { asGroup = [] } = flags;
-  return withinDeadline(async () => {
-    const cluster = await connect(silent, { ...flags, asGroup: [asGroup].flat() }, 'read');
-    try {
-      return await namesOf({ ...cluster, timeoutMs: deadlineMs }, subject, group);
-    } finally {
-      cluster.close();
-    }
+  const { connectionProcess, processClock, processTimers } = await import('../cluster/connection/process-env.ts');
+  if (subject === 'context') {
+    const { contextsOf } = await import('../cluster/kubeconfig/kubeconfig.ts');
+    return contextsOf(flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }, connectionProcess());
+  }
+  return withinDeadline({ clock: processClock, timers: processTimers }, (timeoutMs) => readNames(flags, { subject, group, timeoutMs }));
+}
+
+/** Returns the result. Rejects at the deadline, for example if a credential plugin is slow. Sends nothing after the deadline. */
+export async function withinDeadline<Result>(
+  { clock, timers }: Pick<ClusterEnv, 'clock' | 'timers'>,
+  ask: (timeoutMs: number) => Promise<Result>,
+): Promise<Result> {
+  const leftMs = deadlineMs - clock.monotonicMs();
+  if (leftMs <= 0) throw new Error('too late');
+  let cancel: (() => void) | undefined;
+  const late = new Promise<never>((_, reject) => {
+    cancel = timers.after(leftMs, () => reject(new Error('too late')));
   });
+  try {
+    return await Promise.race([ask(leftMs), late]);
+  } finally {
+    cancel?.();
+  }
 }
 
 /** The context in which a credential plugin neither prompts nor writes, because the user is typing a command. */
@@ -36,72 +57,137 @@ const silent: ConnectionContext = {
   terminal: { isTerminal: false, pluginStderr: 'ignore' },
 };
 
-/** Returns the result. Rejects after the deadline, for example if a credential plugin is slow. */
-async function withinDeadline<Result>(ask: () => Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('too late')), deadlineMs);
-  });
+interface ReadOptions {
+  readonly subject: Exclude<ClusterSubject, 'context'>;
+  readonly group: string | undefined;
+  readonly timeoutMs: number;
+}
+
+async function readNames(flags: ConnectionFlags, { subject, group, timeoutMs }: ReadOptions): Promise<readonly string[]> {
+  const { asGroup = [] } = flags;
+  const cluster = await connect(silent, { ...flags, asGroup: [asGroup].flat() }, 'read');
   try {
-    return await Promise.race([ask(), late]);
+    return await namesOf({ ...cluster, timeoutMs }, subject, group);
   } finally {
-    clearTimeout(timer);
+    cluster.close();
   }
 }
 
-async function contextNames({ kubeconfig }: ConnectionFlags): Promise<readonly string[]> {
-  const { contextsOf } = await import('../cluster/kubeconfig/kubeconfig.ts');
-  const { connectionProcess } = await import('../cluster/connection/process-env.ts');
-  return contextsOf(kubeconfig === undefined ? {} : { kubeconfig }, connectionProcess());
+/** Returns the resource of one of our kinds, without its schema. */
+function ours(kind: string, plural = `${kind.toLowerCase()}s`): Resource {
+  return { group: 'rollout-group.dev', version: 'v1alpha1', plural, kind, isNamespaced: true };
 }
 
-async function namesOf(
-  cluster: Cluster,
-  subject: Exclude<ClusterSubject, 'context'>,
-  text: string | undefined,
-): Promise<readonly string[]> {
+async function namesOf(cluster: Cluster, subject: ReadOptions['subject'], text: string | undefined): Promise<readonly string[]> {
   const { namespace } = cluster;
-  if (subject === 'namespace') return objectNames(cluster, resources.namespaces, undefined);
+  if (subject === 'namespace') return (await list(cluster, resources.namespaces)).map(nameIn);
   if (subject === 'request') {
-    const kinds = [rolloutIntents, rolloutExceptions];
-    return (await Promise.all(kinds.map((kind) => objectNames(cluster, kind, namespace)))).flat();
+    const kinds = [ours('RolloutIntent'), ours('RolloutException')];
+    return (await Promise.all(kinds.map((kind) => list(cluster, kind, { namespace })))).flat().map(nameIn);
   }
   const name = text === undefined ? undefined : groupNamed(text, cluster);
-  if (subject === 'run') return name === undefined ? [] : (await readRuns(cluster, name)).runs.map(({ id }) => id);
-  const scope = { namespace: name?.namespace ?? namespace, names: name === undefined ? [] : [name] };
-  if (subject === 'rule') return rulesOf(cluster, scope);
-  return groupParts(await readGroups(cluster, scope), subject);
+  if (subject === 'run') {
+    if (name === undefined) return [];
+    const runs = await list(cluster, ours('RolloutRun'), { namespace: name.namespace });
+    return runs.filter((run) => textsAt(run, 'spec.group').includes(name.group)).flatMap((run) => textsAt(run, 'spec.id'));
+  }
+  const groups = await readGroups(cluster, name?.namespace ?? namespace);
+  const shown = name === undefined ? groups : groups.filter(({ group }) => group === name.group);
+  if (subject === 'rule') return shown.length === 0 ? [] : rulesOf(cluster, name?.namespace ?? namespace, shown);
+  return shown.flatMap((one) => partsOf(one, subject));
+}
+
+function nameIn({ metadata }: KubernetesObject): string {
+  return metadata.name;
+}
+
+interface ReadGroup {
+  readonly group: string;
+  /** The published decision as stored. */
+  readonly decision?: unknown;
+  /** The RolloutGroup. */
+  readonly written?: KubernetesObject;
+}
+
+/** Reads the groups with a published decision, with an object or with labels. A group may be in the list several times. */
+async function readGroups(cluster: Cluster, namespace: string): Promise<readonly ReadGroup[]> {
+  const [written, documents, labelled] = await Promise.all([
+    list(cluster, ours('RolloutGroup'), { namespace }),
+    list(cluster, resources.configMaps, { namespace, labelSelector: 'rollout-group.dev/document' }),
+    list(cluster, resources.statefulSets, { namespace, labelSelector: labelKeys.group }),
+  ]);
+  const ofMaps = documents
+    .filter(({ metadata }) => isStatusMapName(metadata.name))
+    .flatMap((map) => textsAt(map, 'data.decision'))
+    .map((text) => tryParseJson(text));
+  return [
+    ...written.map((object) => ({ group: nameIn(object), written: object, decision: valuesAt(object, 'status.decision')[0] })),
+    ...ofMaps.flatMap((decision) => textsAt(decision, 'group').map((group) => ({ group, decision }))),
+    ...labelled.map(({ metadata }) => ({ group: metadata.labels?.[labelKeys.group] ?? '' })),
+  ];
+}
+
+function partsOf({ group, decision, written }: ReadGroup, subject: 'group' | 'zone' | 'wave' | 'gate'): readonly string[] {
+  const zones = textsAt(written, 'spec.members.zones.name');
+  switch (subject) {
+    case 'group':
+      return [group];
+    case 'zone':
+      return [...textsAt(decision, 'zones.zone'), ...zones];
+    case 'wave':
+      return [...textsAt(decision, 'wave.name'), ...(written === undefined ? [] : waveNames(written, zones))];
+    case 'gate':
+      return [...textsAt(decision, 'gates.gate'), ...textsAt(written, 'spec.gates.name')];
+  }
+}
+
+/** Returns the waves of a RolloutGroup, which the API server has validated. */
+function waveNames(group: KubernetesObject, zones: readonly string[]): readonly string[] {
+  const { rollout = {} } = asJsonObject(group['spec']) as { readonly rollout?: Parameters<typeof wavesOf>[0] };
+  return wavesOf(
+    rollout,
+    zones.map((name) => ({ name })),
+  ).map(({ name }) => name);
 }
 
 /** Returns the rules that `override` accepts for the groups. */
-async function rulesOf(cluster: Cluster, scope: Scope): Promise<readonly string[]> {
-  const [{ groups, listing }, more] = await Promise.all([
-    readGroups(cluster, scope),
-    listCluster(cluster, ['policies', 'agentPolicies'], scope.namespace === undefined ? undefined : [scope.namespace]),
-  ]);
-  const { policies } = clusterState({ ...listing, ...more }, cluster.agentNamespace).policies;
-  return groups.flatMap(({ decision }) => overridableRules(policies, decision));
+async function rulesOf(cluster: Cluster, namespace: string, groups: readonly ReadGroup[]): Promise<readonly string[]> {
+  const namespaces = [...new Set([namespace, cluster.agentNamespace ?? usualAgentNamespace])];
+  const kind = ours('RolloutPolicy', 'rolloutpolicies');
+  const lists = await Promise.all(namespaces.map((one) => list(cluster, kind, { namespace: one })));
+  const policies = lists.flat().map((policy) => ({
+    name: nameIn(policy),
+    rules: valuesAt(policy, 'spec.rules').map((rule) => {
+      const [effect = ''] = textsAt(rule, 'effect');
+      return { name: textsAt(rule, 'name').join(), effect, onUnknown: textsAt(rule, 'onUnknown')[0] ?? effect };
+    }),
+  }));
+  const paths = ['stops.rule', 'waits.rule', 'steps.results.rule'];
+  const named = groups.flatMap(({ decision }) => paths.flatMap((path) => textsAt(decision, path)));
+  return overridableRules(policies, { waits: named.map((rule) => ({ rule })), steps: [] });
 }
 
-function groupParts({ groups, world }: ReadGroups, subject: 'group' | 'zone' | 'wave' | 'gate'): readonly string[] {
-  const decisions = groups.map(({ decision }) => decision);
-  const isShown = (one: { readonly namespace: string; readonly name: string }): boolean =>
-    decisions.some(({ namespace, group }) => namespace === one.namespace && group === one.name);
-  switch (subject) {
-    case 'group':
-      return decisions.map(({ group }) => group);
-    case 'zone':
-      return decisions.flatMap(({ zones }) => zones.map(({ zone }) => zone));
-    case 'wave': {
-      const published = decisions.flatMap(({ wave }) => (wave === undefined ? [] : [wave.name]));
-      return [...published, ...world.policies.groups.filter(isShown).flatMap(({ rollout }) => rollout.waves.map(({ name }) => name))];
-    }
-    case 'gate':
-      return decisions.flatMap(({ gates }) => gates.map(({ gate }) => gate));
+/** Lists objects: none if the kind is not installed or the user may not list it. */
+async function list(
+  { env, timeoutMs }: Cluster,
+  resource: Resource,
+  options: { readonly namespace?: string; readonly labelSelector?: string } = {},
+): Promise<readonly KubernetesObject[]> {
+  try {
+    return (await listObjects(env, resource, { ...options, site: 'complete', timeoutMs })).items;
+  } catch (error) {
+    if (isStatus(error, 403) || isStatus(error, 404)) return [];
+    throw error;
   }
 }
 
-async function objectNames({ env, timeoutMs }: Cluster, resource: Resource, namespace: string | undefined): Promise<readonly string[]> {
-  const { items } = await listObjects(env, resource, { namespace, site: 'complete', timeoutMs });
-  return items.map(({ metadata }) => metadata.name);
+/** Returns the texts at a path such as `zones.zone`, through all elements of lists. */
+function textsAt(value: unknown, path: string): readonly string[] {
+  return valuesAt(value, path).filter((one) => typeof one === 'string');
+}
+
+function valuesAt(value: unknown, path: string): readonly unknown[] {
+  return path
+    .split('.')
+    .reduce<readonly unknown[]>((values, key) => values.flatMap((one) => (isJsonObject(one) ? [one[key]].flat() : [])), [value]);
 }

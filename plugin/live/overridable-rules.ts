@@ -1,14 +1,19 @@
 // Names the rules that `override` accepts for a group. Completion offers the same rules.
-import type { PublishedDecision } from '../../engine/publish/published.ts';
+import type { RuleResult } from '../../engine/decision.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
-import type { PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
-import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
+import { canOverride, type PolicyRules } from '../../policies/rollout/rules-without-exception.ts';
+
+type NamedRules = readonly Pick<RuleResult, 'rule'>[];
+
+/** The rules that a published decision names. */
+interface DecidedRules {
+  readonly stops?: NamedRules;
+  readonly waits: NamedRules;
+  readonly steps: readonly { readonly results?: NamedRules }[];
+}
 
 /** Returns the rules that can block a group and that an exception can override, each once. */
-export function overridableRules(
-  policies: readonly PolicyDefinition[],
-  { stops = [], waits, steps }: Pick<PublishedDecision, 'stops' | 'waits' | 'steps'>,
-): readonly string[] {
+export function overridableRules(policies: readonly PolicyRules[], { stops = [], waits, steps }: DecidedRules): readonly string[] {
   const ofEngine = ruleCatalog.filter(({ reason }) => reason !== undefined).map(({ id }) => id);
   // Windows of every policy block as the rule `window`.
   const ofPolicies = policies.flatMap(({ name, rules }) => rules.filter(mayBlock).map((rule) => `${name}/${rule.name}`));
@@ -18,6 +23,6 @@ export function overridableRules(
   return [...known].filter((rule) => canOverride(rule, policies));
 }
 
-function mayBlock({ effect, onUnknown }: PolicyRuleDefinition): boolean {
+function mayBlock({ effect, onUnknown }: PolicyRules['rules'][number]): boolean {
   return effect !== 'warn' || (onUnknown !== 'warn' && onUnknown !== 'allow');
 }

@@ -108,15 +108,13 @@ function resolveBounds(replicas: ReplicasSpec | undefined): BoundsDefinition {
 function resolveRollout(rollout: RolloutGroupSpec['rollout'], zones: readonly ZoneDefinition[]): RolloutDefinition {
   const { strategy, order, rotateBy, minInterval, replaceUnready, waves, schedule, deadlines } = rollout;
   const { onFailure, skipOnRollback, historyLimit, onPolicyDeleted } = rollout;
-  const names = zones.map((zone) => zone.name);
-  const single = plainWave(singleWave, names, { percent: 100 });
   return {
     strategy,
     order,
     rotateBy,
     minIntervalMs: durationMs(minInterval),
     replaceUnready: { when: replaceUnready.when, afterMs: durationMs(replaceUnready.after) },
-    waves: waves?.map(resolveWave) ?? (schedule === undefined ? [single] : scheduledWaves(schedule, zones)),
+    waves: wavesOf({ waves, schedule }, zones),
     deadlines: defined({ progressMs: optionalMs(deadlines.progress), runMs: optionalMs(deadlines.run) }),
     onFailure,
     skipOnRollback,
@@ -132,6 +130,17 @@ function plainWave(name: string, zones: readonly string[], amount: WaveDefinitio
 
 function optionalMs(duration: string | undefined): number | undefined {
   return duration === undefined ? undefined : durationMs(duration);
+}
+
+/** Returns the waves of a rollout: the written ones, else those of its schedule, else one wave. */
+export function wavesOf(
+  { waves, schedule }: Partial<Pick<RolloutGroupSpec['rollout'], 'waves' | 'schedule'>>,
+  zones: readonly Pick<ZoneDefinition, 'name'>[],
+): readonly WaveDefinition[] {
+  if (waves !== undefined) return waves.map(resolveWave);
+  if (schedule !== undefined) return scheduledWaves(schedule, zones);
+  const names = zones.map(({ name }) => name);
+  return [plainWave(singleWave, names, { percent: 100 })];
 }
 
 function resolveWave(wave: WaveSpec): WaveDefinition {
@@ -261,7 +270,7 @@ const maxStages = 98;
 const manyPods = 1_000;
 
 /** Returns the waves of a schedule: the first zone in growing stages (at most 98) with soaks, then the other zones one by one. */
-export function scheduledWaves(spec: ScheduleSpec, zones: readonly ZoneDefinition[]): readonly WaveDefinition[] {
+export function scheduledWaves(spec: ScheduleSpec, zones: readonly Pick<ZoneDefinition, 'name'>[]): readonly WaveDefinition[] {
   const [first, ...others] = zones.map(({ name }) => name);
   if (first === undefined) return [];
   const schedule = scheduleOf(spec);

@@ -1,5 +1,10 @@
 // Names the rules that no exception can override.
-import type { PolicyDefinition } from '../definition.ts';
+
+/** The part of a policy that decides which of its rules an exception can override. */
+export interface PolicyRules {
+  readonly name: string;
+  readonly rules: readonly { readonly name: string; readonly effect: string; readonly onUnknown: string }[];
+}
 
 /**
  * The ids of the engine rules that no exception can override. Such a rule depends on observations or on announced disruptions, is also
@@ -34,11 +39,11 @@ export const rulesWithoutException: readonly string[] = [
  * Reports whether an exception can override the rule. A policy rule that may demand an approval cannot be overridden: an exception needs no
  * approver.
  */
-export function canOverride(rule: string, policies: readonly PolicyDefinition[]): boolean {
+export function canOverride(rule: string, policies: readonly PolicyRules[]): boolean {
   return !rulesWithoutException.includes(rule) && !demandsApproval(rule, policies);
 }
 
-function demandsApproval(rule: string, policies: readonly PolicyDefinition[]): boolean {
+function demandsApproval(rule: string, policies: readonly PolicyRules[]): boolean {
   return policies.some((policy) =>
     policy.rules.some(
       ({ name, effect, onUnknown }) =>

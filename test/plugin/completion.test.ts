@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completionsFor } from '../../plugin/candidates.ts';
+import { deadlineMs, withinDeadline } from '../../plugin/cluster-names.ts';
 import { folderWith, runExecutable, runPlugin } from './process.ts';
 
 /** What follows the words, the last of which is being typed; `|` stands for the cursor. */
@@ -83,6 +84,38 @@ describe('completion', () => {
     );
     expect(runPlugin(['__complete', 'si']).stdout).toBe(runExecutable('kubectl_complete-rollout_group', ['si']).stdout);
     expect(runExecutable('kubectl_complete-rollout_group', ['docs', 'exit']).stdout).toBe('exit-codes\tExit codes\n:4\n');
+  });
+});
+
+describe('the deadline of completion', () => {
+  /** Asks a cluster that never answers, at this time after the start of the process; `waits` are the delays of the timers. */
+  async function ask(sinceStartMs: number) {
+    const asked: number[] = [];
+    const waits: number[] = [];
+    const clock = { nowMs: () => 0, monotonicMs: () => sinceStartMs };
+    const timers = {
+      after: (delayMs: number, callback: () => void) => {
+        waits.push(delayMs);
+        queueMicrotask(callback);
+        return () => undefined;
+      },
+    };
+    const silence = (timeoutMs: number): Promise<never> => {
+      asked.push(timeoutMs);
+      return new Promise(() => undefined);
+    };
+    await expect(withinDeadline({ clock, timers }, silence)).rejects.toThrow('too late');
+    return { asked, waits };
+  }
+
+  it('counts from the start of the process, not from the first request', async () => {
+    expect(deadlineMs).toBeLessThan(300);
+    expect(await ask(100)).toEqual({ asked: [deadlineMs - 100], waits: [deadlineMs - 100] });
+    expect(await ask(deadlineMs - 1)).toEqual({ asked: [1], waits: [1] });
+  });
+
+  it('sends no request when it has passed', async () => {
+    expect(await ask(deadlineMs)).toEqual({ asked: [], waits: [] });
   });
 });
 

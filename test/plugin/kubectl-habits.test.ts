@@ -241,6 +241,39 @@ describe('completion from the cluster', () => {
     await within('get --context ').toEqual(['dev', 'prod']);
   });
 
+  it('offers the parts of a group that no agent has decided yet, and groups of labels', async () => {
+    const zones = ['a', 'b'].map((name) => ({ name, statefulSet: `store-${name}` }));
+    const group = (name: string, rollout: object) => ({
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name, namespace: 'mimir' },
+      spec: {
+        members: { zones },
+        rollout: { strategy: 'onDelete', ...rollout },
+        gates: [{ name: 'errors', podsAvailable: {}, every: '30s' }],
+      },
+    });
+    const labelled = {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'cache-zone-a', namespace: 'mimir', labels: { 'rollout-group': 'cache' } },
+      spec: { replicas: 1, selector: { matchLabels: { name: 'cache' } }, template: { metadata: { labels: { name: 'cache' } }, spec: {} } },
+    };
+    const { url } = await fakeApiServer([
+      group('store', { schedule: { kind: 'linear', start: '50%', step: '50%' } }),
+      group('plain', {}),
+      labelled,
+    ]);
+    const home = folderWith({ config: configOf(url) });
+    const offered = async (line: string) => (await complete(home, line.split(' '))).stdout.split('\n').slice(0, -2);
+    const within = (line: string) => expect.poll(() => offered(line), { timeout: 20_000 });
+    await within('status ').toEqual(['cache', 'plain', 'store']);
+    await within('pause store --zone ').toEqual(['a', 'b']);
+    await within('promote store --wave ').toEqual(['rest', 'stage-1', 'stage-2']);
+    await within('promote plain --wave ').toEqual(['all']);
+    await within('promote plain --gate ').toEqual(['errors']);
+  });
+
   it('offers exactly the rules that override accepts', async () => {
     const rule = (name: string, effect: string) => ({ name, actions: ['rollout'], effect });
     const freeze = {
@@ -252,7 +285,6 @@ describe('completion from the cluster', () => {
     const { url } = await fakeApiServer([...published, freeze]);
     const home = folderWith({ config: configOf(url) });
     const offered = async () => (await complete(home, ['override', 'ingester', '--rule', ''])).stdout.split('\n').slice(0, -2);
-    await expect.poll(offered, { timeout: 20_000 }).toEqual(expect.arrayContaining(['no-downscale', 'safety/moves']));
     const isAccepted = async (name: string): Promise<boolean> => {
       const line = `override ingester --rule ${name} --duration 1h --reason x --dry-run client -n mimir`;
       return (await runInProcess([...line.split(' '), '--server', url], {})).status === 0;
@@ -260,7 +292,7 @@ describe('completion from the cluster', () => {
     const names = [...ruleCatalog.map(({ id }) => id), 'safety/moves', 'safety/ask', 'safety/told', 'safety/nonsense'];
     const accepted: string[] = [];
     for (const name of names) if (await isAccepted(name)) accepted.push(name);
-    expect(await offered()).toEqual(accepted.sort());
+    await expect.poll(offered, { timeout: 20_000 }).toEqual(accepted.sort());
     expect(accepted).not.toEqual(expect.arrayContaining(['soak', 'rolled-back']));
   });
 

@@ -18,11 +18,21 @@ function texts(files: ReadonlySet<string>): string {
   return [...files].map((file) => readFileSync(file, 'utf8')).join('\n');
 }
 
-/** The chunk that a file loads on demand under this name. */
+/** The chunks that a file loads on demand under this name. */
+function chunks(file: string, name: string): readonly string[] {
+  const paths = readFileSync(file, 'utf8').matchAll(new RegExp(`import\\("(\\./(?:[^"]*/)?${name}-[A-Z0-9]+\\.mjs)"\\)`, 'g'));
+  return [...paths].map(([, path = '']) => join(dirname(file), path));
+}
+
 function chunk(file: string, name: string): string {
-  const path = new RegExp(`import\\("(\\./[^"]*${name}-[A-Z0-9]+\\.mjs)"\\)`).exec(readFileSync(file, 'utf8'))?.[1];
+  const [path] = chunks(file, name);
   if (path === undefined) throw new Error(`${file} does not load ${name}`);
-  return join(dirname(file), path);
+  return path;
+}
+
+/** The packages whose code the text contains. */
+function packagesIn(text: string): readonly (string | undefined)[] {
+  return [...new Set([...text.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)\//g)].map((match) => match[1]))];
 }
 
 describe('start-up', () => {
@@ -42,10 +52,19 @@ describe('start-up', () => {
     expect(texts(loadedWith(join(builtFolder(), 'kubectl_complete-rollout_group')))).not.toMatch(/node_modules\//);
   });
 
-  it('parsing the command line loads commander and no other package', () => {
-    const packages = [...texts(loadedWith(chunk(main, 'program'))).matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)\//g)].map(
-      (match) => match[1],
+  it('completion from the cluster loads no engine, and no package but the one that reads a kubeconfig', () => {
+    const complete = join(builtFolder(), 'kubectl_complete-rollout_group');
+    const cluster = [...loadedWith(complete)].flatMap((file) => chunks(file, 'cluster-candidates'))[0] ?? '';
+    const names = chunk(cluster, 'cluster-names');
+    const loaded = new Set(
+      [...loadedWith(names)].flatMap((file) => [file, ...chunks(file, '(?:kubeconfig|transport|read-only|connection-failure)')]),
     );
-    expect([...new Set(packages)]).toEqual(['commander']);
+    const text = texts(new Set([...loaded].flatMap((file) => [...loadedWith(file)])));
+    expect(packagesIn(text)).toEqual(['yaml']);
+    expect(text).not.toContain('// engine/decide/');
+  });
+
+  it('parsing the command line loads commander and no other package', () => {
+    expect(packagesIn(texts(loadedWith(chunk(main, 'program'))))).toEqual(['commander']);
   });
 });
