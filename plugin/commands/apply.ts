@@ -85,17 +85,20 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   const ready = readyObjects(planned);
   const isTable = options.output === 'table';
   await showPlan(context, plan, planned.notes, isTable);
-  refuseBlocked(plan.groups, planned.stoppedAgents);
+  const { stoppedAgents } = planned;
+  const isReason = (group: GroupPlan): boolean => ready.length === 0 || isTouched(group) || hasNoMember(group);
+  refuseBlocked(plan.groups.filter(isReason), { stoppedAgents, outcome: 'nothing was applied:' });
   refuse(planned);
   const report = { digest, groups, isDryRun: options.dryRun, isNothing: ready.length === 0 };
   const show = (objects: ApplyReport['objects']): Promise<void> => write(context, options, { ...report, objects });
   if (ready.length === 0) {
     await show([]);
-    return { exitCode: exitCodes.done, groups };
+    return { exitCode: await exitOfPlan(plan, options), groups };
   }
   if (options.dryRun !== 'client') refuseTroubles(ready, cluster);
   if (options.dryRun !== undefined) {
     await show(ready.map(dryRunResult));
+    refuseBlocked(plan.groups, { stoppedAgents, outcome: 'the change would be applied, but' });
     return { exitCode: options.detailedExitcode === true ? exitCodes.changes : exitCodes.done, groups };
   }
   if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
@@ -106,6 +109,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   const { applied, error } = await applyAll(cluster, readyObjects(replanned), { plan: digest, forceConflicts: replanned.forceConflicts });
   await show(applied);
   if (error !== undefined) throw connectionFailure(error, cluster.server);
+  refuseBlocked(plan.groups, { stoppedAgents, outcome: 'the change was applied, but' });
   if (isTable && options.wait !== true) suggestNext(context, ...groups.slice(0, 2).map((group) => `status ${group}`));
   return { exitCode: exitCodes.done, groups };
 }
@@ -172,10 +176,20 @@ function refuse(inputs: Planned): void {
   if (refusal !== undefined) throw new Failure({ ...refusal, what: `nothing was applied: ${refusal.what}` });
 }
 
+/** Returns the exit code of `plan` for a request without changes. */
+async function exitOfPlan(plan: Plan, { dryRun, detailedExitcode }: ApplyOptions): Promise<ExitCode> {
+  return (await import('./plan.ts')).exitCodeOf(plan, dryRun !== undefined && detailedExitcode === true);
+}
+
+/** The agents that do not run, and the first words of the message. */
+interface Blocking {
+  readonly stoppedAgents: readonly string[];
+  readonly outcome: string;
+}
+
 /** Throws Failure if a part of the plan is denied or blocked until a person acts. A stopped agent is the cause if a webhook blocks. */
-function refuseBlocked(groups: readonly GroupPlan[], stoppedAgents: readonly string[]): void {
-  // A blocked group that the request does not change is no reason to stop: the applied policy may unblock it.
-  const blocked = groups.filter((group) => group.outcome === 'blocked' && (isTouched(group) || hasNoMember(group)));
+function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }: Blocking): void {
+  const blocked = groups.filter((group) => group.outcome === 'blocked');
   const [first] = blocked;
   if (first === undefined) return;
   const [denied] = first.refused;
@@ -190,7 +204,7 @@ function refuseBlocked(groups: readonly GroupPlan[], stoppedAgents: readonly str
   const names = blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ');
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `nothing was applied: ${denied === undefined ? `${leading?.rule ?? 'a rule'} blocks` : 'policy denies a part of'} the plan of ${names}`,
+    what: `${outcome} ${denied === undefined ? `${leading?.rule ?? 'a rule'} blocks` : 'policy denies a part of'} the plan of ${names}`,
     ...(why === '' ? {} : { why }),
     todo: agents.length > 0 ? 'start the agent, then repeat the command' : todo,
   });

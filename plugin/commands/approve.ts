@@ -34,14 +34,19 @@ export interface Approvable {
   readonly isWithoutRun?: boolean;
 }
 
-function answerRequest(requested: RequestedGroup, options: ApproveOptions, action: 'approve' | 'reject'): Request {
+const answers = { approve: 'approved', reject: 'rejected' } as const;
+
+type Action = keyof typeof answers;
+
+function answerRequest(requested: RequestedGroup, options: ApproveOptions, action: Action): Request {
   const { name } = requested;
   const subject = subjectOf(requested, options, action);
   const { wave, rule, approval } = subject;
-  const digest = action === 'approve' ? digestIn(subject, name) : undefined;
+  const digest = digestIn(subject, name, action);
   const expiresMs =
     options.duration === undefined ? undefined : requested.cluster.env.clock.nowMs() + durationFlag('--duration', options.duration);
   const run = subject.isWithoutRun === true ? undefined : runningRun(requested);
+  if (wave !== undefined) refuseOverWave(requested, wave, action);
   if (run === undefined && expiresMs === undefined && action === 'approve')
     throw usageFailure(`an approval of rule ${rule} needs an end, because it is not bound to a run`, 'add --duration 1h');
   const what = subjectText(subject);
@@ -53,15 +58,14 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
       ...(run === undefined ? {} : { runId: run }),
       ...(wave === undefined ? {} : { wave }),
       ...(rule === undefined ? {} : { rule }),
-      ...(digest === undefined ? {} : { digest }),
+      ...(action === 'approve' ? { digest } : {}),
       ...(expiresMs === undefined ? {} : { expires: new Date(expiresMs).toISOString() }),
     },
     check: (verified) => refuseWithoutApproverGroup(verified, approval, `${what} of ${name}`),
     text: (by) => {
       const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
-      const answered = action === 'approve' ? 'approved' : 'rejected';
       const next = action === 'approve' ? approvedText(subject, run) : rejectedText(subject, run, by);
-      return `${name}: ${what} ${answered} by ${by}${until}${reasonSuffix(options.reason)}\n  ${next}\n`;
+      return `${name}: ${what} ${answers[action]} by ${by}${until}${reasonSuffix(options.reason)}\n  ${next}\n`;
     },
   };
 }
@@ -81,14 +85,27 @@ function rejectedText(subject: Approvable, run: string | undefined, by: string |
   return `${subjectText(subject)} stays blocked${inRun} until ${by} approves or the request is deleted`;
 }
 
+/** Throws Failure if the run has passed the wave, so that the answer would have no effect. */
+function refuseOverWave({ definition, live, name }: RequestedGroup, wave: string, action: Action): void {
+  const index = definition?.rollout.waves.findIndex((one) => one.name === wave) ?? -1;
+  const current = live.decision.wave;
+  if (current === undefined || index < 0 || index >= current.index) return;
+  throw new Failure({
+    exitCode: exitCodes.refused,
+    what: `${name}: nothing was ${answers[action]}`,
+    why: `wave ${wave} is over; the run is in wave ${current.name}`,
+    todo: `kubectl rollout-group explain ${name}`,
+  });
+}
+
 /** Throws Failure if the definition of the wave or rule cannot be read here. */
-function digestIn({ wave, rule, digest }: Approvable, name: string): string {
+function digestIn({ wave, rule, digest }: Approvable, name: string, action: Action): string {
   if (digest !== undefined) return digest;
   throw new Failure({
     exitCode: exitCodes.refused,
-    what: `${name}: nothing was approved`,
+    what: `${name}: nothing was ${answers[action]}`,
     why: `only the agent can read the definition of ${subjectText({ ...(wave && { wave }), ...(rule && { rule }) })}, and it publishes that definition when the approval is due`,
-    todo: `approve again when the group waits for the approval; see kubectl rollout-group explain ${name}`,
+    todo: `${action} again when the group waits for the approval; see kubectl rollout-group explain ${name}`,
   });
 }
 

@@ -11,6 +11,7 @@ import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import type { LiveGroup } from '../live/groups.ts';
 import { chooseRevision, type Revision, readRevisions, readRuns, type UndoTarget } from '../live/history.ts';
 import { applyIntent, deleteIntent, listUndos } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
@@ -20,6 +21,7 @@ import type { RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { shortRevision } from '../output/group-text.ts';
+import { stopAndEndText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
 
 export interface UndoOptions extends RequestFlags, PromptFlags, UndoTarget {
@@ -39,7 +41,7 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     const members = await readMembers(cluster, target);
     const undos = await chooseUndos(cluster, target, members, options);
     if (undos.length === 0) {
-      context.stdout.write(`${name} already has that revision as its update revision; nothing was undone\n`);
+      context.stdout.write(nothingText(name, members.live, context.nowMs()));
       return exitCodes.done;
     }
     for (const { member } of undos) refuseDenied(members, member, name);
@@ -55,6 +57,15 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     suggestNext(context, `status ${name}`, `explain ${name}`);
     return exitCodes.done;
   });
+}
+
+/** Returns why nothing is left to undo: a run has rolled the update revision back, or the StatefulSets already name the revision. */
+function nothingText(name: string, { decision }: LiveGroup, nowMs: number): string {
+  const { run, stops = [] } = decision;
+  const stop = stops.find(({ rule }) => rule === 'rolled-back');
+  if (run === undefined || stop === undefined) return `${name} already has that revision as its update revision; nothing was undone\n`;
+  const runs = stop.isBlocking ? 'already runs' : 'already returns to';
+  return `${name} ${runs} the earlier revision, by run ${run.id}; nothing was undone\n  ${stopAndEndText(stop, nowMs)}\n`;
 }
 
 /** Returns the members of the chosen zones whose update revision differs from the requested one. */

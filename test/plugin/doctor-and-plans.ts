@@ -166,6 +166,16 @@ export function itAgreesWithPlans(world: () => World): void {
       spec: { group: 'ingester', action: 'undo', undone: [{ zone: 'b', revision: undone, to }] },
     });
     expect(await planned('example.com/server:2')).toEqual({ outcome: 'blocked', restarts: 1, waits: ['undone'] });
+    // Without anything to apply, apply ends as the plan does.
+    await setImage('example.com/server:2');
+    const metadata = { name: 'ingester-zone-b', namespace };
+    const cwd = filesOf({ 'same.json': { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata } });
+    const [command] = /kubectl rollout-group cancel \S+ undo/.exec((await doctor.run(['plan', '-f', 'same.json'], { cwd })).stdout) ?? [];
+    for (const words of [['plan'], ['apply', '--yes'], ['apply', '--dry-run=server', '--detailed-exitcode']])
+      expect((await doctor.run([...words, '-f', 'same.json'], { cwd })).status, words.join(' ')).toBe(5);
+    const { stderr } = await doctor.run(['apply', '--yes', '-f', 'same.json'], { cwd });
+    expect([stderr, command]).toEqual([expect.stringContaining(command ?? 'no command'), expect.any(String)]);
+    await setImage('example.com/server:1');
     await client.delete(`${intents}/undo`);
   });
 

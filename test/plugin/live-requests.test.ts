@@ -106,10 +106,26 @@ describe('approve', () => {
     ['approve ingester', rolling, 5],
     ['approve ingester --wave rest', over, 5],
     ['approve nonsense', waiting, 10],
+    ['reject ingester --wave nonsense', waiting, 3],
+    ['reject ingester --rule a/b', waiting, 5],
   ])('%s writes no request', async (line, decision, status) => {
     const acted = await act(line, { decision });
     expect([acted.status, acted.kept]).toEqual([status, []]);
   });
+});
+
+it.each(['approve', 'reject'])('%s of a wave that is over writes no request', async (verb) => {
+  const waves = Object(groupObject['spec']).rollout.waves as readonly object[];
+  const approval = { count: 1, from: ['oncall'] };
+  const first = waves.map((one, index) => (index === 0 ? { ...one, before: { approval } } : one));
+  const spec = Object(groupObject['spec']);
+  const extra = [{ ...groupObject, spec: { ...spec, rollout: { ...spec.rollout, waves: first } } }];
+  const acted = await act(`${verb} ingester --wave canary`, { decision: waiting, extra });
+  expect([acted.status, acted.kept, acted.stderr]).toEqual([
+    5,
+    [],
+    expect.stringContaining('why: wave canary is over; the run is in wave rest'),
+  ]);
 });
 
 describe('reject', () => {

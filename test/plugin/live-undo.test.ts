@@ -92,6 +92,26 @@ describe('undo', () => {
     expect(asked(begun)[0]).toMatchObject({ undone: [{ zone: 'a', to: 'rev-1' }, { zone: 'b' }, { zone: 'c' }] });
   });
 
+  it('after a rollback names the run that restored the earlier revision, and what ends it', async () => {
+    const run = { ...runOf(over), kind: 'rollback', previous: { a: 'rev-2', b: 'rev-2', c: 'rev-2' } } as const;
+    const stop = {
+      rule: 'rolled-back',
+      fact: 'the update revision was rolled back: aborted by anna',
+      zones: [...zones],
+      isBlocking: true,
+      endsWith: 'kubectl rollout-group retry mimir/ingester',
+      alternatives: ['apply another pod template'],
+    };
+    const acted = await act('undo ingester', { decision: { ...over, run, stops: [stop] }, extra: history });
+    expect([acted.status, acted.kept, acted.stdout]).toEqual([
+      0,
+      [],
+      `mimir/ingester already runs the earlier revision, by run ${run.id}; nothing was undone
+  the update revision was rolled back: aborted by anna. To end it: kubectl rollout-group retry mimir/ingester, or apply another pod template
+`,
+    ]);
+  });
+
   it('allows a revision again that was undone before', async () => {
     const held: FakeObject = {
       apiVersion,
