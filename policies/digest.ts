@@ -3,7 +3,7 @@ import type { PolicyBundle } from './definition.ts';
 import { canonicalJson } from './values/canonical-json.ts';
 import { sha256 } from './values/hash.ts';
 
-/** The fields with positions, which the digest omits. A field of this name that is text is included: it is no position. */
+/** The fields with positions, which the digest omits. A text field with one of these names is no position, so it is included. */
 const positions: ReadonlySet<string> = new Set(['source', 'sources', 'limitSources']);
 
 /** Returns the SHA-256 of the bundle in hexadecimal digits, without positions in files and objects. */

@@ -28,7 +28,7 @@ function documentTexts(text: string): readonly string[] | undefined {
     .map((part) => `${part.replace(/^(?:[^\S\n]*\n)+/, '').trimEnd()}\n`);
 }
 
-/** Formats the text until it no longer changes. Returns undefined for unreadable text, and text that must not be formatted unchanged. */
+/** Formats the text until it no longer changes. Returns undefined for unreadable text, and the same text if it must not be formatted. */
 function formatUntilStable(text: string): string | undefined {
   let current = text;
   for (let round = 0; round < maxRounds; round += 1) {
@@ -97,7 +97,7 @@ function textOf(key: unknown): string {
   return isScalar(key) ? String(key.value) : '';
 }
 
-/** Returns the text with collections in braces or brackets written as blocks where a line is too long, from the outside in. */
+/** Writes collections in braces or brackets as blocks if their line is too long, outer collections first. */
 function withoutLongLines(text: string): string {
   let current = text;
   for (let round = 0; round < maxRounds; round += 1) {

@@ -61,7 +61,7 @@ function lowest(values: readonly number[]): number | undefined {
   return values.length === 0 ? undefined : Math.min(...values);
 }
 
-/** The data of a group that targets of policies match. */
+/** The data of a group that decides which policies apply to it. */
 interface PolicyTarget {
   readonly namespace: string;
   readonly name: string;

@@ -28,7 +28,7 @@ export interface Conversion {
 }
 
 interface ConversionInput extends Pick<ConversionContext, 'secretKeys'> {
-  /** The objects of other operators and StatefulSets; other objects are ignored. */
+  /** The StatefulSets and the objects of other operators. All other objects are ignored. */
   readonly objects: readonly ForeignObject[];
   /** The existing groups, such as groups adopted from labels. */
   readonly groups: readonly RolloutGroup[];
@@ -38,7 +38,7 @@ function isForeign(object: ForeignObject): boolean {
   return isPhasedRollout(object) || isStatefulsetRollout(object);
 }
 
-/** Returns the StatefulSets that foreign objects name, by `namespace/name`, with the name of the object. Invalid objects count too. */
+/** Returns, by `namespace/name` of each StatefulSet that a foreign object names, the name of this object. Invalid objects count too. */
 export function claimedSets(objects: readonly ForeignObject[]): ReadonlyMap<string, string> {
   return new Map(
     objects.filter(isForeign).flatMap((object) => {

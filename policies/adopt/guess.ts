@@ -37,7 +37,7 @@ export interface GuessInput {
   readonly objects: readonly unknown[];
   /** The existing groups: their members get no proposal, and their names are in use. */
   readonly groups: readonly RolloutGroup[];
-  /** The StatefulSets that objects of other operators name, by `namespace/name`, with the name of the object. They get no proposal. */
+  /** The StatefulSets without a proposal because objects of other operators name them: their `namespace/name` and the object's name. */
   readonly claimed?: ReadonlyMap<string, string>;
   /** The namespace of objects without one; `default` if absent. */
   readonly namespace?: string;
@@ -212,7 +212,7 @@ function propose({ sets, base, because }: CandidateGroup, taken: ReadonlySet<str
   };
 }
 
-/** Returns a strategy that needs no change of the update strategies, `pinned` if possible, with comment lines. */
+/** Returns the proposed strategy, `pinned` if all update strategies permit it and otherwise `onDelete`, with comment lines for users. */
 function strategyFor(strategies: readonly UpdateStrategy[]): { readonly strategy: StrategyName; readonly lines: readonly string[] } {
   const isRolling = ({ type, partition = holdingPartition }: UpdateStrategy): boolean =>
     type === 'RollingUpdate' && partition === holdingPartition;

@@ -12,7 +12,7 @@ export function zoneNames(statefulSets: readonly string[]): ReadonlyMap<string, 
   return new Map(statefulSets.map((name, index) => [name, isUnique ? (slugs[index] ?? name) : `${slug(name, 54)}-${shortHash(name)}`]));
 }
 
-/** Returns the name of the group of a label value: the value if it is an object name, otherwise a slug of it with a short hash. */
+/** Returns the group name for a label value: the value if it is an object name, otherwise its slug with a short hash. */
 export function groupName(labelValue: string): string {
   if (objectName.safeParse(labelValue).success) return labelValue;
   return `${slug(labelValue, 54) || 'group'}-${shortHash(labelValue)}`;

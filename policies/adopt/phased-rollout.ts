@@ -315,11 +315,11 @@ interface CountedQuery {
   /** The query, which returns one number if a series exists and no result otherwise. Empty for an empty expression. */
   readonly query: string;
   readonly hasComment: boolean;
-  /** True if the expression has no comparison, so it returns a series for every value. */
+  /** True if no comparison filters the series, so the expression returns a series for every value. */
   readonly isAlwaysTrue: boolean;
 }
 
-/** Returns a query for the number of series, on one line, without comments. Of a range vector, the newest sample of each series counts. */
+/** Returns a query for the number of series, on one line, without comments. In a range vector, the newest sample of each series counts. */
 export function countedQuery(expression: string): CountedQuery {
   const { text, bare, hasComment } = onOneLine(expression);
   const isRange = /\]\s*(?:(?:offset|@)\s*\S+\s*)*$/i.test(bare);

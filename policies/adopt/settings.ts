@@ -15,7 +15,7 @@ import {
 } from './statefulset.ts';
 import { type UrlParts, urlParts } from './url.ts';
 
-/** The range of Go durations, which have 64 bits of nanoseconds, and a length that no valid duration exceeds. */
+/** The largest Go duration, which has 64 bits of nanoseconds, and the most characters of a text that is parsed as a duration. */
 const longestGoDuration = { ms: 9_223_372_036_854, characters: 64 };
 
 /** The maximum of our schema. No StatefulSet has as many pods, so a larger number has the same effect. */
@@ -211,7 +211,7 @@ export function readPrepare(set: AdoptedStatefulSet): Reading<{ readonly endpoin
   return settingOf({ endpoint: { scheme: 'http', port, path } });
 }
 
-/** Reads the delayed downscale. No delay or a zero delay turns it off. An unreadable delay blocks scaling, an unusable URL scaling down. */
+/** Reads the delayed downscale. An unparsable delay or URL blocks all scaling; a URL that is unusable for pods blocks only scaling down. */
 export function readDelayed(set: AdoptedStatefulSet): Reading<{ readonly after: string; readonly endpoint: EndpointInput }> {
   const { delay, delayedUrl } = annotationKeys;
   const delayText = set.annotations[delay] ?? '';

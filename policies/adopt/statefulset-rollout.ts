@@ -246,7 +246,7 @@ const slackSecret = { name: 'slack', key: 'token' } as const;
 const callbackSecret = { name: 'bedrock-callback', key: 'signing-key' } as const;
 const slackId = /^[CDG][A-Z0-9]{6,30}$/;
 
-/** Returns the channel of Slack messages, which must be an ID: a name can be reassigned, and only Slack can resolve it. */
+/** Returns the channel of Slack messages. The value must be a channel ID: a name can be reassigned, and only Slack can resolve it. */
 function readSlack(object: ForeignObject, channel: string): readonly Notification[] {
   if (channel === '') return [];
   const report = reporterFor(object);

@@ -169,7 +169,7 @@ function ownProperty(value: unknown, name: string): unknown {
   return Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
 }
 
-/** The limits of the text and lists that a condition builds. */
+/** The most characters of a text, and the most items of a list, that a condition can build. */
 const builtTextLength = 16_384;
 const builtListLength = 10_000;
 

@@ -63,7 +63,7 @@ export const signatures: ReadonlyMap<string, Signature> = new Map<string, Signat
   ['merge', (args) => listOf(args.map(({ type }) => (type.kind === 'list' ? type.of : type)).reduce(commonType))],
 ]);
 
-/** Returns a hint for a number or text where a duration or an instant is expected; undefined for other types. */
+/** Returns a hint that shows how to write a duration or an instant, if this type is expected; undefined for other types. */
 export function literalHint(type: ConditionType): string | undefined {
   if (type.kind === 'duration') return 'write a duration as { "duration": "6h" }';
   if (type.kind === 'instant') return 'write an instant as { "instant": "2026-01-15T10:00:00Z" }';

@@ -170,7 +170,7 @@ function numberText(value: number): string {
   return Number.isFinite(value) ? String(value) : 'unknown';
 }
 
-/** Replaces every character that moves the cursor or changes the writing direction by a space. */
+/** Writes a space for every character that moves the cursor or changes the writing direction. */
 function printable(value: string): string {
   return value.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
 }

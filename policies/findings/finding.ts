@@ -81,7 +81,7 @@ export function jsonPointer(path: readonly (string | number)[]): string {
   return path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** Sorts findings by file, object, line, column and code. Drops a finding with the code, message and place of the finding before it. */
+/** Sorts findings by file, object, line, column and code. Drops repeats, which have the same code, message and place. */
 export function sortFindings(findings: readonly Finding[]): readonly Finding[] {
   const sorted = [...findings].sort(
     (a, b) =>

@@ -87,7 +87,7 @@ export function unknownGroup(context: LintContext, place: Place, name: string, n
   return finding('RG2301', place, message, { hint: suggestion(name, known) });
 }
 
-/** Returns the items whose key occurred before, each with its index and the index of its first occurrence. */
+/** Returns the items whose key occurred before, each with its index and the index of the first item with this key. */
 export function repeats<T>(
   items: readonly T[],
   keyOf: (item: T) => string,

@@ -203,7 +203,7 @@ function allowPairs(
 
 const dayMs = 86_400_000;
 
-/** The maximum of openings that the search visits. Without a result there is no finding. */
+/** The maximum number of openings that the search visits. A search that ends without a result causes no finding. */
 const openingsLimit = 200;
 
 /** Reports whether no opening of one side overlaps an opening of the other side. Returns false if that is unknown. */

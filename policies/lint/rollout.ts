@@ -140,7 +140,7 @@ function allows({ min = 0, max = Number.POSITIVE_INFINITY, multipleOf, parity }:
 }
 
 /**
- * Returns whether the bounds allow any replica count. Checks the first two multiples from the minimum: if both have the wrong parity, then
+ * Returns whether the bounds allow at least one count. Checks the first two multiples from the minimum: if both have the wrong parity, then
  * all multiples have it.
  */
 function allowsAny(bounds: Bounds): boolean {

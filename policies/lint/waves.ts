@@ -16,7 +16,7 @@ function wavesOf(group: Group): readonly WaveSpec[] {
   return group.value.spec.rollout.waves ?? [];
 }
 
-/** Reports zones of waves that the group does not have. Members by selector are checked against the StatefulSets that match. */
+/** Reports zones of waves that the group does not have. With a selector, the zones are the StatefulSets that match. */
 const findUnknownZonesInWaves: LintCheck = (context) =>
   context.groups.flatMap((group) => {
     const names = definitionOf(context, group)?.zones.map((zone) => zone.name) ?? [];

@@ -49,7 +49,7 @@ export interface LivePolicies {
   readonly metricSources: readonly MetricSourceDefinition[];
   /** The errors and warnings, without notices. */
   readonly findings: readonly Finding[];
-  /** True if every file of the policy directory can be read. */
+  /** True if no file of the policy directory has an error. */
   readonly isDirectorySound: boolean;
   /** The digest of groups, policies and exceptions. It does not depend on the order of the inputs, on files and on lines. */
   readonly digest: string;
@@ -284,7 +284,7 @@ function problemsOf(policy: Loaded<'RolloutPolicy'>, load: LoadResult): readonly
     .filter(({ severity, pointer }) => severity === 'error' && !pointer.endsWith('/message'));
 }
 
-/** Returns a policy that blocks every group of a namespace; its name contains the name of the unreadable policy. */
+/** Returns a policy that blocks its targets, all groups of its namespace by default. Its name contains that of the unreadable policy. */
 function blockingPolicy(
   namespace: string,
   name: string,

@@ -200,7 +200,7 @@ export const policyCodes = {
     title: 'A limit of zero blocks every pod',
     severity: 'warning',
     explanation:
-      'No pod of a zone may be unavailable, or a PodDisruptionBudget allows no eviction. The rollout never ends, because neither time nor progress ends this block. Pods that are stuck on an outdated revision are still replaced. A PodDisruptionBudget with a number of pods is reported only if the files contain all pods that it covers. To stop a group on purpose, use `paused: true` in its zones, a rule or window of a policy, or `kubectl rollout-group pause`. The plan then waits and is not blocked. Zones with a RolloutException for `zone-budget` and replicas that an autoscaler or overlay sets are not reported.',
+      'No pod of a zone may be unavailable, or a PodDisruptionBudget allows no eviction. The rollout never ends, because neither time nor progress ends this block. Pods that are stuck on an outdated revision are still replaced. A PodDisruptionBudget with a number of pods is reported only if the files contain all pods that it covers, and no autoscaler or overlay sets their replicas. Zones with a RolloutException for `zone-budget` are not reported. To stop a group on purpose, use `paused: true` in its zones, a rule or window of a policy, or `kubectl rollout-group pause`. The plan then waits and is not blocked.',
     hint: 'write 1 or more, or paused: true to stop the group on purpose',
   },
   RG2217: {
@@ -261,7 +261,7 @@ export const policyCodes = {
   RG2310: {
     title: 'The rule cannot be overridden',
     explanation:
-      'No exception can override this rule. It depends on what the agent can observe and claim, the API server enforces it too, or another request with separate rights ends its block, for example approve, promote or resume. A policy rule that demands an approval cannot be overridden either. The exception has no effect.',
+      'No exception can override this rule, so the exception has no effect. There are four reasons. The rule depends on what the agent can observe and claim, or the API server enforces it too. Or another request with separate rights ends its block, for example approve, promote or resume. Or it is a policy rule that demands an approval.',
     hint: 'name the rule that blocks, as explain shows it',
   },
   RG2401: {
