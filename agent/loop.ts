@@ -27,7 +27,7 @@ const parallelTurns = 64;
 const longestPauseMs = 60_000;
 /** The longest timer. The wall clock may jump, so the timer checks again after this time whether the turn is due. */
 const longestSleepMs = 180_000;
-/** The interval at which the wall clock is compared with the monotonic clock, and the deviation that does not count as a jump. */
+/** The interval at which the wall clock is compared with the monotonic clock, and the largest deviation that is no jump. */
 const clockCheckMs = 60_000;
 const clockToleranceMs = 1000;
 

@@ -44,7 +44,7 @@ function boundPolicy({ namespace }: Pick<InstallOptions, 'namespace'>, bound: Bo
 /** The field of the spec that names the requester, called the stamp. */
 const stamp = 'requestedBy';
 
-/** CEL that is true if the spec differs in another field than the requester. The user who changes a request becomes its requester. */
+/** CEL that is true for a new object or a change besides the requester: the user who creates or changes a request is its requester. */
 const isAsked = [
   "request.operation == 'CREATE'",
   `!variables.spec.all(key, key == '${stamp}' || (key in variables.oldSpec && variables.oldSpec[key] == variables.spec[key]))`,
@@ -139,8 +139,8 @@ const isMoving = [
 const strategyAdvice = `finish or undo the rollout first; in an emergency, disable enforcement: kubectl label namespace ' + request.namespace + ' ${enforceLabel}-`;
 
 /**
- * Returns the policy that guards update strategies, and its binding, if groups of `pinned` or `partition` may exist. The policy matches
- * StatefulSets with the blocking partition, and members of `partition` groups by name, in namespaces with the enforcement label.
+ * Returns the policy that guards update strategies, and its binding, if groups of `pinned` or `partition` may exist. In namespaces with
+ * the enforcement label, the policy matches StatefulSets by the partition that blocks all pods, and members of `partition` groups by name.
  */
 export function strategyPolicyOf(options: InstallOptions): readonly InstallObject[] {
   const { scope } = options;

@@ -25,7 +25,7 @@ const othersSuffix = `-of-others${enforceSuffix}`;
 /** The maximum number of members in a condition: the API server evaluates it for each request, and the configuration has a size limit. */
 export const maxMembers = 2_000;
 
-/** The fields that this file reads of an entry of `webhooks`. */
+/** An entry of `webhooks` as read from the cluster. Any field may be missing or have another type. */
 type Row = Readonly<Record<string, unknown>>;
 
 /**
@@ -75,7 +75,7 @@ export function membersNamed(rows: readonly Row[]): readonly Member[] {
 
 /** Returns the members in a condition that the agent or `install --members-only` wrote. */
 export function membersIn(expression: string): readonly Member[] {
-  // A pattern for pod names is one text, with dots as `[.]`.
+  // A condition on pod names has all members in one quoted pattern, joined by `|`, with dots as `[.]`. Other conditions quote each member.
   const pattern = /'\^\(([^()']*)\)-\[0-9\]\+\$'/.exec(expression)?.[1];
   const named = pattern?.replaceAll('[.]', '.').split('|') ?? [...expression.matchAll(/'([^']*)'/g)].map(([, text = '']) => text);
   return named.flatMap((text) => {

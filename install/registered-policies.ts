@@ -8,7 +8,7 @@ import { everywhere, type Member, memberKey } from './scope.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The fields that this file reads of a policy or binding. */
+/** A policy or binding as read from the cluster, with the fields that are compared. */
 export interface StoredPolicy {
   readonly kind: string;
   readonly name: string;

@@ -7,7 +7,7 @@ import { everyOptions, listed } from './registered-policies.ts';
 import { everywhere, type Member, memberKey } from './scope.ts';
 import { configurationName, pinConfigurationName, webhooksOf } from './webhooks.ts';
 
-/** The fields that this file reads of an entry of `webhooks`. */
+/** An entry of `webhooks` as read from the cluster. Any field may be missing or have another type. */
 type Row = Readonly<Record<string, unknown>>;
 
 export interface Registered {

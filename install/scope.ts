@@ -22,7 +22,7 @@ export interface Member {
   readonly statefulSet: string;
 }
 
-/** The groups of one strategy. */
+/** The namespaces and StatefulSets of the groups of one strategy. */
 interface StrategyScope {
   /** The namespaces that have, or may have, a group of this strategy, sorted; undefined if every namespace may have one. */
   readonly namespaces: readonly string[] | undefined;

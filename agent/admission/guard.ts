@@ -60,7 +60,7 @@ const longestSilenceMs = 10_000;
 /** The longest wait for the watches to deliver the latest writes, and the pause between two checks. */
 const longestLagMs = 1_000;
 const cacheCheckMs = 100;
-/** As `longestSilenceMs`, but without groups. A working watch is never silent longer, because the server sends a bookmark every minute. */
+/** The same in a namespace without groups. A working watch is never silent for longer: the server sends a bookmark every minute. */
 const longestSilenceWithoutGroupsMs = 120_000;
 
 /**

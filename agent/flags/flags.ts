@@ -99,7 +99,8 @@ const originalFlags = [
     name: 'server.cluster-validation.http.soft-validation',
     kind: 'boolean',
     default: 'false',
-    description: 'Log and count such requests instead of rejecting them. Requires -server.cluster-validation.http.enabled.',
+    description:
+      'Log and count requests with another X-Cluster instead of rejecting them. Requires -server.cluster-validation.http.enabled.',
   },
   {
     name: 'server.cluster-validation.http.excluded-paths',
@@ -203,7 +204,8 @@ const agentFlags = [
   {
     name: 'server-tls.client-ca-file',
     kind: 'text',
-    description: 'Require client certificates of this CA. The API server presents one if its admission configuration names it.',
+    description:
+      'Require client certificates from this CA. The API server presents a certificate only if its admission configuration names one.',
   },
   {
     name: 'server-tls.drain',

@@ -1,4 +1,4 @@
-// Records the events of one group's runs for notifications, in a ConfigMap that no action waits for.
+// Records the events of one group's runs for the notifier in a ConfigMap, the notes of the group. No action waits for this write.
 
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';

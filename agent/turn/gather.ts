@@ -162,7 +162,7 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   return { snapshot: await withRevisions({ env, timeoutMs: config.kubernetesTimeoutMs }, group, memory, inputs), ledger, epoch, ...read };
 }
 
-/** Builds the snapshot again with the newer of the gathered and the cached objects. Nodes that were read directly keep that state. */
+/** Builds the snapshot again with the newer of the gathered and the cached objects. Nodes keep the state of their direct read. */
 export function observeAgain(
   parts: GatherParts,
   group: GroupDefinition,

@@ -29,7 +29,7 @@ interface LedgersOptions {
   readonly timeoutMs: number;
   /** Returns whether a ledger in memory may replace a forbidden ConfigMap. Only an agent that may act without a Lease permits it. */
   readonly mayUseMemory: () => boolean;
-  /** Called before each write. */
+  /** Returns whether this process may write. Called before each write. */
   readonly mayWrite: () => boolean;
   readonly onDegraded: () => void;
 }

@@ -14,7 +14,7 @@ export const ledgerKey = 'ledger';
 /** The label that every ledger carries, and its value. */
 export const ledgerLabel = { key: 'rollout-group.dev/document', value: 'ledger' } as const;
 
-/** The label by which the agent finds ledgers with a release after the group was deleted. `otherwise`: the value without a release. */
+/** The label by which the agent finds ledgers of deleted groups with `onPolicyDeleted: release`. `otherwise`: the value for other ledgers. */
 export const releaseLabel = { key: 'rollout-group.dev/on-policy-deleted', value: 'release', otherwise: 'hold' } as const;
 
 /** Maximum size of one ledger in UTF-8 bytes. */
@@ -24,13 +24,13 @@ export const ledgerByteLimit = 256 * 1024;
 const format = { major: 1, minor: 0 } as const;
 
 /**
- * The format of a ledger with pins. An older agent would drop the pins with its first write, and pods would lose their pinned revisions.
+ * The format of a ledger with pins. An older agent, which would drop the pins with its first write, blocks the group instead.
  */
 const pinnedFormat = { major: 2, minor: 0 } as const;
 
 /**
- * The format of a ledger with a release, in either major version. An older agent may drop the release: the StatefulSets then keep their
- * state.
+ * The minor version of a ledger with a release, in either major version. An older agent may drop the release: the StatefulSets then keep
+ * their state.
  */
 const releaseMinor = 1;
 

@@ -18,7 +18,7 @@ export function emptyLedger(namespace: string, group: string): Ledger {
   return { namespace, group, claims: [], downscales: [], preparations: [] };
 }
 
-/** Returns the ledger to store before `actions`: the run, the pins and the release. If the caller omits actions, the stored run stays. */
+/** Returns the ledger to store before `actions`: run, pins and release. If `actions` lacks decided actions, the stored run stays. */
 export function decidedLedger(
   ledger: Ledger,
   decision: Pick<GroupDecision, 'run' | 'pinned' | 'actions'>,
@@ -56,8 +56,8 @@ export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: numb
 }
 
 /**
- * Returns the ledger with these claims open; undefined above `openClaimLimit`. An open claim with the same verb and object keeps its time.
- * A claim with a newer resource version or another number of replicas replaces it.
+ * Returns the ledger with these claims open; undefined above `openClaimLimit`. An open claim with the same verb, object and number keeps its
+ * time. Only a claim with a newer resource version, or a later claim for the same scale-down, replaces the open claim.
  */
 export function openClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
   const open = [...ledger.claims];
@@ -137,7 +137,7 @@ interface KeepOptions {
 /**
  * Returns the ledger after an observation. A claim on a pod ends when the successor pod is available. A claim on replicas becomes a dated
  * downscale when the replicas are lowered, and ends when the surplus pods are gone. A claim on a partition ends when the partition is lowered.
- * A claim on an object with another change ends at once, because its request has an older resource version. A claim on an unchanged object
+ * A claim on an object with another change ends at once: its request fails by the older resource version. A claim on an unchanged object
  * or on a zone that left the group ends after 120 s. A claim on an unreadable object stays. So do preparations, even without their pods,
  * because databases store them on the volume.
  */

@@ -1,4 +1,4 @@
-// Checks for plans of a cluster that the agent can carry out a step: it watches the namespace, and has the rights.
+// Blocks, in plans of a cluster, the steps that the agent cannot carry out: it does not watch the namespace, or it lacks a right.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';

@@ -75,7 +75,7 @@ export function needsApproval(
   );
 }
 
-/** Returns the users whose approvals do not count because of their digest. */
+/** Returns a clause that names the users whose approvals do not count because of their digest; '' if there are no such users. */
 function voidText(valid: readonly IntentView[], users: readonly string[], digest: string): string {
   const others = valid.filter((intent) => intent.digest !== digest && !users.includes(intent.requestedBy?.user ?? ''));
   const named = (which: readonly IntentView[]): string =>

@@ -63,7 +63,7 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
   };
 }
 
-/** Number of failures that are kept for display if the gate has no failure limit. */
+/** The number of failures that are kept for display, if the failure limit does not need more. */
 const shownFailures = 10;
 
 /** Returns the readings, oldest first, that can change a verdict: the newest `consecutive` ones and the counted failures before them. */

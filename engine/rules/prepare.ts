@@ -109,7 +109,7 @@ function appliesTo({ context, zone, isForced }: ScaleQuestion): boolean {
   return zone.zone.replicas.kind === 'mirror' && zone.zone.follows === undefined;
 }
 
-/** Returns the calls to running successors of prepared pods, regardless of other blocks, so that they stay prepared during a rollout. */
+/** Returns the calls that prepare the running successors of prepared pods. The calls are sent during a rollout, despite other blocks. */
 export function renewals(question: ScaleQuestion): readonly Action[] {
   const { context, zone } = question;
   if (zone.zone.delayed === undefined || !appliesTo(question)) return [];

@@ -227,7 +227,7 @@ function isInFlight(context: GroupContext): boolean {
   return context.view.zones.some((view) => view.inFlight > 0);
 }
 
-/** Returns the last progress: a replacement, an updated pod that became ready, a retry, or the first pod in flight. */
+/** Returns the instant of the last progress: a replacement, an updated pod that became ready, a retry, or the first pod in flight. */
 function lastProgressMs(context: GroupContext, run: RunState): number {
   let last = Math.max(run.startedMs, run.lastDisruptionMs ?? 0, run.retriedMs ?? 0, run.inFlightSinceMs ?? 0);
   for (const view of context.view.zones) {

@@ -92,9 +92,7 @@ function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRe
   return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.strategy'] });
 }
 
-/**
- * Reports whether a template waits until the agent sets the partition, seconds after the group is defined or a rollout ends.
- */
+/** Reports whether a template waits only until the agent sets the partition: for seconds after the group is defined or a rollout ends. */
 export function waitsForPartition({ rule, outcome, limit }: RuleResult): boolean {
   return rule === 'update-strategy' && outcome === 'wait' && limit === holdingLimit;
 }

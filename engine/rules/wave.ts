@@ -34,7 +34,7 @@ export function beforeWave(context: GroupContext, wave: WaveDefinition, run: Run
   return withGates(context, wave, run, { names: wave.before.gates, sinceMs: Math.max(run.waveStartedMs, run.retriedMs ?? 0), results });
 }
 
-/** Returns the results of the checks before the next pod of a started wave. Changed waves need a new approval; an expired approval counts. */
+/** Returns the results of the checks before a further pod of a wave. Changed waves need a new approval; an expired approval still counts. */
 export function underWay(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const { approval: asked } = wave.before;
   const isAsked = asked !== undefined && run.waves !== digestOfWaves(context.group);

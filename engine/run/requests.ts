@@ -9,7 +9,7 @@ import { type IntentView, isUnknown, isWithinClockSkew, type RunState } from '..
 /** A request with the identity that the webhook wrote into it. */
 export type VerifiedRequest = IntentView & { readonly requestedBy: NonNullable<IntentView['requestedBy']> };
 
-/** Reports whether the requester is verified and the time is not in the future. Without the webhook, users could write any time. */
+/** Reports whether the requester is verified and the time is not in the future. Without the webhook, a user could enter any time. */
 export function isVerified(context: Pick<GroupContext, 'nowMs'>, intent: IntentView): intent is VerifiedRequest {
   return intent.requestedBy !== undefined && isWithinClockSkew(context, intent.requestedBy.atMs);
 }
@@ -32,7 +32,7 @@ function digestOf(value: unknown): string {
   return sha256(canonicalJson(value)).slice(0, 32);
 }
 
-/** Reports whether a request is about this run: it names the run, or it names no run and came after the start of this run. */
+/** Reports whether a request is about this run: it names the run, or it names no run and is not known to be older than this run. */
 export function isOfRun({ runId, requestedBy }: IntentView, run: Pick<RunState, 'id' | 'startedMs'> | undefined): boolean {
   if (runId !== undefined) return runId === run?.id;
   return run === undefined || requestedBy === undefined || requestedBy.atMs >= run.startedMs;

@@ -12,7 +12,7 @@ import { abortRequest, requesterText, requestsFor } from './requests.ts';
 import { abortRun, brokeBeforeRun, openZone, type RunChange, retryRun, startRun, trackInFlight, withoutFutureInstants } from './states.ts';
 import { type AdvancedRun, advanceWaves } from './waves.ts';
 
-/** Returns the run now: a new run for a new template, else the stored run, moved forward. Undefined without a stored run and outdated pods. */
+/** Returns a new run for a new template, else the stored run, moved forward. Undefined if no run is stored and no pod is outdated. */
 export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   const followed = currentRun(context);
   if (followed === undefined) return undefined;
@@ -95,8 +95,8 @@ function keepRolledBack({ view, group }: GroupContext, run: RunningRun, { rolled
 type RunRevisions = Pick<RunCore, 'kind' | 'target'>;
 
 /**
- * Reports whether a run continues the change of the run before it: StatefulSets are written one after another, so it only adds zones, or the
- * run before it has replaced no pod.
+ * Reports whether a run continues the change of the run before it: it only adds zones, or the run before it has replaced no pod. One
+ * change causes several runs, because its StatefulSets are written one after another.
  */
 export function isJoinOf(
   run: RunRevisions,
@@ -214,7 +214,7 @@ function rollsBack(context: GroupContext, run: RunState): run is FailedRun {
   return (run.onFailure ?? context.group.rollout.onFailure) === 'rollback';
 }
 
-/** Reports whether the run failed and its rollback follows at once. */
+/** Reports whether the run failed and its rollback follows. */
 export function isAboutToRollBack(context: GroupContext, run: RunState): boolean {
   return rollsBack(context, run);
 }

@@ -154,8 +154,8 @@ export function brokeBeforeRun(run: RunState, { readyChangedMs }: Pick<PodView, 
 }
 
 /**
- * Records the instant since which pods are in flight (`ZoneView.inFlight`), or removes it if no pod is. Applies to completed runs too: pods
- * also fail for other reasons than the run.
+ * Records the instant since which pods are in flight (`ZoneView.inFlight`), or removes it if no pod is in flight. Applies to completed runs
+ * too: pods also fail for other reasons than the run.
  */
 export function trackInFlight<Run extends RunState>(run: Run, isInFlight: boolean, nowMs: number): RunState {
   const { inFlightSinceMs, ...rest }: RunState = run;

@@ -19,7 +19,7 @@ interface WaveChecks {
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
 }
 
-/** A run after this decision. `progress` is that of the current wave; undefined after the last wave. */
+/** A run after this decision. `progress` is the progress of the current wave; undefined if the run is completed. */
 export type AdvancedRun = WaveChecks &
   ({ readonly run: UnfinishedRun; readonly progress: WaveProgress } | { readonly run: RunState; readonly progress?: undefined });
 
@@ -51,7 +51,7 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
   return { run, ...noChecks };
 }
 
-/** Completes a run after its last wave. It waits while a pod is unavailable or a controller has not observed its StatefulSet. */
+/** Completes a run after its last wave, but not while a pod is unavailable or a controller has not observed its StatefulSet. */
 function endRun(context: GroupContext, run: UnfinishedRun): AdvancedRun {
   const last = context.group.rollout.waves.at(-1);
   const progress = last === undefined ? undefined : waveProgress(context, last, run.openZone, run.previous);
@@ -65,7 +65,7 @@ function unobserved({ view }: GroupContext): readonly RuleResult[] {
   return view.zones.flatMap((zone) => oldStatusOf(zone) ?? []);
 }
 
-/** Returns the index of the next wave. After the last wave: of a wave that is unfilled again, else the number of waves (a complete run). */
+/** Returns the index of the next wave. After the last wave, returns a wave that is unfilled again, else the number of waves: the run ends. */
 function waveAfter(context: GroupContext, run: UnfinishedRun): number {
   const index = run.wave + 1;
   return index < context.group.rollout.waves.length ? index : (firstUnfilledWave(context, run) ?? index);

@@ -16,7 +16,7 @@ import { partitionSource, restartWarnings, type SetPartition, setPartition, sett
 import { templateOf } from './pinned/pins.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
-/** The maximum number of replacements that bring one pod to one revision. Then a person must act. */
+/** The most attempts to bring one pod to one revision. Each attempt is a replacement. After the last attempt a person must act. */
 const maxPlacements = 2;
 
 /** The pause between two replacements of one pod, in milliseconds: long enough for a webhook that was just installed or restarted. */
@@ -91,7 +91,7 @@ function pinWebhook({ context: { snapshot } }: RollQuestion): readonly RuleResul
 }
 
 /**
- * Blocks while pods came back at the wrong revision, as when the webhook does not answer. After two attempts of one pod a person must act;
+ * Blocks while pods came back at the wrong revision, as when the webhook does not answer. After two attempts for one pod a person must act;
  * `retry` allows new attempts.
  */
 function pinApplied({ context, run, zone }: RollQuestion): RuleResult {

@@ -21,7 +21,7 @@ import {
 /** The part of a ledger that is about pinned pods. */
 type Pinned = Pick<Ledger, 'pins' | 'templates'>;
 
-/** The maximum size of template copies in a ledger, in bytes of JSON. Without a copy, a pin works while Kubernetes keeps the revision. */
+/** The most bytes of all template copies in a ledger, as JSON. Without a copy, a pin works only while Kubernetes keeps the revision. */
 export const keptTemplatesLimit = 96 * 1024;
 
 /**
@@ -160,7 +160,7 @@ interface WantedRevision {
   readonly name: string;
 }
 
-/** Returns the revisions at which pods may come back and whose template the ledger lacks. The current revision needs no copy. */
+/** Returns the revisions at which pods may come back and whose template the ledger lacks. Only a rollback needs the current revision. */
 export function wantedRevisions({ group, ledger, zones }: GroupView): readonly WantedRevision[] {
   if (!traitsOf(group).pinsPods) return [];
   return zones.flatMap(({ zone, set, desiredRevision, pods, unknown }) => {

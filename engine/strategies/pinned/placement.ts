@@ -45,8 +45,8 @@ export type Placement =
   | { readonly kind: 'stays'; readonly problem?: string };
 
 /**
- * Returns the pod of a create request; undefined if no StatefulSet controls it. Unknown unless name and labels agree on ordinal and
- * revision.
+ * Returns the pod of a create request; undefined if no StatefulSet controls it. Unknown if its name, labels and owner do not show its
+ * ordinal, its revision and the UID of its StatefulSet.
  */
 export function newPod(namespace: string, content: ObjectContent): Known<NewPod> | undefined {
   const owner = controllerOf(content);
@@ -69,7 +69,7 @@ export function mayPin(group: GroupDefinition): boolean {
   return traitsOf(group).holdsPartition;
 }
 
-/** Returns the group and zone of the pod's StatefulSet, if its pods may be pinned; after a change of strategy pins may remain. */
+/** Returns the group and zone of the pod's StatefulSet, if its pods may be pinned. */
 export function pinnedGroupOf(
   groups: readonly GroupDefinition[],
   pod: Pick<NewPod, 'namespace' | 'statefulSet'>,
@@ -304,7 +304,7 @@ function additions(key: string, made: unknown, own: unknown): unknown {
   return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
-/** Merges lists by their merge key, and lists of other maps as sets. A list of plain values, such as arguments, comes from the target. */
+/** Merges lists by their merge key, and lists of maps without a merge key as sets. A list of plain values comes from the target. */
 function mergedList(key: string, made: readonly unknown[], own: readonly unknown[], target: readonly unknown[]): readonly unknown[] {
   const by = entryKey(key, [made, own, target]);
   if (by === undefined) {
