@@ -52,6 +52,8 @@ class SettlingJudge implements Oracle {
   #convergedMs: number | undefined;
   /** The time of the first turn that reported that no work is left. */
   #doneMs: number | undefined;
+  /** The last time at which a watch was dead. The agent publishes the changes that such a watch hid after it has closed the watch. */
+  #deadMs = 0;
   #isDirty = true;
   #checkedMs = 0;
   #lastTurnMs = 0;
@@ -93,7 +95,7 @@ class SettlingJudge implements Oracle {
     this.#check();
     const isWrite = verb !== 'get' && verb !== 'list' && !isDryRun && resource !== leaseResource && !resource.includes('reviews');
     if (!isWrite || !isAgent(request.actor, this.#scene.agentUser) || this.#convergedMs === undefined) return;
-    const quietMs = atMs - Math.max(this.#convergedMs, this.#doneMs ?? atMs);
+    const quietMs = atMs - Math.max(this.#convergedMs, this.#doneMs ?? atMs, this.#deadMs);
     if (quietMs < afterworkMs) return;
     const what = `${request.actor.process ?? ''}: ${verb} ${resource}${subresource === '' ? '' : `/${subresource}`} ${name}`;
     this.#report('L2', `${what}, ${Math.round(quietMs)} ms after nothing was left to do`);
@@ -151,6 +153,8 @@ class SettlingJudge implements Oracle {
   /** Checks every deadline. */
   #check(): void {
     const nowMs = this.#scene.nowMs();
+    const isWatchDead = this.#scene.isWatchDead?.() === true;
+    if (isWatchDead) this.#deadMs = nowMs;
     if (this.#isDirty || (this.#convergedMs === undefined && nowMs - this.#checkedMs >= checkEveryMs)) {
       this.#isDirty = false;
       this.#checkedMs = nowMs;
@@ -167,7 +171,7 @@ class SettlingJudge implements Oracle {
       this.#report('L12', `the group has had no turn for ${Math.round(nowMs - this.#lastTurnMs)} ms, and is not done`);
     }
     this.#checkRetried(nowMs);
-    if (nowMs > this.#healingMs + givenUpMs && this.#scene.isWatchDead?.() === true)
+    if (nowMs > this.#healingMs + givenUpMs && isWatchDead)
       this.#report('L8', `a watch that died during the faults is still open ${Math.round(nowMs - this.#healingMs)} ms after their end`);
     this.#checkPublished(nowMs);
   }

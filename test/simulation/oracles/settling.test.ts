@@ -68,18 +68,28 @@ describe('L6', () => {
 });
 
 describe('L2', () => {
-  const writeAfter = (ms: number, resource: string): readonly string[] => {
-    const history = done();
-    history
-      .advance(ms)
-      .answer({ verb: 'patch', resource, name: 'x', actor: history.agent(), body: { metadata: { resourceVersion: '1' } } });
+  const write = (history: History, resource: string): readonly string[] => {
+    history.answer({ verb: 'patch', resource, name: 'x', actor: history.agent(), body: { metadata: { resourceVersion: '1' } } });
     return history.found('L2');
   };
+  const writeAfter = (ms: number, resource: string): readonly string[] => write(done().advance(ms), resource);
 
   it('finds a write a minute after nothing was left to do, renewals of the Lease left out', () => {
     expect(writeAfter(59_000, 'rolloutruns.rollout-group.dev')).toEqual([]);
     expect(writeAfter(60_000, 'rolloutruns.rollout-group.dev')).toHaveLength(1);
     expect(writeAfter(60_000, 'leases.coordination.k8s.io')).toEqual([]);
+  });
+
+  it('counts from the time at which the last dead watch is closed', () => {
+    const closed = (): History => {
+      const history = done();
+      history.isWatchDead = true;
+      history.advance(85_000).renew();
+      history.isWatchDead = false;
+      return history;
+    };
+    expect(write(closed().advance(59_000), 'rolloutruns.rollout-group.dev')).toEqual([]);
+    expect(write(closed().advance(60_000), 'rolloutruns.rollout-group.dev')).toHaveLength(1);
   });
 });
 
