@@ -49,12 +49,12 @@ function isWrite(site: string): boolean {
   return /\.(?:apply|create|patch|delete|replace|scale|restart)/.test(site);
 }
 
-/** Reports whether a 403 is a denial of a webhook or an admission policy, not a missing permission. */
+/** Reports whether a 403 is a denial by a webhook or an admission policy, not a missing permission. */
 function isAdmission({ message }: ApiFailure): boolean {
   return /admission webhook "[^"]*" denied the request|ValidatingAdmissionPolicy '[^']*' .*denied request/.test(message);
 }
 
-/** The longest cause in a message. Some causes quote a whole page of a proxy. */
+/** The maximum length of a cause in a message. Some causes quote a whole page of a proxy. */
 const longestCause = 120;
 
 /** Returns the webhook that the API server could not call, from the message of the API server; undefined for every other message. */
@@ -63,7 +63,7 @@ export function uncalledWebhook(message: string): UncalledWebhook | undefined {
   if (name === undefined) return undefined;
   const host = /https?:\/\/([^/"?]+)/.exec(rest)?.[1];
   const [, service, namespace] = /^([\w-]+)\.([\w-]+)\.svc\b/.exec(host ?? '') ?? [];
-  // The parts before the last one name addresses.
+  // Only the last part is the cause. The parts before it contain addresses.
   const cause = (rest.split('\n')[0] ?? '').split(': ').at(-1) ?? '';
   return {
     name,

@@ -8,7 +8,7 @@ import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { defined } from '../policies/values/defined.ts';
 import { isRecord } from '../policies/values/is-record.ts';
 
-/** The zones of a group that share the same changes. */
+/** Some zones of a group, and the changes that they share. */
 export interface ZonePart {
   readonly zones: readonly string[];
   readonly changes: readonly PlannedChange[];
@@ -141,7 +141,7 @@ function namespaceOf(object: ObjectContent): string {
 
 export interface SiblingDifference {
   readonly zone: string;
-  /** The first zone of the group with a StatefulSet. */
+  /** The first zone of the group that has a StatefulSet. */
   readonly comparedWith: string;
   readonly changes: readonly FieldChange[];
 }

@@ -61,9 +61,9 @@ export function failureLines({ what, why, todo, code }: FailureDetails): readonl
 export const exitCodes = {
   /** Done, healthy, no changes, or the condition was met. */
   done: 0,
-  /** `diff` found differences; with `plan --detailed-exitcode` an error. */
+  /** `diff` found differences; with `--detailed-exitcode` an error. */
   differences: 1,
-  /** `plan --detailed-exitcode` found changes. */
+  /** There are changes, with `--detailed-exitcode`. */
   changes: 2,
   /** The command line is not valid. */
   usage: 3,

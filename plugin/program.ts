@@ -147,7 +147,7 @@ function commanderWords(words: readonly string[]): readonly string[] {
   return [...rewritten, ...words.slice(end)];
 }
 
-/** Reports whether `--flag=false` turns the flag off. */
+/** Reports whether the flag is on by default. `--flag=false` turns it off. */
 function isOnByDefault(option: OptionSpec): boolean {
   return option.default === 'true' && !takesValue(option);
 }
@@ -156,7 +156,7 @@ function offFlag(option: OptionSpec): string {
   return `--no-${(flagNames(option).at(-1) ?? '').slice(2)}`;
 }
 
-/** Verbs of kubectl, each with the verb that answers the same question here. `GROUP` stands for the first argument. */
+/** Words that users of kubectl try, each with the verb that answers the same question here. `GROUP` stands for the first argument. */
 const kubectlVerbs: Readonly<Record<string, string>> = {
   describe: 'explain GROUP (why it waits), or get GROUP (zones and pods)',
   wait: 'status GROUP --for CONDITION',

@@ -64,7 +64,7 @@ function resultText({ name, live }: RequestedGroup, { reason, rollback }: AbortF
   ].join('');
 }
 
-/** Continues a failed or aborted run, and restarts a run that was rolled back. */
+/** Continues a failed or aborted run, replaces pods with the wrong revision again, or rolls out a rolled-back revision again. */
 export function retry(context: CommandContext, options: RequestFlags): Promise<ExitCode> {
   return readAndSubmit(context, options, (requested) => {
     const { name, live } = requested;

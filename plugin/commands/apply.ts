@@ -194,7 +194,7 @@ function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }:
   if (first === undefined) return;
   const [denied] = first.refused;
   const leading = first.waits.find(isUntilPerson);
-  // Nothing was applied, so `explain` cannot show this denial.
+  // `explain` cannot show the denial of a change that is not applied, so the message names the next step.
   const results = [...(denied?.results ?? []), ...(leading === undefined ? [] : [leading])].filter(blocks);
   const [todo = 'change the request or the rule at the source that the plan names'] = results.flatMap((result) =>
     todoOf(result, `${first.namespace}/${first.group}`),

@@ -99,7 +99,7 @@ function identityOf({ metadata: { name, namespace, uid, resourceVersion } }: Kub
   return { name, ...(namespace && { namespace }), ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) };
 }
 
-/** The number of attempts to patch a StatefulSet that other writers, such as its controller, update at the same time. */
+/** The maximum number of attempts to patch a StatefulSet that other writers, such as its controller, update at the same time. */
 const attempts = 4;
 
 async function restartOne(

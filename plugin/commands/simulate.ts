@@ -27,7 +27,7 @@ export interface SimulateOptions extends PlanInputOptions {
 
 const defaultRuns = 8;
 const defaultSeed = 1;
-/** The number of letters, because a scenario names its zones a to z. */
+/** The maximum number of zones: a scenario names its zones a to z. */
 const maxZones = 26;
 
 interface SimulatedWorld extends ReturnType<typeof requestedWorld> {

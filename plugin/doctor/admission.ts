@@ -10,7 +10,7 @@ import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { keptLeases } from './agent.ts';
 import { type Check, type CheckResult, type Facts, orOk, type RegistrationFact, result, skipped } from './check.ts';
 
-/** The number of problems that are listed one by one. More problems usually have the same cause. */
+/** The most problems that are listed one by one. More problems usually have the same cause. */
 const maxNamed = 5;
 
 /** Reports edited configurations and labels: they remove protection silently for all groups. */
@@ -44,7 +44,7 @@ export const webhookRegistration: Check = (facts) => {
   return orOk('webhooks', results, 'registered as installed, and enforced in every namespace of a group');
 };
 
-/** Reports StatefulSets that the webhook configurations lack. It is a failure only if the agent does not run or reports the same. */
+/** Reports StatefulSets that the webhook configurations lack: as a warning, or as a failure if the agent does not run or reports them too. */
 function laggingResults(facts: Facts, { lagging = [] }: RegistrationFact): readonly CheckResult[] {
   if (lagging.length === 0) return [];
   const published = itemsOf(facts.published);

@@ -1,4 +1,4 @@
-// Checks for doctor that the agent runs, publishes decisions, is the only agent, and has its rights.
+// Contains the checks of doctor about the agent: it runs, publishes decisions, is the only agent, and has its rights.
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
@@ -8,7 +8,7 @@ import { plural } from '../output/text.ts';
 import { type MissingVerbs, missingText, missingVerbs, placeText, resourceText, unwatchedText } from './agent-rights.ts';
 import { type AccountFact, type Check, type CheckResult, type Facts, orOk, result, skipped } from './check.ts';
 
-/** Checks the Lease, its holder and the latest decision. */
+/** Checks that an agent holds and renews the Lease. The message also contains the age of its latest decision. */
 export const agentPresent: Check = (facts) => {
   const { leases, agentNamespace } = facts;
   if (isUnknown(leases)) return skipped('agent', leases.unknown);
@@ -44,7 +44,7 @@ export function keptLeases(facts: Facts): readonly AgentLease[] {
   return itemsOf(facts.leases).filter((lease) => leaseState(lease, serverNow(facts)).kind === 'held');
 }
 
-/** Returns the age of the last decision of this holder, because other agents may publish here too. */
+/** Returns the age of the last decision of this holder. Other agents may publish in these namespaces too. */
 function lastDecision(facts: Facts, { holder }: AgentLease): string {
   const own = itemsOf(facts.published).filter(({ leader }) => leader === undefined || leader === holder);
   if (own.length === 0) return '';
@@ -149,7 +149,7 @@ export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
     }),
   );
 
-/** The number of lines per account and namespace. More missing rights usually have one cause, such as a Role without a binding. */
+/** The most missing rights per account and namespace with a line each. More become one line: usually one cause, such as an unbound Role. */
 const maxNamed = 3;
 
 function permissionsOf({ rights, name: agentUser }: AccountFact): readonly CheckResult[] {

@@ -135,7 +135,7 @@ export interface SecretsFact {
 export interface Facts {
   /** The clock of this machine. */
   readonly nowMs: number;
-  /** The clock of the API server at that instant, from its responses; undefined if unknown. */
+  /** The clock of the API server at that instant; unknown if its response contains no time. */
   readonly serverMs: Known<number>;
   /** The largest difference of the two clocks that the measurement itself can cause. */
   readonly clockDoubtMs: number;

@@ -124,7 +124,7 @@ function leftText({ namespace, name, isReleased, goneMs }: LedgerFact): string {
   if (isReleased !== true) return `${what}. When it has no open claims, run: ${remove}`;
   const when =
     goneMs === undefined
-      ? 'one minute after the agent sees that no policy defines it'
+      ? 'one minute after the agent sees that no policy defines the group'
       : `after ${new Date(goneMs + releaseGraceMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
   return `${what} and releases its StatefulSets (onPolicyDeleted: release) ${when}. The agent then deletes the ConfigMap; if it is deleted earlier, the release stops`;
 }

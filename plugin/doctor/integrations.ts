@@ -1,4 +1,4 @@
-// Checks for doctor the notification channels, and the Secrets that channels and metric sources name.
+// Checks the notification channels for doctor, and the Secrets that channels and metric sources name.
 import { isUnknown } from '../../engine/snapshot.ts';
 import { type Check, orOk, result, skipped } from './check.ts';
 

@@ -1,11 +1,11 @@
-// Checks for doctor whether other writers change the agent's fields: operators, autoscalers and GitOps tools.
+// Checks for other writers of the fields that the agent writes: operators, autoscalers and GitOps tools.
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { gitOpsOwner } from '../source/cluster/git-ops-owner.ts';
 import { type AutoscalerFact, type Check, type CheckResult, orOk, result, skipped } from './check.ts';
 
-/** Reports grafana/rollout-operator running next to the agent. */
+/** Reports each running grafana/rollout-operator: as a failure if an agent runs too, otherwise as a warning. */
 export const otherOperator: Check = ({ operators, leases }) => {
   if (isUnknown(operators)) return skipped('operators', operators.unknown);
   const running = operators.filter(({ replicas }) => replicas > 0);

@@ -29,7 +29,7 @@ interface FollowOptions {
   readonly verdict: (read: ReadGroups) => ExitCode | undefined;
 }
 
-/** The frames of a screen and the commands of its keys. */
+/** The frames of a screen, and the connection flags for the commands of its keys. */
 export interface Screen {
   readonly frame: (read: ReadGroups, nowMs: number) => readonly string[];
   readonly other?: { readonly name: OtherView; readonly frame: Screen['frame'] };

@@ -15,7 +15,7 @@ interface DecidedRules {
 /** Returns the rules that can block a group and that an exception can override, each once. */
 export function overridableRules(policies: readonly PolicyRules[], { stops = [], waits, steps }: DecidedRules): readonly string[] {
   const ofEngine = ruleCatalog.filter(({ reason }) => reason !== undefined).map(({ id }) => id);
-  // Windows of every policy block as the rule `window`.
+  // The windows of all policies block as one rule, `window`.
   const ofPolicies = policies.flatMap(({ name, rules }) => rules.filter(mayBlock).map((rule) => `${name}/${rule.name}`));
   // A policy in the directory of the agent is known only from the decision that names its rules.
   const ofDecision = [...stops, ...waits, ...steps.flatMap(({ results = [] }) => results)].map(({ rule }) => rule);

@@ -40,7 +40,7 @@ interface Recorded {
   readonly about: KubernetesObject;
 }
 
-/** Writes the reason of a request that has no intent as an Event. A failure only prints a note, because the request has succeeded. */
+/** Records in an Event the reason of a request that has no intent. A failure only prints a note, because the request has succeeded. */
 export async function recordReason(
   { stderr }: CommandContext,
   { env, timeoutMs }: Cluster,

@@ -155,7 +155,7 @@ export function renderSiblings(groups: readonly GroupSiblings[], look: TableLook
   return `${(lines.length === 0 ? ['no groups'] : lines).join('\n')}\n`;
 }
 
-/** Runs the program on two folders of files and prints its output. Returns 1 if the program found differences. */
+/** Runs the program in KUBECTL_EXTERNAL_DIFF, else diff, on two folders of files. Prints its output, and returns 1 if it found differences. */
 export function externalDiff(context: CommandContext, pairs: readonly ObjectPair[]): ExitCode {
   const folder = mkdtempSync(join(tmpdir(), 'rollout-group-diff-'));
   try {

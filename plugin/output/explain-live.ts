@@ -54,7 +54,7 @@ function explanationOf({ live, subject, nowMs, showsAllRules, outdated }: LiveEx
   };
 }
 
-/** Further pods usually have the same cause, and `get` shows all of them. */
+/** The most troubled pods that are shown. Further pods usually have the same cause, and `get` shows all of them. */
 const troubleLimit = 3;
 
 function troubleOf({ namespace }: PublishedDecision, pod: PublishedPod): { readonly what: string; readonly todo: string } {
@@ -116,7 +116,7 @@ function metricFacts({ metrics = [] }: PublishedDecision, nowMs: number): readon
   return metrics.map((metric) => ['metric', metricText(metric, nowMs)]);
 }
 
-/** Returns the disruptions that admission allowed and that can happen at any moment. They use the budget. */
+/** Returns the disruptions that admission allowed and that can happen at any moment. They count against the budget. */
 function reservedFacts({ reservations = [], zones }: PublishedDecision, nowMs: number): readonly Fact[] {
   return reservations.map(({ what, user, atMs }) => ['allowed', `${shortPods(what, zones)}, for ${user}, ${ageText(atMs, nowMs)} ago`]);
 }

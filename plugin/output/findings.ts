@@ -163,7 +163,7 @@ function markdownRow(finding: Finding): readonly string[] {
 
 const levels: Readonly<Record<Severity, string>> = { error: 'error', warning: 'warning', notice: 'note' };
 
-/** The maximum number of results that GitHub accepts in one run. GitHub rejects a file with more results. */
+/** The maximum number of results that GitHub accepts in a SARIF file. GitHub rejects a file with more results. */
 const maxResults = 25_000;
 
 export function sarifLog({ findings }: FindingsReport): unknown {

@@ -79,7 +79,7 @@ export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[])
 /** The maximum number of pods of a zone that are counted one by one. */
 const countedLimit = 10_000;
 
-/** Returns a predicate: whether an unavailable pod is updated. It is if it starts, or if its ordinal is updated and it is not leaving. */
+/** Returns a predicate for unavailable pods: a pod is updated if it is starting, or if its ordinal is updated and the pod is not leaving. */
 function updatedPods({ statefulSet, updated, revisions }: PublishedZone): (pod: PublishedPod) => boolean {
   const target = updated === 0 ? undefined : revisions.at(-1);
   const ordinals = new Set(target === undefined ? [] : ordinalsIn(target.ordinals, countedLimit));
@@ -168,7 +168,7 @@ function namedRule({ phase, outcome, waits }: PublishedDecision): string | undef
   return isMoving({ phase }) || outcome === 'act' ? undefined : waits[0]?.rule;
 }
 
-/** Returns the stop that the text about the decision does not name: no step is due, or another zone is stopped. */
+/** Returns the first stop that the text about the decision does not name, and the number of the other stops. */
 function stopPart(decision: PublishedDecision, isShort: boolean): string {
   const named = namedRule(decision);
   const [first, ...more] = (decision.stops ?? []).filter(({ rule }) => rule !== named);

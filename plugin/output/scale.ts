@@ -1,4 +1,4 @@
-// Renders for the verb scale the zones that follow a change of replicas, and the conditions for which the zones wait.
+// Renders the result of the verb scale: the zones that follow the change of replicas, and the conditions for which they wait.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 

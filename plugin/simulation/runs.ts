@@ -189,7 +189,7 @@ function describedRun(simulated: Simulated, { scenario, result, turns, last }: P
   return { shown, spans: [...shifted, ...faultSpans(scenario.events, group, run.durationMs)] };
 }
 
-/** Returns the entries without single requests of agents and faults of requests, because a run has thousands of them. */
+/** Returns the entries without the single requests of agents and without faults of single requests: a run has thousands of each. */
 function readableEntries(timeline: readonly TimelineEntry[], group: GroupDefinition): readonly TimelineEntry[] {
   return timeline
     .filter(({ who, what }) => (who === 'fault' ? isAccident(what) : !/: \d{3} \(/.test(what)))

@@ -130,7 +130,7 @@ function ratesOf(simulated: Simulated, seed: number): Scenario['rates'] {
   for (const [name, highest] of Object.entries(highestRate)) {
     const faultClass = name as FaultClass;
     if (!occurs(simulated, seed, faultClass)) continue;
-    // Squared, as in search/draw.ts: most runs get few faults of a class.
+    // Squared, as in simulation/search/draw/draw.ts: most runs get few faults of a class.
     rates[faultClass] = Math.ceil(severity * highest * draw(seed, `rate ${faultClass}`) ** 2 * 1e6) / 1e6;
   }
   return rates;
@@ -177,7 +177,7 @@ const agentAwayMs = 5000;
 /** The agents of a simulation. */
 const agentNames = ['a', 'b'];
 
-/** Returns the events of the requests. The container of a failed pod restarts; with a duration, the pod is not ready for that time. */
+/** Returns the events of the fault requests. The container of a pod restarts; with a length, the pod is not ready for that time instead. */
 export function eventsOf(
   requests: readonly FaultRequest[],
   group: GroupDefinition,

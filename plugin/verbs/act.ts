@@ -47,7 +47,7 @@ const restart: Verb = {
   arguments: [eachGroupArgument],
   options: [zone, ...prompts(), ...actOptions, agentNamespaceOption],
   examples: ['restart store-gateway -n mimir --reason "new certificates"', 'restart store-gateway --zone zone-a --dry-run=server'],
-  exits: { 5: 'denied by policy, or not confirmed', ...exits },
+  exits: { 5: 'denied by policy, or not confirmed', 10: 'the group does not exist', ...clusterExits },
   usesCluster: true,
   load: async () => (await import('../commands/restart.ts')).run,
 };
@@ -56,7 +56,7 @@ const scale: Verb = {
   name: 'scale',
   summary: 'Change the replicas at the source that the group follows',
   description:
-    'Updates the scale subresource of the leading StatefulSet, of the mirrored object or of the group. Shows which zones follow, and when. If Git sets the replicas, change them there too.',
+    'Updates the scale subresource of the leading StatefulSet, of the object whose replicas the group mirrors, or of the group. Shows which zones follow, and when. If Git sets the replicas, change them there too.',
   arguments: [eachGroupArgument],
   options: [
     { flags: '--replicas <number>', description: 'Number of replicas.', isRequired: true, atLeast: 0 },
@@ -67,14 +67,15 @@ const scale: Verb = {
     agentNamespaceOption,
   ],
   examples: ['scale ingester -n mimir --replicas 24 --reason "more tenants"', 'scale ingester --replicas 20 --dry-run=client'],
-  exits: { 5: 'denied by policy, or not confirmed', ...exits },
+  exits: { 5: 'denied by policy, or not confirmed', 10: 'the group does not exist', ...clusterExits },
   usesCluster: true,
   load: async () => (await import('../commands/scale.ts')).run,
 };
 
-const requestExits = { 5: 'the request would have no effect, is denied by policy, or was not confirmed', ...exits } as const;
-/** The sentence about requests that count only for one run, and only if the webhook verifies the requester. */
-const verified = 'Applies only to the current run, and only if the webhook verifies the requester.';
+const requestExits = { 5: 'the request would have no effect, or is denied by policy', ...exits } as const;
+const confirmedExits = { 5: 'the request would have no effect, is denied by policy, or was not confirmed', ...exits } as const;
+const inRun = 'Applies only to the current run, and only if the webhook verifies the requester.';
+const ofAnswer = 'Counts only if the webhook verifies the requester, and for a wave only in the current run.';
 const subject: readonly OptionSpec[] = [
   { flags: '--wave <name>', description: 'The wave; default: the wave that waits now.', completes: 'wave' },
   { flags: '--rule <policy/rule>', description: 'The rule of a RolloutPolicy; default: the rule that waits now.' },
@@ -84,7 +85,7 @@ const subject: readonly OptionSpec[] = [
 const approve: Verb = {
   name: 'approve',
   summary: 'Approve a wave that waits for approval',
-  description: `Creates a RolloutIntent. Fails if you belong to none of the groups that may approve. ${verified}`,
+  description: `Creates a RolloutIntent. Fails if you belong to none of the user groups that may approve. ${ofAnswer}`,
   arguments: [eachGroupArgument],
   options: [...subject, ...actOptions, agentNamespaceOption],
   examples: ['approve ingester --reason "canary looks good"', 'approve ingester --wave rest --duration 2h'],
@@ -96,7 +97,7 @@ const approve: Verb = {
 const reject: Verb = {
   name: 'reject',
   summary: 'Reject a wave that waits for approval',
-  description: `The wave does not start until you approve it or cancel the rejection. ${verified}`,
+  description: `The wave does not start until you approve it or cancel the rejection. ${ofAnswer}`,
   arguments: [eachGroupArgument],
   options: [...subject, ...actOptions, agentNamespaceOption],
   examples: ['reject ingester --wave rest --reason "errors in the canary"'],
@@ -108,7 +109,7 @@ const reject: Verb = {
 const promote: Verb = {
   name: 'promote',
   summary: 'Skip the soak and the gates of a wave',
-  description: `Approvals, windows, policy rules and all availability rules still apply. ${verified}`,
+  description: `Approvals, windows, policy rules and all availability rules still apply. ${inRun}`,
   arguments: [eachGroupArgument],
   options: [
     { flags: '--wave <name>', description: 'The wave; default: the current wave.', completes: 'wave' },
@@ -122,7 +123,7 @@ const promote: Verb = {
     agentNamespaceOption,
   ],
   examples: ['promote ingester --reason "hotfix, canary is fine"', 'promote ingester --gate errors', 'promote ingester --full --yes'],
-  exits: requestExits,
+  exits: confirmedExits,
   usesCluster: true,
   load: async () => (await import('../commands/promote.ts')).run,
 };
@@ -147,7 +148,7 @@ const abort: Verb = {
 const retry: Verb = {
   name: 'retry',
   summary: 'Continue a run that failed or was aborted',
-  description: `The run continues from its current state. Soaks, gates and deadlines start over. ${verified}`,
+  description: `The run continues from its current state. Soaks, gates and deadlines start over. ${inRun}`,
   arguments: [eachGroupArgument],
   options: [...actOptions, agentNamespaceOption],
   examples: ['retry ingester --reason "node was replaced"'],
@@ -193,7 +194,7 @@ const override: Verb = {
     agentNamespaceOption,
   ],
   examples: ['override ingester --rule zone-gap --duration 30m --reason "cost event" --yes'],
-  exits: requestExits,
+  exits: confirmedExits,
   usesCluster: true,
   load: async () => (await import('../commands/override.ts')).run,
 };

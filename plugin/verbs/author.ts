@@ -5,12 +5,12 @@ const lint: Verb = {
   name: 'lint',
   summary: 'Check policies and manifests and show where each finding is',
   description:
-    'Checks syntax, schema and meaning, also across files. Errors and warnings fail. Notices name checks that need a running agent, and fail only with --strict.',
+    'Checks syntax, schema and meaning, also across files. Fails if there are errors or warnings, and with --strict also if there are notices: checks that need a running agent.',
   arguments: [{ name: 'files', description: 'Files, directories, - or git:REV[:PATH].', isVariadic: true, completes: 'source' }],
   options: [
     fileOption,
     outputOption('text', 'json', 'jsonl', 'sarif', 'junit', 'github', 'markdown'),
-    { flags: '--strict', description: 'Notices fail too.' },
+    { flags: '--strict', description: 'Fail also if there are notices.' },
     agentNamespaceOption,
   ],
   examples: ['lint policies/ manifests/', 'lint git:HEAD:policies -o sarif', 'lint - < group.yaml'],
@@ -30,14 +30,14 @@ const fmt: Verb = {
     { flags: '--write', description: 'Change the files in place.' },
   ],
   examples: ['fmt --write policies/', 'fmt --check policies/', 'fmt - < group.yaml'],
-  exits: { 4: 'with --check: a file is not formatted; a file is not valid YAML', 10: 'a file does not exist' },
+  exits: { 4: 'a file is not valid YAML; with --check also: a file is not formatted', 10: 'a file does not exist' },
   load: async () => (await import('../commands/fmt.ts')).run,
 };
 
 const schema: Verb = {
   name: 'schema',
   summary: 'Show the fields of a kind, its JSON Schema or its CRD',
-  description: 'Documents fields. To see why a group waits, use explain.',
+  description: 'This is the reference of the fields. To see why a group waits, use explain.',
   arguments: [{ name: 'path', description: 'A kind, or a field path such as RolloutGroup.spec.scaling.down.', completes: 'schemaPath' }],
   options: [outputOption('table', 'jsonschema', 'crd')],
   examples: ['schema', 'schema RolloutGroup.spec.rollout', 'schema RolloutPolicy -o jsonschema'],

@@ -7,7 +7,7 @@ const completion: Verb = {
   name: 'completion',
   summary: 'Print the completion script of a shell, or install completion for kubectl',
   description:
-    'kubectl reads completions from a second program, kubectl_complete-rollout_group. install writes it next to this program. Names of groups, zones, waves and more come from the cluster.',
+    'kubectl reads completions from a second program, kubectl_complete-rollout_group. `completion install` writes it next to this program. Names of groups, zones, waves and more come from the cluster.',
   arguments: [
     { name: 'shell', description: 'A shell, or install.', isRequired: true, choices: ['bash', 'zsh', 'fish', 'powershell', 'install'] },
   ],
@@ -63,29 +63,30 @@ const doctor: Verb = {
   load: async () => (await import('../commands/doctor.ts')).run,
 };
 
-/** The contents of an installation. Both verbs share the options, so uninstall deletes exactly what install created. */
+/** The options of install and uninstall that select the objects of an installation. */
 const installOptions: readonly OptionSpec[] = [
   { flags: '-n, --namespace <name>', description: 'Namespace of the agent.', default: usualAgentNamespace },
   {
     flags: '--policies <directory>',
-    description: 'Policies and manifests of the groups; RBAC rules and webhooks cover only the objects that these policies name.',
+    description:
+      'Directory with the policies and manifests of the groups. RBAC rules and webhooks cover only the objects that the policies name.',
     completes: 'directory',
   },
-  fileOption,
+  { ...fileOption, description: 'Same as --policies, for a file, a directory, - for standard input, or git:REV[:PATH].' },
   {
     flags: '--groups-in <namespace>',
-    description: 'Also manage the groups in this namespace. Without this flag and without policies: every namespace.',
+    description: 'Also the objects for groups in this namespace. Without this flag and without policies: every namespace.',
     isRepeatable: true,
   },
   {
     flags: '--compat',
-    description: 'Also install the kinds and webhook configurations of grafana/rollout-operator, under their own names.',
+    description: 'Also the kinds and webhook configurations of grafana/rollout-operator, under their own names.',
   },
 ];
 
 const dryRun: OptionSpec = {
   flags: '--dry-run <where>',
-  description: 'With --apply, change nothing. client: send nothing. server: the API server validates each object.',
+  description: 'With --apply, change nothing. client: send no changes. server: the API server validates each object.',
   choices: ['client', 'server'],
 };
 
@@ -93,7 +94,7 @@ const install: Verb = {
   name: 'install',
   summary: 'Print or apply the agent, its RBAC and its webhooks',
   description:
-    'Prints YAML for Git or kubectl apply. --apply uses server-side apply without force. The RBAC rules name every resource and verb. The webhooks deny nothing in a namespace unless it has the label rollout-group.dev/enforce=true.',
+    'Prints YAML for Git or kubectl apply. --apply uses server-side apply without force. The RBAC rules contain no wildcards. The webhooks deny nothing in a namespace unless it has the label rollout-group.dev/enforce=true.',
   options: [
     ...installOptions,
     { flags: '--image <image>', description: 'Image of the agent; default: rollout-group-agent in this version.' },
@@ -136,7 +137,7 @@ const uninstall: Verb = {
     { flags: '--crds', description: 'Also delete the CRDs, and with them every group, policy and record.' },
     { flags: '--apply', description: 'Delete from the cluster instead of printing.' },
     dryRun,
-    { flags: '--yes', description: 'Do not ask if a partition still blocks the update of StatefulSets.' },
+    { flags: '--yes', description: 'Do not ask for confirmation when a partition still blocks the update of StatefulSets.' },
     { flags: '--no-input', description: 'Never prompt: go on, as without a terminal.' },
   ],
   examples: ['uninstall --groups-in mimir | kubectl delete -f -', 'uninstall --apply', 'uninstall --apply --dry-run server'],

@@ -34,7 +34,7 @@ const get: Verb = {
     { flags: '--timeout <duration>', description: 'With --watch: exit with 0 as soon as every group is done, and with 7 after this time.' },
     {
       flags: '--pods <which>',
-      description: 'With one group, show pods not in flight as ranges per revision, or every pod in a row.',
+      description: 'With one group, show pods not in flight as ranges per revision, or one row for each pod.',
       choices: ['ranges', 'all'],
       default: 'ranges',
     },
@@ -89,7 +89,7 @@ const explain: Verb = {
   name: 'explain',
   summary: 'Show why a group progresses, waits or is blocked, rule by rule',
   description:
-    'Lists every rule that blocks with its fact, its limit and the file and line that set it, and counts the others. Reads the cluster, or manifests if you name them. To see the documentation of fields, use schema.',
+    'Lists every rule that blocks, with its fact, its limit and the file and line of the limit. Counts the other rules. Reads the cluster, or manifests if you name them. To see the documentation of fields, use schema.',
   arguments: [
     {
       name: 'group',
@@ -105,7 +105,7 @@ const explain: Verb = {
     desiredState,
     fileOption,
     { flags: '--set <key=value>', description: 'Explain after this change, as with plan.', isRepeatable: true },
-    instant,
+    { ...instant, description: 'With manifests: evaluate the rules for this time, for example 2026-01-15T10:00:00Z; default: now.' },
     namespaceOption,
     agentNamespaceOption,
     { flags: '--all-rules', description: 'Also list the rules that passed or do not apply.' },

@@ -69,7 +69,7 @@ const plan: Verb = {
   name: 'plan',
   summary: 'Show the rollout plan: waves, steps, gates, durations and risks',
   description:
-    'Compares the running state with the requested state. The running state is the cluster, or the manifests of --current. With the cluster, the manifests in -f are the requested state, validated by a server-side dry run if permitted.',
+    'Compares the running state with the requested state. The running state is the cluster with --live, or with neither --current nor --desired; otherwise the manifests of --current. With the cluster, the manifests in -f are the requested state, validated by a server-side dry run if permitted.',
   options: [
     ...planInputs,
     live,
@@ -100,7 +100,7 @@ const diff: Verb = {
   name: 'diff',
   summary: 'Show field differences by zone, and the effect of each one',
   description:
-    'Compares manifests with each other, or with the cluster if --current is not given. With the cluster, the manifests in -f are the requested state; objects missing from them do not count as removed.',
+    'Compares manifests with each other. With --live, or with neither --current nor --desired, compares them with the cluster. With the cluster, the manifests in -f are the requested state; objects missing from them do not count as removed.',
   options: [
     currentState,
     desiredState,
@@ -188,7 +188,7 @@ const simulate: Verb = {
     {
       flags: '--fail <what>',
       description:
-        'A fault at a time after the start: pod=NAME@DURATION or zone=NAME@DURATION (pods are lost; with +DURATION they are not ready for that time), node=ZONE@DURATION (lost), drain=ZONE@DURATION, agent=a@DURATION (crashes).',
+        'A fault at a time after the start: pod=NAME@DURATION or zone=NAME@DURATION (containers die and start again; with +LENGTH the pods are not ready for that time instead), node=ZONE@DURATION[+LENGTH] (lost for that time), drain=ZONE@DURATION, agent=a@DURATION[+LENGTH] (crashes, starts again after that time).',
       isRepeatable: true,
     },
     { flags: '--until <duration>', description: 'Stop each simulation after this virtual time.' },

@@ -53,7 +53,7 @@ export interface Verb {
   readonly isHidden?: boolean;
   /** True if the verb can talk to a cluster, so that it also takes the connection flags (`ConnectionFlags`). */
   readonly usesCluster?: boolean;
-  /** Loads the file of the command, which no other code loads. */
+  /** Loads the code of the command. Only a run of the verb calls it. */
   readonly load: () => Promise<RunCommand>;
 }
 
@@ -130,7 +130,7 @@ export const connectionOptions: readonly OptionSpec[] = [
   { flags: '--as <user>', description: 'User to impersonate.' },
   { flags: '--as-group <group>', description: 'Group to impersonate.', isRepeatable: true },
   { flags: '--as-uid <uid>', description: 'UID to impersonate.' },
-  { flags: '--certificate-authority <file>', description: 'Certificate file of the authority for the API server.', completes: 'file' },
+  { flags: '--certificate-authority <file>', description: 'CA certificate file for the API server.', completes: 'file' },
   { flags: '--client-certificate <file>', description: 'Client certificate file.', completes: 'file' },
   { flags: '--client-key <file>', description: 'Client key file.', completes: 'file' },
   { flags: '--insecure-skip-tls-verify', description: 'Do not verify the certificate of the API server.' },
@@ -151,7 +151,7 @@ export const actOptions: readonly OptionSpec[] = [
   { flags: '--reason <text>', description: 'Reason; it is recorded.' },
   {
     flags: '--dry-run <where>',
-    description: 'Print the objects and change nothing. client: send nothing. server: the API server validates them.',
+    description: 'Print the objects and change nothing. client: send no changes. server: the API server validates them.',
     choices: ['client', 'server'],
   },
   namespaceOption,

@@ -165,7 +165,7 @@ interface RightsQuestion {
 
 type RightInNamespace = Omit<RightFact, 'isAllowed'>;
 
-/** The number of concurrent reviews, because an authorizer that calls a webhook is slow. */
+/** The number of reviews at once. One after the other would be slow if the authorizer calls a webhook. */
 const atOnce = 16;
 
 /** Returns every right in every namespace. Unknown if the user may not review the rights of the account. */
@@ -230,7 +230,7 @@ async function ownRights(cluster: Cluster, asked: readonly RightInNamespace[]): 
   }));
 }
 
-/** Reports whether a rule grants the right for every object of the resource. */
+/** Reports whether a rule grants the right for every object of the resource, or for the only object that the agent needs. */
 export function gives(
   rule: unknown,
   { group, resource, verb, object }: Pick<AgentRight, 'group' | 'resource' | 'verb' | 'object'>,

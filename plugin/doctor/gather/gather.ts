@@ -32,7 +32,7 @@ import { readAdmissionPolicies, readRegistration, readWebhookAccounts } from './
 interface DoctorScope {
   /** The namespaces to check; undefined for all. */
   readonly namespaces: readonly string[] | undefined;
-  /** The namespace of the agent; if absent, the namespace of the Lease with the default name. */
+  /** The namespace of the agent; if absent, the namespace of the Lease of a deciding agent. */
   readonly agentNamespace?: string;
   /** `namespace/name` of the agent's account; if absent, the default account in the agent's namespace. */
   readonly serviceAccount?: string;
@@ -109,7 +109,7 @@ function isMirrored({ zones }: GroupDefinition): boolean {
   return zones.some(({ replicas }) => replicas.kind === 'mirror' && replicas.resourceKind === 'ReplicaTemplate');
 }
 
-/** Returns the Lease of the agent that decides about the checked namespaces; there may be several agents. */
+/** Returns the first Lease whose holder decides about the checked namespaces, else the first Lease with a holder. */
 function leaseInCharge(leases: Known<readonly AgentLease[]>, published: Known<readonly LatestDecision[]>): AgentLease | undefined {
   const held = itemsOf(leases).filter(({ holder }) => holder !== '');
   const deciders = new Set(itemsOf(published).map(({ leader }) => leader));

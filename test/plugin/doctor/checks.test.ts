@@ -144,7 +144,7 @@ describe('doctor', () => {
     [
       'the ledger of a group that will be released',
       { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old', isReleased: true }] },
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and releases its StatefulSets (onPolicyDeleted: release) one minute after the agent sees that no policy defines it. The agent then deletes the ConfigMap; if it is deleted earlier, the release stops',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and releases its StatefulSets (onPolicyDeleted: release) one minute after the agent sees that no policy defines the group. The agent then deletes the ConfigMap; if it is deleted earlier, the release stops',
     ],
     [
       'a StatefulSet that a partition holds back and nobody lets go',
