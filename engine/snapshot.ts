@@ -385,6 +385,8 @@ export type AgentAction = 'evictPod' | 'deletePod' | 'patchStatefulSet' | 'pinPo
 export interface MissingAccess {
   /** Namespaces whose groups are concerned. */
   readonly namespaces: readonly string[];
+  /** The only group that is concerned; absent: every group of the namespaces. */
+  readonly group?: string;
   /** The action that fails; absent: every action. */
   readonly action?: AgentAction;
   /** A sentence without a full stop, with the right and its consequence. */

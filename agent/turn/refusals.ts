@@ -38,6 +38,11 @@ export class Refusals {
     if (before?.message !== message) warn('API server forbids an action', { verb, problem: message });
   }
 
+  /** Returns the last answer to the action; empty if it is not forbidden. */
+  answerTo(verb: Verb): string {
+    return this.#refusals.get(verb)?.message ?? '';
+  }
+
   permitted(verb: Verb): void {
     this.#refusals.delete(verb);
   }

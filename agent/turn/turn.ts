@@ -6,6 +6,7 @@ import { type Action, type GroupDecision, replacedBy } from '../../engine/decisi
 import { violationsOf } from '../../engine/invariants/invariants.ts';
 import { claimsOf, decidedLedger, ledgerOfEpoch, openClaims } from '../../engine/ledger/ledger.ts';
 import { lastAvailableByTime, viewGroup } from '../../engine/observe/view.ts';
+import { deniedAccess } from '../../engine/rules/agent-access.ts';
 import { revertProgress } from '../../engine/run/states.ts';
 import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
 import { withoutPinsOf } from '../../engine/strategies/pinned/pins.ts';
@@ -352,8 +353,21 @@ class Turn {
     return { namespace: this.#group.namespace, group: this.#group.name };
   }
 
+  /** Returns the decision to report. It names the missing rights of its actions, which the agent retries meanwhile. */
+  #reportedDecision(): GroupDecision | undefined {
+    const { forbidden } = this.#memory;
+    const { namespace } = this.#group;
+    const denied = (this.#decision?.actions ?? []).flatMap(({ kind }) =>
+      kind === 'callPods' ? [] : (deniedAccess(kind, forbidden.answerTo(kind), namespace) ?? []),
+    );
+    if (denied.length === 0) return this.#decision;
+    const missingAccess = [...new Map(denied.map((one) => [one.fact, one])).values()];
+    return decideGroup({ ...this.#snapshot, missingAccess }, this.#group);
+  }
+
   report(error: string | undefined): void {
     const { env, onReport } = this.#parts;
+    const decision = this.#reportedDecision();
     const ledger = this.#memory.ledger?.current;
     onReport({
       group: this.#group,
@@ -361,7 +375,7 @@ class Turn {
       performed: this.#performed.map(({ action, result, message }) => ({ action, result, ...(message === undefined ? {} : { message }) })),
       startedMs: this.#startedMs,
       durationMs: env.clock.monotonicMs() - this.#startedMonotonicMs,
-      ...(this.#decision === undefined ? {} : { decision: this.#decision }),
+      ...(decision === undefined ? {} : { decision }),
       ...(ledger === undefined ? {} : { ledger }),
       ...(this.#reactionMs === undefined ? {} : { reactionMs: this.#reactionMs }),
       ...(error === undefined ? {} : { error }),

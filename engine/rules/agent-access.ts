@@ -1,16 +1,18 @@
-// Blocks, in plans of a cluster, the steps that the agent cannot carry out: it does not watch the namespace, or it lacks a right.
+// Blocks the steps that the agent cannot carry out: it does not watch the namespace, or it lacks a right. A plan reads the rights. The agent
+// learns of a missing right when the API server denies an action.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
-import type { RuleResult } from '../decision.ts';
+import type { Action, RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
-import type { AgentAction } from '../snapshot.ts';
+import type { AgentAction, MissingAccess } from '../snapshot.ts';
 
 /** Returns a block if the agent is known to lack the access that the step needs. */
 export function agentAccess({ group, snapshot }: GroupContext, step: 'roll' | 'scale'): RuleResult | undefined {
   const actions = step === 'scale' ? (['patchStatefulSet'] as const) : rollActions(group);
   const missing = (snapshot.missingAccess ?? []).filter(
-    ({ namespaces, action }) => namespaces.includes(group.namespace) && (action === undefined || actions.some((one) => one === action)),
+    ({ namespaces, group: only = group.name, action }) =>
+      namespaces.includes(group.namespace) && only === group.name && (action === undefined || actions.some((one) => one === action)),
   );
   return missing.length === 0 ? undefined : result('agent-access', 'no', missing.map(({ fact }) => fact).join('; '));
 }
@@ -19,4 +21,32 @@ function rollActions(group: GroupDefinition): readonly AgentAction[] {
   const { lowersPartition, pinsPods } = traitsOf(group);
   if (lowersPartition) return ['patchStatefulSet'];
   return [group.rollout.rotateBy === 'evict' ? 'evictPod' : 'deletePod', ...(pinsPods ? (['pinPod'] as const) : [])];
+}
+
+/** The effect of a missing right, as the end of a sentence. */
+export const effects = {
+  deletePod: 'no pod is replaced by deletion',
+  evictPod: 'no pod is replaced by eviction',
+  patchStatefulSet: 'no replicas and no partitions are written',
+} as const satisfies Partial<Record<AgentAction, string>>;
+
+const actionOf: Partial<Record<Action['kind'], keyof typeof effects>> = {
+  deletePod: 'deletePod',
+  evictPod: 'evictPod',
+  scaleStatefulSet: 'patchStatefulSet',
+  setPartition: 'patchStatefulSet',
+};
+
+/**
+ * Returns the right that the API server missed, from its answer 403 to an action. Undefined for another message, because admission
+ * webhooks and quotas also answer 403.
+ */
+export function deniedAccess(kind: Action['kind'], answer: string, namespace: string): MissingAccess | undefined {
+  const action = actionOf[kind];
+  const [, user = '', verb, resource, group = ''] =
+    /User "([^"]+)" cannot (\w+) resource "([^"]+)" in API group "([^"]*)"/.exec(answer) ?? [];
+  if (action === undefined || resource === undefined) return undefined;
+  const account = user.replace(/^system:serviceaccount:([^:]+):/, '$1/');
+  const what = group === '' ? resource : `${resource} (${group})`;
+  return { namespaces: [namespace], action, fact: `${account} may not ${verb} ${what} in ${namespace}: ${effects[action]}` };
 }

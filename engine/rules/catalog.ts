@@ -20,7 +20,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the agent watches the namespace and has the rights that the step needs',
     outcomes: ['no'],
     whenBlocked:
-      'The agent does not watch the namespace, or its ServiceAccount lacks a right that the step needs. Only a plan of a cluster asks this, and only if you may create SubjectAccessReviews. Run `kubectl rollout-group install` and apply the roles that it prints. `kubectl rollout-group doctor` lists every missing right.',
+      'The agent does not watch the namespace, or its ServiceAccount lacks a right that the step needs. A plan of a cluster asks for the rights, if you may create SubjectAccessReviews. The agent reports a right as missing when the API server denies an action, and retries the action at least every minute. Run `kubectl rollout-group install` and apply the roles that it prints. `kubectl rollout-group doctor` lists every missing right.',
   },
   { id: 'announced', title: 'the agent has announced exactly this request in the ledger', outcomes: ['ok'] },
   {

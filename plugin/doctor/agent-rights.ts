@@ -1,4 +1,5 @@
 // Lists the rights of the agent and the effect of each missing right. deploy/rbac.yaml grants the same rights.
+import { effects } from '../../engine/rules/agent-access.ts';
 import type { AgentAction } from '../../engine/snapshot.ts';
 import { agentName } from '../../install/object.ts';
 import type { AccountFact, RightFact } from './check.ts';
@@ -40,11 +41,11 @@ const noLease = 'the agent cannot elect a leader and must run alone';
 
 export const agentRights: readonly AgentRight[] = [
   ...rights('/pods', listAndWatch, 'no group can be rolled out', required),
-  ...rights('/pods', ['delete'], 'no pod is replaced by deletion', { ...required, action: 'deletePod' }),
+  ...rights('/pods', ['delete'], effects.deletePod, { ...required, action: 'deletePod' }),
   ...rights('/pods', ['patch'], 'a pending delete of a former leader cannot be revoked'),
-  ...rights('/pods/eviction', ['create'], 'no pod is replaced by eviction', { action: 'evictPod' }),
+  ...rights('/pods/eviction', ['create'], effects.evictPod, { action: 'evictPod' }),
   ...rights('apps/statefulsets', getListAndWatch, 'no group can be rolled out', required),
-  ...rights('apps/statefulsets', ['patch'], 'no replicas and no partitions are written', { ...required, action: 'patchStatefulSet' }),
+  ...rights('apps/statefulsets', ['patch'], effects.patchStatefulSet, { ...required, action: 'patchStatefulSet' }),
   ...rights('apps/statefulsets/status', ['update'], 'the current revision of OnDelete StatefulSets is not updated'),
   ...rights('apps/controllerrevisions', ['get'], 'no pod is pinned to another revision', {
     ...required,

@@ -76,6 +76,9 @@ describeOnControlPlane('an agent that may do less', (controlPlane) => {
             .turns()
             .flatMap(({ performed, error }) => [error, ...performed.map(({ result, message }) => result === 'refused' && message)]);
         await until(() => said().some((text) => typeof text === 'string' && text.includes('forbidden')), agent.log);
+        const published = () => agent.turns().flatMap(({ decision }) => decision?.waits ?? []);
+        const fact = expect.stringContaining(`may not ${permission} in ${namespace}`);
+        if (permission === 'delete pods') expect(published()).toContainEqual(expect.objectContaining({ rule: 'agent-access', fact }));
       } else {
         await arena.group.untilRolled(60_000);
       }

@@ -210,6 +210,29 @@ describe('a turn', () => {
     expect(cluster.deletedPods()).toHaveLength(9);
   });
 
+  it('reports a right that the API server denies as a block until the right is granted', async () => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    const process = startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => cluster.deletedPods().length > 0, 60_000);
+    cluster.api.forbid('delete pods');
+    const blocks = () =>
+      process.reports
+        .at(-1)
+        ?.decision?.waits.flatMap(({ rule, outcome, fact }) => (rule === 'agent-access' ? [`${outcome}: ${fact}`] : []));
+    await cluster.env.until(() => blocks()?.length === 1, 600_000);
+    expect(blocks()).toEqual([expect.stringMatching(/^no: \S+ may not delete pods in mimir: no pod is replaced by deletion$/)]);
+    const since = process.reports.length;
+    await cluster.env.advance(300_000);
+    const later = process.reports.slice(since).map(({ decision }) => decision?.outcome);
+    expect([later.length > 3, new Set(later)]).toEqual([true, new Set(['blocked'])]);
+    cluster.api.permit('delete pods');
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+    expect(blocks()).toEqual([]);
+  });
+
   it('retries forbidden requests less and less often in every case, and reports them once', async () => {
     const cluster = newCluster();
     nativeGroup(cluster);

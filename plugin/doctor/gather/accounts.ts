@@ -76,17 +76,25 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
   return facts;
 }
 
-/** Returns the access that the agents lack for actions in these namespaces. Leaves out rights that the user may not review. */
-export async function readMissingAccess(cluster: Cluster, question: AccountsQuestion): Promise<readonly MissingAccess[]> {
+/**
+ * Returns the access that the agents lack for actions in these namespaces. If the user may not review rights, adds `denied`: the rights that
+ * the API server denied to the agents.
+ */
+export async function readMissingAccess(
+  cluster: Cluster,
+  question: AccountsQuestion,
+  denied: readonly MissingAccess[],
+): Promise<readonly MissingAccess[]> {
   const accounts = await readAccounts(cluster, { ...question, isAsked: isNeeded });
-  return accounts.flatMap(({ name, rights, watched = [], unwatched }): readonly MissingAccess[] => [
+  const missing = accounts.flatMap(({ name, rights, watched = [], unwatched }): readonly MissingAccess[] => [
     ...(unwatched === undefined ? [] : [{ namespaces: unwatched.namespaces, fact: unwatchedText(unwatched) }]),
-    ...(isUnknown(rights) ? [] : missingVerbs(rights)).map((missing) => {
-      const { right, namespace } = missing;
+    ...(isUnknown(rights) ? [] : missingVerbs(rights)).map((one) => {
+      const { right, namespace } = one;
       const namespaces = right.scope === 'namespace' && namespace !== undefined ? [namespace] : watched;
-      return { namespaces, fact: missingText(name, missing), ...defined({ action: right.action }) };
+      return { namespaces, fact: missingText(name, one), ...defined({ action: right.action }) };
     }),
   ]);
+  return accounts.some(({ rights }) => isUnknown(rights)) ? [...missing, ...denied] : missing;
 }
 
 function assignNamespaces({ watched, leases, published, serviceAccount, agentNamespace, usualNamespace }: AccountsQuestion) {

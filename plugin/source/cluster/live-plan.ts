@@ -8,6 +8,7 @@ import { withRevisions } from '../../../engine/observe/revisions.ts';
 import type { Plan } from '../../../engine/plan/document.ts';
 import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type AbsentMembers, type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
+import type { PublishedDecision } from '../../../engine/publish/published.ts';
 import { needsApproval } from '../../../engine/rules/approval.ts';
 import { isUnknown, type Known, type MissingAccess, type WebhookProblems } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
@@ -349,18 +350,25 @@ async function readAgents(
   const { published } = clusterState(listing);
   const decided = groups.map(({ namespace, name }) => published.get(`${namespace}/${name}`) ?? { namespace, group: name });
   const agents = await readLeasesOf(cluster, decided);
-  const missingAccess = await readMissingAccess(cluster, {
+  const question = {
     watched: [...new Set(groups.map(({ namespace }) => namespace))],
     pinned: groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace),
     leases: agents.leases,
     published: [...published.values()],
     agentNamespace,
     usualNamespace: agentNamespace,
-  }).catch((error: unknown) => {
-    if (error instanceof ApiFailure) return [];
+  };
+  const denied = question.published.flatMap(deniedByServer);
+  const missingAccess = await readMissingAccess(cluster, question, denied).catch((error: unknown) => {
+    if (error instanceof ApiFailure) return denied;
     throw error;
   });
   return { stopped: stoppedAgents(agents, decided), missingAccess };
+}
+
+/** Returns the rights that the API server denied to the agent, as the agent published them. */
+function deniedByServer({ namespace, group, waits }: PublishedDecision): readonly MissingAccess[] {
+  return waits.flatMap(({ rule, fact }) => (rule === 'agent-access' ? [{ namespaces: [namespace], group, fact }] : []));
 }
 
 function inNamespace(object: ObjectContent, namespace: string): ObjectContent {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide/decide.ts';
-import { agentAccess } from '../../../engine/rules/agent-access.ts';
+import { agentAccess, deniedAccess } from '../../../engine/rules/agent-access.ts';
 import type { AgentAction, MissingAccess } from '../../../engine/snapshot.ts';
 import type { RolloutDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
@@ -33,5 +33,37 @@ describe('the access that a step of the agent needs', () => {
     const { actions, waits } = decided(lacks('evictPod'));
     expect(actions).toEqual([]);
     expect(waits).toMatchObject([{ rule: 'agent-access', outcome: 'no', fact: 'the agent lacks it' }]);
+  });
+});
+
+describe('the right that the API server missed', () => {
+  const denied = (verb: string, resource: string, group = '') =>
+    `x "y" is forbidden: User "system:serviceaccount:rollouts:agent" cannot ${verb} resource "${resource}" in API group "${group}" in the namespace "mimir"`;
+
+  it.each([
+    ['evictPod', denied('create', 'pods/eviction'), 'evictPod', 'create pods/eviction in mimir: no pod is replaced by eviction'],
+    ['deletePod', denied('delete', 'pods'), 'deletePod', 'delete pods in mimir: no pod is replaced by deletion'],
+    [
+      'setPartition',
+      denied('patch', 'statefulsets', 'apps'),
+      'patchStatefulSet',
+      'patch statefulsets (apps) in mimir: no replicas and no partitions are written',
+    ],
+  ] as const)('is named by the answer to %s', (kind, answer, action, fact) => {
+    expect(deniedAccess(kind, answer, 'mimir')).toEqual({ namespaces: ['mimir'], action, fact: `rollouts/agent may not ${fact}` });
+  });
+
+  it('is not the cause of every answer 403', () => {
+    const webhook = 'admission webhook "a.example.com" denied the request: no User "x" cannot';
+    expect(deniedAccess('deletePod', webhook, 'mimir')).toBeUndefined();
+    expect(deniedAccess('deletePod', '', 'mimir')).toBeUndefined();
+  });
+
+  it('blocks only the group that is named, if one is', () => {
+    const definition = group({ rollout: { rotateBy: 'evict' } });
+    const blocks = (name: string) =>
+      agentAccess(contextWith(definition, { missingAccess: lacks('evictPod').map((one) => ({ ...one, group: name })) }), 'roll') !==
+      undefined;
+    expect([blocks(definition.name), blocks('another')]).toEqual([true, false]);
   });
 });
