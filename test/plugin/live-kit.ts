@@ -90,6 +90,14 @@ export const waiting: PublishedDecision = publish({
   podChanges: { 'ingester-zone-a': allNew },
 });
 
+/** The API server answered 403 when the agent wanted to replace a pod. */
+export const denied: PublishedDecision = publish({
+  ledgers: [{ ...ledger, run: { ...run, wave: 2, waveStartedMs: kitNowMs - 600_000 } }],
+  podChanges: { 'ingester-zone-a': allNew },
+  intents: [approvalOf(run.id)],
+  missingAccess: [{ namespaces: ['mimir'], fact: 'rollouts/agent may not create pods/eviction in mimir: no pod is replaced by eviction' }],
+});
+
 /** A person paused it. */
 export const paused: PublishedDecision = publish({
   ledgers: [{ ...ledger, run: { ...run, wave: 1, waveStartedMs: kitNowMs - 600_000 } }],

@@ -8,7 +8,7 @@ import { passesText } from '../../plugin/output/plan/plan-text.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
 import { type FakeApiServer, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
-import { paused, rolling, waiting } from './live-kit.ts';
+import { denied, paused, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, leaseObject, publishedObject, statefulSetObject } from './live-objects.ts';
 import { misplacedAfter } from './person-needed-kit.ts';
 import type { FakeObject } from './served-objects.ts';
@@ -160,5 +160,26 @@ describe('an apply that policy denies', () => {
     expect(ended.stderr).toMatch(/do: {2}change the request, or no-downscale/);
     expect(ended.stderr).not.toContain('explain');
     expect(ended.status).toBe(5);
+  });
+});
+
+describe('a right that the API server denied to the agent', () => {
+  const fact = denied.waits[0]?.fact ?? '';
+
+  it.each(['get', 'status ingester --watch=false', 'explain ingester'])('is named by %s', async (line) => {
+    const { stdout } = await ask([now(denied)], line);
+    expect(stdout.replaceAll(/\s+/g, ' ')).toContain('may not create pods/eviction in mimir');
+    expect(stdout).toMatch(/blocked/i);
+    if (line.startsWith('explain')) expect(stdout).toContain('find out why: kubectl rollout-group doctor');
+  });
+
+  it('blocks the plan of a user who may not review rights, and no other group', async () => {
+    const plan = async (decision: PublishedDecision) => {
+      const { stdout } = await ask([...adoptedObjects(), now(decision)], 'plan --set image=example.com/server:2 -o json');
+      const [{ outcome, waits }] = JSON.parse(stdout).groups;
+      return { outcome, waits: waits.map((wait: { rule: string; fact: string }) => `${wait.rule}: ${wait.fact}`) };
+    };
+    expect(await plan(denied)).toEqual({ outcome: 'blocked', waits: [`agent-access: ${fact}`] });
+    expect((await plan({ ...denied, group: 'another' })).waits).not.toContain(`agent-access: ${fact}`);
   });
 });
