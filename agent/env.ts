@@ -28,7 +28,7 @@ export interface GateQuery extends SourceQuery {
   readonly query: string;
 }
 
-/** The health of a service, for a source that is a Consul. */
+/** A query for the health of a service, for a source that is a Consul. */
 export interface ServiceQuery extends SourceQuery {
   readonly service: string;
   readonly datacenter?: string | undefined;

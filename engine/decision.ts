@@ -165,7 +165,7 @@ export interface Stop {
   /** The instant at which the stop ends by itself. */
   readonly untilMs?: number;
   readonly zones: readonly string[];
-  /** False for an undone revision that is no update revision now, because every other revision still rolls out, and during a rollback. */
+  /** False during a rollback, and for an undone revision that is not the update revision now: every other revision still rolls out. */
   readonly isBlocking: boolean;
   /** The command or edit that ends the stop. */
   readonly endsWith: string;
@@ -199,7 +199,7 @@ export interface GroupDecision {
   /** The blocking results by precedence. The first one is the `leadingResult`. */
   readonly waits: readonly RuleResult[];
   readonly stops: readonly Stop[];
-  /** Results of warning policies and observing gates. */
+  /** Results that block nothing: warnings of policies, observing gates, cancelled decreases, rollbacks and the effects of restarts. */
   readonly warnings: readonly RuleResult[];
   /** The gates to read. Readings count from `fromMs`, so the gate reader starts there. */
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];

@@ -54,8 +54,8 @@ export function ageSince(form: 'ago' | 'for', fromMs: number, nowMs: number): Ag
 }
 
 /**
- * Returns the fact with its age at this instant. A wait, such as a soak, lasts at most until its time to pass: only a decision can tell what
- * followed.
+ * Returns the fact with its age at this instant. The age of a wait, such as a soak, grows only until `earliestMs`: only a decision can tell
+ * what followed.
  */
 export function factAt({ fact, age, outcome, earliestMs }: Omit<RuleResult, 'rule'>, nowMs: number): string {
   if (age === undefined) return fact;

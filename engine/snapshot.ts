@@ -201,7 +201,7 @@ export interface RunCore {
   readonly from?: Readonly<Record<string, string>>;
   /** The origin of this change; absent if only an earlier change names one. */
   readonly origin?: RunOrigin;
-  /** Digests of the annotations that were observed last. A later change with the same annotations does not come from them. */
+  /** Digests of the annotations that were observed last. A later change under the same annotations did not write these annotations. */
   readonly seen?: readonly string[];
   readonly startedMs: number;
   /** Index of the current wave; the number of waves if all waves are done. */

@@ -1,4 +1,4 @@
-// Records departures for the webhooks: StatefulSets that recently left their group. Each namespace has one ConfigMap for them.
+// Records departures for the webhooks: StatefulSets that left their group or lost a protective label. Each namespace has one ConfigMap.
 
 import type { Clock } from '../../cluster/env.ts';
 import { asJsonObject, parseJson } from '../../cluster/request/json.ts';

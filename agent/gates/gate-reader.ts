@@ -26,7 +26,7 @@ interface GateReaderOptions {
   readonly seen: (group: GroupDefinition) => SeenPods | undefined;
   /** Returns the definition of a metric source in the agent's policy files. */
   readonly written: (source: string) => MetricSourceDefinition | undefined;
-  /** Called before each query. */
+  /** Returns whether this process leads. Called before each query. */
   readonly isLeading: () => boolean;
   /** Called after each new reading for the group with this key. */
   readonly onReading: (key: string) => void;

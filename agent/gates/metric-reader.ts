@@ -18,7 +18,7 @@ interface MetricReaderOptions {
   readonly agentNamespace: string;
   /** Returns the definition of a metric source in the agent's policy files. */
   readonly written: (source: string) => MetricSourceDefinition | undefined;
-  /** Called before each query. */
+  /** Returns whether this process leads. Called before each query. */
   readonly isLeading: () => boolean;
   /** Called after each new reading, with the keys of the groups whose rules use it. */
   readonly onReading: (keys: readonly string[]) => void;

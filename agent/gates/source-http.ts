@@ -167,7 +167,7 @@ async function findSource(parts: SourceParts, question: SourceQuery): Promise<Me
   const { source: name, namespace, everyMs } = question;
   const source = await definedSource(parts, question);
   if (source === undefined) throw new Error(`there is no metric source ${name}`);
-  // Lint rejects a source with both in a file, and the API server rejects such an object. But a file may not have been linted.
+  // Lint rejects a token with a password in a file, and the API server rejects both in an object. But a file may not have been linted.
   if (source.prometheus?.bearerToken && source.prometheus.basicAuth)
     throw new Error(`the metric source ${name} has both a token and a password`);
   if (!source.namespaces.includes(namespace)) throw new Error(`the metric source ${name} is not available to namespace ${namespace}`);

@@ -1,4 +1,4 @@
-// Writes facts as Kubernetes Events for `EventWriter`: repetitions count in the series of one Event, and waiting facts are combined.
+// Writes facts as Kubernetes Events for `EventWriter`: repetitions count in one Event. If many Events wait, facts of one kind are combined.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject, patchObject, type Target } from '../../cluster/request/write.ts';

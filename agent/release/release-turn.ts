@@ -26,7 +26,7 @@ export type ReleaseParts = Pick<
 const checkMs = 5_000;
 /** The time after which a wait for other zones is reported. */
 const lastingMs = 2 * checkMs;
-/** The longest silence of a trusted watch. After a longer silence, definitions are read from the API server. */
+/** The longest silence after which a watch is still trusted. After a longer silence, definitions are read from the API server. */
 const longestSilenceMs = 10_000;
 
 /** Takes the turn. `isOver` means that the group needs no further turn. Never rejects: a failure is logged and retried. */

@@ -16,7 +16,7 @@ export interface DesiredReplicas {
   readonly mirrored?: ReplicaSourceView;
 }
 
-/** Returns the replicas that a zone should have; undefined for a leader, because its owner sets its replicas. An unreadable number blocks the zone. */
+/** Returns the replicas that a zone should have; undefined if other clients set them, or its StatefulSet was not read. */
 export function desiredReplicas(context: GroupContext, view: ZoneView): DesiredReplicas | undefined {
   const { zone } = view;
   if (view.set === undefined) return undefined;

@@ -15,7 +15,7 @@ export interface DisruptionQuestion {
   /** The StatefulSet that controls the pod; undefined if the pod has no such owner or the owner is unreadable. */
   readonly set: StatefulSetView | undefined;
   readonly pod: PodView;
-  /** Open claims; a claim on a pod makes the pod unready for two minutes. */
+  /** Open claims. A pod with a claim counts as unready for two minutes. */
   readonly claims: readonly Claim[];
   /** The limit for a rollout if the limit of the budget is 0; a budget that counts partitions then uses 1. */
   readonly override?: number;

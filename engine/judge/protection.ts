@@ -145,7 +145,7 @@ function delayKept({ snapshot, group, set, delayMs }: DelayQuestion, request: Up
   );
 }
 
-/** Returns the last prepared downscale in the ledger, or 0. The zone tracker of grafana/rollout-operator writes no annotation for it. */
+/** Returns the instant of the last prepared downscale in the ledger, or 0. The zone tracker of rollout-operator writes no annotation. */
 function lastDownscaleMs(snapshot: Snapshot, group: GroupDefinition, set: StatefulSetView): number {
   const zone = group.zones.find(({ statefulSet }) => statefulSet === set.name)?.name;
   const ledger = ledgerOf(snapshot, group);

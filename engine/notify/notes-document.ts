@@ -1,5 +1,5 @@
-// Reads and writes notes as text in a ConfigMap next to the ledger. Invalid parts are ignored, and a text that is too long loses its oldest
-// run first.
+// Reads and writes notes as text in a ConfigMap next to the ledger. Notes that do not match the schema are unknown. Notes that are too long
+// lose their oldest runs first.
 
 import { z } from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';

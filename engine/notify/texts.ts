@@ -164,7 +164,7 @@ export function eventMessage(name: GroupName, run: RunNotes, event: NotedEvent):
   return cut(lines.filter((line) => line !== '').join('\n'), longestMessage);
 }
 
-/** Returns the number of pages for this many pods; pages are never removed. */
+/** Returns the number of pages for this many pods. */
 export function pageCount(pods: number, most: number): number {
   return Math.min(most, Math.ceil(pods / podsPerPage));
 }

@@ -219,7 +219,7 @@ function isCurrent({ group, fromMs, view, pins }: CachedView, seen: SeenZone): b
   return view.availableAtMs === undefined || seen.nowMs < view.availableAtMs;
 }
 
-/** Returns the pods of the zone by ordinal. Most lists are sorted already, so a check first saves the copy. */
+/** Returns the pods of the zone by ordinal. Most lists are sorted already and are returned without a copy. */
 function sortMembers(pods: readonly PodView[], group: GroupDefinition, set: StatefulSetView): readonly PodView[] {
   const nameLabel = set.podLabels['name'];
   const isByLabel = profileOf(group).matchesPodsByNameLabel;

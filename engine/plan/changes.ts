@@ -35,7 +35,7 @@ export function plannedChanges(group: GroupDefinition, compared: Compared, refus
   return [...sourceChanges(group, compared), ...byText.values(), ...budgetChanges(group, compared)];
 }
 
-/** Returns the changes of mirrored objects with other requested replicas. All zones follow them directly or indirectly. */
+/** Returns a change for each mirrored object whose requested replicas differ. All zones follow the object directly or indirectly. */
 function sourceChanges(group: GroupDefinition, { before, after }: Compared): readonly PlannedChange[] {
   const numberIn = ({ replicaSources }: Snapshot, kind: string, name: string): number | undefined => {
     const found = replicaSources.find((source) => source.namespace === group.namespace && source.kind === kind && source.name === name);

@@ -181,7 +181,7 @@ export const defaultAssumptions: Assumptions = {
 
 /**
  * Returns the durations of the pods of a group. The defaults shrink in proportion until a slow pod stops and starts within the progress
- * deadline: the deadline knows the pods better than a default. Other durations, which are given or measured, stay.
+ * deadline, because users choose the deadline for their pods. Other durations, which are given or measured, stay.
  */
 export function podTimesOf({ pods, groups }: Pick<Assumptions, 'pods' | 'groups'>, group: GroupDefinition): PodTimes {
   const { progressMs = Number.POSITIVE_INFINITY } = group.rollout.deadlines;

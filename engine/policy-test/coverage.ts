@@ -1,4 +1,4 @@
-// Reports for each rule of a bundle in which policy test cases it blocked and in which it passed. A tested rule has both kinds of cases.
+// Reports for each rule of a bundle the policy test cases that it blocked and those that it passed. A tested rule has both kinds of cases.
 import type { GroupDefinition, PolicyBundle, PolicyDefinition, Source, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { waveTarget } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
@@ -274,7 +274,7 @@ function limitTargets(policy: PolicyDefinition): readonly Target[] {
 
 /** The waves that a case can reach, by index. */
 export interface WaveReach {
-  /** Waves with a pod that no earlier wave has. Only these waves have rules before their start. */
+  /** Waves with a pod that no earlier wave has. The checks before a wave apply only to these waves. */
   readonly rolled: readonly number[];
   /** Waves whose soak is not skipped. */
   readonly soaking: readonly number[];

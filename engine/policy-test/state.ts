@@ -172,7 +172,7 @@ function withCounters(set: StatefulSetView, pods: readonly PodView[]): StatefulS
   return { ...set, status: { ...set.status, replicas: pods.length, readyReplicas, updatedReplicas } };
 }
 
-/** Adds the annotation in which grafana/rollout-operator stores the time of a downscale, for groups without a ledger. */
+/** Adds the annotation in which grafana/rollout-operator stores the time of a downscale. Rules of adopted groups read it. */
 function withDownscale(set: StatefulSetView, { lastDownscale }: ZoneState, nowMs: number): StatefulSetView {
   if (lastDownscale === undefined) return set;
   const at = new Date(nowMs - durationMs(lastDownscale)).toISOString();

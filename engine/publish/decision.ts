@@ -161,7 +161,7 @@ function gatesOf(group: GroupDefinition, snapshot: Snapshot): readonly Published
   });
 }
 
-/** Returns the reading without values that are not finite, which the published format cannot contain. */
+/** Returns the reading. A value that is not finite becomes an error, because the published format cannot contain the value. */
 function publishedReading(reading: GateReading): PublishedReading {
   if (reading.result !== 'notFinite') return reading;
   return { atMs: reading.atMs, result: 'error', message: `the value is ${reading.value}` };

@@ -31,8 +31,8 @@ export type ReleaseDecision = { readonly ledger: Ledger } & (
 );
 
 /**
- * Decides the next step of a release: sets the partition of one zone to 0 while every other zone is available, and updated if released. A
- * broken zone is released first. Each zone is released once, so a partition that a user raises later stays and delays the next zones.
+ * Decides the next step of a release: sets the partition of one zone to 0 while the other zones are available, and the released ones
+ * updated. A broken zone is released first. Each zone is released once, so a partition that a user raises later stays and delays the next zones.
  */
 export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: ReleaseQuestion): ReleaseDecision {
   const { nowMs, groups } = snapshot;
@@ -85,7 +85,7 @@ function ledgerAfterRelease({ namespace, group, claims, downscales, preparations
   return { namespace, group, claims: kept, downscales, preparations, ...(epoch === undefined ? {} : { epoch }) };
 }
 
-/** Returns the ordinals that the StatefulSet controller does not replace; undefined without a partition or with another strategy. */
+/** Returns the partition, below which the StatefulSet controller replaces no pod; undefined without a StatefulSet under RollingUpdate. */
 function partitionOf({ set }: Member): number | undefined {
   return set?.updateStrategy === 'RollingUpdate' ? set.partition : undefined;
 }

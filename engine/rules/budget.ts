@@ -79,8 +79,8 @@ function permittedAgainMs(question: RollQuestion): number | undefined {
 }
 
 /**
- * Returns how many pods of the zone may be unavailable by the PodDisruptionBudgets: 1 instead of 0 while other pods of the budget leave room.
- * Undefined without a budget.
+ * Returns how many pods of the zone may be unavailable by the PodDisruptionBudgets; undefined without a budget. A budget that would permit no
+ * pod of this zone alone permits one pod while all pods that it selects leave room for one.
  */
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
   const { replicas, set, unavailableCount } = zone.view;

@@ -91,7 +91,7 @@ export function stuckInstants({ group, nowMs }: Moment, view: ZoneView, pods: re
     .filter((instant) => instant > nowMs);
 }
 
-/** Reports whether the pod is available by the readiness setting of its group. */
+/** Reports whether the pod is available as the profile of its group defines it. */
 export function isUp({ group, nowMs }: Moment, view: ZoneView, pod: PodView): boolean {
   return isAvailable(pod, group, view.set?.minReadySeconds ?? 0, nowMs);
 }

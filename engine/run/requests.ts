@@ -9,7 +9,7 @@ import { type IntentView, isUnknown, isWithinClockSkew, type RunState } from '..
 /** A request with the identity that the webhook wrote into it. */
 export type VerifiedRequest = IntentView & { readonly requestedBy: NonNullable<IntentView['requestedBy']> };
 
-/** Reports whether the requester is verified and the time is not in the future. Without the webhook, a user could enter any time. */
+/** Reports whether the requester is verified and the request is not dated in the future. A user could enter any date without the webhook. */
 export function isVerified(context: Pick<GroupContext, 'nowMs'>, intent: IntentView): intent is VerifiedRequest {
   return intent.requestedBy !== undefined && isWithinClockSkew(context, intent.requestedBy.atMs);
 }

@@ -19,7 +19,7 @@ import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 /** The most attempts to bring one pod to one revision. Each attempt is a replacement. After the last attempt a person must act. */
 const maxPlacements = 2;
 
-/** The pause between two replacements of one pod, in milliseconds: long enough for a webhook that was just installed or restarted. */
+/** The pause between two replacements of one pod, in milliseconds: long enough for a new or restarted webhook to answer. */
 const pauseMs = 30_000;
 
 /** The time until a revision that could not be read is read again, in milliseconds. */
