@@ -8,7 +8,7 @@ export interface Clock {
 }
 
 export interface Timers {
-  /** Calls `callback` once after `delayMs` (0 or more, monotonic clock). Returns a function that cancels the call, also repeatedly. */
+  /** Calls `callback` once after `delayMs` (0 or more, monotonic clock). Returns a function that cancels it; repeats do nothing. */
   readonly after: (delayMs: number, callback: () => void) => () => void;
 }
 

@@ -66,8 +66,7 @@ interface PolicyTarget {
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** The labels on the other side of the requested change. A request cannot bypass a policy by removing the label that it selects. */
-  readonly otherLabels?: readonly Readonly<Record<string, string>>[];
+
 }
 
 /**
@@ -91,8 +90,7 @@ function reaches({ namespace, targets: { namespaces } }: PolicyDefinition, wante
 
 function targets({ targets: { groups, selector, all } }: PolicyDefinition, group: PolicyTarget): boolean {
   if (all === true || groups?.includes(group.name)) return true;
-  if (selector === undefined) return false;
-  return [group.labels, ...(group.otherLabels ?? [])].some((labels) => matchesSelector(selector, labels));
+  return selector !== undefined && matchesSelector(selector, group.labels);
 }
 
 type ExceptionAnswer =

@@ -28,7 +28,7 @@ export interface WebhookLimits {
   readonly stalledMs: number;
   /** Interval of the check for connections that exceed `headersTimeoutMs` or `receiveTimeoutMs`. */
   readonly checkEveryMs: number;
-  /** Idle time after which a connection closes. API servers close it after 90 s: a request on a connection that we close may be lost. */
+  /** Idle time after which we close a connection; API servers do so after 90 s. A request on a connection that we close may be lost. */
   readonly keepAliveMs: number;
   /** A connection closes after this many answers, so that load spreads to new replicas. */
   readonly maxRequestsPerConnection: number;

@@ -29,7 +29,7 @@ const endpoint = z
 
 const delayedDownscale = z
   .strictObject({
-    after: duration.describe('Minimum time between the answer of a pod that it is prepared and the deletion of the pod.'),
+    after: duration.describe('Minimum time from the answer of a pod that it is prepared until its deletion.'),
     endpoint,
     onUnreachable: z
       .enum(['hold', 'fail'])
@@ -368,13 +368,13 @@ export const rolloutGroupSpec = z.strictObject({
 
 /** The status of a group; only the agent writes it. */
 export const rolloutGroupStatus = z.strictObject({
-  observedGeneration: z.int().optional().describe('Generation of the spec of this decision.'),
+  observedGeneration: z.int().optional().describe('Generation of the spec that the agent read for this decision.'),
   phase: z.string().optional().describe('Done, Rolling, Scaling, Waiting, Paused, Blocked or Failed.'),
   goal: z.string().optional().describe('What the group works towards.'),
   reason: z.string().optional().describe('Rule that blocks the group, in PascalCase.'),
   message: z.string().optional().describe('Explanation of the reason.'),
   wave: z.string().optional().describe('Current wave and its position in the run.'),
-  replicas: z.int().optional().describe('Pods of the zone of the scale subresource: the first zone without `follows`.'),
+  replicas: z.int().optional().describe('Pods of the first zone without `follows`, to which the scale subresource applies.'),
   selector: z.string().optional().describe('Label selector of the pods of that zone.'),
   pods: z.int().optional().describe('Replicas of all zones.'),
   updatedPods: z.int().optional(),

@@ -26,7 +26,7 @@ export const rolloutIntentSpec = z.strictObject({
     .boolean()
     .optional()
     .describe('For `abort`: returns updated pods to the previous revision. Requires the strategy `pinned`; other strategies only stop.'),
-  replicas: optionalInt(0, 100_000).describe('Replicas of the decrease to cancel.'),
+  replicas: optionalInt(0, 100_000).describe('For `cancel`: replicas after the decrease to cancel.'),
   toRevision: z.string().max(253).optional().describe('For `undo`: revision to return to.'),
   runId: z.string().max(64).optional().describe('ID of the run. An approval for another run is void.'),
   reason: z.string().max(1024).optional().describe('Reason of the request, shown by `status` and `history`.'),

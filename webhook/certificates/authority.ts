@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import type { asn1 as Asn1Types } from 'node-forge';
 import asn1 from 'node-forge/lib/asn1.js';
 
-/** Certificates are valid from this time before their creation, at most a tenth of the lifetime: clocks of API servers may be slow. */
+/** Certificates are valid from this long before their creation, at most a tenth of their lifetime: clocks of API servers may be slow. */
 const backdateMs = 5 * 60_000;
 /** The length of serial numbers. RFC 5280 allows at most 20 bytes. The CA/Browser Forum requires at least 8 random bytes. */
 const serialBytes = 16;

@@ -51,7 +51,7 @@ export interface SecretKeeperOptions {
   readonly name: string;
   /** The DNS names of a new certificate. */
   readonly names: readonly string[];
-  /** A certificate without one of these names is replaced. */
+  /** A certificate that lacks one of these names is replaced. */
   readonly neededNames: readonly string[];
   readonly organization: string;
   readonly lifetimeMs: number;

@@ -17,7 +17,7 @@ import {
   validityOf,
 } from './pair.ts';
 
-/** The maximum number of names in a certificate that replaces one without a needed name. */
+/** The maximum number of names in a certificate that also gets the names of the certificate that it replaces. */
 const maxNames = 100;
 /** The previous certificate stays in the Secret until the new certificate has this age, or this share of its lifetime if that is shorter. */
 const overlapMs = 86_400_000;

@@ -49,7 +49,7 @@ const kinds: readonly ConfigurationKind[] = ['ValidatingWebhook', 'MutatingWebho
 
 /** The configurations of both kinds with our namespace in the label. */
 export interface WebhookConfigurations {
-  /** Sorted by kind and name. Contains the last known state of a kind that cannot be read. */
+  /** Returns the configurations, sorted by kind and name. While a kind cannot be read, its last known configurations stay. */
   readonly list: () => readonly WebhookConfiguration[];
   /** Returns whether each kind was listed and no request for it fails now. */
   readonly isSynced: () => boolean;

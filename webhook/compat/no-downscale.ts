@@ -22,7 +22,7 @@ interface NoDownscaleConfig {
 const parents: readonly ParentResource[] = ['statefulsets', 'deployments', 'replicasets'];
 
 /**
- * Returns the endpoint. It denies fewer replicas of StatefulSets, Deployments and ReplicaSets that have the label before the request, also
+ * Returns the endpoint. It denies a decrease of StatefulSets, Deployments and ReplicaSets that have the label before the request, also
  * through `/scale` and in dry runs. A denial has no code, so the API server returns 400.
  */
 export function noDownscale(env: WebhookEnv, config: NoDownscaleConfig = {}): Endpoint {

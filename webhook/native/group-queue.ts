@@ -39,7 +39,7 @@ interface Waiting extends QueuedRequest {
 
 /** The maximum number of requests that are decided with one snapshot. */
 const maxAtOnce = 100;
-/** A request with less time left is rejected. */
+/** The minimum remaining time of a request. A request with less time is rejected. */
 const leastMs = 20;
 /** The maximum delay after the first conflict. It grows with each attempt. */
 const pauseMs = 20;

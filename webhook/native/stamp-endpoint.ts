@@ -7,7 +7,7 @@ import type { WebhookEnv } from '../env.ts';
 import { type Answer, deny, type Endpoint, type PatchOperation, type Review, type ReviewUser } from '../review/review.ts';
 
 /**
- * Returns the endpoint. When an object is created or its spec changes, it sets `spec.requestedBy` and replaces any other value. It fails
+ * Returns the endpoint. It sets `spec.requestedBy` and replaces any other value when an object is created or its spec changes. It fails
  * closed, because approvals depend on the field.
  */
 export function stampEndpoint({ clock }: Pick<WebhookEnv, 'clock'>): Endpoint {

@@ -40,7 +40,7 @@ const maxNamespaces = 200;
 
 /**
  * Starts the checks and never throws. Returns a function that stops them. Reports a namespace without the enforcement label only if an
- * earlier check found the label. Checks the validating configuration only if an earlier check found it, or the label.
+ * earlier check found the label there. Checks the validating configuration only if an earlier check found it or a namespace with the label.
  */
 export function startRegistration(options: RegistrationOptions): () => void {
   const { env, namespaces, configurations, members } = options;

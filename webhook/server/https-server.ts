@@ -21,7 +21,7 @@ interface HttpsServer {
   readonly port: number;
   /** Returns whether the server listens and has a certificate. */
   readonly isListening: () => boolean;
-  /** Closes the listener and idle connections, then others after their answer or `closeWithinMs`. Callers report not ready before. */
+  /** Closes the listener and idle connections, then others after their answer or `closeWithinMs`. Callers first report not ready. */
   readonly stop: () => Promise<void>;
 }
 
