@@ -12,7 +12,7 @@ import { LeaseClock } from './lease-clock.ts';
 const doubtPauseMs = 100;
 /** The longest timeout of a request: a second attempt must fit before the deadline. */
 const longestRequestMs = 5000;
-/** The number of attempts in one turn if other processes write at the same time. */
+/** The maximum number of attempts in one turn, if other processes write the Lease at the same time. */
 const conflictLimit = 3;
 
 export interface LeaseOptions {

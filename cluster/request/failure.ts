@@ -60,7 +60,7 @@ export function askedPauseMs(error: unknown): number | undefined {
   return error instanceof Error && error.cause instanceof ApiFailure ? error.cause.retryAfterMs : undefined;
 }
 
-/** The number of characters of a server's text that a message quotes. */
+/** The maximum number of characters that a message quotes from a text of the server. */
 const longestMessage = 1024;
 
 function parseStatus(body: string): Pick<ApiFailure, 'message' | 'reason' | 'details'> {

@@ -7,7 +7,7 @@ import { apiVersionOf, collectionPath, type KubernetesObject, objectPath, type R
 const defaultTimeoutMs = 30_000;
 /** The number of objects per page: half as many as in kubectl, so that a page of large pods is about 3 MiB of text. */
 const pageSize = 250;
-/** The number of restarts of a list because its continue token expired. */
+/** The maximum number of restarts of a list whose continue token expired. */
 const restarts = 3;
 
 interface ReadOptions {

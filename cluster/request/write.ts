@@ -34,7 +34,7 @@ export class WriteRefused extends Error {
 /** The resources whose deletion would also delete pods or data. */
 const neverDeleted: ReadonlySet<string> = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces']);
 
-/** The resources that may be replaced: no other writer owns fields of them. So may a status: some Roles permit only `update`. */
+/** The resources that may be replaced: no other writer owns their fields. A status may be replaced too: some Roles permit only `update`. */
 const replaceable: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'leases.coordination.k8s.io']);
 
 /**

@@ -5,7 +5,7 @@ import { Backoff } from '../request/backoff.ts';
 import { ApiFailure, isStatus, TransportFailure } from '../request/failure.ts';
 import type { KubernetesObject } from '../request/resource.ts';
 
-/** The number of attempts after conflicts. One of the competing writers succeeds in each round, so 30 writers all succeed. */
+/** The maximum number of attempts after conflicts. One of the competing writers succeeds in each round, so 30 writers all succeed. */
 const conflictLimit = 30;
 /** The limits of the random delay between rounds, which doubles with each round. */
 const firstPauseMs = 10;

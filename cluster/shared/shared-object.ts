@@ -26,7 +26,7 @@ export interface SharedObjectOptions<Value> {
   readonly maxBytes?: number;
   /** Runs before each write and each retry. False prevents the write. */
   readonly mayWrite?: () => boolean;
-  /** Retries after no answer, 429 or 5xx, with the delay that the server requests; default 5. Conflicts are always retried. */
+  /** The maximum number of retries after no answer, 429 or 5xx; default 5. Conflicts are retried in addition. */
   readonly retries?: number;
   /** The timeout of each request in milliseconds; default 10 s. */
   readonly timeoutMs?: number;

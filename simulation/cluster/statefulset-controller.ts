@@ -82,7 +82,7 @@ export class StatefulSetController {
     this.#pods.thaw();
   }
 
-  /** Freezes the cache of StatefulSets with their previous templates until `goFresh`. */
+  /** Gives the cached StatefulSets their previous templates, and freezes the cache until `goFresh`. */
   goStale(): void {
     const older = [...this.#past.entries()].flatMap(([key, before]) => withTemplateOf(before, this.#sets.get(key)));
     this.#sets.freeze(older);
