@@ -66,7 +66,8 @@ interface PolicyTarget {
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-
+  /** Further labels that policies may select, such as those before a change: so nobody evades a policy by removing a label. */
+  readonly otherLabels?: readonly Readonly<Record<string, string>>[];
 }
 
 /**
@@ -90,7 +91,8 @@ function reaches({ namespace, targets: { namespaces } }: PolicyDefinition, wante
 
 function targets({ targets: { groups, selector, all } }: PolicyDefinition, group: PolicyTarget): boolean {
   if (all === true || groups?.includes(group.name)) return true;
-  return selector !== undefined && matchesSelector(selector, group.labels);
+  if (selector === undefined) return false;
+  return [group.labels, ...(group.otherLabels ?? [])].some((labels) => matchesSelector(selector, labels));
 }
 
 type ExceptionAnswer =

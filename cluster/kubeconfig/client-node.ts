@@ -115,7 +115,7 @@ class Plugin {
       this.#stdout += text;
     });
     child.on('close', (code, signal) => {
-      if (code !== 0) this.#ending = `it ended with ${signal ?? `exit code ${code}`}, after what it wrote to standard error`;
+      if (code !== 0) this.#ending = `it ended with ${signal ?? `exit code ${code}`}; its standard error is above`;
     });
     // The user has already seen the standard error that client-node would read.
     return Object.assign(child, { stderr: Readable.from([]) });

@@ -121,7 +121,7 @@ export function metadataFindings(object: ForeignObject): readonly Finding[] {
     const keys = isRecord(map) ? Object.keys(map).filter((key) => !toolKeys.test(key)) : [];
     if (keys.length === 0) return [];
     const message = `the ${part} ${keys.join(', ')} stay with the object; the group does not have them`;
-    const hint = 'write values for messages to the StatefulSet, such as its annotation rollout-group.dev/commit';
+    const hint = 'write values that messages need into annotations of the StatefulSet, such as rollout-group.dev/commit';
     return [finding('RG7003', placeIn(object, object.place(['metadata', part], 'key')), message, { hint })];
   });
 }

@@ -145,7 +145,7 @@ function requestFindings(object: ForeignObject, spec: RolloutSpec): readonly Fin
 function setFindings(object: ForeignObject, { statefulset }: RolloutSpec): readonly Finding[] {
   const { name, namespace } = statefulset.metadata;
   const report = reporterFor(object);
-  const budget = `the PodDisruptionBudget of ${name} limits how many pods are unavailable at once; without one it is a single pod`;
+  const budget = `the PodDisruptionBudget of ${name} limits how many pods are unavailable at once; without a budget, the limit is one pod`;
   const type = statefulset.spec.updateStrategy?.type ?? 'RollingUpdate';
   const strategy = `the StatefulSet has the update strategy ${type}; it is written with OnDelete, which the group needs`;
   const moved = `the StatefulSet has the namespace ${namespace}; it is written to ${object.namespace}, the namespace of the object`;
@@ -286,7 +286,7 @@ function readCallback(object: ForeignObject, text: string): readonly Notificatio
     spec: { callback: { url: address.url, signingKey: callbackSecret } },
     namespace: object.namespace,
   };
-  const message = `callbacks are signed with the key in the Secret ${callbackSecret.name} of the agent's namespace, and have another body`;
+  const message = `callbacks have another body than before, and the key in the Secret ${callbackSecret.name} of the agent's namespace signs them`;
   const hint = `store a random text there under the key ${callbackSecret.key}, and adapt the receiver to the body in docs/notifications.md`;
   const omitted = 'user, query and fragment of the address are omitted';
   return [

@@ -73,7 +73,7 @@ function checkLowered(book: Book, zone: Zone, { actor, atMs, after }: Commit, { 
   if (limit !== undefined && costly.length > 0 && down.size + costly.length > limit) {
     scene.violated(
       'S2',
-      `${what} while ${down.size === 0 ? 'nothing' : named([...down])} is down or about to go, and no more than ${limit} may be`,
+      `${what} while ${down.size === 0 ? 'nothing' : named([...down])} is unavailable or already exposed, and at most ${limit} may be`,
     );
   }
   checkObserved(book, moment, what);

@@ -177,7 +177,7 @@ export interface Timeline<Value> {
   readonly since: (fromMs: number) => readonly Value[];
 }
 
-/** Creates a history without values. */
+/** Creates a timeline without values. */
 export function createTimeline<Value>(): Timeline<Value> {
   const instants: number[] = [];
   const values: Value[] = [];

@@ -228,7 +228,7 @@ interface DrawInput {
 /** The initial image of every pod. */
 const firstImage = 'app:1';
 
-/** Returns the events of one sequence of changes by people, for example a rollout and its rollback. */
+/** A function that returns the events of one sequence of changes by people, for example a rollout and its rollback. */
 type Story = (random: Random, input: DrawInput, atMs: number) => readonly ScenarioEvent[];
 
 const at = (atMs: number): number => Math.round(atMs);

@@ -115,7 +115,7 @@ describe('a credential plugin', () => {
   });
 
   it.each([
-    { case: 'fails', script: 'exit 3', why: 'it ended with exit code 3, after what it wrote to standard error' },
+    { case: 'fails', script: 'exit 3', why: 'it ended with exit code 3; its standard error is above' },
     { case: 'writes no JSON', script: 'echo "s3cret is no JSON"', why: noCredential },
     { case: 'writes other JSON', script: 'echo "{}"', why: noCredential },
     { case: 'gives neither token nor certificate', script: credential({ user: 'x' }), why: noCredential },

@@ -6,7 +6,7 @@ import { manifestText, writeDocument } from '../../../policies/write.ts';
 import { converted, convertedRollout, rollout, said, statefulSetText } from './foreign-kit.ts';
 
 const budgetNotice =
-  'RG7003 6:5 the PodDisruptionBudget of queue limits how many pods are unavailable at once; without one it is a single pod';
+  'RG7003 6:5 the PodDisruptionBudget of queue limits how many pods are unavailable at once; without a budget, the limit is one pod';
 
 describe('a StatefulsetRollout', () => {
   it('becomes a group of the StatefulSet that stands in it, paced by the budget of its pods', () => {

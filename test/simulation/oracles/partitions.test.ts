@@ -51,13 +51,13 @@ describe('a partition that is lowered', () => {
     const history = held();
     lower(history, 1);
     expect(history.found('S2')).toEqual([
-      'a1 exposes ing-a-1, ing-a-2 by partition 1 of ing-a while nothing is down or about to go, and no more than 1 may be',
+      'a1 exposes ing-a-1, ing-a-2 by partition 1 of ing-a while nothing is unavailable or already exposed, and at most 1 may be',
     ]);
     const twice = held();
     lower(twice, 2);
     lower(twice, 1);
     expect(twice.found('S2')).toEqual([
-      'a1 exposes ing-a-1 by partition 1 of ing-a while ing-a-2 is down or about to go, and no more than 1 may be',
+      'a1 exposes ing-a-1 by partition 1 of ing-a while ing-a-2 is unavailable or already exposed, and at most 1 may be',
     ]);
     const wide = held({ maxUnavailable: 2 });
     lower(wide, 1);
