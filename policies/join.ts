@@ -66,7 +66,7 @@ interface PolicyTarget {
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Further labels that policies may select, such as those before a change: so nobody evades a policy by removing a label. */
+  /** Further labels that policies may select, such as those before a change. So the removal of a label never evades a policy. */
   readonly otherLabels?: readonly Readonly<Record<string, string>>[];
 }
 
