@@ -1,5 +1,6 @@
 // Writes Kubernetes Events about denied requests, at most one per decision in ten minutes, so that `explain` finds the denials.
 import { isStatus } from '../../cluster/request/failure.ts';
+import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
 import type { Judgement } from '../../engine/decision.ts';
@@ -7,6 +8,7 @@ import { encodeRequest } from '../../engine/judge/request-text.ts';
 import { leadingResult, storedResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
@@ -33,7 +35,7 @@ export const requestAnnotation = 'rollout-group.dev/request';
 
 /** The minimum time between two Events about the same decision. */
 const repeatMs = 600_000;
-/** The most Events that wait to be written. Further Events are dropped. */
+/** The most Events that wait to be written. Further denials are combined into one Event per StatefulSet and reason. */
 const maxWaiting = 100;
 /** The most decisions whose last Event is remembered. The oldest are forgotten first. */
 const maxRemembered = 2_000;
@@ -45,11 +47,21 @@ const timeoutMs = 5_000;
 export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity'>): Denials {
   const queuedMs = new Map<string, number>();
   const waiting: KubernetesObject[] = [];
+  /** The Events that combine denials, by StatefulSet and reason. They are written after the others. */
+  const combined = new Map<string, KubernetesObject>();
   let writing: Promise<void> | undefined;
   let hasWarned = false;
 
+  const nextEvent = (): KubernetesObject | undefined => {
+    const [key] = combined.keys();
+    if (waiting.length > 0 || key === undefined) return waiting.shift();
+    const event = combined.get(key);
+    combined.delete(key);
+    return event;
+  };
+
   const writeAll = async (): Promise<void> => {
-    for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) {
+    for (let event = nextEvent(); event !== undefined; event = nextEvent()) {
       try {
         await createObject(env, resources.events, event, { site: 'denials.create', timeoutMs });
       } catch (error) {
@@ -62,19 +74,30 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
     writing = undefined;
   };
 
+  /** Counts a denial in the Event of its StatefulSet and reason. The Event shows the latest denial. */
+  const combine = (event: KubernetesObject): void => {
+    const key = canonicalJson([event['regarding'], event['reason']]);
+    const { eventTime: lastObservedTime } = event;
+    const { eventTime, series } = combined.get(key) ?? event;
+    const count = Number(asJsonObject(series)['count'] ?? (combined.has(key) ? 1 : 0)) + 1;
+    combined.set(key, { ...event, eventTime, ...(count === 1 ? {} : { series: { count, lastObservedTime } }) });
+  };
+
   return {
     denied: (judgement, subject) => {
       const key = `${subject.namespace} ${judgement.decisionId}`;
       const nowMs = env.clock.monotonicMs();
       const lastMs = queuedMs.get(key);
-      if ((lastMs !== undefined && nowMs - lastMs < repeatMs) || waiting.length >= maxWaiting) return;
+      if (lastMs !== undefined && nowMs - lastMs < repeatMs) return;
       queuedMs.delete(key);
       queuedMs.set(key, nowMs);
       for (const oldest of queuedMs.keys()) {
         if (queuedMs.size <= maxRemembered) break;
         queuedMs.delete(oldest);
       }
-      waiting.push(denialEvent(judgement, subject, { nowMs: env.clock.nowMs(), identity: config.identity }));
+      const writer = { nowMs: env.clock.nowMs(), identity: config.identity };
+      if (waiting.length < maxWaiting) waiting.push(denialEvent(judgement, subject, writer));
+      else combine(denialEvent(judgement, subject, { ...writer, prefix: '(combined from similar events): ' }));
       writing ??= writeAll();
     },
     settled: async () => {
@@ -87,11 +110,13 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
 export function denialEvent(
   { message, decisionId, results, request }: Judgement,
   { namespace, statefulSet, uid }: DeniedSubject,
-  { nowMs, identity }: { readonly nowMs: number; readonly identity: string },
+  { nowMs, identity, prefix = '' }: { readonly nowMs: number; readonly identity: string; readonly prefix?: string },
 ): KubernetesObject {
   const leading = leadingResult(results);
   const storedText = results.reduce((text, one) => text.replace(one.fact, () => storedResult(one).fact), message);
-  const name = `${statefulSet.slice(0, 200)}.${hashText(`${namespace} ${decisionId} ${Math.floor(nowMs / repeatMs)}`)}`;
+  // Each process has its own combined Events, because their counts differ.
+  const writer = prefix === '' ? '' : ` ${identity}`;
+  const name = `${statefulSet.slice(0, 200)}.${hashText(`${namespace} ${decisionId} ${Math.floor(nowMs / repeatMs)}${writer}`)}`;
   const explain = `; kubectl rollout-group explain decision/${decisionId}`;
   const requestText = encodeRequest(request);
   const annotations = requestText === undefined ? {} : { annotations: { [requestAnnotation]: requestText } };
@@ -104,7 +129,7 @@ export function denialEvent(
     type: 'Warning',
     reason: leading === undefined ? 'Denied' : reasonOf(leading.rule).slice(0, 128),
     action: 'Deny',
-    note: `${storedText.slice(0, longestNote - explain.length)}${explain}`,
+    note: `${`${prefix}${storedText}`.slice(0, longestNote - explain.length)}${explain}`,
     reportingController: 'rollout-group.dev/webhook',
     reportingInstance: identity.slice(0, 128),
   };

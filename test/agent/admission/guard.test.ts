@@ -393,11 +393,33 @@ describe('a denial', () => {
     );
   });
 
+  it('is counted in one Event of its StatefulSet and reason if too many Events wait', async () => {
+    const cluster = newCluster();
+    const { denied, settled } = createDenials(agentEnv(cluster), { identity: 'one' });
+    const long = { ...judgement, message: 'x'.repeat(2_000) };
+    for (let index = 0; index < 300; index += 1) denied({ ...long, decisionId: `${index}` }, subject);
+    denied({ ...long, decisionId: 'other' }, { ...subject, statefulSet: 'cache' });
+    await cluster.env.finish(settled());
+    const events = cluster.api.list('events.events.k8s.io', 'mimir');
+    const counts = events.map(({ series }) => (series as { readonly count?: number } | undefined)?.count ?? 1);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(301);
+    const combined = events.filter(({ note }) => String(note).startsWith('(combined from similar events): '));
+    expect(
+      combined.map(({ regarding, metadata }) => [(regarding as { readonly name: string }).name, metadata.labels?.[decisionLabel]]),
+    ).toEqual(
+      expect.arrayContaining([
+        ['db', '299'],
+        ['cache', 'other'],
+      ]),
+    );
+    expect(events.every(({ note }) => String(note).length <= 1_024)).toBe(true);
+  });
+
   it('never fails for an Event that cannot be written', async () => {
     const cluster = newCluster();
     const { denied, settled } = createDenials(agentEnv(cluster), { identity: 'one' });
     for (let index = 0; index < 300; index += 1) denied({ ...judgement, decisionId: `${index}` }, subject);
     await cluster.env.finish(settled());
-    expect(cluster.env.requests.length).toBeLessThanOrEqual(101);
+    expect(cluster.env.requests.length).toBeLessThanOrEqual(102);
   });
 });
