@@ -49,9 +49,12 @@ function isWrite(site: string): boolean {
   return /\.(?:apply|create|patch|delete|replace|scale|restart)/.test(site);
 }
 
-/** Reports whether a 403 is a denial by a webhook or an admission policy, not a missing permission. */
-function isAdmission({ message }: ApiFailure): boolean {
-  return /admission webhook "[^"]*" denied the request|ValidatingAdmissionPolicy '[^']*' .*denied request/.test(message);
+/** Reports whether the answer is a denial of a webhook, an admission policy, a quota or a limit range, not a missing permission. */
+export function isAdmission({ message }: Pick<ApiFailure, 'message'>): boolean {
+  return (
+    /admission webhook "[^"]*" denied the request|ValidatingAdmissionPolicy '[^']*' .*denied request/.test(message) ||
+    /is forbidden: (?:(?:exceeded|failed|insufficient|status unknown for) quota|(?:minimum|maximum) )/.test(message)
+  );
 }
 
 /** The maximum length of a cause in a message. Some causes quote a whole page of a proxy. */
@@ -78,10 +81,10 @@ export function uncalledText({ name, place, why }: UncalledWebhook): string {
   return `webhook ${name}${place === undefined ? '' : ` of ${place}`} did not answer: ${why}`;
 }
 
-/** Returns the message, or one line if its cause is a webhook that did not answer. */
+/** Returns the message without the name of the object, or one line if its cause is a webhook that did not answer. */
 export function shortMessage(message: string): string {
   const webhook = uncalledWebhook(message);
-  return webhook === undefined ? message : uncalledText(webhook);
+  return webhook === undefined ? message.replace(/^[\w.]+ "[^"]*" is forbidden: /, '') : uncalledText(webhook);
 }
 
 /** Reports whether our agent serves the webhook. */

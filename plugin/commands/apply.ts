@@ -99,7 +99,8 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   if (options.dryRun !== undefined) {
     await show(ready.map(dryRunResult));
     refuseBlocked(plan.groups, { stoppedAgents, outcome: 'the change would be applied, but' });
-    return { exitCode: options.detailedExitcode === true ? exitCodes.changes : exitCodes.done, groups };
+    const ofObjects = options.detailedExitcode === true ? exitCodes.changes : exitCodes.done;
+    return { exitCode: mostSevere([await exitOfPlan(plan, options), ofObjects]), groups };
   }
   if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
   // The cluster may have changed while the user read the plan, so the plan is made again.

@@ -1,6 +1,7 @@
 // The verb diff: shows the differences by zone with their effects. The exit code is 1 if there are differences.
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import type { ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
@@ -56,8 +57,9 @@ async function show(context: CommandContext, options: DiffOptions, inputs: PlanI
     const { externalDiff } = await import('../output/diff.ts');
     return externalDiff(context, comparedPairs(...objectsOf(inputs), scopeOf(inputs, options)));
   }
-  const groups = groupDifferences(planGroups(inputs.input));
-  return showDifference(context, options, { groups, objects: objectDifferences(...objectsOf(inputs), scopeOf(inputs, options)) });
+  const plan = planGroups(inputs.input);
+  const objects = objectDifferences(...objectsOf(inputs), scopeOf(inputs, options));
+  return showDifference(context, options, { groups: groupDifferences(plan), objects, ...defined({ denied: plan.denied }) });
 }
 
 /** Returns all objects before and after the change. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { diffLines } from 'diff';
 import type { FieldChange } from '../../engine/diff/field-diff.ts';
 import { withoutSecrets } from '../../engine/diff/field-secrets.ts';
-import type { PlannedChange } from '../../engine/plan/document.ts';
+import { namesText, type PlannedChange } from '../../engine/plan/document.ts';
 import { blockingResults } from '../../engine/rule.ts';
 import type { CommandContext } from '../context.ts';
 import type { Difference, GroupDifference, GroupSiblings, ObjectDifference, ObjectPair, ZonePart } from '../difference.ts';
@@ -18,10 +18,11 @@ import { plural } from './text.ts';
 import { toYaml } from './yaml.ts';
 
 /** Returns the text with a final line break. */
-export function renderDifference({ groups, objects }: Difference, look: TableLook): string {
+export function renderDifference({ groups, objects, denied = [] }: Difference, look: TableLook): string {
   const same = objects.length === 0 ? 'no differences' : 'no differences in StatefulSets';
   const lines = [...groups.flatMap((group) => groupLines(group, same, look)), ...objects.flatMap((object) => objectLines(object, look))];
-  return `${(lines.length === 0 ? ['no differences'] : lines).join('\n')}\n`;
+  const denials = denied.map((denial) => look.paint('red', `DENIED  ${namesText(denial.objects)}: ${denial.message}`));
+  return `${[...(lines.length === 0 ? ['no differences'] : lines), ...denials].join('\n')}\n`;
 }
 
 function groupLines(group: GroupDifference, same: string, look: TableLook): readonly string[] {

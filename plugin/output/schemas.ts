@@ -55,6 +55,7 @@ const documents = {
       ),
       objects: listOf(record({ object: text, operation: oneOf('created', 'deleted', 'changed'), changes: listOf(fieldChange) })),
     },
+    { denied: listOf(record({ objects: listOf(text), message: text })) },
   ],
   Event: [{ ...event, id: text }],
   EventList: [{ events: listOf(record({ ...event, id: text })) }],

@@ -142,6 +142,9 @@ describe('the action for a template applied together with its group', () => {
   it('is not shown for other waits of the strategy', () => {
     expect(todoOf({ ...held, limit: 'OnDelete' }, 'mimir/kafka')).toEqual([]);
     expect(passesText({ ...held, limit: 'OnDelete' }, undefined)).toContain('passes when the StatefulSets have the');
+    // The second after a write.
+    const unobserved = { rule: 'view-complete', outcome: 'wait', fact: 'not observed' } as const;
+    expect(passesText(unobserved, undefined)).toBe('passes when the StatefulSet controller has observed it, normally within seconds');
   });
 });
 

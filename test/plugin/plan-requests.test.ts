@@ -174,3 +174,27 @@ describe('a policy with a condition that lint refuses', () => {
     expect(ended.stderr).toMatch(/policy\.yaml:4:\d+ error RG3006 .*target\.redy/);
   });
 });
+
+it('an exception from a policy rule that denies rollouts permits the new template in the plan', () => {
+  const policies = `apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutPolicy
+metadata: { name: safety, namespace: prod }
+spec: { targets: { all: true }, rules: [{ name: frozen, actions: [rollout], effect: deny, message: the year ends }] }
+`;
+  const exception = `---
+apiVersion: rollout-group.dev/v1alpha1
+kind: RolloutException
+metadata: { name: inc-1, namespace: prod }
+spec: { rule: safety/frozen, target: { group: store }, allow: { anything: true }, reason: INC-1, expires: 2026-01-02T00:00:00Z }
+`;
+  const cwd = folderWith({ ...files, 'denied.yaml': policies, 'permitted.yaml': `${policies}${exception}` });
+  const words = ['plan', '--current', 'two', '--set', 'image=store:2', '--at', '2026-01-01T00:00:00Z', '-f'];
+  const denied = runPlugin([...words, 'denied.yaml'], { cwd });
+  expect([denied.status, denied.stdout]).toEqual([5, expect.stringMatching(/DENIED(?:.*\n)*.*the year ends/)]);
+  const permitted = runPlugin([...words, 'permitted.yaml'], { cwd });
+  expect([permitted.status, permitted.stdout]).toEqual([
+    0,
+    expect.stringMatching(/EXCEPTION +safety\/frozen: the year ends; permitted by/),
+  ]);
+  expect(permitted.stdout).not.toContain('DENIED');
+});

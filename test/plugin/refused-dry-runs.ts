@@ -99,19 +99,46 @@ export function itShowsRefusedChanges(world: () => World): void {
 
     await denyDownscales(controlPlane, namespace);
     await expect.poll(() => bundle('diff -f .').stderr, { timeout: 20_000, interval: 300 }).toContain('replicas must not decrease');
-    expect(bundle('diff -f .')).toMatchObject({ status: 1, stdout: tried.stdout });
+    const denied = bundle('diff -f .');
+    expect(denied).toMatchObject({ status: 1, stdout: expect.stringContaining(tried.stdout) });
+    expect(denied.stdout).toMatch(/DENIED +StatefulSet .*denied-zone-a: .*replicas must not decrease/);
     expect(bundle('plan -f . --group denied')).toMatchObject({
       status: 5,
       stdout: expect.stringContaining(planned.stdout.split('STARTS')[0] ?? ''),
     });
     expect(bundle('apply -f . --yes')).toMatchObject({ status: 5, stderr: expect.stringContaining('no-downscale') });
-    expect(bundle('diff -f . --force-conflicts')).toMatchObject({ status: 1, stdout: tried.stdout });
+    expect(bundle('diff -f . --force-conflicts')).toMatchObject({ status: 1, stdout: denied.stdout });
 
     await client.create(`${admission}/mutatingwebhookconfigurations`, brokenWebhook(namespace, ['apps', 'statefulsets']));
     const note = /^note: StatefulSet .*: webhook statefulsets\.rollout-group\.dev of 127\.0\.0\.1:1 did not answer: .*connection refused$/m;
     await expect.poll(() => bundle('diff -f .').stderr, { timeout: 20_000, interval: 300 }).toMatch(note);
     expect(bundle('diff -f .')).toMatchObject({ status: 1, stdout: tried.stdout });
     expect((await client.get<{ readonly spec: { readonly replicas: number } }>(pathOfSet(namespace))).spec.replicas).toBe(3);
+  });
+
+  it('shows a denial by a quota in plan, diff and apply alike', async () => {
+    const { controlPlane, namespace, writer } = world();
+    const quota = { metadata: { name: 'services' }, spec: { hard: { services: '0' } } };
+    const quotas = `/api/v1/namespaces/${namespace}/resourcequotas`;
+    await controlPlane.client.create(quotas, quota);
+    // The controller that counts does not run here.
+    const status = { hard: { services: '0' }, used: { services: '0' } };
+    await controlPlane.client.patch(`${quotas}/services/status`, 'merge', { status });
+    const services = ['x', 'y'].map((name) => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name, namespace },
+      spec: { ports: [{ port: 80 }] },
+    }));
+    const bundle = bundleOf(writer, filesOf({ 'services.json': { apiVersion: 'v1', kind: 'List', items: services } }));
+    const denial = new RegExp(`2 objects \\(Service ${namespace}/x, Service ${namespace}/y\\)\\s+exceeded quota: services`);
+    await expect.poll(() => bundle('plan -f .').stdout, { timeout: 10_000, interval: 300 }).toMatch(denial);
+    const plan = bundle('plan -f .');
+    expect([plan.status, plan.stderr.match(/refused the dry run/g)]).toEqual([5, ['refused the dry run']]);
+    expect(bundle('plan -f . -o markdown').stdout).toContain('exceeded quota: services');
+    expect(bundle('diff -f .')).toMatchObject({ status: 1, stdout: expect.stringMatching(/DENIED {2}2 objects .*: exceeded quota/) });
+    for (const flags of ['--dry-run=client', '--dry-run=server', '--yes'])
+      expect(bundle(`apply -f . ${flags}`), flags).toMatchObject({ status: 5, stdout: expect.stringMatching(denial) });
   });
 
   it('names the agent that does not run when its webhook does not answer', async () => {

@@ -1,7 +1,7 @@
 // Renders a plan as one self-contained HTML page without scripts, fonts or requests.
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
-import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
+import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { commandsOn } from '../explain.ts';
 import { changeLines } from './changes.ts';
 import { type Html, html, htmlTable, nothing, planStyle } from './html-text.ts';
@@ -19,7 +19,7 @@ export function renderPlanHtml(plan: Plan): string {
   const startMs = words.startMs(plan);
   const body = html`<header><h1>${title}</h1><p class="soft">${subtitle(plan)}</p></header>
 <main>
-${keyFigures(plan)}
+${keyFigures(plan)}${(plan.denied ?? []).map(({ objects, message }) => html`<div class="notice refused"><b>Denied: ${namesText(objects)}</b><p>${message}</p></div>\n`)}
 ${overview(changed)}
 ${changed.length > 0 ? timelineLegend : nothing}
 ${changed.map((group, index) => groupHtml(group, { id: anchor(index), isOpen: isOpen(group), startMs }))}
@@ -67,7 +67,7 @@ function keyFigures(plan: Plan): Html {
     ['policy changes', String(plan.policyChanges?.length ?? 0)],
     ['restarts', sum((group) => group.totals.restarts)],
     ['scale changes', sum((group) => group.totals.scaleChanges)],
-    ['denied', sum((group) => group.refused.length)],
+    ['denied', String(plan.groups.reduce((total, group) => total + group.refused.length, plan.denied?.length ?? 0))],
     ['waiting', sum((group) => (group.waits.length > 0 ? 1 : 0))],
     ['risks', sum((group) => group.risks.length)],
     ...(only === undefined

@@ -1,7 +1,7 @@
 // Renders a plan as a comment on a pull request, within the size limit of the forges.
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
-import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
+import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { commandsOn } from '../explain.ts';
@@ -36,9 +36,9 @@ function head(plan: Plan): string {
   return `<!-- rollout-group:plan digest=sha256:${digest} policy=${policy} -->\n### Rollout plan: ${headline(plan)}`;
 }
 
-function headline({ groups, policyChanges = [] }: Plan): string {
+function headline({ groups, policyChanges = [], denied = [] }: Plan): string {
   const sum = (count: (group: GroupPlan) => number) => groups.reduce((total, group) => total + count(group), 0);
-  const deniedCount = sum((group) => group.refused.length);
+  const deniedCount = sum((group) => group.refused.length) + denied.length;
   const waitingCount = groups.filter((group) => group.waits.length > 0).length;
   const parts = [
     ...(deniedCount === 0 ? [] : [`${deniedCount} denied`]),
@@ -82,7 +82,10 @@ function overview(changed: readonly GroupPlan[]): Section {
 }
 
 function denials(changed: readonly GroupPlan[], plan: Plan): Section {
-  const items = changed.flatMap((group) =>
+  const ofServer = (plan.denied ?? []).map(({ objects, message }) => [
+    `- **${markdownText(clip(namesText(objects), 200))}**. ${markdownText(clip(message, 500))}`,
+  ]);
+  const ofGroups = changed.flatMap((group) =>
     group.refused.map((refusal) => {
       const first = `- ${groupName(group)}: **${markdownText(clip(refusal.what, 200))}**. ${markdownText(clip(refusal.message, 500))}`;
       const lines = words
@@ -91,7 +94,7 @@ function denials(changed: readonly GroupPlan[], plan: Plan): Section {
       return [[first, ...lines].join('\n'), first];
     }),
   );
-  return { title: '**Denied**', items, separator: '\n', more: (count) => `${plural(count, 'more denial')}.` };
+  return { title: '**Denied**', items: [...ofServer, ...ofGroups], separator: '\n', more: (count) => `${plural(count, 'more denial')}.` };
 }
 
 function policies({ policyChanges = [] }: Plan): Section {

@@ -220,6 +220,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
       if (waitsForPartition(result))
         return 'passes a few seconds after the group is applied without the new template, when the agent has set the partitions';
       if (isMisplacedUntilRetry(result)) return 'passes after a retry, or when the pods run that revision again';
+      if (result.rule === 'view-complete') return 'passes when the StatefulSet controller has observed it, normally within seconds';
       return `passes when ${passesWhen(result.rule)}`;
     case 'ok':
     case 'skip':
@@ -273,7 +274,8 @@ export const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
 };
 
 /** Returns the outcome of a group; a group without changes may still get another policy. */
-export function outcomeText({ outcome }: GroupPlan, { policyChanges = [] }: Pick<Plan, 'policyChanges'>): string {
+export function outcomeText({ outcome }: GroupPlan, { policyChanges = [], denied = [] }: Pick<Plan, 'policyChanges' | 'denied'>): string {
+  if (denied.length > 0) return outcomeWords.blocked;
   return outcome === 'unchanged' && policyChanges.length > 0 ? 'no restarts, policy changes' : outcomeWords[outcome];
 }
 

@@ -1,6 +1,6 @@
 // Renders a plan for a terminal: changes, waves with steps and durations, denials, waits and assumptions.
 import type { RuleResult } from '../../../engine/decision.ts';
-import type { GroupPlan, Plan } from '../../../engine/plan/document.ts';
+import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
 import { commandsOn } from '../explain.ts';
 import type { Glyphs, Paint } from '../terminal.ts';
@@ -28,6 +28,7 @@ export function renderPlanTable(plan: Plan, look: TableLook): string {
     ...policyLines(plan, look),
     ...changed.flatMap((group) => ['', ...(isSingle ? [] : [groupTitle(group, look)]), ...groupLines(plan, group, look)]),
     ...(isSingle ? [] : unchangedLines(same, look)),
+    ...deniedLines(plan, look),
     ...basisLines(plan, look),
   ];
   return `${lines.join('\n')}\n`;
@@ -43,6 +44,16 @@ function headLines(plan: Plan, look: TableLook): readonly string[] {
 
 function policyLines({ policyChanges = [] }: Plan, look: TableLook): readonly string[] {
   return policyChanges.flatMap((change) => labelled('POLICY', words.policyChangeText(change), look));
+}
+
+function deniedLines({ denied = [] }: Plan, look: TableLook): readonly string[] {
+  return denied.flatMap(({ objects, message }) => [
+    '',
+    ...paragraph(`${'DENIED'.padEnd(labelWidth)}${look.glyphs.no} `, namesText(objects), look.columns).map((line) =>
+      look.paint('red', line),
+    ),
+    ...paragraph(' '.repeat(labelWidth + 2), message, look.columns),
+  ]);
 }
 
 function groupTitle(group: GroupPlan, { paint }: TableLook): string {

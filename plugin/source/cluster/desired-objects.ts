@@ -27,7 +27,7 @@ export interface ManifestObject {
 
 export interface StoredObject {
   readonly object: ObjectContent;
-  /** The facts about the result, each as a part of a sentence. */
+  /** The facts about the result, each as a part of a sentence without the name of the object. */
   readonly notes: readonly string[];
   /** The error with which the API server would reject the apply. */
   readonly trouble?: ApiFailure;
@@ -44,7 +44,7 @@ export async function storedObject(cluster: Cluster, desired: ManifestObject, fo
   const mode = { isDryRun: true, forceConflicts };
   try {
     const { object, taken, moved } = await serverApply(cluster, ready, mode);
-    return { object, taken, notes: moved.length > 0 ? [movedText(ready, moved)] : keptNotes(ready, object) };
+    return { object, taken, notes: moved.length > 0 ? [movedText(moved)] : keptNotes(ready, object) };
   } catch (error) {
     if (error instanceof ApiFailure) return { ...(await refusedObject(cluster, ready, error, mode)), trouble: error };
     if (error instanceof WriteRefused) return refusedObject(cluster, ready, error, mode);
@@ -66,15 +66,15 @@ async function refusedObject(cluster: Cluster, ready: ReadyObject, error: Error,
 /** Returns the object that was computed here, with a note if it differs from the live object. */
 function computedObject(live: ObjectContent | undefined, object: ObjectContent, error: Error): StoredObject {
   const isChanged = live === undefined || fieldDiff(live, object).length > 0;
-  return { object, notes: isChanged ? [computedText(object, error)] : [], taken: [] };
+  return { object, notes: isChanged ? [computedText(error)] : [], taken: [] };
 }
 
-function movedText({ object }: ReadyObject, managers: readonly string[]): string {
-  return `${nameOf(object)}: apply moves the fields of ${managers.join(' and ')} to ${fieldManager}`;
+function movedText(managers: readonly string[]): string {
+  return `apply moves the fields of ${managers.join(' and ')} to ${fieldManager}`;
 }
 
-function computedText(object: ObjectContent, { message }: Error): string {
-  return `${nameOf(object)}: the API server refused the dry run, so the result is computed here, without changes by webhooks: ${shortMessage(message)}`;
+function computedText({ message }: Error): string {
+  return `the API server refused the dry run, so the result is computed here, without changes by webhooks: ${shortMessage(message)}`;
 }
 
 /** Returns a note on fields that stay although the last `kubectl apply` named them and the manifest does not. */
@@ -84,7 +84,7 @@ function keptNotes({ live, object }: ReadyObject, stored: ObjectContent): readon
   const [first, ...others] = fieldDiff(stored, overlaid(live, object)).filter(({ operation }) => /remove|change/.test(operation));
   if (first === undefined) return [];
   const [fields, stay] = others.length === 0 ? [first.path, 'stays'] : [`${first.path} and ${others.length} more`, 'stay'];
-  return [`${nameOf(object)}: ${fields} of ${adoption.managers.join(' and ')} ${stay}; --force-conflicts removes what the manifest omits`];
+  return [`${fields} of ${adoption.managers.join(' and ')} ${stay}; --force-conflicts removes what the manifest omits`];
 }
 
 /** Returns the object as if the apply forced its conflicts. The apply itself is rejected. */

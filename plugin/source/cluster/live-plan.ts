@@ -5,7 +5,7 @@ import { resources } from '../../../cluster/request/resource.ts';
 import { fieldDiff, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt, objectKey } from '../../../engine/observe/raw.ts';
 import { withRevisions } from '../../../engine/observe/revisions.ts';
-import type { Plan } from '../../../engine/plan/document.ts';
+import { type ApiDenial, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type AbsentMembers, type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import type { PublishedDecision } from '../../../engine/publish/published.ts';
@@ -30,6 +30,7 @@ import {
 } from '../../cluster-snapshot/listing.ts';
 import { clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
+import { isAdmission, shortMessage } from '../../connection-failure.ts';
 import type { CommandContext } from '../../context.ts';
 import { nameOf, policyChanges } from '../../difference.ts';
 import { readMissingAccess } from '../../doctor/gather/accounts.ts';
@@ -161,6 +162,7 @@ export async function readLiveInputs(
       assumptions,
       running,
       policyChanges: policyChanges(documents),
+      denied: denialsOf(readyObjects({ desiredObjects, forceConflicts })),
       absent,
       nowMs,
     },
@@ -191,11 +193,27 @@ function neededWebhooks(
 /** Returns the notes on webhooks that the user may not read, and on desired objects. */
 function furtherNotes(webhookProblems: Known<WebhookProblems>, desiredObjects: readonly DesiredObject[]): readonly string[] {
   const unread = isUnknown(webhookProblems) ? [webhookProblems.unknown] : [];
-  return [...unread, ...new Set(desiredObjects.flatMap(notesOf))];
+  const notes = desiredObjects.flatMap(({ manifest, notes: texts, taken }) =>
+    [...texts, ...(taken.length === 0 ? [] : [takenText(taken)])].map((message) => ({ object: nameOf(manifest), message })),
+  );
+  return [...unread, ...byMessage(notes).map(({ objects, message }) => `${namesText(objects)}: ${message}`)];
 }
 
-function notesOf({ manifest, notes, taken }: DesiredObject): readonly string[] {
-  return taken.length === 0 ? notes : [...notes, `${nameOf(manifest)}: ${takenText(taken)}`];
+/** Returns the denials of changes by webhooks, admission policies and quotas. */
+function denialsOf(ready: readonly TriedObject[]): readonly ApiDenial[] {
+  return byMessage(
+    ready.flatMap(({ object, trouble }) =>
+      trouble !== undefined && isAdmission(trouble) ? [{ object: nameOf(object), message: shortMessage(trouble.message) }] : [],
+    ),
+  );
+}
+
+/** Returns each message once, with its objects. */
+function byMessage(said: readonly { readonly object: string; readonly message: string }[]): readonly ApiDenial[] {
+  return [...new Set(said.map(({ message }) => message))].map((message) => ({
+    objects: [...new Set(said.filter((one) => one.message === message).map(({ object }) => object))],
+    message,
+  }));
 }
 
 function firstOfEachName(objects: readonly ObjectContent[]): readonly ObjectContent[] {

@@ -168,7 +168,13 @@ describe('replicas', () => {
     expect(decided(counted, {})).toMatchObject({ actions: [{ kind: 'scaleStatefulSet', to: 2 }] });
     expect(decided(counted, old)).toMatchObject({
       actions: [],
-      waits: [{ rule: 'view-complete', outcome: 'wait', fact: 'the status of ingester-zone-b is stale: observed generation 1' }],
+      waits: [
+        {
+          rule: 'view-complete',
+          outcome: 'wait',
+          fact: 'the StatefulSet controller has not observed the last change of ingester-zone-b: observed generation 1',
+        },
+      ],
     });
   });
 

@@ -56,6 +56,13 @@ describe('an update', () => {
     expect(ask({ ...update, isTemplateChanged: false }, native, denying('rollout')).outcome).toBe('allow');
   });
 
+  it('of the template passes with an exception from the policy rule that denies it, as the pods do', () => {
+    const permitted = ask(update, native, { ...denying('rollout'), exceptions: [exception('safety/rule')] });
+    expect([permitted.outcome, rules(permitted)]).toEqual(['allow', ['safety/rule ok']]);
+    const other = ask(update, native, { ...denying('rollout'), exceptions: [exception('safety/other')] });
+    expect(other.outcome).toBe('deny');
+  });
+
   it('knows who asks', () => {
     const notKim = denying('rollout', { when: { '!=': [{ var: 'user.name' }, 'kim'] } });
     expect(ask({ ...update, user: 'kim' }, native, notKim).outcome).toBe('allow');

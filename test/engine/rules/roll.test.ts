@@ -85,7 +85,7 @@ describe('view-complete', () => {
     expect(ask('view-complete', native, { statefulSets: stale })).toEqual({
       rule: 'view-complete',
       outcome: 'wait',
-      fact: 'the status of ingester-zone-a is stale: observed generation 3',
+      fact: 'the StatefulSet controller has not observed the last change of ingester-zone-a: observed generation 3',
       limit: 'generation 4',
     });
   });
