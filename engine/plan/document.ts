@@ -123,7 +123,7 @@ export interface Plan {
   readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
   /** Changes of groups, policies and other objects of this project; absent without changes. */
   readonly policyChanges?: readonly PolicyChange[];
-  /** What the API server denies beyond the rules of the groups; absent without such a denial. The plan shows the change nevertheless. */
+  /** The denials of the API server beyond the rules of the groups; absent without such a denial. The plan contains the denied changes. */
   readonly denied?: readonly ApiDenial[];
   readonly assumptions: Assumptions;
   readonly groups: readonly GroupPlan[];
