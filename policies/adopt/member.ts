@@ -134,8 +134,6 @@ function shapeFindings(set: AdoptedStatefulSet): readonly AdoptionFinding[] {
     ...(set.updateStrategy === 'OnDelete' ? [] : [adoptionFinding(set, 'RG4012', strategyField, strategy)]),
     ...(set.hasPodNameLabel
       ? []
-      : [
-          adoptionFinding(set, 'RG4013', labelField, `${labelField} is missing; the agent finds the pods of the StatefulSet by this label`),
-        ]),
+      : [adoptionFinding(set, 'RG4013', labelField, `${labelField} is missing; the agent finds the pods by this label`)]),
   ];
 }

@@ -226,7 +226,7 @@ describe('findings about the object itself', () => {
         {
           "code": "RG4013",
           "field": "spec.template.metadata.labels.name",
-          "message": "spec.template.metadata.labels.name is missing; the agent finds the pods of the StatefulSet by this label",
+          "message": "spec.template.metadata.labels.name is missing; the agent finds the pods by this label",
           "object": "StatefulSet mimir/ingester-zone-a",
         },
         {
