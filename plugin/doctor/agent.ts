@@ -52,7 +52,7 @@ function lastDecision(facts: Facts, { holder }: AgentLease): string {
   return `, last decision published ${ageText(latest, serverNow(facts))} ago`;
 }
 
-/** The age of a group up to which the agent may not have seen the group yet. */
+/** The age below which a group may be too new for a decision of the agent. */
 const newGroupMs = 60_000;
 
 /** Reports groups without a published decision: such a group never makes progress. */

@@ -127,7 +127,7 @@ const hardening = [
   ...['-c', 'core.fsmonitor=false'],
 ];
 
-/** The environment variables that git keeps: repository and configuration (safe.directory). Others can name programs to run. */
+/** The environment variables that git keeps: repository and configuration (safe.directory). Other GIT_ variables can name programs to run. */
 const kept = new Set([
   'GIT_DIR',
   'GIT_COMMON_DIR',

@@ -1,4 +1,4 @@
-// Reads the assumed circumstances of a plan: changes of manifests with --set, and durations and answers from a file.
+// Reads the assumed circumstances of a plan: changes of manifests with --set, and a file with durations, metrics and the outcomes of gates.
 import { parseDocument } from 'yaml';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';

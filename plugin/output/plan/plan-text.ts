@@ -51,13 +51,13 @@ const stepVerbs: Readonly<Record<PlannedStep['kind'], string>> = {
   wait: 'wait',
 };
 
-/** Returns the titles of the waves. Waves that replace pods have a number, others only their name. */
+/** Returns the titles of the waves. Waves that replace pods have a number and a name, other waves only a name. */
 export function waveTitles({ waves }: Pick<GroupPlan, 'waves'>): readonly string[] {
   const rolling = [...new Set(waves.filter(({ steps }) => steps.some(({ kind }) => kind === 'roll')).map(({ name }) => name))];
   return waves.map(({ name }) => (rolling.includes(name) ? `${rolling.indexOf(name) + 1} ${name}` : name).trim());
 }
 
-/** The cells of a step. A format chooses its columns, and its sign for an absent number. Only the first step of a wave has its title. */
+/** The cells of a step. A format chooses its columns, and its sign for an absent number. Only the first step of a wave has the title of the wave. */
 type StepRow = Readonly<Record<'wave' | 'verb' | 'object' | 'gate' | 'p50' | 'p90' | 'start' | 'source', string>> & {
   readonly kind: PlannedStep['kind'];
   readonly podCount: number | undefined;
@@ -306,7 +306,7 @@ export function byAttention(groups: readonly GroupPlan[]): readonly GroupPlan[] 
     .map(({ group }) => group);
 }
 
-/** Returns `100 groups: 2 blocked, 1 waits, 40 complete, 57 without changes`. */
+/** Returns `100 groups: 2 blocked, 1 waiting, 40 with changes, 57 without changes`. */
 export function groupsText(groups: readonly GroupPlan[]): string {
   const count = (outcome: GroupPlan['outcome']) => groups.filter((group) => group.outcome === outcome).length;
   const parts = [

@@ -52,7 +52,7 @@ export async function storedObject(cluster: Cluster, desired: ManifestObject, fo
   }
 }
 
-/** Returns the result of an apply that the API server refuses: with the fields of other managers, or computed here. */
+/** Returns the object of an apply that the API server refuses: as if the apply forced its conflicts, or computed here if it has none. */
 async function refusedObject(cluster: Cluster, ready: ReadyObject, error: Error, mode: ApplyMode): Promise<StoredObject> {
   const { live } = ready;
   const merged = applied(live, ready.object);

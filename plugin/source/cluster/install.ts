@@ -99,7 +99,7 @@ export async function applyInstallation(
   return objects.length - skipped;
 }
 
-/** Reports whether the API server does not serve the cluster-wide kind. */
+/** Reports whether the error means that the API server does not serve this kind of admission policy. */
 function isNotServed(error: unknown, { kind }: Pick<InstallObject, 'kind'>): boolean {
   return admissionPolicyKinds.some((one) => one === kind) && isStatus(error, 404);
 }
@@ -199,7 +199,7 @@ async function objectsOf({ env, timeoutMs }: Cluster, one: Resource, options: In
   return (await Promise.all(names.map((name) => getObject(env, one, { name }, { site, timeoutMs })))).flatMap((object) => object ?? []);
 }
 
-/** The number of attempts, because controllers may write the status between read and deletion. */
+/** The maximum number of attempts to delete an object: controllers may write its status between read and deletion. */
 const attempts = 5;
 
 async function deleteOne({ env, timeoutMs }: Cluster, one: Resource, object: KubernetesObject, isDryRun: boolean): Promise<void> {
@@ -220,7 +220,7 @@ async function deleteOne({ env, timeoutMs }: Cluster, one: Resource, object: Kub
   }
 }
 
-/** Returns the StatefulSets with the blocking partition, and members of `partition` and `pinned` groups with a partition. Sorted. */
+/** Returns, sorted, the StatefulSets whose partition blocks every update, and the members of `partition` and `pinned` groups with a partition. */
 export async function readBlockedStatefulSets(
   cluster: Cluster,
   { scope, namespace: agentNamespace }: InstallOptions,

@@ -86,7 +86,7 @@ export interface Planned extends LivePlanInputs {
   readonly given: GivenFiles;
 }
 
-/** Reads the files of the options. Manifests among the policies are desired unless --desired names others. */
+/** Reads the files of the options. Manifests among the policies are desired unless --desired names other manifests. */
 export async function givenFiles(context: CommandContext, { desired, filename: file = [] }: PlanInputOptions): Promise<GivenFiles> {
   const policies = await readInputs(file, context);
   return { manifests: desired === undefined ? policies : await readInput(desired, context), policies };
@@ -337,7 +337,7 @@ function unreadNotes(listing: Listing): readonly string[] {
 /** The requests that permit progress. Requests that stop a group count without a verified requester. */
 const permitting: ReadonlySet<string> = new Set(['approve', 'promote', 'retry']);
 
-/** Returns the requests, without requesters of those that permit progress unless the webhook that records requesters works. */
+/** Removes the requesters of requests that permit progress if the webhook that records requesters does not work, or if that is unknown. */
 function believedIntents(intents: LivePolicies['intents'], problems: Known<WebhookProblems>): LivePolicies['intents'] {
   if (!isUnknown(problems) && problems.requesters === undefined) return intents;
   return intents.map((intent) => {

@@ -40,7 +40,7 @@ interface Applied {
   readonly moved: readonly string[];
 }
 
-/** The number of attempts, because the status may change in between. A change of the spec stops the apply. */
+/** The maximum number of attempts: the status may change between read and apply. A change of the spec stops the apply. */
 const attempts = 4;
 
 /** Applies the object in the state in which it was read. Throws ApiFailure 409 with the conflicts if a manager keeps a field. */
