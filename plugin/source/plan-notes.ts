@@ -127,8 +127,8 @@ function notGiven({ files }: PlanSources, group: GroupDefinition, zone: GroupDef
     (one) => one.kind === 'StatefulSet' && nameOf(one) === `${group.namespace}/${zone.statefulSet}`,
   );
   const where =
-    manifest === undefined ? '' : `, and --filename alone names its manifest (${placeText(manifest.place(['metadata', 'name']))})`;
-  const fact = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} is in no manifest of --current or --desired${where}; give it together with those of the other zones`;
+    manifest === undefined ? '' : `, and only --filename names its manifest (${placeText(manifest.place(['metadata', 'name']))})`;
+  const fact = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} is in no manifest of --current or --desired${where}; give its manifest together with the manifests of the other zones`;
   return blockedBy(fact, document?.place(path));
 }
 

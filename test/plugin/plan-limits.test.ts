@@ -172,7 +172,7 @@ describe('StatefulSets outside the plan', () => {
     expect(JSON.parse(stdout).groups[0].waits).toContainEqual({
       rule: 'view-complete',
       outcome: 'no',
-      fact: 'the StatefulSet store-b of zone b is in no manifest of --current or --desired, and --filename alone names its manifest (p/b.yaml:3:19); give it together with those of the other zones',
+      fact: 'the StatefulSet store-b of zone b is in no manifest of --current or --desired, and only --filename names its manifest (p/b.yaml:3:19); give its manifest together with the manifests of the other zones',
       source: { file: 'p/group.yaml', line: 5, column: 81 },
     });
   });

@@ -52,7 +52,7 @@ export async function storedObject(cluster: Cluster, desired: ManifestObject, fo
   }
 }
 
-/** Returns the object of an apply that the API server refuses: as if the apply forced its conflicts, or computed here if it has none. */
+/** Returns the object of an apply that the API server refuses: as if the apply forced its conflicts, or computed here if it has no conflict. */
 async function refusedObject(cluster: Cluster, ready: ReadyObject, error: Error, mode: ApplyMode): Promise<StoredObject> {
   const { live } = ready;
   const merged = applied(live, ready.object);
