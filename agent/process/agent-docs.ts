@@ -37,7 +37,7 @@ const events: readonly (readonly [string, string, string])[] = [
   ['ReleaseFailed', 'Warning', 'on the StatefulSet: the partition could not be set to 0'],
   ['InvariantViolated', 'Warning', 'a defect: the decision was not carried out'],
   ['LeaseLost', 'Warning', 'on the Lease: this process no longer acts'],
-  ['PolicyInvalid', 'Warning', 'on the Lease: the definitions have an error, with its code'],
+  ['PolicyInvalid', 'Warning', 'on the Lease: the definitions have an error; the note starts with its code'],
   ['NoDownscale', 'Warning', 'on the StatefulSet: the webhook no-downscale denied a request'],
 ];
 

@@ -84,7 +84,7 @@ function memberIn(snapshot: Snapshot, namespace: string, statefulSet: string) {
   return group === undefined || zone === undefined ? undefined : { group, name: zone.name };
 }
 
-/** The time in which an allowed request may be repeated: the two minutes of its claim less one minute for the request and 30 s for clock skew. */
+/** How long an allowed request may be repeated: the two minutes of its claim, less one minute for the request and 30 s for clock skew. */
 export const repeatMs = 30_000;
 
 /**

@@ -27,7 +27,7 @@ export interface CaseResult {
   readonly passed: boolean;
   /** The expectation in short form: `deny by zone-gap`. */
   readonly expected: string;
-  /** `allow`, `warn`, `requireApproval`, `hold` or `deny` of a request; `act`, `wait`, `blocked` or `done` of the agent; empty if the case could not run. */
+  /** For a request `allow`, `warn`, `requireApproval`, `hold` or `deny`; for the agent `act`, `wait`, `blocked` or `done`; empty if not run. */
   readonly decision: string;
   /** The rules that block, or the rules that warn if no rule blocks. */
   readonly rules: readonly string[];
@@ -202,7 +202,7 @@ function ruleDifference(answer: Answer, rule: string): readonly string[] {
   const holding = answer.results.filter(blocks).map((result) => result.rule);
   if (holding.length > 0) {
     if (holding.includes(rule)) return [];
-    return [`the rule ${rule} does not block it (blocked by ${[...new Set(holding)].sort().join(', ')})`];
+    return [`the rule ${rule} does not block (blocked by ${[...new Set(holding)].sort().join(', ')})`];
   }
   const asked = [...answer.results.map((result) => result.rule), ...answer.warned];
   return asked.includes(rule) ? [] : [`the rule ${rule} was not evaluated`];

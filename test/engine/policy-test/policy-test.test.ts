@@ -67,7 +67,7 @@ describe('a PolicyTest', () => {
     const expected = { decision: 'allow', rules: ['no-downscale'], message: 'tomorrow' };
     expect(one({ zones: { b: { lastDownscale: '10m' } } }, shrinkA, expected)?.problems).toEqual([
       'the decision is hold, expected is allow',
-      'the rule no-downscale does not block it (blocked by zone-gap)',
+      'the rule no-downscale does not block (blocked by zone-gap)',
       'the message does not contain "tomorrow"',
     ]);
   });
