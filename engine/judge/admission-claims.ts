@@ -84,7 +84,7 @@ function memberIn(snapshot: Snapshot, namespace: string, statefulSet: string) {
   return group === undefined || zone === undefined ? undefined : { group, name: zone.name };
 }
 
-/** How long an allowed request may be repeated: the two minutes of its claim, less one minute for the request and 30 s for clock skew. */
+/** The time in which a user may repeat an allowed request: the two minutes of its claim, less 60 s for the request and 30 s for clock skew. */
 export const repeatMs = 30_000;
 
 /**
