@@ -59,7 +59,7 @@ const test: Verb = {
   options: [
     outputOption('text', 'json', 'junit', 'markdown', 'tap'),
     { flags: '--run <name>', description: 'Run only the cases whose name contains this text.' },
-    { flags: '--coverage', description: 'Show which rules allowed and which rules denied at least once.' },
+    { flags: '--coverage', description: 'Show for each rule in how many cases it blocked and in how many it passed.' },
     { flags: '--allow-empty', description: 'Succeed if no case is found.' },
     agentNamespaceOption,
   ],
@@ -77,7 +77,7 @@ const init: Verb = {
     { flags: '--from-dir <source>', description: 'Read manifests: a directory, a file, - or git:REV[:PATH].', completes: 'source' },
     { flags: '--from-cluster', description: 'Read StatefulSets and other objects from the cluster.' },
     namespaceOption,
-    allNamespacesOption,
+    { ...allNamespacesOption, description: 'With --from-cluster: StatefulSets in all namespaces.' },
     { flags: '--out <directory>', description: 'Directory for the policy files.', isRequired: true, completes: 'directory' },
     {
       flags: '--guess',

@@ -25,7 +25,7 @@ const get: Verb = {
   name: 'get',
   summary: 'List groups, or show the zones and pods of one group',
   description:
-    'Shows the status that the agent published, its age, and when a run is likely to end. Without a published status, this command decides itself from the cluster and says so. On a terminal, keys show more details; a key asks before it changes anything.',
+    'Shows the status that the agent published, its age, and when a run is likely to end. Without a published status, this command decides itself from the cluster and says so. On a terminal, keys show more details; a key that changes something asks first.',
   arguments: [
     { ...groupsArgument, description: `${groupsArgument.description} Default: all groups. A single group is shown with its zones.` },
   ],

@@ -1,7 +1,7 @@
 // Describes the verbs that preview a change from files or a cluster, and the verb that applies a change.
 
 import {
-  agentNamespaceOption,
+  agentNamespaceOption as agentNamespaceBase,
   allNamespacesOption,
   clusterExits,
   fileOption,
@@ -19,6 +19,15 @@ export const faultNames: readonly string[] =
 export const usualFaults: readonly string[] = ['network', 'watch', 'crash', 'pods'];
 
 const namespace: OptionSpec = { flags: '-n, --namespace <name>', description: 'Only groups in this namespace.', completes: 'namespace' };
+const agentNamespaceOption: OptionSpec = {
+  ...agentNamespaceBase,
+  description: `${agentNamespaceBase.description} With a cluster: the namespace of its Lease, if there is one.`,
+};
+const assumptionsOption: OptionSpec = {
+  flags: '--assumptions <file>',
+  description: 'Assumed start and drain durations of pods, and results of gates, approvals and preparations.',
+  completes: 'file',
+};
 export const currentState: OptionSpec = {
   flags: '--current <source>',
   description: 'Manifests to use as the running cluster: a file, a directory, - or git:REV[:PATH].',
@@ -53,7 +62,7 @@ const planInputs: readonly OptionSpec[] = [
   desiredState,
   fileOption,
   setOption,
-  { flags: '--assumptions <file>', description: 'Start, drain and gate durations for the p50 and p90 estimates.', completes: 'file' },
+  assumptionsOption,
   instant,
   groupOption,
   namespace,
@@ -139,7 +148,7 @@ const apply: Verb = {
   options: [
     fileOption,
     desiredState,
-    { flags: '--assumptions <file>', description: 'Start, drain and gate durations for the p50 and p90 estimates.', completes: 'file' },
+    assumptionsOption,
     groupOption,
     forceConflicts,
     { flags: '--yes', description: 'Do not ask for confirmation.' },

@@ -70,7 +70,7 @@ export function outputOption(...formats: readonly string[]): OptionSpec {
 
 export const agentNamespaceOption: OptionSpec = {
   flags: '--agent-namespace <name>',
-  description: `Namespace of the agent, whose policies may apply to groups in other namespaces. Default: the namespace of its Lease, or ${usualAgentNamespace}.`,
+  description: `Namespace of the agent, whose policies may apply to groups in other namespaces. Default: ${usualAgentNamespace}.`,
 };
 
 export const fileOption: OptionSpec = {
