@@ -140,9 +140,9 @@ describeOnControlPlane('the word of people', (controlPlane) => {
   /** Words reach the agent in the order in which they were written: one that holds shows that it has heard those before. */
   const hasHeard = async (decision: Published): Promise<void> => {
     await write(anna, 'fence', { action: 'undo', undone: [{ zone: 'a', revision: decision.run?.target['a'] ?? '' }] });
-    await untilHeld('undone');
+    await until('the fence is heard', ({ stops }) => stops.some(({ rule }) => rule === 'undone'));
     await forget('fence');
-    await until('the fence is gone', ({ waits }) => waits.every(({ rule }) => rule !== 'undone'));
+    await until('the fence is gone', ({ stops }) => stops.every(({ rule }) => rule !== 'undone'));
   };
 
   const ok = async (who: Person, ...words: readonly string[]): Promise<string> => {
