@@ -54,7 +54,7 @@ const restart: Verb = {
 
 const scale: Verb = {
   name: 'scale',
-  summary: 'Change the replicas at the source that the group follows',
+  summary: 'Change the replicas at the object that defines them',
   description:
     'Updates the scale subresource of the leading StatefulSet, of the object whose replicas the group mirrors, or of the group. Shows which zones follow, and when. If Git sets the replicas, change them there too.',
   arguments: [eachGroupArgument],

@@ -100,7 +100,7 @@ const install: Verb = {
     { flags: '--image <image>', description: 'Image of the agent; default: rollout-group-agent in this version.' },
     { flags: '--replicas <number>', description: 'Replicas of the agent; default: 3. All of them answer webhooks, one acts.', atLeast: 1 },
     { flags: '--create-namespace', description: 'Also create the namespace of the agent, with Pod Security level restricted.' },
-    { flags: '--enforce', description: 'Also set the label rollout-group.dev/enforce=true on the named namespaces.' },
+    { flags: '--enforce', description: 'Also set rollout-group.dev/enforce=true on the namespaces of --groups-in and the policies.' },
     {
       flags: '--members-only',
       description: 'Limit the webhooks to the StatefulSets that the policies name. Install again when you add a group.',
@@ -131,7 +131,7 @@ const uninstall: Verb = {
   name: 'uninstall',
   summary: 'Print or delete what install created, webhooks first',
   description:
-    'Prints the objects in deletion order, for kubectl delete. --apply finds them by label and deletes them. CRDs, certificate, Lease, ledgers and the partitions of StatefulSets remain; the output says how to remove them.',
+    'Prints the objects in deletion order, for kubectl delete. --apply finds them by label and deletes them. Certificate, Lease, ledgers, partitions of StatefulSets and, without --crds, the CRDs remain; the output says how to remove them. Namespaces also remain.',
   options: [
     ...installOptions,
     { flags: '--crds', description: 'Also delete the CRDs, and with them every group, policy and record.' },
