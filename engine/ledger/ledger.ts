@@ -156,6 +156,19 @@ export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: Ke
   return isSame ? ledger : { ...ledger, claims, downscales };
 }
 
+/** Returns the snapshot with every ledger after an observation of its objects: an ended claim blocks no step. By the time in the snapshot. */
+export function withObservedLedgers(snapshot: Snapshot): Snapshot {
+  if (snapshot.ledgers.every(({ claims }) => claims.length === 0)) return snapshot;
+  const keepDownscalesMs = Number.POSITIVE_INFINITY;
+  return { ...snapshot, ledgers: snapshot.ledgers.map((ledger) => observeLedger(ledger, snapshot, { keepDownscalesMs })) };
+}
+
+/** Returns the time at which the next open claim on an unchanged object ends; undefined without claims. */
+export function nextClaimEndMs({ ledgers, nowMs }: Snapshot): number | undefined {
+  const ends = ledgers.flatMap(({ claims }) => claims.map(({ atMs }) => atMs + unappliedClaimMs + 1)).filter((atMs) => atMs > nowMs);
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
 interface SeenZone {
   readonly group: GroupDefinition;
   readonly set: StatefulSetView;

@@ -4,7 +4,7 @@ import type { GroupDefinition, PolicyDefinition } from '../../policies/definitio
 import { policiesFor } from '../../policies/join.ts';
 import { decideGroup } from '../decide/decide.ts';
 import type { Action, GroupDecision } from '../decision.ts';
-import { decidedLedger, emptyLedger } from '../ledger/ledger.ts';
+import { decidedLedger, emptyLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
 import { earliest } from '../rule.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import { type GateReading, type IntentView, isUnknown, type Ledger, type MetricView, type Snapshot } from '../snapshot.ts';
@@ -63,7 +63,8 @@ export function runForward(
   let world: World = { ...start, snapshot: { ...snapshot, hasAssumedTimes: true } };
   let turnsAtOnce = 0;
   for (let count = 0; ; count += 1) {
-    world = withReadings(applyDueEvents(world, pending), group);
+    const reached = applyDueEvents(world, pending);
+    world = withReadings({ ...reached, snapshot: withObservedLedgers(reached.snapshot) }, group);
     const decision = decideGroup(world.snapshot, group);
     const turn: Turn = { nowMs: world.snapshot.nowMs, decision };
     const run = { turns: count + 1, last: turn };
@@ -74,7 +75,12 @@ export function runForward(
     const acted = act(recorded, decision);
     const approved = withApproval(acted, group, decision);
     const isInstant = approved !== acted || decision.actions.some(isImmediate);
-    const wakeAtMs = earliest([decision.wakeAtMs, nextReadingMs(approved, group, decision), pending[0]?.atMs]);
+    const wakeAtMs = earliest([
+      decision.wakeAtMs,
+      nextReadingMs(approved, group, decision),
+      nextClaimEndMs(approved.snapshot),
+      pending[0]?.atMs,
+    ]);
     const next = isInstant ? approved : elapse(approved, wakeAtMs);
     if (next === undefined) return { ...run, world: approved, end: 'held' };
     turnsAtOnce = isInstant ? turnsAtOnce + 1 : 0;

@@ -108,11 +108,10 @@ export const noReplicaWrite: Rule<RollQuestion> = {
       const held = all.map((view) => `zone ${view.zone.name} shrinks when its stuck pods are replaced`);
       return result('replica-write-in-flight', 'ok', held.length === 0 ? 'no zone is shrinking' : held.join(', '));
     }
-    return result(
-      'replica-write-in-flight',
-      'wait',
-      `zone ${shrinking.zone.name} is shrinking: ${shrinking.surplus.length} surplus pods remain`,
-    );
+    const surplusCount = shrinking.surplus.length;
+    const fact =
+      surplusCount === 0 ? describeReadiness(shrinking) : `zone ${shrinking.zone.name} is shrinking: ${surplusCount} surplus pods remain`;
+    return result('replica-write-in-flight', 'wait', fact);
   },
 };
 

@@ -2,6 +2,7 @@
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
+import { withObservedLedgers } from '../../engine/ledger/ledger.ts';
 import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';
@@ -28,7 +29,10 @@ interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
   readonly published?: ReadonlyMap<string, PublishedDecision>;
 }
 
-/** Returns the snapshot of a listing. Unreadable objects and gate readings are unknown; metrics are as the agent last published them. */
+/**
+ * Returns the snapshot of a listing, with ledgers as the agent reads them. Unreadable objects and gate readings are unknown; metrics are as the
+ * agent last published them.
+ */
 export function clusterSnapshot(
   listing: Listing,
   { policies, agentNamespace, published, nowMs, replicaSources }: SnapshotSources,
@@ -51,30 +55,32 @@ export function clusterSnapshot(
     unread.push({ kind: 'Ledger', unknown: ledger.unknown, namespace, name });
     return [];
   });
-  return snapshotOf({
-    nowMs,
-    policyDigest: policies.digest,
-    agentNamespace,
-    groups: policies.groups,
-    policies: policies.policies,
-    exceptions: policies.exceptions,
-    intents: known(listing.intents, () => policies.intents),
-    statefulSets: known(listing.statefulSets, (items) => readableViews('StatefulSet', items, observeStatefulSet)),
-    pods: known(listing.pods, (items) => readableViews('Pod', items, (item) => observePod(item))),
-    nodes: known(listing.nodes, (items) => new Map(items.map(observeNode).map(({ name, isReady }) => [name, isReady]))),
-    zoneBudgets: known(listing.zoneBudgets, (items) => allOf(items, observeZoneBudget)),
-    podBudgets: known(listing.podBudgets, (items) => allOf(items, observePodBudget)),
-    replicaSources,
-    gateReadings: [],
-    metrics: newestMetrics(
-      policies.groups.flatMap((group) => {
-        const decision = published?.get(`${group.namespace}/${group.name}`);
-        return decision === undefined ? [] : metricsOf(decision, boundInputs(policies.policies, group, agentNamespace), nowMs);
-      }),
-    ),
-    ledgers,
-    unread,
-  });
+  return withObservedLedgers(
+    snapshotOf({
+      nowMs,
+      policyDigest: policies.digest,
+      agentNamespace,
+      groups: policies.groups,
+      policies: policies.policies,
+      exceptions: policies.exceptions,
+      intents: known(listing.intents, () => policies.intents),
+      statefulSets: known(listing.statefulSets, (items) => readableViews('StatefulSet', items, observeStatefulSet)),
+      pods: known(listing.pods, (items) => readableViews('Pod', items, (item) => observePod(item))),
+      nodes: known(listing.nodes, (items) => new Map(items.map(observeNode).map(({ name, isReady }) => [name, isReady]))),
+      zoneBudgets: known(listing.zoneBudgets, (items) => allOf(items, observeZoneBudget)),
+      podBudgets: known(listing.podBudgets, (items) => allOf(items, observePodBudget)),
+      replicaSources,
+      gateReadings: [],
+      metrics: newestMetrics(
+        policies.groups.flatMap((group) => {
+          const decision = published?.get(`${group.namespace}/${group.name}`);
+          return decision === undefined ? [] : metricsOf(decision, boundInputs(policies.policies, group, agentNamespace), nowMs);
+        }),
+      ),
+      ledgers,
+      unread,
+    }),
+  );
 }
 
 function ledgerOf({ documents }: Listing, namespace: string, group: string): Known<Ledger> {

@@ -1,6 +1,7 @@
 // Tests that doctor and plans agree on what holds a group. doctor.cluster.ts runs them on its control plane.
 import { expect, it } from 'vitest';
 import { encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger/ledger-document.ts';
+import type { KubernetesObject } from '../control-plane/client.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { TestGroup } from '../control-plane/group.ts';
 import { agentRules, type Rule, without } from '../control-plane/roles.ts';
@@ -48,8 +49,8 @@ const groupOf = (rollout: object) => ({
 });
 
 /** Returns the plan of a new image with the group of a file. */
-async function plannedBy(who: Person, file: string, cwd: string) {
-  const { stdout, stderr } = await who.run(['plan', '-f', file, '--set', 'image=example.com/server:2', '-o', 'json'], { cwd });
+async function plannedBy(who: Person, file: string, cwd: string, ...more: readonly string[]) {
+  const { stdout, stderr } = await who.run(['plan', '-f', file, '--set', 'image=example.com/server:2', ...more, '-o', 'json'], { cwd });
   if (stdout === '') throw new Error(stderr);
   const [{ outcome, waits, totals }] = JSON.parse(stdout).groups;
   const facts = waits.map((wait: { rule: string; fact: string }) => `${wait.rule}: ${wait.fact}`);
@@ -133,6 +134,25 @@ export function itAgreesWithPlans(world: () => World): void {
           spec: { updateStrategy: { type: 'OnDelete', rollingUpdate: null } },
         });
       }
+    }
+  });
+
+  it('agrees with the plan that a completed decrease of replicas blocks no later change', async () => {
+    const { controlPlane, group, doctor } = world();
+    const { client } = controlPlane;
+    const [set] = (await client.list<KubernetesObject>(group.setsPath)).filter(({ metadata }) => metadata.name === 'ingester-zone-b');
+    const { uid = '', resourceVersion = '' } = set?.metadata ?? {};
+    const claim = { verb: 'scaleDown', zone: 'b', uid, from: 2, to: 1, resourceVersion, atMs: Date.now() } as const;
+    const text = encodeLedger({ namespace, group: 'ingester', claims: [claim], downscales: [], preparations: [] });
+    const ledgers = `/api/v1/namespaces/${namespace}/configmaps`;
+    const metadata = { name: ledgerName('ingester'), labels: { [ledgerLabel.key]: ledgerLabel.value } };
+    await client.create(ledgers, { metadata, data: { [ledgerKey]: text } });
+    try {
+      const cwd = filesOf({ 'group.json': groupOf({}) });
+      expect(await plannedBy(doctor, 'group.json', cwd)).toEqual({ outcome: 'complete', restarts: 2, waits: [] });
+      expect(await plannedBy(doctor, 'group.json', cwd, '--set', 'replicas=2')).toEqual({ outcome: 'complete', restarts: 2, waits: [] });
+    } finally {
+      await client.delete(`${ledgers}/${metadata.name}`);
     }
   });
 

@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { Assumptions } from '../../../engine/plan/document.ts';
 import { type ForwardOptions, runForward, type Turn } from '../../../engine/plan/forward.ts';
 import { actionText } from '../../../engine/publish/published.ts';
+import type { Claim } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, oldRevision } from '../../kit/objects.ts';
-import { hourMs, intent, minuteMs, outdatedSets, policy, policyRule, secondMs, updatedPods } from '../../kit/questions.ts';
+import { hourMs, intent, ledgerOf, minuteMs, outdatedSets, policy, policyRule, secondMs, updatedPods } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 import { line, worldOf } from '../../kit/worlds.ts';
 
@@ -77,6 +78,27 @@ describe('a run forward', () => {
   it('leaves other groups and their ledgers alone', () => {
     const other = { namespace: 'mimir', group: 'other', claims: [], downscales: [], preparations: [] };
     expect(run({ state: { ledgers: [other] } }).world.snapshot.ledgers.filter((one) => one.group === 'other')).toEqual([other]);
+  });
+});
+
+describe('an open claim', () => {
+  const claimed = (claim: Partial<Claim>) =>
+    short(
+      run({
+        state: { ledgers: [ledgerOf({ claims: [{ verb: 'evictPod', zone: 'a', uid: 'left', atMs: kitNowMs - minuteMs, ...claim }] })] },
+      }),
+    );
+
+  it('ends in the model as in a turn of the agent', () => {
+    const scaled = { verb: 'scaleDown', uid: 'uid-ingester-zone-a', from: 4, to: 3 } as const;
+    expect(claimed(scaled)).toEqual({ end: 'done', seconds: 270, holding: [] });
+    // A change that scales up again leaves no claim to wait for.
+    expect(claimed({ ...scaled, to: 2, resourceVersion: '1' })).toEqual({ end: 'done', seconds: 270, holding: [] });
+    expect(claimed({ ordinal: 1 })).toEqual({ end: 'done', seconds: 270, holding: [] });
+  });
+
+  it('blocks until it expires if its action did not happen', () => {
+    expect(claimed({ uid: 'uid-ingester-zone-a-1', ordinal: 1 })).toEqual({ end: 'done', seconds: 60.001 + 270, holding: [] });
   });
 });
 
