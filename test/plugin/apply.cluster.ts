@@ -11,6 +11,7 @@ import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { statefulSet } from '../control-plane/workloads.ts';
 import { commitSeed, rounds } from '../kit/share.ts';
 import { bundleOf, serveKinds, untilServed } from './apply-kit.ts';
+import { itKeepsPartitions } from './held-partitions.ts';
 import { filesOf, type Person, person, readerRules, writerRules } from './live-people.ts';
 import {
   changedPaths,
@@ -449,6 +450,8 @@ describeOnControlPlane('apply', (controlPlane) => {
     const after = await writer.run(['plan', '-f', 'all.json', '-o', 'json'], { cwd: folder });
     expect(JSON.parse(after.stdout).metadata.policyDigest).toBe(JSON.parse(before.stdout).metadata.policyDigest);
   });
+
+  itKeepsPartitions(() => ({ controlPlane: controlPlane(), namespace, writer }));
 
   itShowsRefusedChanges(() => ({ controlPlane: controlPlane(), namespace, writer, number: count }));
 

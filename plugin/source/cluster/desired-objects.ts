@@ -5,6 +5,7 @@ import { type KubernetesObject, lastAppliedAnnotation, type Resource } from '../
 import { applyObject, patchObject, WriteRefused } from '../../../cluster/request/write.ts';
 import { entryKey, fieldDiff, keyOf, type ObjectContent, withDefaults } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import type { ResourceOf } from '../../cluster-snapshot/kinds.ts';
@@ -13,7 +14,7 @@ import { shortMessage } from '../../connection-failure.ts';
 import { nameOf } from '../../difference.ts';
 import { fieldManager } from '../../live/intents.ts';
 import { gitOpsOwner } from './git-ops-owner.ts';
-import { adoptionOf, applied } from './managed-fields.ts';
+import { adoptionOf, applied, removableFields } from './managed-fields.ts';
 import { mergePatch } from './merge-patch.ts';
 import { planAnnotation } from './plan-basis.ts';
 import { type ApplyMode, type Conflict, conflictsOf, preconditioned, type ReadyObject, serverApply, targetIn } from './server-apply.ts';
@@ -165,18 +166,49 @@ function withoutIdentity(manifest: ObjectContent & Pick<KubernetesObject, 'metad
   return { ...rest, metadata };
 }
 
-/** Returns the manifest to apply, without status and identity of an exported object. Keeps the annotation of the last plan. */
+/**
+ * Returns the manifest to apply, without status and identity of an exported object. Keeps the annotation of the last plan, and the
+ * partition of the agent.
+ */
 export function toApply(manifest: ObjectContent, live?: KubernetesObject): KubernetesObject {
   if (!hasName(manifest)) throw new Error(`${nameOf(manifest)} has no name`);
-  const { selfLink: _link, ...metadata } = withoutIdentity(manifest).metadata;
+  const { metadata: named, ...rest } = withoutIdentity(live === undefined ? manifest : withHeldPartition(manifest, live));
+  const { selfLink: _link, ...metadata } = named;
   const { [lastAppliedAnnotation]: _last, [planAnnotation]: _plan, ...own } = metadata.annotations ?? {};
   const mark = live?.metadata.annotations?.[planAnnotation];
   const annotations = mark === undefined ? own : { ...own, [planAnnotation]: mark };
-  const { annotations: _all, ...rest } = metadata;
-  return {
-    ...withoutIdentity(manifest),
-    metadata: { ...rest, ...(Object.keys(annotations).length === 0 ? {} : { annotations }) },
-  };
+  const { annotations: _all, ...others } = metadata;
+  return { ...rest, metadata: { ...others, ...(Object.keys(annotations).length === 0 ? {} : { annotations }) } };
+}
+
+const partitionPath = ['spec', 'updateStrategy', 'rollingUpdate', 'partition'];
+const partitionField = partitionPath.map((name) => `/f:${name}`).join('');
+
+/**
+ * Adds the partition that keeps templates from the pods, if an earlier manifest named it and this manifest omits it. Otherwise the apply
+ * would remove the partition, and the StatefulSet controller would replace pods until the agent writes it again.
+ */
+function withHeldPartition<Manifest extends ObjectContent>(manifest: Manifest, live: KubernetesObject): Manifest {
+  const partition = fieldAt(live, partitionPath);
+  const isKept =
+    manifest['kind'] === 'StatefulSet' &&
+    partition === holdingPartition &&
+    fieldAt(manifest, partitionPath) === undefined &&
+    fieldAt(manifest, ['spec', 'updateStrategy', 'type']) !== 'OnDelete' &&
+    removableFields(live).includes(partitionField);
+  return isKept ? withPartition(manifest, partition) : manifest;
+}
+
+/** Returns the stored object without a partition that the manifest omits. The agent wrote it, so lint must not judge it. */
+export function withManifestPartition(object: ObjectContent, manifest: ObjectContent): ObjectContent {
+  const isOthers = fieldAt(object, partitionPath) !== undefined && fieldAt(manifest, partitionPath) === undefined;
+  return object['kind'] === 'StatefulSet' && isOthers ? withPartition(object, undefined) : object;
+}
+
+function withPartition<Content extends ObjectContent>(object: Content, partition: number | undefined): Content {
+  const spec = Object(object['spec']);
+  const rollingUpdate = { ...Object(spec.updateStrategy?.rollingUpdate), partition };
+  return { ...object, spec: { ...spec, updateStrategy: { ...Object(spec.updateStrategy), rollingUpdate } } };
 }
 
 /** Reports whether the manifest has a name. */

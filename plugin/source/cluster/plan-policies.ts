@@ -12,6 +12,7 @@ import { parseDocuments } from '../../../policies/yaml/document.ts';
 import { nameOf } from '../../difference.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
 import { distinctErrors } from '../plan-inputs.ts';
+import { withManifestPartition } from './desired-objects.ts';
 
 interface PolicyQuestion {
   readonly files: readonly PolicyFile[];
@@ -34,7 +35,9 @@ interface PoliciesOver {
 
 /** Returns the policies of the files and the cluster; files have precedence. Each desired object counts as it is after the apply. */
 export function policiesOver({ files, desiredObjects, live, ...options }: PolicyQuestion): PoliciesOver {
-  const stored = new Map(desiredObjects.map(({ manifest, object }) => [nameOf(manifest), contentOf(object)]));
+  const stored = new Map(
+    desiredObjects.map(({ manifest, object }) => [nameOf(manifest), contentOf(withManifestPartition(object, manifest))]),
+  );
   const kept = live.filter((object) => !stored.has(nameOf(object)));
   const unusable = unusablePolicies(kept);
   const isUsable = (object: ObjectContent): boolean =>

@@ -59,4 +59,28 @@ describe('a manifest that is applied', () => {
       spec: { replicas: 1 },
     });
   });
+
+  it.each([
+    ['the partition 1000000 that an earlier manifest named', { type: 'RollingUpdate' }, 1_000_000, 'kubectl-rollout-group', 1_000_000],
+    ['no partition under OnDelete', { type: 'OnDelete' }, 1_000_000, 'kubectl-rollout-group', undefined],
+    ['no partition of another writer', { type: 'RollingUpdate' }, 1_000_000, 'rollout-group-agent', undefined],
+    ['no other partition', { type: 'RollingUpdate' }, 3, 'kubectl-rollout-group', undefined],
+    ['a partition that it names', { rollingUpdate: { partition: 4 } }, 1_000_000, 'kubectl-rollout-group', 4],
+  ])('keeps %s', (_what, updateStrategy, partition, manager, expected) => {
+    const object = (strategy: object, metadata: object) => ({
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'a', ...metadata },
+      spec: { updateStrategy: strategy },
+    });
+    const fieldsV1 = { 'f:spec': { 'f:updateStrategy': { 'f:rollingUpdate': { 'f:partition': {} } } } };
+    const live = object(
+      { type: 'RollingUpdate', rollingUpdate: { partition } },
+      { managedFields: [{ manager, operation: 'Apply', fieldsV1 }] },
+    );
+    const { spec } = toApply(object(updateStrategy, {}), live) as { readonly spec?: unknown };
+    expect(spec).toEqual({
+      updateStrategy: expected === undefined ? updateStrategy : { ...updateStrategy, rollingUpdate: { partition: expected } },
+    });
+  });
 });
