@@ -190,7 +190,7 @@ function screenOf(stdout: OutputStream, { scope, isWide, pods, estimate }: Omit<
 
 /** Reports whether the group changed since the previous call. Text output shows only transitions, other formats show every change. */
 function isNew(seen: Map<string, string>, live: LiveGroup, isText: boolean): boolean {
-  const key = isText ? statusKey(live) : JSON.stringify(live.decision);
+  const key = isText ? statusKey(live) : JSON.stringify([live.decision, live.unattended !== undefined]);
   const name = nameOf(live.decision);
   if (seen.get(name) === key) return false;
   seen.set(name, key);

@@ -20,7 +20,8 @@ import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, nameOf } from '../live/target.ts';
 import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
 import { renderTree } from '../output/get.ts';
-import { etaDocument, infoText, personNeededText } from '../output/group-text.ts';
+import { etaDocument, infoText, partText, personNeededText, podTotals } from '../output/group-text.ts';
+import { ageText } from '../output/plan/plan-text.ts';
 import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
 
 export interface StatusOptions extends ConnectionFlags, GroupChoice {
@@ -91,9 +92,11 @@ async function wait(call: StatusCall): Promise<ExitCode> {
     write: transitionWriter(stdout, options.output),
     heartbeat: (read, nowMs) =>
       stdout.write(read.groups.map((live) => `${heartbeatLine(live, nowMs, estimate(read, live, nowMs))}\n`).join('')),
-    verdict: (read) => {
+    verdict: (read, { lost }) => {
       if (areAllRemoved(read)) throw removedFailure(read.listing, name);
-      return read.groups.length === 0 ? undefined : verdictOn(judgedOf(read, onlyGroup(read), env.clock.nowMs()), verdict);
+      if (read.groups.length === 0) return undefined;
+      const code = verdictOn(judgedOf(read, onlyGroup(read), env.clock.nowMs()), verdict);
+      return code ?? (lost.has(nameOf(name)) ? exitCodes.unreachable : undefined);
     },
   });
   return conclude(call, ending);
@@ -107,7 +110,7 @@ function transitionWriter(stdout: OutputStream, output: StatusOptions['output'])
     // The end of the previous rollout must not look like the end of the one that was just requested.
     const current = groups.filter(({ decision }) => !isText || decision.outcome !== 'done' || !haveMembersChanged(decision, listing));
     for (const live of current) {
-      const key = isText ? statusKey(live) : JSON.stringify(live.decision);
+      const key = isText ? statusKey(live) : JSON.stringify([live.decision, live.unattended !== undefined]);
       if (key === before) continue;
       before = key;
       if (isText) stdout.write(`${statusLine(live, nowMs)}\n`);
@@ -137,6 +140,8 @@ async function conclude({ context, cluster, name, options, verdict }: StatusCall
   writeNotes(context, [...(notes?.lines ?? []), ...outdated]);
   const { stderr } = context;
   const again = `kubectl rollout-group status ${nameOf(name)}`;
+  if (ending.kind === 'verdict' && code === exitCodes.unreachable)
+    stderr.write(`${lostText(verdict.condition, live, cluster.env.clock.nowMs())}. Run: kubectl rollout-group doctor\n`);
   if (ending.kind === 'interrupted' || ending.kind === 'quit')
     stderr.write(`${live.unattended ?? 'the rollout continues'}. Run: ${again}\n`);
   if (ending.kind === 'timeout') {
@@ -145,6 +150,15 @@ async function conclude({ context, cluster, name, options, verdict }: StatusCall
   }
   if (code === exitCodes.failed || code === exitCodes.waiting || ending.kind === 'timeout') suggestNext(context, `explain ${nameOf(name)}`);
   return code;
+}
+
+/** Returns why `status` ends without an agent, and the group as the agent saw it last. */
+function lostText(condition: Condition, { decision, unattended = '' }: LiveGroup, nowMs: number): string {
+  const totals = podTotals(decision);
+  const pods = `${partText(totals, totals.updated)} pods updated, ${partText(totals, totals.available)} available`;
+  const missing = infoText({ decision });
+  const seen = `${decision.phase}, ${pods}${missing === '' ? '' : `; ${missing}`}`;
+  return `ended before ${conditionText(condition)}; ${unattended}. Decided ${ageText(decision.decidedMs, nowMs)} ago: ${seen}`;
 }
 
 function timeoutText(condition: Condition, { decision }: LiveGroup, state: string): string {

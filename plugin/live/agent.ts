@@ -16,6 +16,9 @@ import { ageText } from '../output/plan/plan-text.ts';
 /** The default name of the agent's Lease. */
 const agentLeaseName = 'rollout-group-agent';
 
+/** The default duration of a Lease. A Lease that was released keeps no duration, so an agent that restarts then has this time. */
+const usualDurationMs = 15_000;
+
 /** The Lease of an agent. */
 export interface AgentLease {
   readonly namespace: string;
@@ -42,7 +45,11 @@ export function leaseState({ holder, renewedMs, acquiredMs, durationMs }: AgentL
 }
 
 /** `unknown`: the user may not read Leases, or no Lease is known to be the agent's. `why` is a clause. */
-type AgentState = { readonly kind: 'running' } | { readonly kind: 'stopped'; readonly why: string } | { readonly kind: 'unknown' };
+type AgentState =
+  | { readonly kind: 'running' }
+  /** `isLost`: the agent did not restart within the duration of a Lease. */
+  | { readonly kind: 'stopped'; readonly why: string; readonly isLost: boolean }
+  | { readonly kind: 'unknown' };
 
 /** The Leases of agents, as read at one instant. */
 export interface AgentLeases {
@@ -76,9 +83,11 @@ export function agentState(
     (leases.length === 1 && named === undefined ? leases[0] : undefined);
   // An agent without leader election has no Lease, so its decisions name no Lease.
   const isGone = isComplete && (named !== undefined || (leader === undefined && leases.length === 0));
-  if (lease === undefined) return isGone ? { kind: 'stopped', why: 'no Lease' } : { kind: 'unknown' };
+  if (lease === undefined) return isGone ? { kind: 'stopped', why: 'no Lease', isLost: true } : { kind: 'unknown' };
   const why = lapsedText(lease, nowMs);
-  return why === undefined ? { kind: 'running' } : { kind: 'stopped', why };
+  if (why === undefined) return { kind: 'running' };
+  const { kind, sinceMs = Number.NEGATIVE_INFINITY } = leaseState(lease, nowMs);
+  return { kind: 'stopped', why, isLost: kind === 'expired' || nowMs - sinceMs > usualDurationMs };
 }
 
 /** Returns `Lease expired 12s ago` or `Lease released 12s ago`; undefined for a Lease that is held. */
@@ -184,7 +193,7 @@ function agentLease({ metadata: { namespace = '', name }, spec }: KubernetesObje
     holder: fields.text('holderIdentity') ?? '',
     renewedMs: fields.instant('renewTime'),
     acquiredMs: fields.instant('acquireTime'),
-    durationMs: (fields.whole('leaseDurationSeconds') ?? 15) * 1000,
+    durationMs: (fields.whole('leaseDurationSeconds') ?? usualDurationMs / 1000) * 1000,
   };
 }
 

@@ -26,7 +26,7 @@ interface FollowOptions {
   readonly write: (read: ReadGroups, nowMs: number) => void;
   readonly heartbeat: (read: ReadGroups, nowMs: number) => void;
   /** Returns the exit code if the command must end; undefined if it continues to follow. */
-  readonly verdict: (read: ReadGroups) => ExitCode | undefined;
+  readonly verdict: (read: ReadGroups, notes: Notes) => ExitCode | undefined;
 }
 
 /** The frames of a screen, and the connection flags for the commands of its keys. */
@@ -59,13 +59,14 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
   const repeat = repeater(env.timers, cancels);
   let latest: ReadGroups | undefined;
   let { notes } = options;
+  let isOver = false;
   const marked = (read: ReadGroups): ReadGroups => ({ ...read, groups: read.groups.map((live) => markUnattended(live, notes)) });
   const readNotes = async (): Promise<void> => {
     if (latest === undefined) return;
     notes = await notesOn(cluster, latest);
-    latest = marked(latest);
-    show();
+    if (!isOver) onGroups(latest);
   };
+  let onGroups: (read: ReadGroups) => void = () => undefined;
   let leave: (kind: 'interrupted' | 'quit') => void = () => undefined;
   const keys =
     options.screen === undefined
@@ -78,17 +79,16 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
     else options.write(latest, env.clock.nowMs());
   };
   let stop: (() => void) | undefined;
-  let isOver = false;
   // The first reason to end that occurred before the first read.
   let due: 'timeout' | 'interrupted' | 'quit' | undefined;
   try {
     return await new Promise<Ending>((resolve, reject) => {
-      const onGroups = (read: ReadGroups): void => {
+      onGroups = (read) => {
         latest = marked(read);
         // A watch calls this function; an error thrown here would be lost.
         try {
           show();
-          const exitCode = options.verdict(latest);
+          const exitCode = options.verdict(latest, notes);
           if (exitCode !== undefined) resolve({ kind: 'verdict', exitCode, read: latest });
           else if (due !== undefined) resolve({ kind: due, read: latest });
         } catch (error) {

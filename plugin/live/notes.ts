@@ -27,6 +27,8 @@ export interface Notes {
   readonly isAgentStopped: boolean;
   /** The groups of stopped agents, as `namespace/group`, each with the sentence about its agent. */
   readonly unattended: ReadonlyMap<string, string>;
+  /** The groups of `unattended` whose agent did not restart within the duration of a Lease. */
+  readonly lost: ReadonlySet<string>;
 }
 
 /** Returns the group with the sentence that its agent stopped, if it stopped. */
@@ -47,11 +49,12 @@ export async function notesOn(cluster: Cluster, { groups, problems }: Pick<ReadG
           cluster,
           groups.map(({ decision }) => decision),
         );
-  const stopped = agents === undefined ? { lines: [], unattended: new Map() } : agentsOf(published, agents);
+  const stopped = agents === undefined ? { lines: [], unattended: new Map(), lost: new Set<string>() } : agentsOf(published, agents);
   return {
     lines: [...hereLines(here, agents), ...stopped.lines, ...problems.map((problem) => `not used: ${problem}`)],
     isAgentStopped: stopped.unattended.size > 0,
     unattended: stopped.unattended,
+    lost: stopped.lost,
   };
 }
 
@@ -73,21 +76,23 @@ export async function writeAgentNote(context: CommandContext, cluster: Cluster, 
 /** The age above which a decision does not show that its agent still runs. */
 const freshMs = 60_000;
 
-function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Pick<Notes, 'lines' | 'unattended'> {
+function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Pick<Notes, 'lines' | 'unattended' | 'lost'> {
   const lines = new Map<string, string>();
   const unattended = new Map<string, string>();
+  const lost = new Set<string>();
   for (const { decision } of groups) {
     const state = agentState(agents, decision);
     const age = `the decision was made ${ageText(decision.decidedMs, agents.nowMs)} ago`;
     if (state.kind === 'stopped') {
       const text = notRunningText(state.why);
       unattended.set(nameOf(decision), text);
+      if (state.isLost) lost.add(nameOf(decision));
       lines.set(text, `${text}; ${age}`);
     } else if (state.kind === 'unknown' && agents.nowMs - decision.decidedMs > freshMs) {
       lines.set('', `${age}; whether the agent is running is unknown`);
     }
   }
-  return { lines: [...lines.values()], unattended };
+  return { lines: [...lines.values()], unattended, lost };
 }
 
 /** Returns one sentence for each change since the published decision; no sentence for a decision of this command. */

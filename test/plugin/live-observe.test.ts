@@ -154,6 +154,35 @@ describe('an agent that is gone', () => {
   it('makes status end with 12', async () => {
     expect((await ask([old, leaseObject('agent-0', Date.now() - 300_000)], 'status ingester --watch=false')).status).toBe(12);
   });
+
+  it.each(['', ' --for=zone=c', ' --for=paused', ' -o json', ' -o jsonl'])(
+    'ends the wait of status, with the state that the agent saw last:%s',
+    async (flags) => {
+      const { status, stderr } = await ask([old, leaseObject('agent-0', Date.now() - 300_000)], `status ingester${flags}`);
+      expect(stderr).toMatch(
+        /\nended before [a-z ]+; agent not running: Lease expired 4m4\ds ago\. Decided 10m ago: Waiting, 20\/60 pods updated, 60\/60 available; .*\. Run: kubectl rollout-group doctor\n/,
+      );
+      expect(status).toBe(12);
+    },
+  );
+
+  it.each(['status ingester --for=wave=2', 'status ingester --for=zone=a'])('does not hide a condition that is met: %s', async (line) => {
+    expect((await ask([old, leaseObject('agent-0', Date.now() - 300_000)], line)).status).toBe(0);
+  });
+
+  it('is waited for while it restarts', async () => {
+    const restarting = [old, { ...leaseObject('', Date.now() - 2000), metadata: { name: 'rollout-group-agent', namespace: 'mimir' } }];
+    const { status, stderr } = await ask(restarting, 'status ingester --timeout 1s');
+    expect(stderr).toContain('timed out before complete; agent not running: Lease released');
+    expect(status).toBe(12);
+  });
+
+  it.each(['table', 'jsonl'])('does not end a watch, which shows it: -o %s', async (output) => {
+    const server = await fakeApiServer([old, leaseObject('agent-0', Date.now() - 300_000)], noKinds);
+    const { status, stdout } = await on(server, `get ingester -w --timeout 1s -o ${output}`);
+    expect(stdout).toContain('agent not running: Lease expired');
+    expect(status).toBe(7);
+  });
 });
 
 describe('status', () => {

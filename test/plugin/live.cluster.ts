@@ -205,7 +205,8 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     const bundle = (line: string) =>
       runPlugin([...line.split(' '), '-n', namespace], { cwd: folder, env: { KUBECONFIG: operator.identity.kubeconfig } });
     const stopped = /agent not running: Lease expired \d+s ago/;
-    expect(bundle('status ingester --timeout 100ms').stderr).toMatch(stopped);
+    const ended = bundle('status ingester --timeout 1m');
+    expect([ended.status, ended.stderr]).toEqual([12, expect.stringMatching(/^ended before complete; agent not running: Lease expired/m)]);
     expect(bundle('get ingester').stdout).toMatch(/^agent not running: Lease expired \d+s ago; nothing is carried out$/m);
     expect(bundle('get').stdout).toMatch(stopped);
     expect(bundle('get -o json').stdout).toMatch(/"unattended": "agent not running: Lease expired/);
