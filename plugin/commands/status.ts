@@ -129,7 +129,8 @@ function screenOf(stdout: OutputStream, estimate: Estimator, flags: ConnectionFl
 }
 
 /** Prints how the wait ended, and returns the exit code. */
-async function conclude({ context, cluster, name, options, verdict }: StatusCall, ending: Ending): Promise<ExitCode> {
+async function conclude(call: StatusCall, ending: Ending): Promise<ExitCode> {
+  const { context, cluster, name, options } = call;
   const live = onlyGroup(ending.read);
   const notes = ending.kind === 'timeout' ? await notesOn(cluster, ending.read) : undefined;
   const stopped = notes?.unattended.get(nameOf(live.decision));
@@ -139,17 +140,24 @@ async function conclude({ context, cluster, name, options, verdict }: StatusCall
   const outdated = ending.kind === 'timeout' ? outdatedLines(live, ending.read.listing, cluster.env.clock.nowMs()) : [];
   writeNotes(context, [...(notes?.lines ?? []), ...outdated]);
   const { stderr } = context;
-  const again = `kubectl rollout-group status ${nameOf(name)}`;
-  if (ending.kind === 'verdict' && code === exitCodes.unreachable)
-    stderr.write(`${lostText(verdict.condition, live, cluster.env.clock.nowMs())}. Run: kubectl rollout-group doctor\n`);
-  if (ending.kind === 'interrupted' || ending.kind === 'quit')
-    stderr.write(`${live.unattended ?? 'the rollout continues'}. Run: ${again}\n`);
-  if (ending.kind === 'timeout') {
-    const why = standstill === undefined ? undefined : personNeededText(standstill, live.decision);
-    stderr.write(timeoutText(verdict.condition, live, stopped ?? why ?? 'the rollout continues'));
-  }
+  const why = standstill === undefined ? undefined : personNeededText(standstill, live.decision);
+  stderr.write(endingText(call, ending, stopped ?? why));
   if (code === exitCodes.failed || code === exitCodes.waiting || ending.kind === 'timeout') suggestNext(context, `explain ${nameOf(name)}`);
   return code;
+}
+
+/** Returns why the wait ended before its condition was met; empty for the other verdicts. `blocked` is absent if the rollout continues. */
+function endingText({ cluster, name, verdict }: StatusCall, ending: Ending, blocked: string | undefined): string {
+  const live = onlyGroup(ending.read);
+  switch (ending.kind) {
+    case 'interrupted':
+    case 'quit':
+      return `${live.unattended ?? 'the rollout continues'}. Run: kubectl rollout-group status ${nameOf(name)}\n`;
+    case 'timeout':
+      return timeoutText(verdict.condition, live, blocked ?? 'the rollout continues');
+    case 'verdict':
+      return ending.exitCode === exitCodes.unreachable ? lostText(verdict.condition, live, cluster.env.clock.nowMs()) : '';
+  }
 }
 
 /** Returns why `status` ends without an agent, and the group as the agent saw it last. */
@@ -158,7 +166,7 @@ function lostText(condition: Condition, { decision, unattended = '' }: LiveGroup
   const pods = `${partText(totals, totals.updated)} pods updated, ${partText(totals, totals.available)} available`;
   const missing = infoText({ decision });
   const seen = `${decision.phase}, ${pods}${missing === '' ? '' : `; ${missing}`}`;
-  return `ended before ${conditionText(condition)}; ${unattended}. Decided ${ageText(decision.decidedMs, nowMs)} ago: ${seen}`;
+  return `ended before ${conditionText(condition)}; ${unattended}. Decided ${ageText(decision.decidedMs, nowMs)} ago: ${seen}. Run: kubectl rollout-group doctor\n`;
 }
 
 function timeoutText(condition: Condition, { decision }: LiveGroup, state: string): string {
