@@ -49,18 +49,19 @@ export interface ForwardOptions {
   readonly untilMs?: number;
   /** The maximum number of turns; absent: 50,000. */
   readonly maxTurns?: number;
+  /** True if deadlines fail the run; absent: false, because the durations are assumed. */
+  readonly hasDeadlines?: boolean;
 }
 
-/** Simulates one group until it is done, blocked without end, or at a limit. Its durations are assumed, so no deadline fails the run. */
+/** Simulates one group until it is done, blocked without end, or at a limit. */
 export function runForward(
   start: World,
   group: GroupDefinition,
-  { onTurn, events = [], untilMs, maxTurns = usualMaxTurns }: ForwardOptions = {},
+  { onTurn, events = [], untilMs, maxTurns = usualMaxTurns, hasDeadlines = false }: ForwardOptions = {},
 ): ForwardRun {
   const pending = [...events].sort((a, b) => a.atMs - b.atMs);
   const endMs = untilMs ?? start.snapshot.nowMs + horizonMs;
-  const { snapshot } = withAssumedMetrics(start, group);
-  let world: World = { ...start, snapshot: { ...snapshot, hasAssumedTimes: true } };
+  let world = withAssumedMetrics(withDeadlines(start, hasDeadlines), group);
   let turnsAtOnce = 0;
   for (let count = 0; ; count += 1) {
     const reached = applyDueEvents(world, pending);
@@ -87,6 +88,10 @@ export function runForward(
     if (count >= maxTurns || turnsAtOnce >= maxTurnsAtOnce || next.snapshot.nowMs > endMs) return { ...run, world: approved, end: 'limit' };
     world = next;
   }
+}
+
+function withDeadlines(world: World, hasDeadlines: boolean): World {
+  return hasDeadlines ? world : { ...world, snapshot: { ...world.snapshot, hasAssumedTimes: true } };
 }
 
 /** Applies the events that are due and removes them from `pending`. */
@@ -144,8 +149,7 @@ function withDecidedLedger(world: World, group: GroupDefinition, decision: Group
 /** Returns the world with the approvals for which this decision waits. The plan assumes that people approve at once. */
 function withApproval(world: World, group: GroupDefinition, decision: GroupDecision): World {
   if (decision.actions.length > 0 || world.assumptions.approvals !== 'given' || isUnknown(world.snapshot.intents)) return world;
-  const { intents, nowMs, webhookProblems } = world.snapshot;
-  if (webhookProblems?.requesters !== undefined) return world;
+  const { intents, nowMs } = world.snapshot;
   const given: IntentView[] = [];
   for (const request of approvalsAsked(world.snapshot, group, decision)) {
     for (let person = 1; person <= request.count; person += 1) {

@@ -169,6 +169,7 @@ function play(row: MidWaveRow, strategy: MidWaveEngine): MidWaveOutcome {
     }
     const ran = runForward(world, definition, {
       ...(untilMs === undefined ? {} : { untilMs }),
+      hasDeadlines: true,
       onTurn: ({ nowMs, decision }) => {
         replaced += decision.actions.flatMap(replacedBy).length;
         lastMs = nowMs;
