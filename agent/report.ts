@@ -49,7 +49,7 @@ export interface ReleaseReport {
   readonly decision: ReleaseDecision;
   /** Absent if the turn sent no action. */
   readonly performed?: PerformedAction;
-  /** True if the release has waited for other zones for several turns. */
+  /** True if the release has waited for at least 10 s for something without a known end, such as other zones. */
   readonly isLasting: boolean;
 }
 

@@ -148,15 +148,15 @@ export interface Claim {
   readonly from?: number;
   readonly to?: number;
   readonly atMs: number;
-  /** The precondition of the request; absent for evictions, which name only the UID. */
+  /** The precondition of the request; absent for evictions and for admitted requests. */
   readonly resourceVersion?: string;
-  /** The leadership that wrote the claim; absent if no other agent can act. */
+  /** The leadership that wrote the claim; absent in the claim of an admitted request. */
   readonly epoch?: number;
   /** Requester of an admitted request; at most `longestUser` characters. */
   readonly user?: string;
 }
 
-/** The answer of a pod to the call to prepare. The entry is written before the call. */
+/** A call that asks a pod to prepare, and the pod's answer. The entry is stored before the call, with the state `asked`. */
 export interface Preparation {
   readonly zone: string;
   readonly ordinal: number;
@@ -195,20 +195,20 @@ export interface RunCore {
   readonly kind: 'rollout' | 'rollback';
   /** Update revision per zone. */
   readonly target: Readonly<Record<string, string>>;
-  /** Revision per zone before the run. */
+  /** Revision per zone that a rollback restores: the one before this run, or before an unfinished run that it superseded. */
   readonly previous: Readonly<Record<string, string>>;
-  /** Update revision per zone before the templates of this run were written; absent: `previous`. */
+  /** Update revision per zone before this change of templates, even if its pods never all ran it; absent: `previous`. */
   readonly from?: Readonly<Record<string, string>>;
   /** The origin of this change; absent if only an earlier change names one. */
   readonly origin?: RunOrigin;
-  /** Digests of the annotations that were observed last. A later change under the same annotations did not write these annotations. */
+  /** Digests of the annotations that were observed last. If they are the same at a later change, they belong to the earlier one. */
   readonly seen?: readonly string[];
   readonly startedMs: number;
   /** Index of the current wave; the number of waves if all waves are done. */
   readonly wave: number;
   /** Time at which the previous wave was done. */
   readonly waveStartedMs: number;
-  /** Digest of the waves at the last replacement of the current wave; absent if no wave requires an approval before its first pod. */
+  /** Digest of the waves when a pod was last replaced in the current wave; absent if no wave requires an approval before its first pod. */
   readonly waves?: string;
   /** Time of the last replacement of a pod, in this run or in an earlier run. */
   readonly lastDisruptionMs?: number;

@@ -11,7 +11,7 @@ import { DecisionPublisher } from './publisher.ts';
 import { RunRecorder } from './run-records.ts';
 
 interface WritersOptions {
-  /** The ports of the writers. They have separate connections and a separate rate limit, so that writers never delay actions. */
+  /** The connections of the writers, apart from those of the actions and with their own rate limit, so that writers never delay actions. */
   readonly env: AgentEnv;
   readonly config: AgentConfig;
   readonly onWrite?: (writer: 'decision' | 'event' | 'run', result: 'done' | 'failed' | 'dropped') => void;
@@ -22,7 +22,7 @@ interface WritersOptions {
 interface Writers {
   /** The listeners of the writers, for the agent. */
   readonly listeners: readonly TurnListener[];
-  /** Begins the hand-over: after the loss of leadership, pending writes are kept until `close`. */
+  /** Begins the hand-over: from now on, a loss of leadership does not drop the pending writes, so that `close` can do them. */
   readonly beginHandOver: () => void;
   /** Does the pending writes and accepts no further write. */
   readonly close: () => Promise<void>;

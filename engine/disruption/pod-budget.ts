@@ -5,7 +5,7 @@ import { isUnknown, type PodBudgetView, type PodView, type Snapshot } from '../s
 
 interface BudgetHealth {
   readonly healthy: number;
-  /** Desired number of pods of the selected StatefulSets. */
+  /** The sum of `spec.replicas` of the selected StatefulSets. */
   readonly expected: number;
   /** Pods that must stay healthy. */
   readonly desired: number;
@@ -19,7 +19,7 @@ export function budgetsFor(snapshot: Pick<Snapshot, 'podBudgets'>, namespace: st
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Returns the health of a budget. It counts the pods of every StatefulSet that it selects, by their desired replicas. */
+/** Returns the health of a budget, over the pods of every StatefulSet that the budget selects. */
 export function budgetHealth(snapshot: Pick<Snapshot, 'statefulSets' | 'pods'>, budget: PodBudgetView): BudgetHealth {
   let healthy = 0;
   let expected = 0;

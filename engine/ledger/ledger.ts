@@ -30,7 +30,7 @@ export function decidedLedger(
   return pinned === undefined ? moved : withPins({ ...moved, ...pinned }, actions, { snapshot, group });
 }
 
-/** Returns a claim for each action that disrupts. `epoch` is the current leadership; absent if no other agent can act. */
+/** Returns a claim for each action that disrupts. `epoch` is the current leadership; absent in the claim of an admitted request. */
 export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: number): readonly Claim[] {
   const announced = { atMs: nowMs, ...(epoch === undefined ? {} : { epoch }) };
   return actions.flatMap((action): readonly Claim[] => {

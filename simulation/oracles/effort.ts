@@ -18,7 +18,7 @@ interface Window {
   readonly reported: Set<Kind>;
 }
 
-/** Creates the judge. Requests count when they are sent, because refused connections make fast retries likely. */
+/** Creates the judge. A request counts when it is sent: one that a refused connection stops is the likeliest to be repeated too fast. */
 export function judgeEffort(scene: Scene): Oracle {
   const windows = new Map<string, Window>();
   const count = (process: string, kind: Kind): void => {
@@ -32,7 +32,7 @@ export function judgeEffort(scene: Scene): Oracle {
     const { least, ofPod } = bounds[kind];
     const number = window.counts[kind];
     if (number <= least || window.reported.has(kind)) return;
-    // Each pod may need several requests. When pods are removed, the limit may fall below an earlier count.
+    // Each pod may need several requests, so the limit grows with the pods. It is computed only for counts that exceed its lowest value.
     const limit = least + ofPod * scene.list('pods', scene.namespace).length;
     if (number <= limit) return;
     window.reported.add(kind);
