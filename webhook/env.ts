@@ -43,8 +43,8 @@ export interface Guard {
   readonly snapshot: (namespace: string, groups: readonly GroupIdentity[], timeoutMs: number) => Promise<Snapshot>;
   /** Stores `next` if the ledger is still `base` from a snapshot. Returns false after another write; rejects if the outcome is unknown. */
   readonly store: (group: GroupIdentity, base: Ledger, next: Ledger, timeoutMs: number) => Promise<boolean>;
-  /** Reports a denial as an Event, at most once per decision id in ten minutes. Never rejects. */
-  readonly denied: (judgement: Judgement, subject: { readonly namespace: string; readonly statefulSet: string }) => void;
+  /** Reports a denial, or the use of an exception, as an Event, at most once per decision id in ten minutes. Never rejects. */
+  readonly report: (judgement: Judgement, subject: { readonly namespace: string; readonly statefulSet: string }) => void;
 }
 
 /** A guard that also stores departures: StatefulSets that left their group or lost a protecting label. */

@@ -20,8 +20,9 @@ import { openTimes } from '../turn/ledger-changes.ts';
 import { LedgerChanged, Ledgers } from '../turn/ledgers.ts';
 import { knownSnapshot } from '../turn/snapshot.ts';
 import { type Caches, concernsPolicies, type FreshObjects, type SharedWatches, startCaches } from '../watched/caches.ts';
-import { createDenials, type Denials, type DeniedSubject } from './denials.ts';
+
 import { Departures, UnprotectedSets } from './departures.ts';
+import { createJudgementEvents, type JudgedSubject, type JudgementEvents } from './judgement-events.ts';
 import { readInputs } from './published-metrics.ts';
 
 /** A group by its name. */
@@ -71,7 +72,7 @@ export class AdmissionGuard {
   readonly #parts: GuardParts;
   readonly #ledgers: Ledgers;
   readonly #departures: Departures;
-  readonly #denials: Denials;
+  readonly #judgements: JudgementEvents;
   readonly #unprotected: UnprotectedSets;
   /** The time at which this process first saw or stored each claim, by group. */
   readonly #knownSinceMs = new Map<string, Map<string, number>>();
@@ -87,7 +88,7 @@ export class AdmissionGuard {
       onDegraded: () => undefined,
     });
     this.#departures = new Departures(env, longestDeparturesMs);
-    this.#denials = createDenials(env, config);
+    this.#judgements = createJudgementEvents(env, config);
     this.#unprotected = new UnprotectedSets(env.clock);
   }
 
@@ -172,9 +173,9 @@ export class AdmissionGuard {
     if (known === undefined || isOlder) this.#parts.caches.relist(kind, namespace);
   }
 
-  denied(judgement: Judgement, subject: DeniedSubject): void {
+  report(judgement: Judgement, subject: JudgedSubject): void {
     const uid = this.#parts.caches.statefulSet(subject.namespace, subject.statefulSet)?.view.uid;
-    this.#denials.denied(judgement, uid === undefined ? subject : { ...subject, uid });
+    this.#judgements.report(judgement, uid === undefined ? subject : { ...subject, uid });
   }
 
   #agesOf({ namespace, name }: GuardedGroup, { claims }: Ledger): (claim: Claim) => number {

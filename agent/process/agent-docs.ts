@@ -38,6 +38,7 @@ const events: readonly (readonly [string, string, string])[] = [
   ['InvariantViolated', 'Warning', 'a defect: the decision was not carried out'],
   ['LeaseLost', 'Warning', 'on the Lease: this process no longer acts'],
   ['PolicyInvalid', 'Warning', 'on the Lease: the definitions have an error; the note starts with its code'],
+  ['ExceptionUsed', 'Warning', 'on the StatefulSet: a webhook allowed a request because of an exception, which the note names'],
   ['NoDownscale', 'Warning', 'on the StatefulSet: the webhook no-downscale denied a request'],
 ];
 

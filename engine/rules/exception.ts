@@ -21,7 +21,7 @@ export function withException(context: GroupContext, answer: RuleResult, subject
   if (found.kind === 'none') return answer;
   if (found.kind === 'several')
     return { ...answer, fact: `${answer.fact}; ${found.names.length} exceptions match, so no exception applies` };
-  const { allow, expiresMs, name, reason, source } = found.exception;
+  const { allow, expiresMs, name, source } = found.exception;
   const isEnough =
     allow.anything === true ||
     (allow.replicasAtLeast !== undefined && subject.to !== undefined && subject.to >= allow.replicasAtLeast) ||
@@ -30,16 +30,17 @@ export function withException(context: GroupContext, answer: RuleResult, subject
   return {
     ...answer,
     outcome: 'ok',
-    fact: `${answer.fact}; ${permissionText({ name, expiresMs, reason })}`,
+    fact: `${answer.fact}; ${permissionText(found.exception)}`,
     source,
     earliestMs: expiresMs,
     exception: name,
   };
 }
 
-/** Returns a clause with the name, the end and the reason of an exception. */
-export function permissionText({ name, expiresMs, reason }: Pick<ExceptionDefinition, 'name' | 'expiresMs' | 'reason'>): string {
-  return `permitted by exception ${name} until ${new Date(expiresMs).toISOString()} (${reason})`;
+/** Returns a clause with the name, the requester, the end and the reason of an exception. */
+export function permissionText({ name, requestedBy, expiresMs, reason }: ExceptionDefinition): string {
+  const by = requestedBy === undefined ? '' : ` of ${requestedBy}`;
+  return `permitted by exception ${name}${by} until ${new Date(expiresMs).toISOString()} (${reason})`;
 }
 
 /** Returns the results that pass only because of an exception, each once. */

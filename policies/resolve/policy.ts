@@ -62,7 +62,7 @@ function resolveLimits(limits: LimitsSpec): LimitsDefinition {
 }
 
 export function resolveException(document: Loaded<'RolloutException'>): ExceptionDefinition {
-  const { rule, target, allow, reason, notBefore, expires } = document.value.spec;
+  const { rule, target, allow, reason, requestedBy, notBefore, expires } = document.value.spec;
   return defined({
     namespace: document.namespace,
     name: document.name,
@@ -71,6 +71,7 @@ export function resolveException(document: Loaded<'RolloutException'>): Exceptio
     zone: target.zone,
     allow: defined(allow),
     reason,
+    requestedBy: requestedBy?.user,
     notBeforeMs: notBefore === undefined ? undefined : instantOf(notBefore),
     expiresMs: instantOf(expires),
     source: sourceOf(document.place(['spec'])),

@@ -30,7 +30,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'discovery.read': noReplicas,
   'admission.getPublished': noWebhooks,
   'turn.revision': 'only for groups of the strategy pinned',
-  'denials.create': noWebhooks,
+  'judgements.create': noWebhooks,
   'departures.create': noWebhooks,
   'departures.read': noWebhooks,
   'departures.replace': noWebhooks,

@@ -23,6 +23,8 @@ export interface KubernetesObject {
 export interface Reply<Body> {
   readonly status: number;
   readonly body: Body;
+  /** The header `Warning`, which kubectl prints. */
+  readonly warnings: string;
 }
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -67,7 +69,8 @@ export class ApiClient {
     const reply = await this.#open(method, path, { body, type, signal: AbortSignal.timeout(requestTimeoutMs) });
     const text = await readText(reply);
     const isJson = reply.headers['content-type']?.includes('json') ?? false;
-    return { status: reply.statusCode ?? 0, body: (isJson ? JSON.parse(text) : text) as Body };
+    const warnings = String(reply.headers['warning'] ?? '');
+    return { status: reply.statusCode ?? 0, warnings, body: (isJson ? JSON.parse(text) : text) as Body };
   }
 
   get<Body = KubernetesObject>(path: string): Promise<Body> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { denialEvent } from '../../agent/admission/denials.ts';
+import { judgementEvent } from '../../agent/admission/judgement-events.ts';
 import { factsOf } from '../../agent/published/event-facts.ts';
 import { decide } from '../../engine/decide/decide.ts';
 import type { Judgement, RuleResult } from '../../engine/decision.ts';
@@ -82,7 +82,7 @@ describe('the leading result', () => {
     const expected = leadingResult(judgement.results)?.rule ?? '';
     expect(expected).toBe(`p${order.indexOf(order.includes('no') ? 'no' : 'unknown')}/rule`);
     expect(new Set(Object.values(namedInDenial(judgement)))).toEqual(new Set([expected]));
-    expect(denialEvent(judgement, eventSubject, writer)).toMatchObject({ reason: reasonOf(expected) });
+    expect(judgementEvent(judgement, eventSubject, writer)).toMatchObject({ reason: reasonOf(expected) });
   });
 
   it.each(orders.map((order) => [order.join(', '), order] as const))('is the same in every output of a decision: %s', (_name, order) => {

@@ -65,6 +65,39 @@ describeOnControlPlane(
       expect(found?.stdout).toContain('ingester-zone-b-0');
     });
 
+    it('that an exception prevents leaves a warning and an Event, with who, why and until when', async () => {
+      const { admin } = world;
+      const path = '/apis/rollout-group.dev/v1alpha1/namespaces/native';
+      const anna = controlPlane().clientOf(controlPlane().identityOf({ user: 'anna', groups: ['system:masters'] }));
+      await anna.create(`${path}/rolloutexceptions`, {
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'RolloutException',
+        metadata: { name: 'shrink-b', namespace: 'native' },
+        spec: {
+          rule: 'no-downscale',
+          target: { group: 'ingester' },
+          allow: { anything: true },
+          reason: 'cost',
+          expires: new Date(Date.now() + 3_600_000).toISOString(),
+        },
+      });
+      const scaled = await eventually(
+        'the exception is known',
+        () => write(admin, 'PATCH', `${setsOf('native')}/ingester-zone-b?dryRun=All`, replicas(2), merge),
+        ({ isRefused }) => !isRefused,
+      );
+      const said = /no-downscale: .*permitted by exception shrink-b of anna until 20\S+ \(cost\)/;
+      expect(scaled.warnings).toMatch(said);
+      expect(await write(admin, 'PATCH', `${setsOf('native')}/ingester-zone-b`, replicas(2), merge)).toMatchObject({ isRefused: false });
+      const found = await eventually(
+        'the use of the exception is told of',
+        async () => await readers.get('native')?.run(['events', 'ingester']),
+        (ended) => said.test(ended?.stdout ?? ''),
+      );
+      expect(found?.stdout).toMatch(/Warning +ExceptionUsed +statefulset\/ingester-zone-b +scale of .* from 3 to 2 is allowed; /);
+      expect(found?.stdout.match(/ExceptionUsed/g)).toHaveLength(1);
+    });
+
     it('that never was is not found, and says so', async () => {
       const ended = await readers.get('native')?.run(['explain', 'decision/000000000000']);
       expect(ended?.status).not.toBe(0);

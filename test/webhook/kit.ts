@@ -24,6 +24,8 @@ export interface Outcome {
   /** What the client was told, in words. */
   readonly said: string;
   readonly isRefused: boolean;
+  /** What kubectl prints as warnings. */
+  readonly warnings: string;
 }
 
 export const merge = 'application/merge-patch+json';
@@ -37,8 +39,8 @@ export const groupsOf = (namespace: string): string => `/apis/rollout-group.dev/
 export const replicas = (value: unknown): object => ({ spec: { replicas: value } });
 
 export async function write(client: ApiClient, method: Method, path: string, body?: unknown, type?: string): Promise<Outcome> {
-  const { status, body: answer }: Reply<Status> = await client.ask<Status>(method, path, body, type);
-  return { said: `${status} ${answer.message ?? ''}`, isRefused: status >= 300 };
+  const { status, body: answer, warnings }: Reply<Status> = await client.ask<Status>(method, path, body, type);
+  return { said: `${status} ${answer.message ?? ''}`, isRefused: status >= 300, warnings };
 }
 
 export function evict(client: ApiClient, namespace: string, name: string): Promise<Outcome> {

@@ -7,6 +7,7 @@ import { claimsFor, groupOf } from '../../engine/judge/admission-claims.ts';
 import { failsOpen, isExempt, type JudgedScope, judge } from '../../engine/judge/judge.ts';
 import { departuresOf, protectiveLabels } from '../../engine/judge/protection.ts';
 import { profileOf } from '../../engine/profiles.ts';
+import { permittedResults } from '../../engine/rules/exception.ts';
 import type { Departure, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import { agentName } from '../../install/object.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
@@ -202,11 +203,13 @@ class Enforcement {
     const { judged, seen } = last;
     if (answer.allowed) {
       if (judged.departures.length > 0 && !isPreview) await guard.keep(namespace, judged.departures, this.#reads.leftMs(call));
+      if (permissionsIn(judged.judgement).length > 0 && !isPreview && !isDryRun(review))
+        guard.report(judged.judgement, { namespace, statefulSet });
       return answer;
     }
     // A terminating namespace accepts no new objects, also no ledgers, so the decision needs no claims.
     if (await this.#reads.isEnding(namespace, call)) return decided({ ...seen, endingNamespaces: [namespace] }).answer;
-    if (!judged.isAllowed && !isDryRun(review)) guard.denied(judged.judgement, { namespace, statefulSet });
+    if (!judged.isAllowed && !isDryRun(review)) guard.report(judged.judgement, { namespace, statefulSet });
     return answer;
   }
 
@@ -219,7 +222,10 @@ class Enforcement {
     if (first === undefined) throw new Error('there is no request to judge');
     if (refused !== undefined) return { judgement: refused.judgement, isAllowed: false, isGrowth: false, claims: [], departures: [] };
     return {
-      judgement: { ...first.judgement, warnings: judged.flatMap(({ judgement }) => judgement.warnings) },
+      judgement: {
+        ...(judged.find(({ judgement }) => permissionsIn(judgement).length > 0) ?? first).judgement,
+        warnings: judged.flatMap(({ judgement }) => [...judgement.warnings, ...permissionsIn(judgement)]),
+      },
       isAllowed: true,
       isGrowth: judged.some(({ request }) => 'to' in request && (request.to ?? 1) > (request.from ?? 1)),
       // The agent already wrote its own claims to the ledger.
@@ -324,6 +330,11 @@ function admitted({ judgement, claims, isGrowth }: Judged, { common, isPreview, 
     claims: isPreview ? [] : claims,
     hidesDecrease: isGrowth && !isDry && !isPreview,
   };
+}
+
+/** Returns the rules that would deny the request without an exception, each with the exception. */
+function permissionsIn({ outcome, results }: Judgement): readonly string[] {
+  return outcome === 'allow' ? permittedResults(results).map(({ rule, fact }) => `${rule}: ${fact}`) : [];
 }
 
 /** Returns the request with the current replica count of the StatefulSet. */

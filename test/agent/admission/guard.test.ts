@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createDenials, decisionLabel, denialEvent, requestAnnotation } from '../../../agent/admission/denials.ts';
 import { Departures, departuresName } from '../../../agent/admission/departures.ts';
+import { createJudgementEvents, decisionLabel, judgementEvent, requestAnnotation } from '../../../agent/admission/judgement-events.ts';
 import type { AgentEnv } from '../../../agent/env.ts';
 import type { Judgement } from '../../../engine/decision.ts';
 import type { Claim, Ledger } from '../../../engine/snapshot.ts';
@@ -359,9 +359,9 @@ describe('a denial', () => {
 
   it('is one Event in ten minutes, by however many processes, and found by its id', async () => {
     const cluster = newCluster();
-    const processes = ['one', 'two'].map((identity) => createDenials(agentEnv(cluster), { identity }));
+    const processes = ['one', 'two'].map((identity) => createJudgementEvents(agentEnv(cluster), { identity }));
     for (let minute = 0; minute < 9; minute += 1) {
-      for (const { denied } of processes) denied(judgement, subject);
+      for (const { report } of processes) report(judgement, subject);
       await cluster.env.advance(60_000);
     }
     expect(cluster.api.list('events.events.k8s.io', 'mimir')).toMatchObject([
@@ -379,8 +379,8 @@ describe('a denial', () => {
       },
     ]);
     await cluster.env.advance(60_000);
-    processes[0]?.denied(judgement, subject);
-    processes[0]?.denied({ ...judgement, decisionId: 'ba9876543210' }, subject);
+    processes[0]?.report(judgement, subject);
+    processes[0]?.report({ ...judgement, decisionId: 'ba9876543210' }, subject);
     await cluster.env.finish(processes[0]?.settled() ?? Promise.resolve());
     expect(cluster.api.list('events.events.k8s.io', 'mimir')).toHaveLength(3);
   });
@@ -388,17 +388,27 @@ describe('a denial', () => {
   it('names the instant instead of the age in its Event', () => {
     const aged = { rule: 'zone-gap', outcome: 'wait', fact: 'zone b shrank 5m ago', age: { words: '5m ago', fromMs: 0 } } as const;
     const denied = { ...judgement, message: 'scale is denied: zone b shrank 5m ago (limit: 1h)', results: [aged] };
-    expect(denialEvent(denied, subject, { nowMs: 300_000, identity: 'one' })['note']).toContain(
+    expect(judgementEvent(denied, subject, { nowMs: 300_000, identity: 'one' })['note']).toContain(
       'scale is denied: zone b shrank at 1970-01-01T00:00:00Z (limit: 1h)',
     );
   });
 
+  it('has an Event of its own for a request that an exception permits', () => {
+    const fact = 'it must not shrink; permitted by exception shrink-a of anna until 2026-01-01T00:00:00.000Z (cost)';
+    const permitted = { rule: 'no-downscale', outcome: 'ok', fact, exception: 'shrink-a' } as const;
+    const message = `scale of statefulset/db is allowed; no-downscale: ${fact}`;
+    const allowed = { ...judgement, outcome: 'allow', code: 200, message, results: [permitted] } as const;
+    const event = judgementEvent(allowed, subject, { nowMs: 0, identity: 'one' });
+    expect(event).toMatchObject({ type: 'Warning', reason: 'ExceptionUsed', action: 'Allow', note: message, regarding: { name: 'db' } });
+    expect(event.metadata).not.toHaveProperty('labels');
+  });
+
   it('is counted in one Event of its StatefulSet and reason if too many Events wait', async () => {
     const cluster = newCluster();
-    const { denied, settled } = createDenials(agentEnv(cluster), { identity: 'one' });
+    const { report, settled } = createJudgementEvents(agentEnv(cluster), { identity: 'one' });
     const long = { ...judgement, message: 'x'.repeat(2_000) };
-    for (let index = 0; index < 300; index += 1) denied({ ...long, decisionId: `${index}` }, subject);
-    denied({ ...long, decisionId: 'other' }, { ...subject, statefulSet: 'cache' });
+    for (let index = 0; index < 300; index += 1) report({ ...long, decisionId: `${index}` }, subject);
+    report({ ...long, decisionId: 'other' }, { ...subject, statefulSet: 'cache' });
     await cluster.env.finish(settled());
     const events = cluster.api.list('events.events.k8s.io', 'mimir');
     const counts = events.map(({ series }) => (series as { readonly count?: number } | undefined)?.count ?? 1);
@@ -417,8 +427,8 @@ describe('a denial', () => {
 
   it('never fails for an Event that cannot be written', async () => {
     const cluster = newCluster();
-    const { denied, settled } = createDenials(agentEnv(cluster), { identity: 'one' });
-    for (let index = 0; index < 300; index += 1) denied({ ...judgement, decisionId: `${index}` }, subject);
+    const { report, settled } = createJudgementEvents(agentEnv(cluster), { identity: 'one' });
+    for (let index = 0; index < 300; index += 1) report({ ...judgement, decisionId: `${index}` }, subject);
     await cluster.env.finish(settled());
     expect(cluster.env.requests.length).toBeLessThanOrEqual(102);
   });

@@ -212,7 +212,7 @@ export function sharedLedger(
       await travel();
       return isBase;
     },
-    denied: () => undefined,
+    report: () => undefined,
   });
   const [first] = groups;
   const ledger = (): Ledger => ledgerOf(first?.namespace ?? '', first?.name ?? '');

@@ -1,4 +1,4 @@
-// Writes Kubernetes Events about denied requests, at most one per decision in ten minutes, so that `explain` finds the denials.
+// Writes Kubernetes Events about denied requests and used exceptions, at most one per decision in ten minutes.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -13,21 +13,21 @@ import { hashText } from '../../policies/values/hash.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
-/** The StatefulSet of a denied request. */
-export interface DeniedSubject {
+/** The StatefulSet of a judged request. */
+export interface JudgedSubject {
   readonly namespace: string;
   readonly statefulSet: string;
   readonly uid?: string;
 }
 
-export interface Denials {
-  /** Queues an Event about the denial. Never throws, and does not retry a write that failed. */
-  readonly denied: (judgement: Judgement, subject: DeniedSubject) => void;
+export interface JudgementEvents {
+  /** Queues an Event about a denial, or about a request that an exception permits. Never throws, and does not retry a failed write. */
+  readonly report: (judgement: Judgement, subject: JudgedSubject) => void;
   /** Resolves when every queued Event has been sent. */
   readonly settled: () => Promise<void>;
 }
 
-/** The label of an Event with the id of its decision. */
+/** The label of the Event of a denial with the id of its decision, so that `explain` finds it. */
 export const decisionLabel = 'rollout-group.dev/decision';
 
 /** The annotation of an Event with the denied request, so that `explain` can evaluate the request again. */
@@ -35,7 +35,7 @@ export const requestAnnotation = 'rollout-group.dev/request';
 
 /** The minimum time between two Events about the same decision. */
 const repeatMs = 600_000;
-/** The most Events that wait to be written. Further denials are combined into one Event per StatefulSet and reason. */
+/** The most Events that wait to be written. Further judgements are combined into one Event per StatefulSet and reason. */
 const maxWaiting = 100;
 /** The most decisions whose last Event is remembered. The oldest are forgotten first. */
 const maxRemembered = 2_000;
@@ -44,10 +44,10 @@ const longestNote = 1_024;
 const timeoutMs = 5_000;
 
 /** Returns the queue of Events. It writes one Event after the other. */
-export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity'>): Denials {
+export function createJudgementEvents(env: AgentEnv, config: Pick<AgentConfig, 'identity'>): JudgementEvents {
   const queuedMs = new Map<string, number>();
   const waiting: KubernetesObject[] = [];
-  /** The Events that combine denials, by StatefulSet and reason. They are written after the others. */
+  /** The Events that combine judgements, by StatefulSet and reason. They are written after the others. */
   const combined = new Map<string, KubernetesObject>();
   let writing: Promise<void> | undefined;
   let hasWarned = false;
@@ -63,18 +63,18 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
   const writeAll = async (): Promise<void> => {
     for (let event = nextEvent(); event !== undefined; event = nextEvent()) {
       try {
-        await createObject(env, resources.events, event, { site: 'denials.create', timeoutMs });
+        await createObject(env, resources.events, event, { site: 'judgements.create', timeoutMs });
       } catch (error) {
         // Status 409: another process has already written the Event.
         if (isStatus(error, 409) || hasWarned) continue;
         hasWarned = true;
-        env.log.warn('event of a denial could not be written', { error: messageOf(error) });
+        env.log.warn('event of a judgement could not be written', { error: messageOf(error) });
       }
     }
     writing = undefined;
   };
 
-  /** Counts a denial in the Event of its StatefulSet and reason. The Event shows the latest denial. */
+  /** Counts a judgement in the Event of its StatefulSet and reason. The Event shows the latest judgement. */
   const combine = (event: KubernetesObject): void => {
     const key = canonicalJson([event['regarding'], event['reason']]);
     const { eventTime: lastObservedTime } = event;
@@ -84,7 +84,7 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
   };
 
   return {
-    denied: (judgement, subject) => {
+    report: (judgement, subject) => {
       const key = `${subject.namespace} ${judgement.decisionId}`;
       const nowMs = env.clock.monotonicMs();
       const lastMs = queuedMs.get(key);
@@ -96,8 +96,8 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
         queuedMs.delete(oldest);
       }
       const writer = { nowMs: env.clock.nowMs(), identity: config.identity };
-      if (waiting.length < maxWaiting) waiting.push(denialEvent(judgement, subject, writer));
-      else combine(denialEvent(judgement, subject, { ...writer, prefix: '(combined from similar events): ' }));
+      if (waiting.length < maxWaiting) waiting.push(judgementEvent(judgement, subject, writer));
+      else combine(judgementEvent(judgement, subject, { ...writer, prefix: '(combined from similar events): ' }));
       writing ??= writeAll();
     },
     settled: async () => {
@@ -106,29 +106,32 @@ export function createDenials(env: AgentEnv, config: Pick<AgentConfig, 'identity
   };
 }
 
-/** Returns the Event of a denial. Its name contains the decision and the ten-minute slot, so only one of several processes creates it. */
-export function denialEvent(
-  { message, decisionId, results, request }: Judgement,
-  { namespace, statefulSet, uid }: DeniedSubject,
+/** Returns the Event of a judgement. Its name contains the decision and the ten-minute slot, so only one of several processes creates it. */
+export function judgementEvent(
+  { outcome, message, decisionId, results, request }: Judgement,
+  { namespace, statefulSet, uid }: JudgedSubject,
   { nowMs, identity, prefix = '' }: { readonly nowMs: number; readonly identity: string; readonly prefix?: string },
 ): KubernetesObject {
   const leading = leadingResult(results);
+  const isAllowed = outcome === 'allow';
   const storedText = results.reduce((text, one) => text.replace(one.fact, () => storedResult(one).fact), message);
   // Each process has its own combined Events, because their counts differ.
   const writer = prefix === '' ? '' : ` ${identity}`;
   const name = `${statefulSet.slice(0, 200)}.${hashText(`${namespace} ${decisionId} ${Math.floor(nowMs / repeatMs)}${writer}`)}`;
-  const explain = `; kubectl rollout-group explain decision/${decisionId}`;
-  const requestText = encodeRequest(request);
+  const explain = isAllowed ? '' : `; kubectl rollout-group explain decision/${decisionId}`;
+  const requestText = isAllowed ? undefined : encodeRequest(request);
+  const labels = isAllowed ? {} : { labels: { [decisionLabel]: decisionId } };
   const annotations = requestText === undefined ? {} : { annotations: { [requestAnnotation]: requestText } };
+  const deniedReason = leading === undefined ? 'Denied' : reasonOf(leading.rule).slice(0, 128);
   return {
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
-    metadata: { namespace, name, labels: { [decisionLabel]: decisionId }, ...annotations },
+    metadata: { namespace, name, ...labels, ...annotations },
     eventTime: new Date(nowMs).toISOString().replace('Z', '000Z'),
     regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name: statefulSet, ...(uid === undefined ? {} : { uid }) },
     type: 'Warning',
-    reason: leading === undefined ? 'Denied' : reasonOf(leading.rule).slice(0, 128),
-    action: 'Deny',
+    reason: isAllowed ? 'ExceptionUsed' : deniedReason,
+    action: isAllowed ? 'Allow' : 'Deny',
     note: `${`${prefix}${storedText}`.slice(0, longestNote - explain.length)}${explain}`,
     reportingController: 'rollout-group.dev/webhook',
     reportingInstance: identity.slice(0, 128),
