@@ -66,6 +66,8 @@ export interface PodView {
   /** Time of the last change of the condition Ready. */
   readonly readyChangedMs: number;
   readonly isTerminating: boolean;
+  /** The time at which the deletion began; absent if the pod is not terminating. */
+  readonly terminatingSinceMs?: number;
   /** Waiting reasons of containers, such as CrashLoopBackOff. */
   readonly waitingReasons: readonly string[];
   readonly node: string;

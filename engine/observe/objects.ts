@@ -93,6 +93,7 @@ export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): 
       fields.instant('metadata.creationTimestamp') ??
       0,
     isTerminating: fields.has('metadata.deletionTimestamp'),
+    ...terminatingSince(fields),
     waitingReasons: [...fields.list('status.initContainerStatuses'), ...statuses].flatMap(waitingReason),
     node,
     nodeReady: node === '' || nodes === undefined || nodes.get(node) === true,
@@ -100,6 +101,13 @@ export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): 
     ...(readyTimeMs === undefined && readyTime !== undefined ? { isReadyTimeUnreadable: true } : {}),
     ...(owner === undefined ? {} : { owner }),
   };
+}
+
+/** The API server writes the end of the grace period as the deletion time. */
+function terminatingSince(fields: Reader): Pick<PodView, 'terminatingSinceMs'> {
+  const endMs = fields.instant('metadata.deletionTimestamp');
+  const graceMs = (fields.whole('metadata.deletionGracePeriodSeconds') ?? 0) * 1000;
+  return endMs === undefined ? {} : { terminatingSinceMs: endMs - graceMs };
 }
 
 function selectorOf(fields: Reader): { readonly selector?: string } {

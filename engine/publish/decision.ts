@@ -304,6 +304,13 @@ function stateOf(pod: PodView, { isUp, isClaimed, isSurplus, target }: PodFacts)
   return pod.revision === target ? 'starting' : 'unready';
 }
 
+/** Returns when the state began; undefined if only the age of the pod is known. */
+function sinceMsOf(pod: PodView, state: PodState): number | undefined {
+  if (pod.isTerminating) return pod.terminatingSinceMs;
+  const isStillReady = pod.isReady && (state === 'announced' || state === 'leaving');
+  return isStillReady ? undefined : pod.readyChangedMs;
+}
+
 function namedPod({ zone }: ZoneView, pod: PodView, state: PodState): PublishedPod {
   const [reason] = pod.waitingReasons;
   return {
@@ -312,6 +319,6 @@ function namedPod({ zone }: ZoneView, pod: PodView, state: PodState): PublishedP
     state,
     ...defined({ reason }),
     ...(pod.node === '' ? {} : { node: pod.node }),
-    sinceMs: pod.readyChangedMs,
+    ...defined({ sinceMs: sinceMsOf(pod, state) }),
   };
 }

@@ -164,7 +164,11 @@ function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
 /** Returns the pod after a request to delete it: unready at once, and gone after its drain time. */
 export function terminatePod(pod: ModelPod, durations: PodDurations, clock: Clock): ModelPod {
   if (pod.view.isTerminating) return pod;
-  return { view: { ...unready(pod.view, clock), isTerminating: true }, goneAtMs: clock.nowMs + durations.drainMs, readyAtMs: undefined };
+  return {
+    view: { ...unready(pod.view, clock), isTerminating: true, terminatingSinceMs: clock.nowMs },
+    goneAtMs: clock.nowMs + durations.drainMs,
+    readyAtMs: undefined,
+  };
 }
 
 /** Returns the pod when it breaks, and stays broken. `reason` is the waiting reason of its container, if any. */

@@ -5,7 +5,7 @@ import { strategyTraits } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import type { LiveGroup, Subject } from '../live/groups.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
-import { metricText, podTrouble, readingText, shortRevision, troubledPods, unreadZones } from './group-text.ts';
+import { asOfText, metricText, podTrouble, readingText, seenAtMs, shortRevision, troubledPods, unreadZones } from './group-text.ts';
 import { ageText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
@@ -35,7 +35,7 @@ function explanationOf({ live, subject, nowMs, showsAllRules, outdated }: LiveEx
     outdated,
     ...defined({ unattended: live.unattended }),
     facts: [
-      ...podFacts(decision, subject, nowMs),
+      ...podFacts(live, subject, nowMs),
       ...strategyFacts(decision),
       ...gateFacts(decision, nowMs),
       ...metricFacts(decision, nowMs),
@@ -69,15 +69,17 @@ function stepOf({ results = [], ...step }: PublishedStep): Explanation['decision
 
 type Fact = readonly [label: string, text: string];
 
-function podFacts({ zones, pods, omitted }: PublishedDecision, { pod: name, zone: zoneName }: Subject, nowMs: number): readonly Fact[] {
+function podFacts(live: LiveGroup, { pod: name, zone: zoneName }: Subject, nowMs: number): readonly Fact[] {
+  const { zones, pods, omitted } = live.decision;
   const zone = zones.find((candidate) => candidate.zone === zoneName);
   if (name === undefined || zone === undefined) return [];
   const moving = pods.find(({ pod }) => pod === name);
   const revision = revisionOf(name, zone);
   const unnamed = omitted.some((part) => part.startsWith('pods:')) ? 'omitted from the published status' : 'not in flight';
   const state = moving === undefined ? unnamed : `${moving.state}${moving.reason === undefined ? '' : ` (${moving.reason})`}`;
-  const since = moving?.sinceMs === undefined ? '' : ` for ${ageText(moving.sinceMs, nowMs)}`;
-  return [['pod', `${podText(zone.zone, name)}: ${state}${since}${revision === undefined ? '' : `; revision ${revision}`}`]];
+  const since = moving?.sinceMs === undefined ? '' : ` for ${ageText(moving.sinceMs, seenAtMs(live, nowMs))}`;
+  const asOf = live.unattended === undefined ? '' : `, ${asOfText(live.decision, nowMs)}`;
+  return [['pod', `${podText(zone.zone, name)}: ${state}${since}${asOf}${revision === undefined ? '' : `; revision ${revision}`}`]];
 }
 
 /** Returns the revision of the pod, marked as outdated if a newer one runs in its zone. */

@@ -6,6 +6,7 @@ import { strategyTraits } from '../../policies/strategies.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
+  asOfText,
   changeText,
   endText,
   goalText,
@@ -16,6 +17,7 @@ import {
   phaseStyles,
   podTotals,
   readingText,
+  seenAtMs,
   shortRevision,
   unreadZones,
   waveText,
@@ -105,7 +107,8 @@ interface TreeLook extends TableLook {
 export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts: Facts = {}): readonly string[] {
   const { decision } = live;
   const { estimation } = facts;
-  const rows = decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs, look, facts }));
+  const seenMs = seenAtMs(live, nowMs);
+  const rows = decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs: seenMs, look, facts }));
   const { header, lines } = alignTable(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [
     ...headLines(live, nowMs, look, changeText(facts.changes ?? [], look.glyphs.arrow)),
@@ -114,11 +117,12 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
       : paragraph('', `${live.unattended}; nothing is carried out`, look.columns).map((line) => look.paint('red', line))),
     ...(estimation === undefined ? [] : paragraph('', `end ${endText(estimation, nowMs)}`, look.columns)),
     '',
+    ...(live.unattended === undefined ? [] : [look.paint('dim', asOfText(decision, nowMs))]),
     look.paint('bold', header),
     ...lines,
     ...section(
       'blocked by',
-      decision.waits.flatMap((wait) => waitLines(wait, nowMs, look)),
+      decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs }, look)),
       look,
     ),
     ...section(
@@ -219,11 +223,15 @@ function strategyText({ partition, pinned }: PublishedZone): readonly string[] {
   return [...(partition === undefined ? [] : [`partition ${partition}`]), ...(pinned === undefined ? [] : [`pinned ${pinned}`])];
 }
 
-function waitLines(wait: PublishedWait, nowMs: number, look: TableLook): readonly string[] {
+function waitLines(
+  wait: PublishedWait,
+  { nowMs, seenMs }: { readonly nowMs: number; readonly seenMs: number },
+  look: TableLook,
+): readonly string[] {
   const { outcome, rule, zones, sinceMs } = wait;
   const where = zones.length === 0 ? '' : ` (${zones.join(', ')})`;
-  const head = `  ${marks[outcome]} ${rule}${where} for ${ageText(sinceMs, nowMs)}: `;
-  const lines = paragraph('    ', `${head.trimStart()}${factText(wait, nowMs)}; ${passesText(wait, nowMs)}`, look.columns);
+  const head = `  ${marks[outcome]} ${rule}${where} for ${ageText(sinceMs, seenMs)}: `;
+  const lines = paragraph('    ', `${head.trimStart()}${factText(wait, seenMs)}; ${passesText(wait, nowMs)}`, look.columns);
   const mark = marks[outcome];
   return lines.map((line, index) =>
     index === 0 ? line.slice(2).replace(mark, () => look.paint(outcome === 'no' ? 'red' : 'yellow', mark)) : line,

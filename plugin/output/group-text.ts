@@ -134,6 +134,16 @@ export function infoText(
   return [unattended, decisionText(decision, isShort, nowMs), stopPart(decision, isShort)].filter((part) => part !== '').join('; ');
 }
 
+/** Returns the time up to which states have an age: the state of a pod after the last decision of a stopped agent is unknown. */
+export function seenAtMs({ decision, unattended }: Pick<LiveGroup, 'decision' | 'unattended'>, nowMs: number): number {
+  return unattended === undefined ? nowMs : decision.decidedMs;
+}
+
+/** Returns how old the states of a group without an agent are. */
+export function asOfText({ decidedMs }: PublishedDecision, nowMs: number): string {
+  return `as of ${ageText(decidedMs, nowMs)} ago, when the agent decided last`;
+}
+
 interface InfoLook {
   readonly isShort?: boolean;
   /** The time up to which ages are counted; if absent, the time of the decision. */

@@ -59,7 +59,7 @@ export const rolling: PublishedDecision = publish(
       'ingester-zone-b': {
         ...Object.fromEntries(Array.from({ length: 7 }, (_, index) => [13 + index, updated])),
         12: { ...updated, isReady: false, readyChangedMs: kitNowMs - 122_000 },
-        11: { isTerminating: true, readyChangedMs: kitNowMs - 12_000 },
+        11: { isTerminating: true, terminatingSinceMs: kitNowMs - 12_000 },
       },
     },
     intents: [approvalOf(run.id)],

@@ -99,6 +99,26 @@ describe('an agent that is not running', () => {
     expect((await ask(objects, 'status ingester --watch=false')).stdout).toContain('unknown: the agent is not running');
   });
 
+  it('freezes the ages of the pods at its last decision', async () => {
+    const decidedMs = Date.now() - 600_000;
+    const pods = [{ zone: 'a', pod: 'ingester-zone-a-0', state: 'terminating', sinceMs: decidedMs - 5000 }] as const;
+    const dead = [publishedObject({ ...rolling, decidedMs, pods }), leaseObject('agent-0', Date.now() - 300_000)];
+    const tree = (await ask(dead, 'get ingester')).stdout;
+    expect(tree).toMatch(/\nas of 10m ago, when the agent decided last\nNAME /);
+    expect(tree).toMatch(/^ +a-0 +terminating .* 0\/1 +5s$/m);
+    expect((await ask(dead, 'explain ingester-zone-a-0')).stdout.replaceAll(/\s+/g, ' ')).toContain(
+      'a-0: terminating for 5s, as of 10m ago, when the agent decided last',
+    );
+    const running = (
+      await ask(
+        [dead[0], leaseObject('agent-0', Date.now())].flatMap((one) => one ?? []),
+        'get ingester',
+      )
+    ).stdout;
+    expect(running).toMatch(/^ +a-0 +terminating .* 0\/1 +10m(?:\ds)?$/m);
+    expect(running).not.toContain('as of');
+  });
+
   it('is not reported for a running agent', async () => {
     const fresh = [objects[0], leaseObject('agent-0', Date.now())].flatMap((one) => one ?? []);
     expect((await ask(fresh, 'explain ingester')).stdout).not.toContain('not running');

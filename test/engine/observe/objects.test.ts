@@ -149,6 +149,14 @@ describe('a pod', () => {
     expect(observePod(rawPod, nodes)).toMatchObject({ nodeReady });
   });
 
+  it('that terminates has the start of its grace period', () => {
+    const metadata = { ...rawPod.metadata, deletionTimestamp: '2026-03-01T00:10:30Z', deletionGracePeriodSeconds: 30 };
+    expect(observePod({ ...rawPod, metadata })).toMatchObject({
+      isTerminating: true,
+      terminatingSinceMs: Date.parse('2026-03-01T00:10:00Z'),
+    });
+  });
+
   it('without labels, owner or annotations has an empty revision, which counts as outdated', () => {
     const observed = observePod({ metadata: { name: 'web-5c9' } });
     expect(observed).toMatchObject({ revision: '', ordinal: -1, phase: 'Unknown', isReady: false, isTerminating: false });

@@ -94,6 +94,20 @@ describe('a published decision', () => {
     ]);
   });
 
+  it('gives a state the time at which it began, and no other time', () => {
+    const terminatingSinceMs = kitNowMs - 5000;
+    const podChanges = {
+      'ingester-zone-a': { 0: { isTerminating: true, terminatingSinceMs }, 1: { isReady: false, readyChangedMs: kitNowMs - 9000 } },
+      'ingester-zone-b': { 0: { isTerminating: true } },
+    };
+    const { pods } = publish({ ...rolling, podChanges });
+    expect(Object.fromEntries(pods.map(({ pod, sinceMs }) => [pod, sinceMs]))).toEqual({
+      'ingester-zone-a-0': terminatingSinceMs,
+      'ingester-zone-a-1': kitNowMs - 9000,
+      'ingester-zone-b-0': undefined,
+    });
+  });
+
   it('names at most 50 pods and says how many more there are', () => {
     const big = outdatedStatefulSet({ name: 'ingester-zone-a', replicas: 80 });
     const podChanges = { 'ingester-zone-a': Object.fromEntries(Array.from({ length: 80 }, (_, ordinal) => [ordinal, { isReady: false }])) };
