@@ -60,9 +60,9 @@ export function objectOf({ namespace, name }: IntentView): { readonly object: st
   return { object: `RolloutIntent ${namespace}/${name}` };
 }
 
-/** Returns the request that aborts this run, made after its start or last retry. An abort that names no run only pauses. */
-export function abortRequest(context: GroupContext, run: RunState): VerifiedRequest | undefined {
-  return requestsFor(context, run, 'abort').find(
+/** Returns the requests that abort this run, made after its start or last retry. An abort that names no run only pauses. */
+export function abortRequests(context: GroupContext, run: RunState): readonly VerifiedRequest[] {
+  return requestsFor(context, run, 'abort').filter(
     ({ runId, requestedBy }) => runId !== undefined && requestedBy.atMs > (run.retriedMs ?? 0),
   );
 }

@@ -8,7 +8,7 @@ import { result } from '../rule.ts';
 import { isStuck } from '../rules/pod-state.ts';
 import { type FailedRun, isUnknown, isWithinClockSkew, type RunCore, type RunningRun, type RunState } from '../snapshot.ts';
 import { withOrigin } from './origin.ts';
-import { abortRequest, requesterText, requestsFor } from './requests.ts';
+import { abortRequests, requesterText, requestsFor } from './requests.ts';
 import { abortRun, brokeBeforeRun, openZone, type RunChange, retryRun, startRun, trackInFlight, withoutFutureInstants } from './states.ts';
 import { type AdvancedRun, advanceWaves } from './waves.ts';
 
@@ -57,7 +57,7 @@ function afterChange(context: GroupContext, known: RunState, target: RunCore['ta
 }
 
 function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
-  const request = abortRequest(context, run);
+  const [request] = abortRequests(context, run);
   if (request === undefined) return run;
   const onFailure = request.rollback === true ? 'rollback' : 'pause';
   return abortRun(run, { failure: `aborted by ${requesterText(request)}`, onFailure }, context.nowMs);
@@ -206,12 +206,14 @@ function rollbackMs(context: GroupContext, { failedMs }: FailedRun): number {
   return isWithinClockSkew(context, failedMs) ? failedMs + rollbackDelayMs : 0;
 }
 
-/** Reports whether a failed run is rolled back. The requester of an abort decides. For other failures, the group's `onFailure` decides. */
+/** Reports whether a failed run is rolled back: by the group's `onFailure`, or by an abort with a rollback, also after the failure. */
 function rollsBack(context: GroupContext, run: RunState): run is FailedRun {
   if (!traitsOf(context.group).canRollBack || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
   // An unread request may be a retry.
   if (isUnknown(context.intents) || isRetried(context, run.failedMs, run)) return false;
-  return (run.onFailure ?? context.group.rollout.onFailure) === 'rollback';
+  return (
+    (run.onFailure ?? context.group.rollout.onFailure) === 'rollback' || abortRequests(context, run).some((one) => one.rollback === true)
+  );
 }
 
 /** Reports whether the run failed and its rollback follows. */

@@ -1,5 +1,6 @@
 // The verbs abort and retry: abort ends the current run as failed, with or without a rollback; retry continues a failed run.
 import type { Stop } from '../../engine/decision.ts';
+import type { PublishedRun } from '../../engine/publish/published.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
@@ -15,9 +16,10 @@ export function abort(context: CommandContext, options: AbortFlags): Promise<Exi
   return readAndSubmit(context, options, (requested) => {
     const { name } = requested;
     const run = publishedRun(requested);
+    if (options.rollback === true) refuseRollback(requested, run);
     if (run === undefined || run.outcome === 'completed') return { text: () => `${name}: no run is in progress; nothing was aborted\n` };
-    if (run.outcome === 'failed') return { text: () => `${name}: run ${run.id} has already ended: ${run.failure ?? 'it failed'}\n` };
-    if (options.rollback === true) refuseRollback(requested);
+    if (run.outcome === 'failed' && options.rollback !== true)
+      return { text: () => `${name}: run ${run.id} has already ended: ${run.failure ?? 'it failed'}\n` };
     return {
       needsRequester: true,
       // A retried run can be aborted again, which is a new request.
@@ -28,14 +30,18 @@ export function abort(context: CommandContext, options: AbortFlags): Promise<Exi
   });
 }
 
-/** Throws Failure if the strategy keeps no previous version of the pods. */
-function refuseRollback({ name, definition }: RequestedGroup): void {
+/** Throws Failure if the strategy keeps no previous version of the pods, or if no rollout is in progress or failed. */
+function refuseRollback({ name, definition }: RequestedGroup, run: PublishedRun | undefined): void {
   const strategy = definition?.rollout.strategy;
-  if (strategy === undefined || strategyTraits[strategy].canRollBack) return;
-  throw usageFailure(
-    `${name} cannot be rolled back without a new pod template, because its strategy is ${strategy}; nothing was aborted`,
-    `kubectl rollout-group undo ${name}`,
-  );
+  const todo = `kubectl rollout-group undo ${name}`;
+  if (strategy !== undefined && !strategyTraits[strategy].canRollBack)
+    throw usageFailure(
+      `${name} cannot be rolled back without a new pod template, because its strategy is ${strategy}; nothing was aborted`,
+      todo,
+    );
+  if (run?.kind === 'rollout' && run.outcome !== 'completed') return;
+  const state = run?.outcome === 'completed' || run === undefined ? 'no rollout is in progress' : `run ${run.id} is a rollback itself`;
+  throw new Failure({ exitCode: exitCodes.refused, what: `${name} was not rolled back`, why: state, todo });
 }
 
 /** Throws Failure for a run that an abort only pauses: it continues when the abort ends, so it needs no retry. */
@@ -50,7 +56,11 @@ function refuseRetry(name: string, { fact, endsWith }: Stop): never {
 
 function resultText({ name, live }: RequestedGroup, { reason, rollback }: AbortFlags, by: string): string {
   const { desired, updated } = podTotals(live.decision);
-  const { wave } = live.decision;
+  const { wave, run } = live.decision;
+  if (run?.outcome === 'failed') {
+    const because = run.failure ?? 'it failed';
+    return `${name}: run ${run.id} is rolled back, requested by ${by}${reasonSuffix(reason)}\n  it ended because: ${because}\n  the updated pods return to their previous revision\n  Try again: kubectl rollout-group retry ${name}\n`;
+  }
   const next =
     rollback === true
       ? 'pods in flight finish, then the updated pods return to their previous revision'

@@ -56,15 +56,15 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
     const pauses = await listActivePauses(cluster, target, cluster.env.clock.nowMs()).catch(
       ifNotInstalled(rolloutIntents, 'nothing was resumed'),
     );
-    // A pause of the whole group pauses every zone and cannot be ended for a single zone.
-    const meant = pauses.filter(({ view }) => zone === undefined || view.zone === zone).map(({ object }) => object);
+    // Each pause is ended at its own place: that of the group does not end those of zones, and the other way round.
+    const meant = pauses.filter(({ view }) => view.zone === zone).map(({ object }) => object);
     if (options.dryRun !== undefined) return printObjects(context, meant);
     for (const object of meant) await deleteIntent(cluster, object);
     const name = nameOf(target);
-    const wholeGroup = zone === undefined ? [] : pauses.filter(({ view }) => view.zone === undefined);
+    const others = pauses.filter(({ view }) => view.zone !== zone && (zone === undefined || view.zone === undefined));
     const lines = [
       `${placeText(name, zone)} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`,
-      ...wholeGroup.map(() => `  the whole group is still paused. Run: kubectl rollout-group resume ${name}\n`),
+      ...new Set(others.map(({ view }) => stillPaused(name, view.zone))),
       ...remainingStops(live),
     ];
     context.stdout.write(lines.join(''));
@@ -72,6 +72,11 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
     suggestNext(context, `status ${name}`);
     return exitCodes.done;
   });
+}
+
+function stillPaused(name: string, zone: string | undefined): string {
+  const [place, flag] = zone === undefined ? ['the whole group', ''] : [`zone ${zone}`, ` --zone ${zone}`];
+  return `  ${place} is still paused. Run: kubectl rollout-group resume ${name}${flag}\n`;
 }
 
 interface Place {

@@ -30,7 +30,8 @@ const pause: Verb = {
 const resume: Verb = {
   name: 'resume',
   summary: 'Resume a paused group or zone',
-  description: 'Deletes the RolloutIntents that pause the group or zone. If nothing is paused, says so and exits with 0.',
+  description:
+    'Deletes the RolloutIntents that pause the whole group, or with --zone those that pause this zone, and names the pauses that remain. If nothing is paused, says so and exits with 0.',
   arguments: [eachGroupArgument],
   options: [zone, ...actOptions],
   examples: ['resume ingester', 'resume ingester --zone zone-c'],
@@ -132,15 +133,18 @@ const abort: Verb = {
   name: 'abort',
   summary: 'Abort the current run and keep all pods as they are, or roll back',
   description:
-    'The run ends as failed. Pods in flight finish; no further pod is replaced until undo, retry or a new pod template. Replicas do not change. If no run is in progress, says so and exits with 0.',
+    'The run ends as failed. Pods in flight finish; no further pod is replaced until undo, retry or a new pod template. Replicas do not change. If no run is in progress, says so and exits with 0, or with 5 for --rollback.',
   arguments: [eachGroupArgument],
   options: [
-    { flags: '--rollback', description: 'Return the updated pods to their previous revision. Only for groups with strategy: pinned.' },
+    {
+      flags: '--rollback',
+      description: 'Return the updated pods to their previous revision, also if the run has failed. Only for groups with strategy: pinned.',
+    },
     ...actOptions,
     agentNamespaceOption,
   ],
   examples: ['abort ingester --reason "bad WAL replay"', 'abort ingester --rollback --reason "bad WAL replay"'],
-  exits,
+  exits: requestExits,
   usesCluster: true,
   load: async () => (await import('../commands/abort.ts')).abort,
 };

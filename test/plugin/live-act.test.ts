@@ -82,14 +82,32 @@ describe('pause', () => {
 });
 
 describe('resume', () => {
-  it('deletes the pauses of the group once', async () => {
-    const { stdout, writes, objects } = await act('resume ingester', { extra: [pauseOf(), pauseOf('c')] });
-    expect(stdout).toBe('mimir/ingester resumed\n');
+  it.each([
+    [
+      'resume ingester',
+      'pause.ingester',
+      'mimir/ingester resumed',
+      'zone c is still paused. Run: kubectl rollout-group resume mimir/ingester --zone c',
+    ],
+    [
+      'resume ingester --zone c',
+      'pause.ingester.c',
+      'mimir/ingester zone c resumed',
+      'the whole group is still paused. Run: kubectl rollout-group resume mimir/ingester',
+    ],
+  ])('%s ends only %s and names the other pause', async (line, ended, done, rest) => {
+    const { stdout, writes, objects } = await act(line, { extra: [pauseOf(), pauseOf('c')] });
+    expect(stdout).toBe(`${done}\n  ${rest}\n`);
     expect(writes.map(({ body }) => body)).toEqual([
       expect.objectContaining({ preconditions: { uid: expect.any(String), resourceVersion: expect.any(String) } }),
-      expect.objectContaining({ preconditions: { uid: expect.any(String), resourceVersion: expect.any(String) } }),
     ]);
-    expect(objects.filter(({ kind }) => kind === 'RolloutIntent')).toEqual([]);
+    const left = objects.filter(({ kind }) => kind === 'RolloutIntent').map(({ metadata }) => metadata.name);
+    expect(left).toEqual(['pause.ingester', 'pause.ingester.c'].filter((name) => name !== ended));
+    const preview = await act(`${line} --dry-run=client`, { extra: [pauseOf(), pauseOf('c')] });
+    expect(preview.stdout.match(/name: pause\S+/g)).toEqual([`name: ${ended}`]);
+  });
+
+  it('says so if nothing is paused', async () => {
     expect((await act('resume ingester')).stdout).toBe('mimir/ingester is not paused by a request\n');
   });
 

@@ -186,6 +186,9 @@ describe('promote', () => {
 });
 
 describe('abort and retry', () => {
+  const { rollout, ...members } = Object(groupObject['spec']);
+  const pinned = { ...groupObject, spec: { ...members, rollout: { ...rollout, strategy: 'pinned' } } };
+
   it('abort ends the current run and prints the next commands', async () => {
     const acted = await act('abort ingester --reason "bad WAL replay"', { decision: rolling });
     expect(asked(acted)).toEqual([{ group: 'ingester', action: 'abort', runId: '4f1c9a02', reason: 'bad WAL replay' }]);
@@ -209,6 +212,24 @@ describe('abort and retry', () => {
     const acted = await act(line, { decision });
     expect([acted.status, acted.kept]).toEqual([0, []]);
     expect(acted.stdout).toContain(text);
+  });
+
+  it('abort --rollback of a run that has already failed requests the rollback', async () => {
+    const acted = await act('abort ingester --rollback', { decision: failed, extra: [pinned] });
+    expect([acted.status, acted.stderr]).toEqual([0, '']);
+    expect(asked(acted)).toEqual([{ group: 'ingester', action: 'abort', runId: '4f1c9a02', rollback: true }]);
+    expect(acted.stdout).toContain('run 4f1c9a02 is rolled back, requested by anna\n  it ended because: no pod became available for 5m');
+  });
+
+  it.each([
+    ['a completed run', over, 'no rollout is in progress'],
+    ['a rollback', { ...rolling, run: { ...runOf(rolling), kind: 'rollback' as const } }, 'is a rollback itself'],
+    ['a failed rollback', { ...failed, run: { ...runOf(failed), kind: 'rollback' as const } }, 'is a rollback itself'],
+  ])('abort --rollback of %s is refused and names undo', async (_name, decision, why) => {
+    const acted = await act('abort ingester --rollback', { decision, extra: [pinned] });
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).toContain(why);
+    expect(acted.stderr).toContain('kubectl rollout-group undo mimir/ingester');
   });
 
   it('retry continues a failed run, and each retry is a new request', async () => {

@@ -7,7 +7,7 @@ import { blocks } from '../../../engine/rule.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { withException } from '../../../engine/rules/exception.ts';
 import { afterWave } from '../../../engine/rules/wave.ts';
-import { abortRequest, digestOfRule, digestOfWaves, pauses } from '../../../engine/run/requests.ts';
+import { abortRequests, digestOfRule, digestOfWaves, pauses } from '../../../engine/run/requests.ts';
 import type { IntentView, Snapshot } from '../../../engine/snapshot.ts';
 import type {
   ExceptionDefinition,
@@ -177,7 +177,7 @@ describe('an abort', () => {
     expect([30_000, 30_001].map((aheadMs) => pauses(now, early(aheadMs), { id: 'run-1' }))).toEqual([false, true]);
     expect(holding(roll(group(), runOf(), { intents: [early(30_001)] })).join()).toContain('paused');
     const ended = [30_000, 30_001].map(
-      (aheadMs) => abortRequest(contextWith(group(), { intents: [early(aheadMs)] }), runOf()) !== undefined,
+      (aheadMs) => abortRequests(contextWith(group(), { intents: [early(aheadMs)] }), runOf()).length === 1,
     );
     expect(ended).toEqual([true, false]);
   });

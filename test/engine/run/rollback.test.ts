@@ -117,6 +117,18 @@ describe('a run that fails', () => {
     );
   });
 
+  it('returns to the previous revision on request, whatever ended the run, until a retry', () => {
+    const aborted = (more: object, intents: readonly IntentView[] = []) => {
+      const rollback = said('abort', ago(1000), { runId: failed.id, rollback: true, ...more });
+      return decided({ run: withFields(failed, { onFailure: 'pause' }), intents: [rollback, ...intents] }).run;
+    };
+    expect(aborted({})).toMatchObject({ kind: 'rollback', rolledBack: { because: 'gate errors' } });
+    expect(aborted({ rollback: false })?.outcome).toBe('failed');
+    expect(aborted({ runId: 'another' })?.outcome).toBe('failed');
+    expect(aborted({}, [said('retry', ago(500), { runId: failed.id })])).toMatchObject({ kind: 'rollout', outcome: 'running' });
+    expect(decided({ run: failed, group: { rollout: { onFailure: 'pause' } } }).run?.outcome).toBe('failed');
+  });
+
   it('passes no gate on its way back, for they may measure what failed', () => {
     const gates = [{ name: 'errors' }] as unknown as GroupDefinition['gates'];
     const waves = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: 0, gates: ['errors'] } }), wave('rest', zones)];
