@@ -170,6 +170,13 @@ function kubectlHint(words: readonly string[]): string | undefined {
   return hint === undefined ? undefined : `use: kubectl rollout-group ${hint.replaceAll('GROUP', group)}`;
 }
 
+/** Returns the flag that has another name here, or that names the group. */
+function flagHint({ code, message }: CommanderError, verb: Verb | undefined): string | undefined {
+  const flag = code === 'commander.excessArguments' ? '--group' : message.includes("'--for'") ? '--duration' : undefined;
+  const option = flag === undefined ? undefined : verb?.options?.find((one) => flagNames(one).includes(flag));
+  return option === undefined ? undefined : `use: kubectl rollout-group ${verb?.name} ${option.flags}`;
+}
+
 /** Turns commander's message into ours: what happened, and what to do. */
 function usageMessage(error: CommanderError, words: readonly string[]): [string, string] {
   if (error.code === 'commander.help') return ['a verb is missing', 'kubectl rollout-group --help'];
@@ -178,10 +185,10 @@ function usageMessage(error: CommanderError, words: readonly string[]): [string,
     .replace(/^error: /, '')
     .replaceAll("'", '"')
     .replace(/\.$/, '');
-  const hint = error.code === 'commander.unknownCommand' ? kubectlHint(words) : undefined;
+  const verb = verbOf(words);
+  const hint = error.code === 'commander.unknownCommand' ? kubectlHint(words) : flagHint(error, verb);
   if (hint !== undefined) return [what, hint];
   const meant = suggestion?.match(/^\((Did you mean .*)\)$/)?.[1];
-  const verb = verbOf(words);
   const help = `kubectl rollout-group ${verb === undefined ? '' : `${verb.name} `}--help`;
   return [what, meant === undefined ? help : `${meant} See ${help}`];
 }

@@ -5,7 +5,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import type { ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
-import { comparedPairs, type Difference, groupDifferences, isDifferent, memberNames, objectDifferences } from '../difference.ts';
+import { comparedPairs, type Difference, groupDifferences, isDifferent, memberNames, nameOf, objectDifferences } from '../difference.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
@@ -55,18 +55,23 @@ async function show(context: CommandContext, options: DiffOptions, inputs: PlanI
   if (options.zones === true) return showSiblings(context, options, inputs);
   if (options.output === 'external') {
     const { externalDiff } = await import('../output/diff.ts');
-    return externalDiff(context, comparedPairs(...objectsOf(inputs), scopeOf(inputs, options)));
+    return externalDiff(context, comparedPairs(...objectsOf(inputs, options), scopeOf(inputs, options)));
   }
   const plan = planGroups(inputs.input);
-  const objects = objectDifferences(...objectsOf(inputs), scopeOf(inputs, options));
+  const objects = objectDifferences(...objectsOf(inputs, options), scopeOf(inputs, options));
   return showDifference(context, options, { groups: groupDifferences(plan), objects, ...defined({ denied: plan.denied }) });
 }
 
-/** Returns all objects before and after the change. */
-function objectsOf({ input, documents }: PlanInputs): [readonly ObjectContent[], readonly ObjectContent[]] {
+/** Returns the objects before and after the change; with --group only the groups and their members. */
+function objectsOf(
+  { input: { groups, current, desired }, documents }: PlanInputs,
+  { group = [] }: DiffOptions,
+): [readonly ObjectContent[], readonly ObjectContent[]] {
+  const names = new Set([...memberNames(groups), ...groups.map(({ namespace, name }) => `RolloutGroup ${namespace}/${name}`)]);
+  const isWanted = (object: ObjectContent): boolean => group.length === 0 || names.has(nameOf(object));
   return [
-    [...documents.current, ...input.current.filter(isRecord)],
-    [...documents.desired, ...input.desired.filter(isRecord)],
+    [...documents.current, ...current.filter(isRecord)].filter(isWanted),
+    [...documents.desired, ...desired.filter(isRecord)].filter(isWanted),
   ];
 }
 

@@ -78,7 +78,7 @@ export function explainDecision(context: CommandContext, id: string, options: Li
   });
 }
 
-/** Looks for the request among the requests that would be denied now, because the Event has expired. */
+/** Looks for the request among the requests that would be denied now. The Event has expired, or the request was a dry run. */
 async function explainFound(context: CommandContext, cluster: Cluster, id: string, options: LiveExplainOptions): Promise<ExitCode> {
   const now = await answerNow(() => findDenied(cluster, cluster.namespace, id));
   if (now === undefined || 'unknown' in now) throw unknownDecision(cluster, id);
@@ -128,7 +128,7 @@ function unknownDecision({ namespace }: Cluster, id: string): Failure {
   return new Failure({
     exitCode: exitCodes.notFound,
     what: `no Event was found for decision/${id}`,
-    why: `no readable namespace has such an Event, and no request in ${namespace} would be denied by this decision now; by default the API server keeps Events for one hour`,
+    why: `no readable namespace has such an Event, and no request in ${namespace} would be denied by this decision now; dry runs write no Events, and by default the API server keeps Events for one hour`,
     todo: `repeat the denied request, or run: kubectl rollout-group explain GROUP -n ${namespace}`,
   });
 }

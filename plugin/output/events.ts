@@ -68,9 +68,13 @@ export function renderDenial({ id, events, last, nowMs, now }: Denial, { paint }
   return denialText(id, rows, paint);
 }
 
-/** Renders a decision whose Event has expired and whose request would be denied in the same way now. */
+/** Renders a decision without an Event whose request would be denied in the same way now. */
 export function renderFoundAgain(id: string, now: Judgement, { paint }: Pick<TableLook, 'paint'>): string {
-  return denialText(id, [['denied', 'its Event has expired; the request is evaluated again'], ...nowRows(now)], paint);
+  return denialText(
+    id,
+    [['denied', 'it has no Event: dry runs write no Events, and Events expire; the request is evaluated again'], ...nowRows(now)],
+    paint,
+  );
 }
 
 type Row = readonly [label: string, text: string];

@@ -9,6 +9,8 @@ function prompts(needs = ''): readonly OptionSpec[] {
     { flags: '--no-input', description: `Never prompt: go on, as without a terminal. ${needs}`.trim() },
   ];
 }
+/** Scripts pass this flag to every verb. */
+const unasked: OptionSpec = { flags: '--yes', description: 'Has no effect: the verb never asks for confirmation.' };
 const exits = {
   10: 'the group does not exist, or the CRD of the request is not installed',
   ...clusterExits,
@@ -20,7 +22,12 @@ const pause: Verb = {
   description:
     'Creates a RolloutIntent. The agent still scales up, but not down. If the group is already paused, updates only the reason and the end.',
   arguments: [eachGroupArgument],
-  options: [zone, { flags: '--duration <duration>', description: 'Resume automatically after this time, for example 2h.' }, ...actOptions],
+  options: [
+    zone,
+    { flags: '--duration <duration>', description: 'Resume automatically after this time, for example 2h.' },
+    unasked,
+    ...actOptions,
+  ],
   examples: ['pause ingester --zone zone-c --duration 2h --reason "read latency"'],
   exits,
   usesCluster: true,
@@ -33,7 +40,7 @@ const resume: Verb = {
   description:
     'Deletes the RolloutIntents that pause the whole group, or with --zone those that pause this zone, and names the pauses that remain. If nothing is paused, says so and exits with 0.',
   arguments: [eachGroupArgument],
-  options: [zone, ...actOptions],
+  options: [zone, unasked, ...actOptions],
   examples: ['resume ingester', 'resume ingester --zone zone-c'],
   exits,
   usesCluster: true,

@@ -120,6 +120,7 @@ const diff: Verb = {
     allNamespacesOption,
     forceConflicts,
     { flags: '--zones', description: 'Compare the zones of one group with each other.' },
+    groupOption,
     namespace,
     agentNamespaceOption,
     outputOption('table', 'json', 'yaml', 'markdown', 'external'),
@@ -127,7 +128,7 @@ const diff: Verb = {
   examples: [
     'diff --current git:main:manifests --desired manifests/',
     'diff -f policies/ -f manifests/',
-    'diff --current manifests/ --zones',
+    'diff --current manifests/ --zones --group ingester',
   ],
   exits: {
     1: 'there are differences',

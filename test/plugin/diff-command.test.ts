@@ -52,6 +52,35 @@ describe('diff of policies', () => {
   });
 });
 
+describe('diff --group', () => {
+  const other = (text: string): string => text.replaceAll('kafka', 'redis');
+  const sets = zones.map((zone) => member(zone)).join('');
+  const changed = sets.replaceAll('kafka:4.0', 'kafka:4.1');
+  const files = {
+    'now/a.yaml': `${sets}${other(sets)}`,
+    'now/group.yaml': `${policy}---\n${other(policy)}`,
+    'next/a.yaml': `${changed}${other(changed)}`,
+    'next/group.yaml': `${policy}---\n${other(policy)}`,
+  };
+
+  it('shows this group and no other one', () => {
+    const cwd = folderWith(files);
+    const { stdout, status } = runPlugin(['diff', '--current', 'now', '--desired', 'next', '--group', 'kafka'], { cwd });
+    expect({ status, stdout }).toMatchObject({ status: 1, stdout: expect.stringContaining('kafka:4.1') });
+    expect(stdout).not.toContain('redis');
+    expect(runPlugin(['diff', '--current', 'now', '--zones', '--group', 'kafka'], { cwd }).stdout).not.toContain('redis');
+  });
+
+  it('is named if the group is an argument', () => {
+    const cwd = folderWith(files);
+    for (const verb of ['diff', 'plan'])
+      expect(runPlugin([verb, '--current', 'now', 'kafka'], { cwd }).stderr).toContain(`use: kubectl rollout-group ${verb} --group <name>`);
+    expect(runPlugin(['pause', 'kafka', '--for', '5m'], { cwd }).stderr).toContain(
+      'use: kubectl rollout-group pause --duration <duration>',
+    );
+  });
+});
+
 describe('diff --zones', () => {
   it('does not take a part of another word for the name of a zone', () => {
     const { stdout, status } = diff({ 'now/a.yaml': zones.map((zone) => member(zone)).join('') }, '--zones');

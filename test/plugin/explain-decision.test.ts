@@ -107,7 +107,7 @@ describe('the judgement now', () => {
     const again = await ask(guarded, `explain decision/${now.decision} -n mimir`);
     expect(again.status).toBe(0);
     expect(again.stdout).toContain(
-      `decision/${now.decision}\n  denied   its Event has expired; the request is evaluated again\n  now      scale of`,
+      `decision/${now.decision}\n  denied   it has no Event: dry runs write no Events, and Events expire; the request is evaluated again\n  now      scale of`,
     );
     const json = await ask(guarded, `explain decision/${now.decision} -n mimir -o json`);
     expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'Denial', events: [], now: { decision: now.decision, outcome: 'deny' } });

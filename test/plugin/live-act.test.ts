@@ -31,7 +31,7 @@ const pauseOf = (zone?: string): FakeObject => ({
 
 describe('pause', () => {
   it('writes an intent with zone, reason and end', async () => {
-    const { status, stdout, writes } = await act('pause ingester --zone c --duration 2h --reason "read latency"');
+    const { status, stdout, writes } = await act('pause ingester --yes --zone c --duration 2h --reason "read latency"');
     expect([status, writes.length]).toEqual([0, 1]);
     expect(writes[0]?.path).toMatch(
       /\/namespaces\/mimir\/rolloutintents\/pause\.ingester\.c\?fieldManager=kubectl-rollout-group&force=false$/,
