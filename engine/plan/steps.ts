@@ -206,7 +206,7 @@ function waitReason({ outcome, results }: DecidedStep): RuleResult | undefined {
 function waitKind(reason: RuleResult): 'soak' | 'check' | 'approval' | 'wait' {
   if (reason.rule === 'soak') return 'soak';
   if (reason.rule === 'gate') return 'check';
-  return isApproval(reason) ? 'approval' : 'wait';
+  return isApproval(reason) && reason.outcome !== 'no' ? 'approval' : 'wait';
 }
 
 function isApproval(reason: RuleResult): boolean {

@@ -54,12 +54,20 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   const fact = `${users.length} of ${approval.count} approvals${from}${voidText(valid, users, digest)}`;
   const ahead = approvals.filter((intent) => mayApprove(intent, approval) && !isVerified(context, intent)).length;
   const { requesters } = context.snapshot.webhookProblems ?? {};
-  const problem = requesters === undefined ? '' : `; no webhook records requesters, so no approval counts: ${requesters}`;
+  if (requesters !== undefined) {
+    const problem = `${fact}; no webhook records requesters, so no approval counts: ${requesters}`;
+    return result(rule, 'no', problem, { limit, source, digest });
+  }
   const uncounted = [
     ...(anonymous === 0 ? [] : [`, and ${anonymous} without an identity (the webhook was not called)`]),
     ...(ahead === 0 ? [] : [`, and ${ahead} with a time in the future (spec.requestedBy.at)`]),
   ];
-  return result(rule, uncounted.length === 0 ? 'wait' : 'unknown', `${fact}${uncounted.join('')}${problem}`, { limit, source, digest });
+  return result(rule, uncounted.length === 0 ? 'wait' : 'unknown', `${fact}${uncounted.join('')}`, { limit, source, digest });
+}
+
+/** Reports whether an approval is missing that cannot count, because no webhook records requesters. A rejection names no digest. */
+export function lacksRequesters({ outcome, digest }: RuleResult): boolean {
+  return outcome === 'no' && digest !== undefined;
 }
 
 /** Reports whether a wave of a group or a rule of a policy needs an approval. */

@@ -4,6 +4,7 @@ import type { Refusal } from '../../engine/plan/document.ts';
 import { actionText } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
+import { lacksRequesters } from '../../engine/rules/approval.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { goalText, marks, missingText, podsMissing, unreadZones } from './group-text.ts';
 import { factText, passesText, sourceText, spanText, stopText } from './plan/plan-text.ts';
@@ -234,8 +235,8 @@ function denialTodo(result: RuleResult, name: string, where: string | undefined)
 }
 
 /** Reports whether the result is about the agent or its webhooks, not about the request. */
-export function isOfInstallation({ rule }: RuleResult): boolean {
-  return rule === 'pin-webhook' || rule === 'agent-access';
+export function isOfInstallation(result: RuleResult): boolean {
+  return result.rule === 'pin-webhook' || result.rule === 'agent-access' || lacksRequesters(result);
 }
 
 function waitTodo(result: RuleResult, name: string, where: string | undefined): readonly string[] {

@@ -97,12 +97,17 @@ export function itAgreesWithPlans(world: () => World): void {
     const cwd = filesOf({ 'approved.json': groupOf({ waves }), 'pinned.json': groupOf({ strategy: 'pinned' }), 'next.json': next });
     const planned = (file: string) => plannedBy(doctor, file, cwd);
     expect(await planned('approved.json')).toEqual({
-      outcome: 'waits',
+      outcome: 'blocked',
       restarts: 2,
       waits: [
         'approval: 0 of 1 approvals from oncall; no webhook records requesters, so no approval counts: MutatingWebhookConfiguration rollout-group does not exist',
       ],
     });
+    const shown = await doctor.run(['plan', '-f', 'approved.json', '-f', 'next.json'], { cwd });
+    expect(shown.status).toBe(5);
+    expect(shown.stdout).toMatch(/wait +approval +blocked +- +-$/m);
+    expect(shown.stdout).toContain('passes when a webhook records requesters');
+    expect(shown.stdout.match(/^DO .*$/gm)).toEqual(['DO       find out why: kubectl rollout-group doctor']);
     for (const name of ['ingester-zone-a', 'ingester-zone-b']) {
       await client.patch(`${group.setsPath}/${name}`, 'merge', {
         spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1_000_000 } } },

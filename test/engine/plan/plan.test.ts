@@ -158,11 +158,11 @@ describe('a plan of waves', () => {
     expect(plan.timeline[1]).toEqual({ zone: '', kind: 'wait', label: 'errors', startSeconds: 270, endSeconds: 390 });
   });
 
-  it('waits where no webhook records who approves, also if approvals are assumed', () => {
+  it('is blocked where no webhook records who approves, also if approvals are assumed', () => {
     const running = { ...readPlanSnapshots(rollout()).before, webhookProblems: { requesters: 'it does not exist' } };
     const plan = planOf(rollout({ groups: [staged], running }));
     expect([plan.outcome, plan.waits[0]?.fact]).toEqual([
-      'waits',
+      'blocked',
       '0 of 1 approvals from oncall; no webhook records requesters, so no approval counts: it does not exist',
     ]);
   });
