@@ -40,6 +40,8 @@ export interface AbsentMembers {
 export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'exceptions' | 'policyDigest'> {
   /** The groups before the change, if labels and annotations define groups. Requests must pass under these groups, too. */
   readonly groupsBefore?: readonly GroupDefinition[];
+  /** The policies and exceptions before the change. */
+  readonly before?: Pick<Snapshot, 'policies' | 'exceptions'>;
   /** The namespace of the agent, whose policies may name other namespaces. Absent: the agent namespace of `running`, if any. */
   readonly agentNamespace?: string;
   /** Kubernetes objects that run now. */
@@ -65,7 +67,9 @@ export function planGroups(input: PlanInput): Plan {
   const { usesCalendar, nowMs } = snapshots;
   const { policyChanges = [] } = input;
   const key = (group: GroupDefinition): string => `${group.namespace}/${group.name}`;
-  const groups = [...input.groups].sort((a, b) => (key(a) < key(b) ? -1 : 1)).map((group) => planGroup(input, group, snapshots));
+  const groups = [...input.groups]
+    .sort((a, b) => (key(a) < key(b) ? -1 : 1))
+    .map((group) => ({ ...planGroup(input, group, snapshots), ...boundChanges(input, group) }));
   // The webhook of the agent denies what the plan denies already.
   const known = groups.flatMap(({ refused }) => refused.map(({ message }) => message));
   const denied = (input.denied ?? []).filter(({ message }) => !known.some((text) => message.includes(text)));
@@ -102,6 +106,23 @@ function metricsOf(input: PlanInput): Assumptions['metrics'] {
   return Object.assign({}, ...groups.map((group) => assumedMetrics(bound(group), assumptions.metrics, group)));
 }
 
+/** Returns the changed objects that bind the group, before or after the change. */
+function boundChanges(input: PlanInput, group: GroupDefinition): Pick<GroupPlan, 'policyChanges'> {
+  const { policyChanges = [], agentNamespace = input.running?.agentNamespace } = input;
+  const inputs = [input, ...(input.before === undefined ? [] : [input.before])];
+  const isOfGroup = (one: PlanInput['exceptions'][number]): boolean => one.namespace === group.namespace && one.group === group.name;
+  const exceptions = inputs.flatMap((one) => one.exceptions.filter(isOfGroup));
+  const binding = new Set([
+    `RolloutGroup ${group.namespace}/${group.name}`,
+    ...inputs
+      .flatMap((one) => policiesFor(one.policies, group, agentNamespace))
+      .map(({ namespace, name }) => `RolloutPolicy ${namespace}/${name}`),
+    ...exceptions.map(({ namespace, name }) => `RolloutException ${namespace}/${name}`),
+  ]);
+  const bound = policyChanges.map(({ object }) => object).filter((object) => binding.has(object));
+  return bound.length === 0 ? {} : { policyChanges: bound };
+}
+
 function worst(outcomes: readonly GroupPlan['outcome'][]): Plan['outcome'] {
   for (const outcome of ['blocked', 'waits', 'complete'] as const) if (outcomes.includes(outcome)) return outcome;
   return 'unchanged';
@@ -112,7 +133,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const run = (quantile: Quantile): Forward => forward(input, group, snapshots, quantile);
   const likely = run('p50');
   const slow = run('p90');
-  const waves = groupIntoWaves(likely.steps, slow.steps, likely.startMs);
+  const waves = groupIntoWaves(likely, slow);
   const steps = waves.flatMap((wave) => wave.steps);
   const changes = plannedChanges(group, { ...input, before: snapshots.before, after: snapshots.after }, likely.refused);
   const zones = zoneTotals(group, asked, likely, steps);
@@ -207,13 +228,14 @@ function activeSeconds({ group, world, endMs }: Forward): number {
 }
 
 /** Joins consecutive steps of one wave. The p90 duration of a step is that of the step with the same key in `slow`. */
-function groupIntoWaves(likely: readonly TracedStep[], slow: readonly TracedStep[], startMs: number): readonly PlannedWave[] {
+function groupIntoWaves(likely: Forward, slow: Forward): readonly PlannedWave[] {
   const waves: { name: string; steps: PlannedStep[] }[] = [];
   const pending = new Map<string, TracedStep[]>();
-  for (const step of slow) pending.set(step.key, [...(pending.get(step.key) ?? []), step]);
-  for (const step of likely) {
+  for (const step of slow.steps) pending.set(step.key, [...(pending.get(step.key) ?? []), step]);
+  const held = likely.end === 'held' ? likely.steps.at(-1) : undefined;
+  for (const step of likely.steps) {
     const twin = pending.get(step.key)?.shift();
-    const planned = plannedStep(step, twin, startMs);
+    const planned = plannedStep(step, twin, { startMs: likely.startMs, isHeld: step === held });
     const open = waves.at(-1);
     if (open !== undefined && open.name === step.wave) open.steps.push(planned);
     else waves.push({ name: step.wave, steps: [planned] });
@@ -221,10 +243,14 @@ function groupIntoWaves(likely: readonly TracedStep[], slow: readonly TracedStep
   return waves;
 }
 
-function plannedStep(step: TracedStep, twin: TracedStep | undefined, startMs: number): PlannedStep {
+function plannedStep(
+  step: TracedStep,
+  twin: TracedStep | undefined,
+  { startMs, isHeld }: { readonly startMs: number; readonly isHeld: boolean },
+): PlannedStep {
   const source = step.rules.find((answer) => answer.outcome !== 'ok' && answer.source !== undefined)?.source;
-  // The time of a person cannot be assumed, and only a person can change a policy that denies.
-  const isTimed = step.kind !== 'approval' && !step.rules.some(isUntilPerson);
+  // The time of a person cannot be assumed, and only a person ends a wait at which the plan ends.
+  const isTimed = step.kind !== 'approval' && !(isHeld && step.kind === 'wait') && !step.rules.some(isUntilPerson);
   return {
     kind: step.kind,
     ...defined({ zone: step.zone }),

@@ -137,7 +137,10 @@ const definitions: Readonly<Record<string, Schema>> = {
       totals: ref('totals'),
       timeline: listOf(ref('span')),
     },
-    { permitted: { ...listOf(ref('rule')), description: 'Results that pass only because of an exception in force.' } },
+    {
+      permitted: { ...listOf(ref('rule')), description: 'Results that pass only because of an exception in force.' },
+      policyChanges: { ...listOf(text), description: 'Changed objects that bind the group, such as a policy.' },
+    },
   ),
   quantiles: record('The median and the 90th percentile of a duration, in seconds.', { p50Seconds: seconds, p90Seconds: seconds }),
   podTimes: record('The durations of pods.', {}, { drain: ref('quantiles'), start: ref('quantiles') }),

@@ -179,18 +179,19 @@ function waiting(decision: GroupDecision, nowMs: number): BegunStep | undefined 
   if (decision.outcome === 'done' || decision.actions.length > 0) return undefined;
   for (const step of decision.steps) {
     const reason = waitReason(step);
-    if (reason !== undefined) return { ...waitStep(step, reason, decision.wave?.name ?? 'all'), startMs: nowMs, endMs: nowMs };
+    if (reason !== undefined) return { ...waitStep(step, reason, decision), startMs: nowMs, endMs: nowMs };
   }
   return undefined;
 }
 
 type DecidedStep = GroupDecision['steps'][number];
 
-function waitStep(step: DecidedStep, reason: RuleResult, waveName: string): Omit<BegunStep, 'startMs' | 'endMs'> {
+function waitStep(step: DecidedStep, reason: RuleResult, { wave: of, stops, zones }: GroupDecision): Omit<BegunStep, 'startMs' | 'endMs'> {
   const kind = waitKind(reason);
-  const wave = step.kind === 'roll' ? waveName : scalingWave;
+  const wave = step.kind === 'roll' ? (of?.name ?? 'all') : scalingWave;
   const waitsFor = kind === 'check' ? gateName(reason) : kind === 'wait' ? reason.rule : wave;
-  const isWholeWave = step.kind === 'roll' && kind !== 'wait';
+  const isWholeGroup = stops.some(({ rule, zones: stopped }) => rule === reason.rule && stopped.length === zones.length);
+  const isWholeWave = step.kind === 'roll' && (kind !== 'wait' || reason.rule === 'approval' || isWholeGroup);
   const key = `${kind}/${isWholeWave ? wave : step.zone}/${reason.rule}/${waitsFor}`;
   return { key, wave, kind, ...(isWholeWave ? {} : { zone: step.zone }), pods: [], waitsFor, rules: step.results };
 }

@@ -118,6 +118,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       // Manifests exported from a cluster name the running revision, but a new template gets another revision.
       desired: withRevisions(desiredObjects, currentObjects),
       assumptions,
+      before: before.resolution.bundle,
       policyChanges: policyChanges(documents),
       absent,
       nowMs,

@@ -152,6 +152,14 @@ spec:
     expect(stdout.replace(/\s+/g, ' ').replaceAll('&#58;', ':')).toContain(permitted);
   });
 
+  it('shows the start of the plan only if the plan has steps', async () => {
+    const { stdout } = await runInProcess(['plan', ...rollout, ...at], { cwd: cwd() });
+    expect(stdout).toContain('STARTS');
+    const same = await runInProcess(['plan', ...rollout.map((word) => (word === 'next' ? 'now' : word)), ...at], { cwd: cwd() });
+    expect(same.stdout).toContain('no changes');
+    expect(same.stdout).not.toContain('STARTS');
+  });
+
   it('is not named when it has expired', async () => {
     const { stdout } = await runInProcess(['plan', ...rollout, '--at', '2026-02-05T10:00:00Z'], { cwd: cwd() });
     expect(stdout).not.toContain('two-at-once');
@@ -171,6 +179,20 @@ describe('a change of policies alone', () => {
     expect(stdout).not.toContain('no changes');
     expect(stdout).toMatch(/RolloutGroup mimir\/ingester changed|policy change/);
     expect(status).toBe(2);
+  });
+
+  it('is a change of its group alone, also among other groups', async () => {
+    const second = (text: string) => text.replaceAll('ingester', 'store');
+    const both = (text: string) => `${text}---\n${second(demoManifests)}---\n${second(demoPolicy)}`;
+    const now = `${demoManifests}---\n${demoPolicy}`;
+    const next = now.replace('maxUnavailable: 25%', 'maxUnavailable: 50%');
+    const files = folderWith({ 'now/a.yaml': both(now), 'next/a.yaml': both(next) });
+    const table = (await runInProcess(['plan', ...words], { cwd: files })).stdout;
+    expect(table).toContain('2 groups: 1 with changes, 1 without changes');
+    expect(table).toContain('mimir/ingester   no restarts, policy changes');
+    expect(table).toContain('SAME     mimir/store has no changes');
+    const markdown = (await runInProcess(['plan', ...words, '-o', 'markdown'], { cwd: files })).stdout;
+    expect(markdown).toMatch(/Without changes:\s+`mimir\/store`/);
   });
 
   it('names the changed fields', async () => {

@@ -51,7 +51,7 @@ ${body}
 }
 
 function subtitle(plan: Plan): string {
-  const start = words.startMs(plan);
+  const start = words.hasDurations(plan) ? words.startMs(plan) : undefined;
   const parts = [
     ...(plan.metadata.policyDigest === '' ? [] : [`policy ${words.shortDigest(plan.metadata.policyDigest)}`]),
     ...(start === undefined ? [] : [`starts ${words.instantText(start)}`]),
@@ -85,7 +85,7 @@ function overview(changed: readonly GroupPlan[]): Html {
   const longest = Math.max(1, ...changed.map((group) => group.totals.p90Seconds ?? 0));
   const rows = changed.map((group, index) => [
     html`<a href="#${anchor(index)}">${name(group)}</a>`,
-    html`<span class="badge ${group.outcome}">${words.outcomeWords[group.outcome]}</span>`,
+    html`<span class="badge ${group.outcome}">${words.outcomeText(group)}</span>`,
     String(group.totals.restarts),
     String(group.totals.scaleChanges),
     words.spanText(group.totals.p50Seconds),
@@ -118,7 +118,7 @@ interface GroupPlace {
 }
 
 export function groupHtml(group: GroupPlan, place: GroupPlace): Html {
-  return html`<details class="group" id="${place.id}"${place.isOpen ? html` open` : nothing}><summary><h2>${group.namespace}/${group.group}</h2><span class="badge ${group.outcome}">${words.outcomeWords[group.outcome]}</span><span class="soft">${timesText(group)}</span></summary>
+  return html`<details class="group" id="${place.id}"${place.isOpen ? html` open` : nothing}><summary><h2>${group.namespace}/${group.group}</h2><span class="badge ${group.outcome}">${words.outcomeText(group)}</span><span class="soft">${timesText(group)}</span></summary>
 <div class="body">
 ${words.totalsText(group.totals) === '' ? nothing : html`<p class="soft">${words.totalsText(group.totals)}</p>`}
 ${refusals(group, place.startMs)}${exceptions(group)}${waits(group, place.startMs)}${changes(group)}

@@ -57,7 +57,7 @@ const outcomeMarks: Readonly<Record<GroupPlan['outcome'], string>> = {
   blocked: '**blocked**',
   waits: '**waits**',
   complete: 'completes',
-  unchanged: 'same',
+  unchanged: 'no restarts',
 };
 
 function overview(changed: readonly GroupPlan[]): Section {
@@ -188,7 +188,7 @@ function unchanged(same: readonly GroupPlan[]): Section {
 }
 
 function foot(plan: Plan): string {
-  const start = words.startMs(plan);
+  const start = words.hasDurations(plan) ? words.startMs(plan) : undefined;
   const assumptions = words.hasDurations(plan)
     ? markdownDetails('Assumptions behind the durations', `Assumed: ${words.assumptionsText(plan.assumptions)}.`)
     : '';
@@ -206,7 +206,7 @@ const longestText = 300;
 
 /** Returns the group from its longest form to its shortest: complete, without the folded parts, and as one line. */
 export function groupForms(group: GroupPlan): readonly string[] {
-  const title = `#### ${markdownText(`${group.namespace}/${group.group}`)}: ${words.outcomeWords[group.outcome]}`;
+  const title = `#### ${markdownText(`${group.namespace}/${group.group}`)}: ${words.outcomeText(group)}`;
   const line = [title, words.totalsText(group.totals)].filter((part) => part !== '').join('\n\n');
   const steps = stepTable(group);
   const brief = [title, changeList(group), steps, words.totalsText(group.totals)].filter((part) => part !== '').join('\n\n');

@@ -86,8 +86,8 @@ export function stepRows(group: GroupPlan): readonly StepRow[] {
 }
 
 /** Returns a duration of a step; `-` if the step does not end by itself. */
-function stepSpan({ rules }: PlannedStep, seconds: number | undefined): string {
-  return seconds === undefined && rules.some(isUntilPerson) ? '-' : spanText(seconds);
+function stepSpan({ kind, p50Seconds }: PlannedStep, seconds: number | undefined): string {
+  return p50Seconds === undefined && kind !== 'approval' ? '-' : spanText(seconds);
 }
 
 /** Returns the verb and the object of a step: `roll zone-a 19..0`. */
@@ -268,17 +268,21 @@ export function afterWaitText({ zones }: GroupPlan): string | undefined {
 }
 
 /** The outcome of a group in one or two words. */
-export const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
+const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
   complete: 'completes',
   unchanged: 'no changes',
   blocked: 'blocked',
   waits: 'waits',
 };
 
-/** Returns the outcome of a group; a group without changes may still get another policy. */
-export function outcomeText({ outcome }: GroupPlan, { policyChanges = [], denied = [] }: Pick<Plan, 'policyChanges' | 'denied'>): string {
-  if (denied.length > 0) return outcomeWords.blocked;
-  return outcome === 'unchanged' && policyChanges.length > 0 ? 'no restarts, policy changes' : outcomeWords[outcome];
+/** Returns the outcome of a group; a group without restarts may still get another policy. */
+export function outcomeText(group: GroupPlan): string {
+  return group.outcome === 'unchanged' && !isSame(group) ? 'no restarts, policy changes' : outcomeWords[group.outcome];
+}
+
+/** Reports whether neither the StatefulSets of the group nor the policies that bind it change. */
+function isSame({ outcome, changes, policyChanges }: GroupPlan): boolean {
+  return outcome === 'unchanged' && changes.length === 0 && policyChanges === undefined;
 }
 
 /** Returns a changed policy: `RolloutPolicy mimir/safety changed: spec.rules, spec.limits`. */
@@ -289,7 +293,6 @@ export function policyChangeText({ object, operation, fields }: PolicyChange): s
 /** Splits the groups of a plan into those with and without changes, both sorted by need of attention. */
 export function splitByChange(plan: Plan): { readonly changed: readonly GroupPlan[]; readonly same: readonly GroupPlan[] } {
   const groups = byAttention(plan.groups);
-  const isSame = ({ outcome, changes }: GroupPlan): boolean => outcome === 'unchanged' && changes.length === 0;
   return { changed: groups.filter((group) => !isSame(group)), same: groups.filter(isSame) };
 }
 
@@ -311,11 +314,12 @@ export function byAttention(groups: readonly GroupPlan[]): readonly GroupPlan[] 
 /** Returns `100 groups: 2 blocked, 1 waiting, 40 with changes, 57 without changes`. */
 export function groupsText(groups: readonly GroupPlan[]): string {
   const count = (outcome: GroupPlan['outcome']) => groups.filter((group) => group.outcome === outcome).length;
+  const same = groups.filter(isSame).length;
   const parts = [
     [count('blocked'), 'blocked'],
     [count('waits'), 'waiting'],
-    [count('complete'), 'with changes'],
-    [count('unchanged'), 'without changes'],
+    [count('complete') + count('unchanged') - same, 'with changes'],
+    [same, 'without changes'],
   ] as const;
   const shown = parts.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`);
   return [plural(groups.length, 'group'), ...(shown.length === 0 ? [] : [shown.join(', ')])].join(': ');

@@ -37,7 +37,9 @@ export function renderPlanTable(plan: Plan, look: TableLook): string {
 function headLines(plan: Plan, look: TableLook): readonly string[] {
   const [first] = plan.groups;
   const title =
-    first !== undefined && plan.groups.length === 1 ? `${first.namespace}/${first.group}   ${words.outcomeText(first, plan)}` : undefined;
+    first !== undefined && plan.groups.length === 1
+      ? `${first.namespace}/${first.group}   ${(plan.denied ?? []).length > 0 ? 'blocked' : words.outcomeText(first)}`
+      : undefined;
   const policy = plan.metadata.policyDigest === '' ? '' : `   policy ${words.shortDigest(plan.metadata.policyDigest)}`;
   return paragraph('Plan  ', `${title ?? words.groupsText(plan.groups)}${policy}`, look.columns).map((line) => look.paint('bold', line));
 }
@@ -57,7 +59,7 @@ function deniedLines({ denied = [] }: Plan, look: TableLook): readonly string[] 
 }
 
 function groupTitle(group: GroupPlan, { paint }: TableLook): string {
-  return `${paint('bold', `${group.namespace}/${group.group}`)}   ${words.outcomeWords[group.outcome]}`;
+  return `${paint('bold', `${group.namespace}/${group.group}`)}   ${words.outcomeText(group)}`;
 }
 
 function unchangedLines(groups: readonly GroupPlan[], look: TableLook): readonly string[] {
@@ -69,7 +71,7 @@ function unchangedLines(groups: readonly GroupPlan[], look: TableLook): readonly
 /** Returns the basis of the durations: the assumptions (without `-o wide` only those that differ from the defaults) and the start. */
 function basisLines(plan: Plan, look: TableLook): readonly string[] {
   const assumed = words.hasDurations(plan) ? words.assumptionsText(plan.assumptions, { isComplete: look.isWide === true }) : '';
-  const start = words.startMs(plan);
+  const start = words.hasDurations(plan) ? words.startMs(plan) : undefined;
   const lines = [
     ...(assumed === '' ? [] : labelled('ASSUMES', assumed, look)),
     ...(start === undefined ? [] : labelled('STARTS', words.instantText(start), look)),

@@ -115,8 +115,7 @@ export async function readLiveInputs(
   const { namespace } = cluster;
   const files = unique([...given.manifests, ...given.policies]);
   const loaded = loadPolicies(files, { namespace });
-  const desiredFiles = new Set(given.manifests.map(({ name }) => name));
-  const manifests = loaded.manifests.filter(({ file }) => desiredFiles.has(file));
+  const manifests = loaded.manifests.filter(({ file }) => given.manifests.some(({ name }) => name === file));
   refuseRepeats(options.desired === undefined ? '--filename' : '--desired', manifests);
   const namespaces = namespacesOf(options, namespace, [...manifests, ...loaded.documents]);
   const { listing, agentNamespace } = await listForPlan(cluster, namespaces, options.agentNamespace);
@@ -133,7 +132,7 @@ export async function readLiveInputs(
   const groups = selectGroups(groupsToPlan(bundle.groups, groupsBefore), options);
   const digest = policyDigest(bundle);
   const sources = await readReplicaSourceObjects(cluster, groups);
-  const { intents } = clusterState(listing, agentNamespace).policies;
+  const { intents, ...before } = clusterState(listing, agentNamespace).policies;
   const webhookProblems = await neededWebhooks(cluster, { ...bundle, groups }, { agentNamespace, hasIntents: intents.length > 0 });
   const snapshot = clusterSnapshot(listing, {
     policies: { ...bundle, groups, digest, intents: believedIntents(intents, webhookProblems) },
@@ -161,6 +160,7 @@ export async function readLiveInputs(
       desired: withRevisions(applyWhatIf(foreign(desired), groups, changes), current, itemsOf(listing.revisions)),
       assumptions,
       running,
+      before,
       policyChanges: policyChanges(documents),
       denied: denialsOf(readyObjects({ desiredObjects, forceConflicts })),
       absent,

@@ -5,7 +5,7 @@ import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
-import { exception, freeze, hourMs, minuteMs, policy, policyRule } from '../../kit/questions.ts';
+import { exception, freeze, hourMs, intent, minuteMs, policy, policyRule } from '../../kit/questions.ts';
 
 const next = manifests({ image: 'grafana/mimir:2.17.1' });
 const rollout = (overrides: Partial<PlanInput> = {}) => planInput({ desired: next, ...overrides });
@@ -167,6 +167,17 @@ describe('a plan of waves', () => {
     ]);
   });
 
+  it('gives the wait of a paused group no zone and no duration', () => {
+    const { before } = readPlanSnapshots(rollout());
+    const paused = (intents: Parameters<typeof intent>[0]) => ({ ...before, intents: [intent({ action: 'pause', ...intents })] });
+    const held = (intents: object) => {
+      const [step] = stepsOf(planOf(rollout({ running: paused(intents) })));
+      return [step?.kind, step?.zone, step?.p50Seconds, step?.p90Seconds];
+    };
+    expect(held({})).toEqual(['wait', undefined, undefined, undefined]);
+    expect(held({ zone: 'a' })).toEqual(['wait', 'a', undefined, undefined]);
+  });
+
   it('names the restarts that follow the wait, and counts them', () => {
     const plan = planOf(rollout({ groups: [staged], assumptions: { ...defaultAssumptions, approvals: 'missing' } }));
     expect(plan.zones.map(({ restarts, afterWait }) => [restarts, afterWait?.join(' ')])).toEqual([
@@ -272,7 +283,7 @@ describe('the calendar', () => {
 
   it('makes a plan wait for a window to open', () => {
     const plan = planOf(rollout({ policies: [policy({ windows: [freeze()] })] }));
-    expect(lines(plan)[0]).toBe('all: wait a window at 0 for 3600 to 3600');
+    expect(lines(plan)[0]).toBe('all: wait * window at 0 for 3600 to 3600');
     expect(stepsOf(plan)[0]?.source).toEqual({ file: 'policy.yaml', line: 20, column: 1 });
     expect(plan.totals.p50Seconds).toBe(3600 + 810);
   });
