@@ -31,7 +31,16 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
     ...stopsOfResults(context, zoneResults.filter(isStop)),
   ];
   const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
-  return { stops, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
+  // Views show the first stop, so a stop of the next step is the first.
+  const ordered = [...stops].sort((a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)));
+  return { stops: ordered, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
+}
+
+/** Reports whether the stop blocks one of these steps. */
+function isOfStep({ rule, source }: Stop, steps: readonly Step[]): boolean {
+  return steps.some(({ results }) =>
+    results.some((result) => blocks(result) && result.rule === rule && (source === undefined || result.source?.object === source.object)),
+  );
 }
 
 /** Returns the stop of a failed run, or of a revision that was rolled back; none while a rollback is about to follow. */

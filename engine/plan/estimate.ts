@@ -156,5 +156,5 @@ function unfinishedReason({ end, last: { decision } }: ForwardRun): string {
   if (end === 'limit') return 'it does not end within 60 days';
   const [wait] = decision.waits;
   if (decision.run?.outcome === 'failed') return decision.run.failure;
-  return wait === undefined ? 'some pods do not become available without help' : `${wait.rule}: ${wait.fact}`;
+  return wait === undefined ? 'some pods do not become available without help' : wait.fact;
 }

@@ -7,6 +7,7 @@ import { rolloutExceptions, rolloutIntents } from '../cluster-snapshot/kinds.ts'
 import { type Cluster, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
+import { writeAgentNote } from '../live/notes.ts';
 import { type RequestedGroup, type RequestFlags, readRequestedGroup, submit } from '../live/submit-request.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
 import { placeText } from '../output/text.ts';
@@ -81,6 +82,7 @@ async function deleteRequest(
     },
   );
   context.stdout.write(`${name}: ${wanted} cancelled\n`);
+  await writeAgentNote(context, cluster, requested.live);
   return exitCodes.done;
 }
 

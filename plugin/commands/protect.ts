@@ -1,11 +1,13 @@
 // The verb protect: prevents replacement and scale-down of a group, a zone or single pods until a given time.
-import { ordinalRanges } from '../../engine/amount.ts';
+import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
 import { instantMs } from '../../policies/instant.ts';
-import type { CommandContext } from '../context.ts';
+import { type CommandContext, writeNotes } from '../context.ts';
 import { type ExitCode, usageFailure } from '../failure.ts';
+import type { LiveGroup } from '../live/groups.ts';
 import { type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { findZone } from '../live/write-options.ts';
+import { unreadZones } from '../output/group-text.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
@@ -21,6 +23,7 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
     const { name, live } = requested;
     const expiresMs = endOf(options, requested.cluster.env.clock.nowMs());
     const { zone, ordinals } = podsOf(requested, options, findZone(live, options.zone));
+    writeNotes(context, absentPods(live, zone, ordinals));
     const which = ordinals === undefined ? '' : `${plural(ordinals.length, 'pod')} (${ordinalRanges(ordinals)}) of `;
     const where = `${which}${placeText(name, zone)}`;
     return {
@@ -42,8 +45,23 @@ function endOf({ duration, until }: ProtectOptions, nowMs: number): number {
     throw usageFailure('a protection needs exactly one end', 'add --duration 2h or --until 2026-12-18T18:00:00Z');
   const endMs = duration === undefined ? instantMs(until ?? '') : nowMs + durationFlag('--duration', duration);
   if (endMs === undefined) throw usageFailure(`--until ${until} is not a valid time`, 'write it as 2026-12-18T18:00:00Z');
+  if (duration !== undefined && endMs <= nowMs)
+    throw usageFailure(`--duration ${duration} is too short`, 'give a duration above 0, such as 2h');
   if (endMs <= nowMs) throw usageFailure(`--until ${until} is in the past`, 'give a later time');
   return endMs;
+}
+
+/** Returns a note for each named pod that the zone does not have. A protection of a later pod is valid, for example before a scale-up. */
+function absentPods({ decision }: LiveGroup, zone: string | undefined, ordinals: readonly number[] = []): readonly string[] {
+  const member = decision.zones.find((one) => one.zone === zone);
+  if (member === undefined || unreadZones(decision).includes(member.zone) || decision.omitted.length > 0) return [];
+  const { statefulSet, revisions } = member;
+  const present = new Set(revisions.flatMap((one) => ordinalsIn(one.ordinals, 10_000) ?? ordinals));
+  const moving = new Set(decision.pods.map(({ pod }) => pod));
+  return ordinals
+    .map((ordinal) => ({ ordinal, pod: `${statefulSet}-${ordinal}` }))
+    .filter(({ ordinal, pod }) => !present.has(ordinal) && !moving.has(pod))
+    .map(({ pod }) => `pod ${pod} does not exist; the protection applies to a later pod of this name`);
 }
 
 interface Protected {

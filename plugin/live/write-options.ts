@@ -86,10 +86,14 @@ export async function confirmByPrompt({ ask, stderr }: CommandContext, { yes, in
   return isYes;
 }
 
+/** Returns the error of an act that was not confirmed. */
+function unconfirmed(preview: string): string {
+  return `${preview.trim().replace(/\.$/, '')}; it must be confirmed`;
+}
+
 /** Asks like `confirmByPrompt`. Throws Failure without a terminal and without --yes. */
 export async function confirmAlways(context: CommandContext, flags: PromptFlags, preview: string): Promise<boolean> {
-  if (flags.yes !== true && (flags.input === false || context.ask === undefined))
-    throw usageFailure(`${preview.trim()}; it must be confirmed`, 'add --yes');
+  if (flags.yes !== true && (flags.input === false || context.ask === undefined)) throw usageFailure(unconfirmed(preview), 'add --yes');
   return confirmByPrompt(context, flags, preview);
 }
 
@@ -97,7 +101,7 @@ export async function confirmAlways(context: CommandContext, flags: PromptFlags,
 export async function confirmByName({ ask, stderr }: CommandContext, flags: PromptFlags, preview: string, name: string): Promise<boolean> {
   if (flags.confirm === name) return true;
   if (flags.confirm !== undefined) throw usageFailure(`--confirm ${flags.confirm} is not ${name}`, `give --confirm ${name}`);
-  if (flags.input === false || ask === undefined) throw usageFailure(`${preview.trim()}; it must be confirmed`, `give --confirm ${name}`);
+  if (flags.input === false || ask === undefined) throw usageFailure(unconfirmed(preview), `give --confirm ${name}`);
   stderr.write(preview);
   const isSame = (await ask(`Type ${name} to confirm: `)).trim() === name;
   if (!isSame) stderr.write('nothing was changed\n');

@@ -45,7 +45,7 @@ const screens: Readonly<Record<string, (look: TableLook) => string>> = {
   'status-end': (at) => `${renderStatus(fromAgent(rolling), nowMs, at, { estimation: estimate, changes }).join('\n')}\n`,
   'tree-end': (at) => `${renderTree(fromAgent(rolling), nowMs, at, { estimation: estimate, changes }).join('\n')}\n`,
   'status-unknown-end': (at) =>
-    `${renderStatus(fromAgent(paused), nowMs, at, { estimation: { unknown: 'paused: the group is paused (read latency)' } }).join('\n')}\n`,
+    `${renderStatus(fromAgent(paused), nowMs, at, { estimation: { unknown: 'the group is paused (read latency)' } }).join('\n')}\n`,
   'explain-waiting': (at) =>
     renderLiveExplanation({ live: fromAgent(waiting), subject: {}, nowMs, showsAllRules: false, outdated: [] }, at),
   'explain-pod': (at) =>
@@ -89,7 +89,7 @@ describe('the estimated end', () => {
       'in about 1m, plus 2 approvals; pods took 3m10s to start (measured on 27) and 30s to stop',
     ],
     [at(600), 'in about 10m or much later, plus 1 approval; pods took 3m10s to start (measured on 27) and are assumed to stop in 30s'],
-    [{ unknown: 'paused: INC-1' }, 'unknown: paused: INC-1'],
+    [{ unknown: 'INC-1' }, 'unknown: INC-1'],
   ])('is approximate and names its assumptions: %#', (one, text) => {
     expect(endText(one, nowMs)).toBe(text);
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { rulesWithoutException } from '../../policies/rollout/rules-without-exception.ts';
 import { rolling } from './live-kit.ts';
-import { adoptedObjects, uidOf } from './live-objects.ts';
+import { adoptedObjects, leaseObject, uidOf } from './live-objects.ts';
 import { type Acted, act, apiVersion, asked, history, over, runOf, zones } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -206,6 +206,7 @@ describe('override', () => {
     ['override ingester --rule zone-gap --duration 30m --reason x', 3],
   ])('%s ends with %i', async (words, status) => {
     const acted = await act(words);
+    expect(acted.stderr).not.toContain('.; ');
     expect([acted.status, acted.kept]).toEqual([status, []]);
   });
 });
@@ -222,6 +223,7 @@ describe('protect and cancel', () => {
   it.each([
     'protect ingester',
     'protect ingester --duration 1h --until 2099-01-01T00:00:00Z',
+    'protect ingester --duration 0s',
     'protect ingester --until 2020-01-01T00:00:00Z',
     'protect ingester --until tomorrow',
     'protect ingester --duration 1h --pod other-0',
@@ -231,6 +233,17 @@ describe('protect and cancel', () => {
   ])('%s is not a valid protection', async (line) => {
     const acted = await act(line);
     expect([acted.status, acted.kept]).toEqual([3, []]);
+  });
+
+  it('accepts a pod that does not exist, with a note', async () => {
+    const absent = await act('protect ingester --pod b-77 --duration 1h');
+    expect(absent.status).toBe(0);
+    expect(absent.stderr).toContain('note: pod ingester-zone-b-77 does not exist; the protection applies to a later pod of this name\n');
+    expect((await act('protect ingester --pod b-0 --duration 1h')).stderr).not.toContain('does not exist');
+  });
+
+  it('names the flag that gives no later end', async () => {
+    expect((await act('protect ingester --duration 0s')).stderr).toMatch(/^error: --duration 0s is too short\n/);
   });
 
   const protection: FakeObject = {
@@ -243,6 +256,8 @@ describe('protect and cancel', () => {
   it('cancel deletes the named request of this group only', async () => {
     const acted = await act('cancel ingester protect.ingester', { extra: [protection] });
     expect([acted.status, acted.stdout]).toEqual([0, 'mimir/ingester: protect.ingester cancelled\n']);
+    const dead = await act('cancel ingester protect.ingester', { extra: [protection, leaseObject('agent-0', Date.now() - 300_000)] });
+    expect(dead.stderr).toContain('note: agent not running: Lease expired');
     expect(acted.objects.some(({ kind }) => kind === 'RolloutIntent')).toBe(false);
     const other = { ...protection, spec: { ...Object(protection['spec']), group: 'querier' } };
     const foreign = await act('cancel ingester protect.ingester', { extra: [other] });

@@ -5,7 +5,7 @@ import { readPublished } from '../../../engine/publish/read.ts';
 import { groupStatus } from '../../../engine/publish/status.ts';
 import type { IntentView } from '../../../engine/snapshot.ts';
 import { group } from '../../kit/groups.ts';
-import { kitNowMs } from '../../kit/objects.ts';
+import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';
 import { ago, exception, freeze, hourMs, intent, line, minuteMs, policy, policyRule } from '../../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
@@ -133,6 +133,14 @@ describe('a stop while no step is due', () => {
     const { snapshot } = idle();
     const current = snapshot.statefulSets[0]?.status.updateRevision ?? '';
     expect(idle(undone(current)).decision.stops).toMatchObject([{ fact: fact(current), isBlocking: true, zones: ['a'] }]);
+  });
+
+  it('is the first of several if it blocks the next step', () => {
+    const protect = (zone: string, ordinal: number) =>
+      intent({ name: `protect.${9 - ordinal}.${zone}`, action: 'protect', zone, ordinals: [ordinal], reason: 'INC-441' });
+    const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}`, replicas: 1 }));
+    const { stops } = idle({ statefulSets, intents: [protect('b', 7), protect('a', 7), protect('a', 0)] }).decision;
+    expect(stops.map(({ fact }) => fact.replace(/.* protects /, ''))).toEqual(['pod 0 of zone a', 'pod 7 of zone a', 'pod 7 of zone b']);
   });
 
   it('wakes the group when it begins, and ends with the request', () => {
