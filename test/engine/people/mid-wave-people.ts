@@ -54,7 +54,7 @@ export const peopleRows: readonly MidWaveRow[] = [
     name: 'an abort that nobody vouches for holds until it is taken back',
     happens: [{ at: 900, kind: 'person', says: { action: 'abort' }, isAnonymous: true }],
     outcome: {
-      end: 'the group is paused by an abort without a verified requester',
+      end: 'paused: the group is paused by an abort without a verified requester',
       seconds: 960,
       zones: { a: '2 2 2', b: '1 1 2', c: '1 1 1' },
       replaced: 4,
