@@ -99,7 +99,9 @@ describe('the estimate', () => {
     const pause = { namespace: 'mimir', name: 'pause.ingester', group: 'ingester', action: 'pause', reason: 'INC-1' } as const;
     expect(estimated({ intents: [pause] })).toEqual({ unknown: 'the group is paused (INC-1)' });
     const crashing = { revision: newRevision, isReady: false, containersReady: false, waitingReasons: ['CrashLoopBackOff'] };
-    expect(estimated({ podChanges: { 'ingester-zone-a': { 3: crashing } } })).toEqual({ unknown: expect.stringContaining('unavailable in zone a') });
+    expect(estimated({ podChanges: { 'ingester-zone-a': { 3: crashing } } })).toEqual({
+      unknown: expect.stringContaining('unavailable in zone a'),
+    });
   });
 
   it('contains the rest of a pause that ends by itself', () => {
