@@ -10,7 +10,7 @@ import { isRecord } from '../../../policies/values/is-record.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import type { ResourceOf } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';
-import { shortMessage } from '../../connection-failure.ts';
+import { isAdmission, shortMessage } from '../../connection-failure.ts';
 import { nameOf } from '../../difference.ts';
 import { fieldManager } from '../../live/intents.ts';
 import { gitOpsOwner } from './git-ops-owner.ts';
@@ -74,8 +74,10 @@ function movedText(managers: readonly string[]): string {
   return `apply moves the fields of ${managers.join(' and ')} to ${fieldManager}`;
 }
 
-function computedText({ message }: Error): string {
-  return `the API server refused the dry run, so the result is computed here, without changes by webhooks: ${shortMessage(message)}`;
+/** Returns the note on a computed result. The message of a denial is left out, because plan and diff show it as DENIED. */
+function computedText(error: Error): string {
+  const why = error instanceof ApiFailure && isAdmission(error) ? '' : `: ${shortMessage(error.message)}`;
+  return `the API server refused the dry run, so the result is computed here, without changes by webhooks${why}`;
 }
 
 /** Returns a note on fields that stay although the last `kubectl apply` named them and the manifest does not. */
