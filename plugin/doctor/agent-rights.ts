@@ -19,11 +19,13 @@ export interface AgentRight {
   readonly only?: 'pinned' | 'mirroring';
   /** The only action that fails without the right. Absent if every action fails (`required`) or no action fails (`optional`). */
   readonly action?: AgentAction;
+  /** True if the agent does not see groups that are objects without the right. */
+  readonly showsGroups?: true;
   /** The only object that the agent needs; a role may grant the right for this object alone. */
   readonly object?: string;
 }
 
-type RightOptions = Partial<Pick<AgentRight, 'weight' | 'scope' | 'only' | 'action' | 'object'>>;
+type RightOptions = Partial<Pick<AgentRight, 'weight' | 'scope' | 'only' | 'action' | 'showsGroups' | 'object'>>;
 
 /** Returns one right per verb. `path` is the API group, empty for the core group, and the resource. */
 function rights(path: string, verbs: readonly string[], without: string, options: RightOptions = {}): readonly AgentRight[] {
@@ -60,7 +62,8 @@ export const agentRights: readonly AgentRight[] = [
   ...rights('coordination.k8s.io/leases', ['create'], noLease, { scope: 'agent' }),
   ...rights('events.k8s.io/events', ['create'], 'decisions leave no Events'),
   ...rights('events.k8s.io/events', ['patch'], 'repeated facts get an Event each'),
-  ...rights(`${ours}/rolloutgroups`, getListAndWatch, 'groups that are objects are not seen'),
+  ...rights(`${ours}/rolloutgroups`, ['get'], 'groups that are objects are not seen'),
+  ...rights(`${ours}/rolloutgroups`, listAndWatch, 'groups that are objects are not seen', { showsGroups: true }),
   ...rights(`${ours}/rolloutgroups/status`, ['patch'], 'decisions are not published in objects'),
   ...rights(`${ours}/rolloutpolicies`, listAndWatch, 'policies that are objects are not applied'),
   ...rights(`${ours}/rolloutexceptions`, listAndWatch, 'exceptions are ignored'),
@@ -94,8 +97,8 @@ export const rightsWithLease: readonly AgentRight[] = agentRights.map((right) =>
 });
 
 /** Reports whether a group makes no progress, or an action fails, without the right. */
-export function isNeeded({ weight, action }: AgentRight): boolean {
-  return weight === 'required' || action !== undefined;
+export function isNeeded({ weight, action, showsGroups }: AgentRight): boolean {
+  return weight === 'required' || action !== undefined || showsGroups === true;
 }
 
 /** The missing verbs on one resource. */

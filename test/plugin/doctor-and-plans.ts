@@ -82,6 +82,26 @@ export function itAgreesWithPlans(world: () => World): void {
     }
   });
 
+  it('agrees with the plan that an agent without its right does not see a group that is an object', async () => {
+    const { controlPlane, doctor, grantAgent, problems } = world();
+    const { client } = controlPlane;
+    const objects = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
+    const cwd = filesOf({ 'group.json': groupOf({}) });
+    const complete = { outcome: 'complete', restarts: 2, waits: [] };
+    await grantAgent(without(agentRules(), 'list rolloutgroups.rollout-group.dev'));
+    try {
+      const fact = `${account} may not list rolloutgroups (rollout-group.dev) in mimir: groups that are objects are not seen`;
+      await expect.poll(problems, { timeout: 10_000 }).toContain(`warn RBAC RG6007 ${fact}`);
+      expect(await plannedBy(doctor, 'group.json', cwd)).toEqual(complete);
+      await client.create(objects, groupOf({}));
+      const blocked = { outcome: 'blocked', restarts: 2, waits: [`agent-access: ${fact}`] };
+      expect(await plannedBy(doctor, 'group.json', cwd)).toEqual(blocked);
+    } finally {
+      await client.ask('DELETE', `${objects}/ingester`);
+      await grantAgent(agentRules());
+    }
+  });
+
   it('agrees with the plan that nothing goes without its webhook', async () => {
     const { controlPlane, group, doctor } = world();
     const { client } = controlPlane;

@@ -20,6 +20,8 @@ interface AccountsQuestion {
   readonly pinned: readonly string[];
   /** The namespaces with groups whose replicas come from a ReplicaTemplate. */
   readonly mirroring?: readonly string[];
+  /** The groups that are objects. */
+  readonly objects?: readonly { readonly namespace: string; readonly name: string }[];
   readonly leases: Known<readonly AgentLease[]>;
   readonly published: Known<readonly LatestDecision[]>;
   /** `namespace/name` from the flag, for every namespace. */
@@ -88,10 +90,16 @@ export async function readMissingAccess(
   const accounts = await readAccounts(cluster, { ...question, isAsked: isNeeded });
   const missing = accounts.flatMap(({ name, rights, watched = [], unwatched }): readonly MissingAccess[] => [
     ...(unwatched === undefined ? [] : [{ namespaces: unwatched.namespaces, fact: unwatchedText(unwatched) }]),
-    ...(isUnknown(rights) ? [] : missingVerbs(rights)).map((one) => {
+    ...(isUnknown(rights) ? [] : missingVerbs(rights)).flatMap((one): readonly MissingAccess[] => {
       const { right, namespace } = one;
       const namespaces = right.scope === 'namespace' && namespace !== undefined ? [namespace] : watched;
-      return { namespaces, fact: missingText(name, one), ...defined({ action: right.action }) };
+      const access = { namespaces, fact: missingText(name, one), ...defined({ action: right.action }) };
+      if (right.showsGroups !== true) return [access];
+      return (question.objects ?? []).map((group) => ({
+        ...access,
+        namespaces: namespaces.filter((of) => of === group.namespace),
+        group: group.name,
+      }));
     }),
   ]);
   return accounts.some(({ rights }) => isUnknown(rights)) ? [...missing, ...denied] : missing;

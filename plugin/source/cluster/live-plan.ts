@@ -371,6 +371,7 @@ async function readAgents(
   const question = {
     watched: [...new Set(groups.map(({ namespace }) => namespace))],
     pinned: groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace),
+    objects: itemsOf(listing.groups).map(({ metadata: { namespace = '', name } }) => ({ namespace, name })),
     leases: agents.leases,
     published: [...published.values()],
     agentNamespace,
