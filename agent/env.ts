@@ -12,7 +12,7 @@ export interface SourceQuery {
   readonly source: string;
   /** The definition in the agent's policy files; absent if they have none. */
   readonly written?: MetricSourceDefinition | undefined;
-  /** The interval between queries in milliseconds. A source may require a longer interval. */
+  /** The interval between queries in milliseconds. The query is rejected if the source requires a longer interval. */
   readonly everyMs: number;
   /** The deadline for the complete answer in milliseconds. */
   readonly timeoutMs: number;

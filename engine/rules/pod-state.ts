@@ -50,7 +50,8 @@ export function mayRepairDespiteOthers({ group, nowMs, view }: Moment & Pick<Gro
 
 /**
  * Reports whether surplus pods stay until a stuck pod is repaired: OrderedReady deletes no pod before every lower ordinal is ready
- * (kubernetes.io, StatefulSet, "Deployment and Scaling Guarantees"). Drop-in groups do not make this exception.
+ * (kubernetes.io, StatefulSet, "Deployment and Scaling Guarantees"). Always false
+ * for drop-in groups: a shrinking zone does not block their replacements anyway.
  */
 export function isShrinkHeld({ group, nowMs }: Moment, view: ZoneView): boolean {
   const { set, surplus, claims, outdated } = view;

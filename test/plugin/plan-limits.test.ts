@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { folderWith, runPlugin } from './process.ts';
+import { runInProcess } from './in-process.ts';
+import { folderWith } from './process.ts';
 
 const statefulSet = (name: string, namespace = 'prod', app = 'store', image = 'store:1.0') => `apiVersion: apps/v1
 kind: StatefulSet
@@ -30,12 +31,12 @@ spec:
 
 /** The plan of a new image, over these files. */
 function plan(files: Readonly<Record<string, string>>, ...more: readonly string[]) {
-  return runPlugin(['plan', '--current', 'm', '-f', 'p', '--set', 'image=store:2.0', ...more], { cwd: folderWith(files) });
+  return runInProcess(['plan', '--current', 'm', '-f', 'p', '--set', 'image=store:2.0', ...more], { cwd: folderWith(files) });
 }
 
 describe('a plan that a limit of zero blocks', () => {
-  it('is blocked, and names the number, its place, and what to do', () => {
-    const { status, stdout } = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') });
+  it('is blocked, and names the number, its place, and what to do', async () => {
+    const { status, stdout } = await plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') });
     expect(status).toBe(5);
     expect(stdout).toContain('Plan  prod/store   blocked');
     expect(stdout).toContain('no pod of zone a may be replaced (limit: 0), defined at p/group.yaml:6:50');
@@ -43,21 +44,23 @@ describe('a plan that a limit of zero blocks', () => {
     expect(stdout).toMatch(/RG5008 warning {2}no pod of zone a may be replaced, so the rollout never ends; .* \(p\/group\.yaml:6:50\)/);
   });
 
-  it('has the file and line of a PodDisruptionBudget, as explain and the comment on a pull request have', () => {
+  it('has the file and line of a PodDisruptionBudget, as explain and the comment on a pull request have', async () => {
     const files = { 'm/sets.yaml': sets(), 'm/pdb.yaml': budget, 'p/group.yaml': group('rotateBy: evict') };
     const fact = 'PodDisruptionBudget store allows no eviction: maxUnavailable is 0';
-    const { status, stdout } = plan(files, '-o', 'json');
+    const { status, stdout } = await plan(files, '-o', 'json');
     const { waits, risks } = JSON.parse(stdout).groups[0];
     const source = { object: 'PodDisruptionBudget prod/store', field: 'spec.maxUnavailable', file: 'm/pdb.yaml', line: 6, column: 19 };
     expect([status, waits]).toEqual([5, [{ rule: 'eviction-budget', outcome: 'no', fact, limit: '0', source }]]);
     expect(risks).toEqual([expect.objectContaining({ code: 'RG5008', source })]);
-    expect(plan(files, '-o', 'markdown').stdout).toContain('(`m/pdb.yaml:6:19`)');
-    const explained = runPlugin(['explain', 'store', '--current', 'm', '-f', 'p', '--set', 'image=store:2.0'], { cwd: folderWith(files) });
+    expect((await plan(files, '-o', 'markdown')).stdout).toContain('(`m/pdb.yaml:6:19`)');
+    const explained = await runInProcess(['explain', 'store', '--current', 'm', '-f', 'p', '--set', 'image=store:2.0'], {
+      cwd: folderWith(files),
+    });
     expect(explained.stdout).toContain('to continue: raise the limit at m/pdb.yaml:6:19');
     expect(explained.stdout).toContain('to stop on purpose: set paused: true on its zones, or kubectl rollout-group pause prod/store');
   });
 
-  it('shows the number of the budget that it depends on as a change, with the zones that it covers', () => {
+  it('shows the number of the budget that it depends on as a change, with the zones that it covers', async () => {
     const files = {
       'm/sets.yaml': sets(),
       'm/pdb.yaml': budget,
@@ -66,34 +69,36 @@ describe('a plan that a limit of zero blocks', () => {
       'p/group.yaml': group('rotateBy: evict'),
     };
     const words = ['--current', 'm', '--desired', 'n', '-f', 'p'];
-    const { status, stdout } = runPlugin(['plan', ...words], { cwd: folderWith(files) });
+    const { status, stdout } = await runInProcess(['plan', ...words], { cwd: folderWith(files) });
     expect(status).toBe(0);
     expect(stdout).toMatch(/\n {9}PodDisruptionBudget store spec\.maxUnavailable {2}0 -> 1 +no restart\n/);
-    const differing = runPlugin(['diff', ...words], { cwd: folderWith(files) }).stdout;
+    const differing = (await runInProcess(['diff', ...words], { cwd: folderWith(files) })).stdout;
     expect(differing.match(/PodDisruptionBudget/g)).toHaveLength(1);
     const { 'n/pdb.yaml': _, ...without } = files;
-    expect(runPlugin(['plan', ...words], { cwd: folderWith(without) }).stdout).toMatch(
+    expect((await runInProcess(['plan', ...words], { cwd: folderWith(without) })).stdout).toMatch(
       /PodDisruptionBudget store +removed maxUnavailable: 0/,
     );
   });
 
-  it('counts the waves that its rows number: one that replaces nothing has no number', () => {
-    const held = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') }).stdout;
+  it('counts the waves that its rows number: one that replaces nothing has no number', async () => {
+    const held = (await plan({ 'm/sets.yaml': sets(), 'p/group.yaml': group('maxUnavailable: 0') })).stdout;
     expect(held).not.toMatch(/^ 1 |\d wave/m);
     const waves = 'waves: [{ name: canary, zones: [a], percent: 100, after: { soak: 10s } }, { name: rest, zones: [b], percent: 100 }]';
-    const empty = plan({
-      'm/sets.yaml': sets().replace('replicas: 3', 'replicas: 0'),
-      'p/group.yaml': group(`maxUnavailable: 1, ${waves}`),
-    }).stdout;
+    const empty = (
+      await plan({
+        'm/sets.yaml': sets().replace('replicas: 3', 'replicas: 0'),
+        'p/group.yaml': group(`maxUnavailable: 1, ${waves}`),
+      })
+    ).stdout;
     expect(empty).toContain('1 wave.');
     expect(empty).toMatch(/^ canary +soak/m);
     expect(empty).toMatch(/^ 1 rest +roll/m);
     expect(empty).not.toMatch(/^ [02-9] /m);
   });
 
-  it('waits, and is not blocked, where the zones say that they are paused', () => {
+  it('waits, and is not blocked, where the zones say that they are paused', async () => {
     const paused = group('maxUnavailable: 0').replaceAll(' }, {', ', paused: true }, {').replace('store-b }', 'store-b, paused: true }');
-    const { status, stdout } = plan({ 'm/sets.yaml': sets(), 'p/group.yaml': paused }, '-o', 'json');
+    const { status, stdout } = await plan({ 'm/sets.yaml': sets(), 'p/group.yaml': paused }, '-o', 'json');
     const [planned] = JSON.parse(stdout).groups;
     expect([status, planned.outcome, planned.risks]).toEqual([0, 'waits', []]);
     const waits = planned.waits.map(({ rule, outcome, fact }: Readonly<Record<string, string>>) => `${rule} ${outcome}: ${fact}`);
@@ -106,8 +111,8 @@ describe('a plan that a limit of zero blocks', () => {
 describe('StatefulSets outside the plan', () => {
   const policies = { 'p/group.yaml': group('maxUnavailable: 1') };
 
-  it('in another namespace are named where a change applies to nothing', () => {
-    const { status, stderr } = plan({ 'm/sets.yaml': sets('shop'), ...policies });
+  it('in another namespace are named where a change applies to nothing', async () => {
+    const { status, stderr } = await plan({ 'm/sets.yaml': sets('shop'), ...policies });
     expect(status).toBe(10);
     expect(stderr).toContain('--set applies to nothing');
     expect(stderr).toContain(
@@ -118,24 +123,24 @@ describe('StatefulSets outside the plan', () => {
 
   const next = { 'm/sets.yaml': sets('shop'), 'n/sets.yaml': sets('shop').replaceAll('store:1.0', 'store:2.0'), ...policies };
   const compare = (verb: string, files: Readonly<Record<string, string>>, ...more: readonly string[]) =>
-    runPlugin([verb, '--current', 'm', '--desired', 'n', '-f', 'p', ...more], { cwd: folderWith(files) });
+    runInProcess([verb, '--current', 'm', '--desired', 'n', '-f', 'p', ...more], { cwd: folderWith(files) });
   const apart = 'the group store has no StatefulSet in its namespace prod: store-a and store-b are in shop';
 
-  it('in another namespace block the group that names them, and diff and simulate say it too', () => {
-    const { status, stdout, stderr } = compare('plan', next);
+  it('in another namespace block the group that names them, and diff and simulate say it too', async () => {
+    const { status, stdout, stderr } = await compare('plan', next);
     expect([status, stderr]).toEqual([5, '']);
     expect(stdout).toContain('Plan  prod/store   blocked');
     expect(stdout).toContain(`${apart}; write the same metadata.namespace into the group and the StatefulSets (RG2119)`);
     expect(stdout).toContain('defined at p/group.yaml:3:37');
     expect(stdout).not.toContain('when it can be read');
     const said = `prod/store cannot be rolled out: ${apart}; write the same metadata.namespace into the group and the StatefulSets (RG2119) (p/group.yaml:3:37)\n`;
-    expect(compare('diff', next).stderr).toBe(`note: ${said}`);
-    const simulated = compare('simulate', next);
+    expect((await compare('diff', next)).stderr).toBe(`note: ${said}`);
+    const simulated = await compare('simulate', next);
     expect([simulated.status, simulated.stderr]).toEqual([5, `left out: ${said}`]);
     expect(simulated.stdout).toBe('nothing to simulate: no group has changes\n');
   });
 
-  it('block no group of another environment, nor one whose manifests are not given', () => {
+  it('block no group of another environment, nor one whose manifests are not given', async () => {
     const staging = group('maxUnavailable: 1').replace('namespace: prod', 'namespace: staging');
     const other = group('maxUnavailable: 1').replaceAll('store', 'queue');
     const files = {
@@ -145,7 +150,7 @@ describe('StatefulSets outside the plan', () => {
       'p/staging.yaml': staging,
       'p/queue.yaml': other,
     };
-    const { status, stdout } = compare('plan', files, '-o', 'json');
+    const { status, stdout } = await compare('plan', files, '-o', 'json');
     const outcomes = JSON.parse(stdout).groups.map(({ namespace, group: name, outcome }: Readonly<Record<string, string>>) => [
       `${namespace}/${name}`,
       outcome,
@@ -156,7 +161,7 @@ describe('StatefulSets outside the plan', () => {
       ['prod/store', 'complete'],
       ['staging/store', 'waits'],
     ]);
-    const simulated = compare('simulate', files, '--runs', '1', '--faults', 'none', '-o', 'json');
+    const simulated = await compare('simulate', files, '--runs', '1', '--faults', 'none', '-o', 'json');
     expect([simulated.status, JSON.parse(simulated.stdout).groups.map((one: Readonly<Record<string, string>>) => one['group'])]).toEqual([
       0,
       ['store'],
@@ -164,10 +169,10 @@ describe('StatefulSets outside the plan', () => {
     expect(simulated.stderr).toBe('left out: the manifests contain no StatefulSet of prod/queue, staging/store\n');
   });
 
-  it('given with the policies alone are named with their file', () => {
+  it('given with the policies alone are named with their file', async () => {
     const [a, b] = ['a', 'b'].map((zone) => statefulSet(`store-${zone}`));
     const files = { 'm/a.yaml': a ?? '', 'n/a.yaml': (a ?? '').replace('store:1.0', 'store:2.0'), 'p/b.yaml': b ?? '', ...policies };
-    const { status, stdout } = compare('plan', files, '-o', 'json');
+    const { status, stdout } = await compare('plan', files, '-o', 'json');
     expect(status).toBe(5);
     expect(JSON.parse(stdout).groups[0].waits).toContainEqual({
       rule: 'view-complete',
@@ -177,14 +182,14 @@ describe('StatefulSets outside the plan', () => {
     });
   });
 
-  it('that change and are in no group are noted, and those that stay are not', () => {
+  it('that change and are in no group are noted, and those that stay are not', async () => {
     const now = { 'm/sets.yaml': sets(), 'm/cache.yaml': statefulSet('cache', 'prod', 'cache'), ...policies };
     const next = { 'n/sets.yaml': sets(), 'n/cache.yaml': statefulSet('cache', 'prod', 'cache', 'cache:2.0') };
     const compare = (...words: readonly string[]) =>
-      runPlugin(['plan', '--current', 'm', '-f', 'p', ...words], { cwd: folderWith({ ...now, ...next }) });
+      runInProcess(['plan', '--current', 'm', '-f', 'p', ...words], { cwd: folderWith({ ...now, ...next }) });
     const note = 'note: this plan does not cover a StatefulSet that is in no group and changes: prod/cache\n';
-    expect(compare('--desired', 'n').stderr).toBe(note);
-    expect(compare('--set', 'image=store:2.0').stderr).toBe('');
-    expect(compare('--desired', 'n', '--group', 'store').stderr).toBe('');
+    expect((await compare('--desired', 'n')).stderr).toBe(note);
+    expect((await compare('--set', 'image=store:2.0')).stderr).toBe('');
+    expect((await compare('--desired', 'n', '--group', 'store')).stderr).toBe('');
   });
 });

@@ -36,7 +36,10 @@ function unstamped(problem: string, code: number): Answer {
   return deny(code, `the request is denied because the requester cannot be stored: ${problem}`);
 }
 
-/** Returns a patch that sets the field to `wanted`, with a test that the object is unchanged. */
+/**
+ * Returns a patch that sets the field to `wanted`, or removes it if `wanted` is undefined; empty if nothing changes. The patch first tests
+ * the present value of the field, or the kind if the field is absent.
+ */
 function patchTo({ object = {} }: Review, wanted: unknown): readonly PatchOperation[] {
   const path = `/spec/${stampField}`;
   const spec = specOf(object);
@@ -70,7 +73,7 @@ export function isStamped({ resource, subresource }: Pick<Review, 'resource' | '
   return resource.group === apiGroup && stamped.has(resource.resource) && subresource === '';
 }
 
-/** Returns why the name of the user cannot be stored. An intent without a requester has no effect. */
+/** Returns why the name of the user cannot be stored. An intent without a requester can only block. */
 function unwritableName({ name }: ReviewUser): string | undefined {
   if (name === '') return 'the API server names no user';
   return name.length > longestName ? `the name of the user is longer than ${longestName} characters` : undefined;
@@ -87,7 +90,7 @@ export function rightStamp(review: Review, nowMs: number): unknown {
   const isChanged = review.operation !== 'UPDATE' || !isSameJson(withoutStamp(spec), withoutStamp(oldSpec));
   if (!isChanged) return oldSpec[stampField];
   const stampAt = (atMs: number): JsonObject => ({ ...identityOf(review.user), at: new Date(atMs).toISOString() });
-  // Two requests within one millisecond get different stamps, because an equal stamp would mean an unchanged request.
+  // The stamp must differ from the stored one: a second call for this request would take an equal stamp for the old one and set a new one.
   const now = isSameJson(stampAt(nowMs), oldSpec[stampField]) ? stampAt(nowMs + 1) : stampAt(nowMs);
   const isStoredStamp = review.operation === 'UPDATE' && isSameJson(spec[stampField], oldSpec[stampField]);
   return !isStoredStamp && isStampOf(spec[stampField], review.user, nowMs) ? spec[stampField] : now;
