@@ -7,6 +7,7 @@ import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
 import { storedResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
+import { recordedKind } from '../../engine/run/origin.ts';
 import { requesterText } from '../../engine/run/requests.ts';
 import { isJoinOf } from '../../engine/run/run.ts';
 import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
@@ -107,9 +108,13 @@ function warning(reason: string, action: string, note: string, details: FactDeta
   return { type: 'Warning', reason, action, note, ...details };
 }
 
-/** Returns a key of the wait without ages and counts: its rule, its outcome, and whether only a person can end it. */
+/**
+ * Returns a key of the wait without ages and counts: its rule, its outcome, whether only a person can end it, and the fact of a pause, because
+ * a pause by another requester is another wait.
+ */
 function identityOf(wait: RuleResult): string {
-  return `${wait.rule} ${wait.outcome}${isMisplacedUntilRetry(wait) ? ' for good' : ''}`;
+  const ended = isMisplacedUntilRetry(wait) ? ' for good' : '';
+  return `${wait.rule} ${wait.outcome}${ended}${wait.rule === 'paused' ? ` ${storedResult(wait).fact}` : ''}`;
 }
 
 function waitFact(wait: RuleResult): EventFact {
@@ -117,13 +122,13 @@ function waitFact(wait: RuleResult): EventFact {
   const place = source?.object ?? (source?.file === undefined ? undefined : `${source.file}:${source.line ?? 1}`);
   const note = `${rule}: ${fact}${limit === undefined ? '' : ` (${limit}${place === undefined ? '' : `, ${place}`})`}`;
   const make = outcome === 'wait' && !isMisplacedUntilRetry(wait) ? normal : warning;
-  const identity = identityOf(wait);
-  return { ...make(reasonOf(rule), outcome === 'no' ? 'Block' : 'Wait', note, { identity }), wait: identity };
+  const key = identityOf(wait);
+  return { ...make(reasonOf(rule), outcome === 'no' ? 'Block' : 'Wait', note, { identity: `${key} ${note}` }), wait: key };
 }
 
 function runFacts(report: TurnReport, { run }: GroupDecision, past: GroupPast | undefined): readonly EventFact[] {
   if (run === undefined) return [];
-  const subject = run.kind === 'rollback' ? 'rollback' : 'rollout';
+  const subject = recordedKind(run);
   const change = runChange(report, run, past);
   return [
     ...(change.superseded === undefined

@@ -23,13 +23,15 @@ export interface Observed {
   /** The group as `namespace/name`; empty for the agent. */
   readonly subject: string;
   readonly fact: EventFact;
+  /** The id of the run; equal facts of several runs are separate Events. */
+  readonly run?: string | undefined;
   readonly atMs: number;
   readonly regarding: () => Regarding | Promise<Regarding>;
 }
 
 /** The state of one Event: a fact and its repetitions. */
 interface Series {
-  /** The group, the reason and the zone. Facts of one kind can be combined. */
+  /** The group, the run, the reason and the zone. Facts of one kind can be combined. */
   readonly kind: string;
   readonly isCombined: boolean;
   readonly regarding: Observed['regarding'];
@@ -90,9 +92,9 @@ export class EventSeries {
   }
 
   observe(one: Observed): void {
-    const { subject, fact, atMs } = one;
+    const { subject, fact, run = '', atMs } = one;
     const seenMs = this.#options.env.clock.monotonicMs();
-    const kind = `${subject} ${fact.reason} ${fact.zone ?? ''}`;
+    const kind = `${subject} ${run} ${fact.reason} ${fact.zone ?? ''}`;
     const key = `${kind} ${fact.identity ?? fact.note}`;
     const known = this.#series.get(key);
     if (known !== undefined && (this.#waiting.has(key) || seenMs - known.seenMs < repeatMs)) {

@@ -37,7 +37,8 @@ export class EventWriter {
       this.#pasts.set(key, past);
       // A process that lost the Lease during the turn still reports its own requests.
       for (const fact of this.#isLeader ? facts : actionFacts(report.performed)) {
-        const one = { subject: key, fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#concerned(report, fact) };
+        const run = report.decision?.run?.id;
+        const one = { subject: key, fact, run, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#concerned(report, fact) };
         if (fact.wait === undefined) this.#observe(one);
         else this.#observeIfItLasts(fact.wait, one);
       }

@@ -4,6 +4,7 @@ import type { NotifyDefinition } from '../../policies/definition.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { sha256 } from '../../policies/values/hash.ts';
+import { recordedKind } from '../run/origin.ts';
 import { isJoinOf } from '../run/run.ts';
 import type { RunCore } from '../snapshot.ts';
 import type { Hold, Progress, RunFacts } from './facts.ts';
@@ -92,7 +93,10 @@ export function noted(before: Notes, seen: Observation): Notes {
   if (last === undefined) return withRun(notes, run.outcome === 'running' ? started(seen) : { ...newNotes(seen), outcome: run.outcome });
   if (last.id === run.id) return replaced(notes, last, continued(last, seen));
   if (run.startedMs < last.startedMs || notes.runs.some(({ id }) => id === run.id)) return notes;
-  if (last.outcome === 'running' && isJoinOf(run, { ...last, ...defined({ lastDisruptionMs: run.lastDisruptionMs }) })) {
+  if (
+    last.outcome === 'running' &&
+    isJoinOf({ ...run, kind: recordedKind(run) }, { ...last, ...defined({ lastDisruptionMs: run.lastDisruptionMs }) })
+  ) {
     const { commit: _commit, cause: _cause, ...joined } = last;
     return replaced(notes, last, continued({ ...joined, id: run.id, target: run.target, ...originOf(seen) }, seen));
   }
@@ -112,7 +116,7 @@ function newNotes(seen: Observation): RunNotes {
   return {
     key: run.id,
     id: run.id,
-    kind: run.kind,
+    kind: recordedKind(run),
     target: run.target,
     // The revisions before the change, with which `isJoinOf` compares the next run.
     previous: run.from ?? run.previous,

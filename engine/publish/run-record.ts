@@ -9,6 +9,7 @@ import { ordinalRanges } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy } from '../decision.ts';
 import { storedResult } from '../rule.ts';
+import { recordedKind } from '../run/origin.ts';
 import { isOfRun } from '../run/requests.ts';
 import { isJoinOf } from '../run/run.ts';
 import { type IntentView, isUnknown, type RunState, type Snapshot } from '../snapshot.ts';
@@ -52,7 +53,7 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
   const { from = run.previous } = run;
   const began = newRecord(turn, {
     id: run.id,
-    kind: kindOf(run),
+    kind: recordedKind(run),
     startedAt: timeText(run.startedMs),
     zones: turn.group.zones.slice(0, runLimits.zones).map(({ name, statefulSet }) => ({
       zone: name,
@@ -74,7 +75,7 @@ function joining(record: RolloutRun, run: RunState): RolloutRun | undefined {
   if (
     kind === 'scale' ||
     !isJoinOf(
-      { ...run, kind: kindOf(run) },
+      { ...run, kind: recordedKind(run) },
       { kind, target: revisions('toRevision'), previous: revisions('fromRevision'), startedMs: 0, lastDisruptionMs },
     )
   )
@@ -103,16 +104,11 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
 /** Returns the record with the kind and the origin of the run, which may be observed after its start. */
 function withOrigin(record: RolloutRun, run: RunState): RolloutRun {
   const { spec } = record;
-  const kind = kindOf(run);
+  const kind = recordedKind(run);
   const { isUndo: _isUndo, ...origin } = run.origin ?? {};
   const { cause, commit, planDigest, ...rest } = spec;
   const isSame = spec.kind === kind && cause === origin.cause && commit === origin.commit && planDigest === origin.planDigest;
   return isSame ? record : { ...record, spec: { ...rest, kind, ...origin } };
-}
-
-/** Returns `rollback` only for an undo and for the rollback of a failed run. Another return to the earlier templates is a rollout. */
-function kindOf({ kind, origin, rolledBack }: RunState): RunState['kind'] {
-  return origin?.isUndo === true || (kind === 'rollback' && rolledBack !== undefined) ? 'rollback' : 'rollout';
 }
 
 /** Reports whether the change was reverted before the run replaced a pod. */

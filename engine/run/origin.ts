@@ -52,3 +52,11 @@ function valuesOf({ view }: GroupContext): readonly OriginValue[] {
     }),
   );
 }
+
+/**
+ * Returns the kind that history, Events and notifications show: `rollback` only for an undo and for the rollback of a failed run. Another
+ * return to the earlier templates is a rollout.
+ */
+export function recordedKind({ kind, origin, rolledBack }: RunState): RunState['kind'] {
+  return origin?.isUndo === true || (kind === 'rollback' && rolledBack !== undefined) ? 'rollback' : 'rollout';
+}

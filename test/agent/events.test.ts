@@ -82,8 +82,8 @@ describe('Kubernetes Events', () => {
     ]);
   });
 
-  it('name a wait once, with the reason of its rule, count it within ten minutes, and name it again later', async () => {
-    const { turn, all, env } = setup(
+  it('name a wait once for each fact and run, with the reason of its rule', async () => {
+    const { turn, all } = setup(
       [],
       group({
         zones: [
@@ -93,15 +93,39 @@ describe('Kubernetes Events', () => {
       }),
     );
     const waits = () => all().filter((event) => event['reason'] === 'Paused');
+    const ofZones = () =>
+      ['a', 'b'].map((zone) => expect.objectContaining({ action: 'Wait', note: `paused: zone ${zone} is paused by its settings` }));
     for (let count = 0; count < 5; count += 1) await turn({ updated: [0, 0] });
-    expect(waits()).toEqual([expect.objectContaining({ action: 'Wait', note: expect.stringMatching(/^paused: /) })]);
-    await turn({ updated: [3, 3] });
-    await turn({ updated: [0, 0], target: 'newer' });
-    expect(waits()).toEqual([expect.objectContaining({ series: { count: 2, lastObservedTime: expect.stringMatching(/\.\d{6}Z$/) } })]);
-    await turn({ updated: [3, 3], target: 'newer' });
-    await env.advance(600_000);
-    await turn({ updated: [0, 0], target: 'newest' });
-    expect(waits()).toHaveLength(2);
+    expect(waits()).toEqual(ofZones());
+    await turn({ updated: [3, 3], target: 'old' });
+    await turn({ updated: [0, 0] });
+    expect(waits()).toHaveLength(4);
+  });
+
+  it('count repetitions only within one run', async () => {
+    const { turn, all, replaced } = setup();
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    await turn({ updated: [0, 0], target: 'newer', performed: [replaced('a', 0)] });
+    const counts = all().flatMap((event) => (event['reason'] === 'PodReplaced' ? [Object(event['series']).count] : []));
+    expect(counts).toEqual([2, undefined]);
+  });
+
+  it('of a pause by another requester is another Event', async () => {
+    const { events, env, report, all } = setup();
+    const pausedBy = async (user: string) => {
+      const spec = { namespace: 'mimir', name: 'pause.ingester', group: 'ingester', action: 'pause' as const };
+      events.listener.turnEnded(
+        report({ updated: [0, 0], intents: [{ ...spec, requestedBy: { user, groups: [], atMs: env.clock.nowMs() } }] }),
+      );
+      await env.advance(6000);
+    };
+    await pausedBy('bob');
+    await pausedBy('alice');
+    const notes = all().flatMap(({ reason, note }) => (reason === 'Paused' ? [note] : []));
+    expect(notes).toEqual(
+      ['paused: the group is paused by bob', 'paused: the group is paused by alice'].map((note) => expect.stringContaining(note)),
+    );
   });
 
   it('skip a rule that blocks a group for a moment', async () => {

@@ -2,7 +2,7 @@
 import type { Log } from '../../agent/env.ts';
 import type { PerformedAction, TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
-import type { RunState } from '../../engine/snapshot.ts';
+import type { IntentView, RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
@@ -11,6 +11,7 @@ import { snapshotOf } from '../kit/snapshots.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
 export interface Turning {
+  readonly intents?: readonly IntentView[];
   /** Pods of each zone that are at the new revision, in the order of the zones. */
   readonly updated: readonly number[];
   /** The new revision. */
@@ -32,7 +33,7 @@ export function writersWorld(plurals: readonly string[], one: GroupDefinition = 
     pods: { call: () => Promise.reject(new Error('no pods')) },
   };
   let run: RunState | undefined;
-  const report = ({ updated, target = 'new', performed = [], error }: Turning): TurnReport => {
+  const report = ({ updated, target = 'new', performed = [], error, intents = [] }: Turning): TurnReport => {
     const nowMs = env.clock.nowMs();
     const ledger = {
       namespace: 'mimir',
@@ -51,6 +52,7 @@ export function writersWorld(plurals: readonly string[], one: GroupDefinition = 
     const snapshot = snapshotOf({
       nowMs,
       groups: [one],
+      intents,
       ledgers: [ledger],
       everySet: { replicas: 3, status: { updateRevision: target } as never },
       podChanges,

@@ -157,7 +157,7 @@ export const movingRows: readonly Row[] = [
     what: 'a rollout is paused and resumed',
     here: 'An intent of a person, for the group or a zone; pods that were taken away come back, and no other goes.',
     tests: [
-      ...act('pauses the group, as explain shows', 'deletes the pauses of the group once'),
+      ...act('pauses the group, as explain shows', '%s ends only %s and names the other pause'),
       ...rollRules('paused'),
       ...partition('takes in pods at the top that run the update revision, so that they keep it, also while the group is paused'),
     ],
