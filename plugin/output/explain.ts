@@ -90,7 +90,8 @@ function verdict(explanation: Explanation): string {
   if (outcome === 'act') return doubt ?? '. No rule blocks the next step.';
   const stop = stopVerdict(explanation);
   if (outcome === 'done') return doubt ?? `. Nothing is left to do${stop ?? '.'}`;
-  return waitVerdict(waits, trouble.length > 0, stop) ?? doubt ?? '. Nothing is wrong; the group continues by itself.';
+  const stopped = decision.stops.length === 0 ? undefined : '. The group continues by itself; the stopped revision does not roll out.';
+  return waitVerdict(waits, trouble.length > 0, stop) ?? doubt ?? stopped ?? '. Nothing is wrong; the group continues by itself.';
 }
 
 /** Returns how the cluster changed since the decision, because an outdated decision proves nothing; undefined without a change. */
