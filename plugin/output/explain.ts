@@ -257,8 +257,14 @@ function waitTodo(result: RuleResult, name: string, where: string | undefined): 
     return [`to continue: kubectl rollout-group cancel ${name} ${intent}`];
   }
   if (result.rule !== 'paused') return [];
-  if (result.source?.object?.startsWith('RolloutIntent ') === true) return [`to continue: kubectl rollout-group resume ${name}`];
+  if (intent !== undefined) return [`to continue: kubectl rollout-group resume ${name}${zoneFlag(intent, name)}`];
   return where === undefined ? [] : [`to continue: change ${where}`];
+}
+
+/** Returns the flag with the zone that the verb pause wrote into the name of its request. */
+function zoneFlag(intent: string, name: string): string {
+  const prefix = `pause.${name.slice(name.indexOf('/') + 1)}.`;
+  return intent.startsWith(prefix) ? ` --zone ${intent.slice(prefix.length)}` : '';
 }
 
 function field(name: string, text: string, look: TableLook, style: Style = 'bold'): readonly string[] {

@@ -287,6 +287,8 @@ describe('explain lists the possible actions', () => {
       ['a person must act', 'rollout-group cancel mimir/ingester undo.ingester.1'],
     ],
     ['what is protected', held('protected', 'wait', 'protect.ingester'), ['rollout-group cancel mimir/ingester protect.ingester']],
+    ['a pause', held('paused', 'wait', 'pause.ingester'), ['to continue: kubectl rollout-group resume mimir/ingester\n']],
+    ['a paused zone', held('paused', 'wait', 'pause.ingester.b'), ['rollout-group resume mimir/ingester --zone b']],
     ['a soak', held('soak', 'wait'), ['rollout-group promote mimir/ingester']],
     ['a gate', held('gate', 'wait'), ['rollout-group promote mimir/ingester']],
     ['an approval', held('approval', 'wait'), ['a person must act', 'rollout-group approve mimir/ingester']],
