@@ -7,7 +7,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { evidenceNames, itemsOf, type Listing, unreadLists } from '../cluster-snapshot/listing.ts';
 import { clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
-import { isUnderWay, type LiveGroup, type ReadGroups } from './groups.ts';
+import { isUnderWay, isUnfinished, type LiveGroup, type ReadGroups } from './groups.ts';
 
 /** Each part is absent while it is unknown. */
 export interface Facts {
@@ -112,9 +112,9 @@ export interface ImageChange {
   readonly to: string;
 }
 
-/** Returns each image change once; an empty list if no rollout is running, no image differs or pods were not read. */
+/** Returns each image change once; an empty list after a rollout, no image differs or pods were not read. */
 export function imageChanges(decision: PublishedDecision, listing: Listing): readonly ImageChange[] {
-  if (!isUnderWay(decision)) return [];
+  if (!isUnfinished(decision)) return [];
   const sets = itemsOf(listing.statefulSets).filter(({ metadata }) => metadata.namespace === decision.namespace);
   const pods = itemsOf(listing.pods).filter(({ metadata }) => metadata.namespace === decision.namespace);
   const changes = decision.zones.flatMap(({ zone, statefulSet }) => {

@@ -95,7 +95,7 @@ function evidenceFor(
   if (!forEstimate) return undecided;
   const moving = world.policies.groups.filter(({ namespace, name: group }) => {
     const decision = isWanted({ namespace, group }) ? world.published.get(nameOf({ namespace, group })) : undefined;
-    return decision !== undefined && isUnderWay(decision);
+    return decision !== undefined && isUnfinished(decision);
   });
   return [...undecided, ...moving];
 }
@@ -125,9 +125,14 @@ function inScope({ namespace }: Scope): Namespaces {
   return namespace === undefined ? undefined : [namespace];
 }
 
+/** Reports whether a rollout is in progress, waits for a person or failed. */
+export function isUnfinished({ outcome, phase }: Pick<PublishedDecision, 'outcome' | 'phase'>): boolean {
+  return outcome !== 'done' && phase !== 'Done';
+}
+
 /** Reports whether a rollout is in progress or waits for a person. */
-export function isUnderWay({ outcome, phase }: Pick<PublishedDecision, 'outcome' | 'phase'>): boolean {
-  return outcome !== 'done' && phase !== 'Done' && phase !== 'Failed';
+export function isUnderWay(decision: Pick<PublishedDecision, 'outcome' | 'phase'>): boolean {
+  return isUnfinished(decision) && decision.phase !== 'Failed';
 }
 
 /** The delay that combines a burst of changes. It is too short to be noticed. */

@@ -47,11 +47,23 @@ function explanationOf({ live, subject, nowMs, showsAllRules, outdated }: LiveEx
     trouble: troubledPods(decision, subject.zone)
       .slice(0, troubleLimit)
       .map((pod) => troubleOf(decision, pod)),
+    ...(isRolling(decision) ? { ends: abortText(decision) } : {}),
     unread: unreadZones(decision),
     refused: [],
     nowMs,
     showsAllRules,
   };
+}
+
+/** Reports whether a rollout is in progress, which an abort would end. */
+function isRolling({ run }: PublishedDecision): boolean {
+  return run?.outcome === 'running' && run.kind === 'rollout';
+}
+
+/** Returns the command that ends the rollout of a revision whose pods fail. */
+function abortText({ namespace, group, strategy }: PublishedDecision): string {
+  const rollback = strategy === 'pinned' ? ' --rollback' : '';
+  return `or end the run, as a progress deadline would if one is set: kubectl rollout-group abort ${namespace}/${group}${rollback}`;
 }
 
 /** The most troubled pods that are shown. Further pods usually have the same cause, and `get` shows all of them. */

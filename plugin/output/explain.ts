@@ -34,6 +34,8 @@ export interface Explanation {
   readonly outdated?: readonly string[];
   /** The reason why nothing is carried out: the agent stopped. */
   readonly unattended?: string;
+  /** The command that ends the run of pods in trouble. */
+  readonly ends?: string;
   /** Requested changes that policy denies. */
   readonly refused: readonly Refusal[];
   /** The time of the decision; undefined if nothing in it depends on the calendar. */
@@ -179,7 +181,7 @@ function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: E
   });
 }
 
-function doLines({ decision, refused, trouble = [] }: Explanation, look: TableLook): readonly string[] {
+function doLines({ decision, refused, trouble = [], ends }: Explanation, look: TableLook): readonly string[] {
   const isOfStop = ({ rule, outcome }: RuleResult): boolean => outcome !== 'unknown' && decision.stops.some((stop) => stop.rule === rule);
   const results = [...decision.waits.filter((wait) => !isOfStop(wait)), ...refused.flatMap((refusal) => refusal.results)];
   const name = `${decision.namespace}/${decision.group}`;
@@ -187,6 +189,7 @@ function doLines({ decision, refused, trouble = [] }: Explanation, look: TableLo
   const todo = [
     ...new Set([
       ...trouble.map(({ todo: text }) => text),
+      ...(trouble.length > 0 && ends !== undefined ? [ends] : []),
       ...pods,
       ...results.flatMap((result) => todoOf(result, name)),
       ...decision.stops.flatMap(endTexts),

@@ -284,6 +284,16 @@ describe('the likely end of a rollout', () => {
     expect(await eta([published, ...outdated], { ...noKinds, forbidden: ['pods'] })).toEqual({ unknown: 'pods may not be read' });
   });
 
+  it('is absent for a failed run, whose image change stays visible', async () => {
+    const published = publishedObject({ ...now(waiting), phase: 'Failed' });
+    const objects = outdated.map((object): FakeObject => {
+      return object.kind === 'StatefulSet' ? JSON.parse(JSON.stringify(object).replaceAll('mimir:1', 'mimir:2')) : object;
+    });
+    const { stdout } = await ask([published, ...objects], 'get ingester');
+    expect(stdout).toMatch(/^mimir\/ingester +FAILED .*mimir:1 → 2/);
+    expect(stdout).not.toMatch(/^end /m);
+  });
+
   it('is not asked for when nothing is under way, nor are pods read then', async () => {
     const server = await fakeApiServer([publishedObject(now(done)), ...adoptedObjects()], { ...noKinds, forbidden: ['pods'] });
     const { status, stdout } = await on(server, 'status ingester --watch=false -o json');
