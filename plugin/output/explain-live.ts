@@ -62,7 +62,7 @@ function isRolling({ run }: PublishedDecision): boolean {
 
 /** Returns the command that ends the rollout of a revision whose pods fail. */
 function abortText({ namespace, group, strategy }: PublishedDecision): string {
-  const rollback = strategy === 'pinned' ? ' --rollback' : '';
+  const rollback = strategy !== undefined && strategyTraits[strategy].canRollBack ? ' --rollback' : '';
   return `or end the run, as a progress deadline would if one is set: kubectl rollout-group abort ${namespace}/${group}${rollback}`;
 }
 
