@@ -63,7 +63,8 @@ export function afterWave(context: GroupContext, wave: WaveDefinition, run: RunS
 function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, sinceMs: number): RuleResult {
   const source = sourceOf(context, `waves.${wave.name}.after.soak`, `waves.${wave.name}`);
   const limit = formatDuration(wave.after.soakMs);
-  if (isFastTrack(context, run)) return result('soak', 'skip', 'a rollback does not soak', { limit, source });
+  if (isFastTrack(context, run))
+    return result('soak', 'skip', 'a return to the previous template does not soak (skipOnRollback)', { limit, source });
   if (addsNothing(context, wave)) return result('soak', 'skip', `earlier waves include every pod of wave ${wave.name}`, { limit, source });
   const passed = context.nowMs - sinceMs;
   const age = ageSince('for', sinceMs, context.nowMs);
@@ -95,7 +96,8 @@ interface WaveApproval {
 
 function approval(context: GroupContext, run: RunState, { wave, definition, when }: WaveApproval): RuleResult {
   const source = sourceOf(context, `waves.${wave.name}.${when}.approval`, `waves.${wave.name}`);
-  if (isFastTrack(context, run)) return result('approval', 'skip', 'a rollback needs no approval', { source });
+  if (isFastTrack(context, run))
+    return result('approval', 'skip', 'a return to the previous template needs no approval (skipOnRollback)', { source });
   // A wave may require an approval before its first pod and another after its last pod. One approval does not count for both.
   const after = when === 'after' ? { sinceMs: Math.max(run.waveStartedMs, run.lastDisruptionMs ?? 0) } : {};
   return approvalResult({

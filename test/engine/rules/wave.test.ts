@@ -53,7 +53,7 @@ describe('before a wave', () => {
   it('no approval is needed for a rollback, unless policy says otherwise', () => {
     const rollback = runOf({ kind: 'rollback' });
     expect(beforeWave(context(), peopled, rollback).results).toEqual([
-      { rule: 'approval', outcome: 'skip', fact: 'a rollback needs no approval', source: line(1) },
+      { rule: 'approval', outcome: 'skip', fact: 'a return to the previous template needs no approval (skipOnRollback)', source: line(1) },
     ]);
     expect(beforeWave(context({}, given(false)), peopled, rollback).results).toMatchObject([{ outcome: 'wait' }]);
   });
@@ -120,8 +120,14 @@ describe('after a wave', () => {
 
   it('a rollback neither soaks nor asks anybody, unless policy says otherwise', () => {
     expect(afterWave(context(), peopled, soaking(kitNowMs, 'rollback')).results).toEqual([
-      { rule: 'soak', outcome: 'skip', fact: 'a rollback does not soak', limit: '1h', source: line(3) },
-      { rule: 'approval', outcome: 'skip', fact: 'a rollback needs no approval', source: line(2) },
+      {
+        rule: 'soak',
+        outcome: 'skip',
+        fact: 'a return to the previous template does not soak (skipOnRollback)',
+        limit: '1h',
+        source: line(3),
+      },
+      { rule: 'approval', outcome: 'skip', fact: 'a return to the previous template needs no approval (skipOnRollback)', source: line(2) },
     ]);
     expect(afterWave(context({}, given(false)), peopled, soaking(kitNowMs, 'rollback')).results.map(({ outcome }) => outcome)).toEqual([
       'wait',
