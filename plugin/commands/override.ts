@@ -63,6 +63,26 @@ function limitText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {
   return replicasAtLeast === undefined ? '' : ` (scale-down to at least ${plural(replicasAtLeast, 'replica')})`;
 }
 
+/** The verbs that end the block of a rule. */
+const endingVerbs: ReadonlyMap<string, string> = new Map([
+  ['approval', 'approve'],
+  ['soak', 'promote'],
+  ['gate', 'promote'],
+  ['paused', 'resume'],
+  ['protected', 'cancel'],
+  ['undone', 'cancel'],
+  ['run-failed', 'retry'],
+  ['rolled-back', 'retry'],
+]);
+
+/** Returns why no exception can override the rule. A policy rule without an exception may demand an approval. */
+function whyNot(rule: string): string {
+  const verb = endingVerbs.get(rule) ?? (rule.includes('/') ? 'approve' : undefined);
+  if (verb !== undefined) return `another verb ends its block: ${verb}`;
+  const blocks = ruleCatalog.some(({ id, outcomes }) => id === rule && outcomes.some((outcome) => outcome !== 'ok' && outcome !== 'skip'));
+  return blocks ? 'it depends on the state of the cluster or on announced disruptions' : 'it never blocks';
+}
+
 /** Throws Failure if the rule does not exist or cannot be overridden. */
 function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
   const { policies } = read.world.policies;
@@ -72,7 +92,7 @@ function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
     throw new Failure({
       exitCode: exitCodes.refused,
       what: `rule ${rule} cannot be overridden`,
-      why: 'it never blocks, depends on evidence or on announced disruptions, or another request ends its block: approve, promote, resume, retry or cancel',
+      why: whyNot(rule),
       todo: `kubectl rollout-group explain ${name}`,
     });
   }

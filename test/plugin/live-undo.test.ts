@@ -172,6 +172,14 @@ describe('override', () => {
     expect([acted.status, acted.kept]).toEqual([5, []]);
   });
 
+  it.each([
+    ['soak', 'another verb ends its block: promote'],
+    ['view-complete', 'it depends on the state of the cluster or on announced disruptions'],
+    ['run-deadline', 'it never blocks'],
+  ])('says why it never overrides %s', async (rule, why) => {
+    expect((await act(`override ingester --rule ${rule} --duration 30m --reason x --yes`)).stderr).toContain(`why: ${why}\n`);
+  });
+
   it('takes a rule of the policy directory of the agent, which only the decision names', async () => {
     const words = 'override ingester --rule storage/moves --duration 1h --reason x --yes';
     expect((await act(words)).status).toBe(3);
