@@ -117,7 +117,10 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     expect(held.status, held.stdout).toBe(8);
     expect((await viewer.run(['explain', 'ingester'])).stdout).toMatch(/\[WAIT\] paused +the group is paused \(INC-441\)/);
     expect((await group.pods()).map(({ metadata }) => metadata.uid).sort()).toEqual(before);
-    expect((await operator.run(['resume', 'ingester'])).stdout).toBe('mimir/ingester resumed\n');
+    expect((await operator.run(['pause', 'ingester', '--zone', 'b'])).status).toBe(0);
+    const zone = 'kubectl rollout-group resume mimir/ingester --zone b';
+    expect((await operator.run(['resume', 'ingester'])).stdout).toBe(`mimir/ingester resumed\n  zone b is still paused. Run: ${zone}\n`);
+    expect((await operator.run(zone.split(' ').slice(2))).stdout).toBe('mimir/ingester zone b resumed\n');
     await untilComplete();
     expect(await isRolled()).toBe(true);
   });
