@@ -25,8 +25,8 @@ describe('the Lease of an agent', () => {
       [lease({ holder: 'x' }), lease({ holder: 'y', namespace: 'mimir', renewedMs: 99_000 })],
       { kind: 'running' },
     ],
-    ['that is the only one', [lease({ holder: 'x', renewedMs: 40_000 })], { kind: 'stopped', why: 'Lease expired 45s ago' }],
-    ['that was released', [lease({ holder: '', renewedMs: 40_000 })], { kind: 'stopped', why: 'Lease released 1m ago' }],
+    ['that is the only one', [lease({ holder: 'x', renewedMs: 40_000 })], { kind: 'stopped', why: 'Lease expired 45s ago', isLost: true }],
+    ['that was released', [lease({ holder: '', renewedMs: 40_000 })], { kind: 'stopped', why: 'Lease released 1m ago', isLost: true }],
     ['of another agent', [lease({ holder: 'x' }), lease({ holder: 'y' })], { kind: 'unknown' }],
     ['that may not be read', { unknown: 'no permission' }, { kind: 'unknown' }],
     ['that an agent without a Lease does not have', [], { kind: 'unknown' }],
@@ -40,9 +40,9 @@ describe('the Lease of an agent', () => {
     const others = [lease({ holder: 'x', namespace: 'mimir', renewedMs: 99_000 })];
     const read = { leases: [...others, lease({ ...named, holder: 'agent-2', renewedMs: 99_000 })], isComplete: true, nowMs };
     expect(agentState(read, decided)).toEqual({ kind: 'running' });
-    expect(agentState({ ...read, leases: others }, decided)).toEqual({ kind: 'stopped', why: 'no Lease' });
+    expect(agentState({ ...read, leases: others }, decided)).toEqual({ kind: 'stopped', why: 'no Lease', isLost: true });
     expect(agentState({ ...read, leases: others, isComplete: false }, decided)).toEqual({ kind: 'unknown' });
-    expect(agentState({ ...read, leases: [] }, { namespace: 'mimir' })).toEqual({ kind: 'stopped', why: 'no Lease' });
+    expect(agentState({ ...read, leases: [] }, { namespace: 'mimir' })).toEqual({ kind: 'stopped', why: 'no Lease', isLost: true });
   });
 
   it('is read in all namespaces, or unknown without the right', async () => {

@@ -155,8 +155,9 @@ describe('commit statuses', () => {
   it('are given up where the run names no commit, and that is said', async () => {
     const world = setup(['github']);
     const turn = world.report({ updated: [0, 0] });
-    const statefulSets = turn.snapshot.statefulSets.map((set) => ({ ...set, annotations: { 'rollout-group.dev/commit': 'main' } }));
-    world.leader.hear({ ...turn, snapshot: { ...turn.snapshot, statefulSets } });
+    const { decision } = turn;
+    if (decision?.run === undefined) throw new Error('the kit always has a run');
+    world.leader.hear({ ...turn, decision: { ...decision, run: { ...decision.run, origin: { commit: 'main' } } } });
     await world.env.advance(10_000);
     expect(world.services.github.asked).toEqual([]);
     expect(world.results).toEqual(['github refused']);

@@ -85,7 +85,7 @@ export const sightDefects: readonly Defect[] = [
       },
     ],
     alsoWithout: 'the look past the caches every five minutes at whoever waits',
-    breaks: ['L8', 'L10', 'L12', 'unfinished'],
+    breaks: ['L8', 'L9', 'L10', 'L12', 'unfinished'],
   },
   {
     id: 'no-list-without-reason',
