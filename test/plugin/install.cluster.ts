@@ -221,7 +221,8 @@ describeOnControlPlane('an installation', (controlPlane) => {
       const [pod] = await admin.list<Pod>('/api/v1/namespaces/rollout-group/pods');
       const name = pod?.metadata.name ?? '';
       const deployment = '/apis/apps/v1/namespaces/rollout-group/deployments/rollout-group-agent';
-      expect(await evict(name, admin, 'rollout-group')).toBe('nobody');
+      // The PodDisruptionBudget of the agent denies evictions until its pods are healthy.
+      await expect.poll(() => evict(name, admin, 'rollout-group'), { timeout: 30_000 }).toBe('nobody');
       expect(await asks('DELETE', `/api/v1/namespaces/rollout-group/pods/${name}`)).toBe('nobody');
       expect(await asks('PATCH', `${deployment}/scale`, { spec: { replicas: 1 } }, merge)).toBe('nobody');
       expect(await asks('PATCH', deployment, { spec: { template: { metadata: { annotations: { a: 'b' } } } } }, merge)).toBe('nobody');
