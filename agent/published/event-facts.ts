@@ -276,7 +276,7 @@ export function releaseFacts(report: ReleaseReport): readonly ReleaseFact[] {
   return [{ statefulSet, fact }];
 }
 
-/** Returns the facts of a waiting release. A release has no facts while its deletion is uncertain or it waits only briefly. */
+/** Returns the facts of a waiting release. It has no facts while the deletion of its definition is uncertain, or while it waits only briefly. */
 function waitFacts(
   { snapshot, isLasting }: ReleaseReport,
   { because, earliestMs, ledger }: Waiting,

@@ -100,7 +100,7 @@ export function replacePods(context: GroupContext, view: ZoneView, chosen: reado
   return chosen.map(({ pod, because }): Action => {
     const { name, ordinal, uid, resourceVersion } = pod;
     const target = { namespace, zone, statefulSet, pod: name, ordinal, uid, ...(pinTo === undefined ? {} : { pinTo }) };
-    // A PodDisruptionBudget would deny the eviction of a stuck pod.
+    // A PodDisruptionBudget can deny the eviction of a stuck pod.
     if (because === 'stuck' || rollout.rotateBy === 'delete') return { kind: 'deletePod', ...target, resourceVersion, because };
     return { kind: 'evictPod', ...target, because };
   });

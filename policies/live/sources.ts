@@ -25,7 +25,7 @@ export interface LiveInput {
   readonly directory?: readonly PolicyFile[];
   /** The objects of our kinds, as the API server returns them. */
   readonly objects?: readonly unknown[];
-  /** The StatefulSets of `apps/v1`, as the API server returns them: all, or those of groups with the fields that `adoptionDigest` reads. */
+  /** The StatefulSets (`apps/v1`): all, or only those of groups. Each one has at least the fields that `adoptionDigest` reads. */
   readonly statefulSets: readonly unknown[];
   /** The sources of groups, policies and exceptions in order of precedence. Intents of objects always count. */
   readonly order: readonly LiveSource[];
@@ -40,7 +40,7 @@ export interface LiveInput {
 }
 
 export interface LivePolicies {
-  /** The groups, sorted by namespace and name, like all lists of this type. */
+  /** The groups, sorted by namespace and name, like exceptions and intents. */
   readonly groups: readonly GroupDefinition[];
   readonly policies: readonly PolicyDefinition[];
   readonly exceptions: readonly ExceptionDefinition[];
