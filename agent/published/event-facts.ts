@@ -8,7 +8,7 @@ import { undoneBy } from '../../engine/release/removal.ts';
 import { storedResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import { recordedKind } from '../../engine/run/origin.ts';
-import { requesterText } from '../../engine/run/requests.ts';
+import { objectOf, requesterText } from '../../engine/run/requests.ts';
 import { isJoinOf } from '../../engine/run/run.ts';
 import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
 import type { GroupRemovalReport, PerformedAction, ReleaseReport, TurnReport } from '../report.ts';
@@ -49,8 +49,11 @@ export function factsOf(
   if (decision === undefined) return { facts: defects, past: past ?? { waits: new Set(), requests: [] } };
   // While pods are replaced, budgets and readiness block the next pod most of the time. This is normal, so it causes no Event.
   const waits = new Map((isMoving(decision) ? [] : decision.waits).map((wait) => [identityOf(wait), wait]));
-  const news = [...waits].filter(([key]) => past?.waits.has(key) !== true).map(([, wait]) => waitFact(wait));
   const requests = requestsIn(report) ?? past?.requests ?? [];
+  // A pause that was requested since the last turn has the Event of its request.
+  const isRequested = ({ rule, source }: RuleResult): boolean =>
+    past !== undefined && rule === 'paused' && requests.some((request) => source?.object === objectOf(request).object);
+  const news = [...waits].flatMap(([key, wait]) => (past?.waits.has(key) === true || isRequested(wait) ? [] : [waitFact(wait)]));
   return {
     facts: [...defects, ...requestFacts(requests, past?.requests), ...runFacts(report, decision, past), ...actionFacts(performed), ...news],
     past: { requests, waits: new Set(waits.keys()), ...(decision.run === undefined ? {} : { run: decision.run }) },
@@ -62,6 +65,7 @@ const requestReasons: Partial<Record<IntentView['action'], readonly [reason: str
   reject: ['Rejected', 'rejected'],
   promote: ['Promoted', 'promoted'],
   retry: ['Retried', 'retried'],
+  pause: ['Paused', 'paused'],
 };
 
 /** Returns the requests about the group that cause Events; undefined if they could not be read. */
@@ -69,11 +73,11 @@ function requestsIn({ group, snapshot: { intents, nowMs } }: TurnReport): readon
   if (isUnknown(intents)) return undefined;
   return intents.filter(
     ({ namespace, group: name, action, expiresMs = Number.POSITIVE_INFINITY }) =>
-      namespace === group.namespace && name === group.name && expiresMs > nowMs && (action === 'pause' || action in requestReasons),
+      namespace === group.namespace && name === group.name && expiresMs > nowMs && action in requestReasons,
   );
 }
 
-/** Returns the facts of new requests and of pauses that ended. A pause itself has the Event of the rule that blocks. */
+/** Returns the facts of new requests and of pauses that ended. */
 function requestFacts(now: readonly IntentView[], before: readonly IntentView[] | undefined): readonly EventFact[] {
   if (before === undefined) return [];
   const keyOf = ({ name, action, requestedBy }: IntentView): string => `${name} ${action} ${requestedBy?.atMs}`;

@@ -123,9 +123,19 @@ describe('Kubernetes Events', () => {
     await pausedBy('bob');
     await pausedBy('alice');
     const notes = all().flatMap(({ reason, note }) => (reason === 'Paused' ? [note] : []));
-    expect(notes).toEqual(
-      ['paused: the group is paused by bob', 'paused: the group is paused by alice'].map((note) => expect.stringContaining(note)),
-    );
+    expect(notes).toEqual(['paused: the group is paused by bob', 'the group paused by alice'].map((note) => expect.stringContaining(note)));
+  });
+
+  it('name a pause and its end while nothing is about to move', async () => {
+    const { turn, all } = setup();
+    const pause = { namespace: 'mimir', name: 'pause.ingester', group: 'ingester', action: 'pause', reason: 'INC-441' } as const;
+    const intents = [{ ...pause, requestedBy: { user: 'anna', groups: [], atMs: 1 } }];
+    await turn({ updated: [3, 3], target: 'old' });
+    await turn({ updated: [3, 3], target: 'old', intents });
+    await turn({ updated: [0, 0], intents });
+    await turn({ updated: [0, 0] });
+    const notes = all().flatMap(({ reason, note }) => (reason === 'Paused' || reason === 'Resumed' ? [note] : []));
+    expect(notes).toEqual(['the group paused by anna (INC-441)', 'the pause of the group by anna (INC-441) ended']);
   });
 
   it('skip a rule that blocks a group for a moment', async () => {
