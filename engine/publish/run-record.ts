@@ -401,12 +401,16 @@ export type ShownZone = Spec['zones'][number] & {
 /** A record for output. */
 export type ShownRun = Omit<Spec, 'outcome' | 'zones'> & { readonly outcome: ShownOutcome; readonly zones: readonly ShownZone[] };
 
-/** Returns the records of one group for output, the newest first. A change of replicas and a rollout may run at the same time. */
-export function shownRuns(runs: readonly Spec[], isDefined: boolean): readonly ShownRun[] {
+/**
+ * Returns the records of one group for output, the newest first. A change of replicas and a rollout may run at the same time. The time
+ * waited includes the wait in progress.
+ */
+export function shownRuns(runs: readonly Spec[], isDefined: boolean, nowMs: number): readonly ShownRun[] {
   return runs.map((run, index) => {
     if (run.outcome !== 'running') return run;
     const hasSuccessor = runs.slice(0, index).some((newer) => isScale(newer) === isScale(run));
-    return isDefined && !hasSuccessor ? run : { ...run, outcome: 'abandoned' };
+    if (!isDefined || hasSuccessor) return { ...run, outcome: 'abandoned' };
+    return run.waiting === undefined ? run : { ...run, waited: settle(run, run.waiting, nowMs).waited };
   });
 }
 

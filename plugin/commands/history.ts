@@ -36,7 +36,8 @@ export function run(context: CommandContext, options: HistoryOptions): Promise<E
 
 async function writeHistory(context: CommandContext, cluster: Cluster, options: HistoryOptions, name: GroupName): Promise<void> {
   const { runs: records, unreadable } = await readRuns(cluster, name);
-  const shown = shownRuns(records, !records.some(({ outcome }) => outcome === 'running') || (await isDefined(cluster, name)));
+  const isOpen = records.some(({ outcome }) => outcome === 'running') && (await isDefined(cluster, name));
+  const shown = shownRuns(records, isOpen, context.nowMs());
   const runs = await readImages(cluster, name.namespace, shown);
   for (const object of unreadable)
     context.stderr.write(`note: RolloutRun ${name.namespace}/${object} has an unknown version and is not shown\n`);

@@ -409,6 +409,13 @@ describe('history', () => {
     `);
   });
 
+  it('counts the wait in progress as waited', async () => {
+    const { endedAt: _endedAt, took: _took, ...spec } = record.spec;
+    const waiting = { rule: 'soak', fact: 'wave canary has soaked for 1s', since: new Date(Date.now() - 300_000).toISOString() };
+    const open = { ...record, spec: { ...spec, outcome: 'running', waiting } };
+    expect((await ask([open, publishedObject(now(rolling))], 'history ingester', {})).stdout).toMatch(/ 17m +running /);
+  });
+
   it('shows images instead of revisions that Kubernetes keeps', async () => {
     const kept = [
       revision('7c9', { main: 'grafana/mimir:2.16.0', sidecar: 'x/proxy:1' }),
