@@ -268,10 +268,13 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
     });
     await stage.untilPartition('a', holding);
     expect(await stage.versions()).toEqual([...split('a', 4, 0), ...split('b', 4, 4)]);
-    const told = agent.turns().flatMap(({ decision }) => decision?.waits ?? []);
-    expect(
-      told.some(({ rule, fact }) => rule === 'partition-kept' && fact.startsWith('partition 0 lets the StatefulSet controller replace')),
-    ).toBe(true);
+    // A turn is reported after its writes.
+    await vi.waitFor(() => {
+      const told = agent.turns().flatMap(({ decision }) => decision?.waits ?? []);
+      expect(told.filter(({ rule }) => rule === 'partition-kept').map(({ fact }) => fact)).toContainEqual(
+        expect.stringMatching(/^partition 0 lets the StatefulSet controller replace/),
+      );
+    });
   });
 
   it.concurrent('reports that a zone without pods has completed, and keeps it at the new version', async (context) => {

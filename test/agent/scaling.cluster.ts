@@ -182,10 +182,10 @@ describeOnControlPlane('replicas that follow', (controlPlane) => {
       const { client } = controlPlane();
       await createTemplate(client, namespace, 'ingester', 3);
       const first = await arena.startInside({ name: 'first', diesAt: (call) => call.site === site && call.moment === moment });
+      await vi.waitUntil(() => first.mortal.isDead(), { timeout: 60_000 });
       await arena.startInside({ name: 'second' });
       await untilReplicas(arena, [3, 3, 3]);
       await untilTold(namespace, 3);
-      expect(first.mortal.isDead()).toBe(true);
       expect((await scalings(arena)).length).toBe(3);
       await arena.expectKept();
     });
