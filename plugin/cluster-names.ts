@@ -1,10 +1,10 @@
 // Reads the names that completion offers from the cluster and the kubeconfig, within a deadline. Uses published decisions and written
 // objects as they are: the engine and the schemas take longer to load than completion may take.
 import type { ClusterEnv } from '../cluster/env.ts';
-import { isStatus } from '../cluster/request/failure.ts';
+import { onStatus } from '../cluster/request/failure.ts';
 import { asJsonObject, isJsonObject } from '../cluster/request/json.ts';
 import { listObjects } from '../cluster/request/read.ts';
-import { type KubernetesObject, type Resource, resources } from '../cluster/request/resource.ts';
+import { type KubernetesObject, type Resource, resourceOf, resources } from '../cluster/request/resource.ts';
 import { isStatusMapName } from '../engine/publish/published.ts';
 import { labelKeys } from '../policies/adopt/keys.ts';
 import { usualAgentNamespace } from '../policies/objects/agent-deployment.ts';
@@ -75,7 +75,7 @@ async function readNames(flags: ConnectionFlags, { subject, group, timeoutMs }: 
 
 /** Returns the resource of one of our kinds, without its schema. */
 function ours(kind: string, plural = `${kind.toLowerCase()}s`): Resource {
-  return { group: 'rollout-group.dev', version: 'v1alpha1', plural, kind, isNamespaced: true };
+  return resourceOf('rollout-group.dev/v1alpha1', plural, kind);
 }
 
 async function namesOf(cluster: Cluster, subject: ReadOptions['subject'], text: string | undefined): Promise<readonly string[]> {
@@ -173,12 +173,8 @@ async function list(
   resource: Resource,
   options: { readonly namespace?: string; readonly labelSelector?: string } = {},
 ): Promise<readonly KubernetesObject[]> {
-  try {
-    return (await listObjects(env, resource, { ...options, site: 'complete', timeoutMs })).items;
-  } catch (error) {
-    if (isStatus(error, 403) || isStatus(error, 404)) return [];
-    throw error;
-  }
+  const listing = listObjects(env, resource, { ...options, site: 'complete', timeoutMs });
+  return (await listing.catch(onStatus({ items: [] }, 403, 404))).items;
 }
 
 /** Returns the texts at a path such as `zones.zone`, through all elements of lists. */

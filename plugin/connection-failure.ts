@@ -6,7 +6,7 @@ import { type ExitCode, exitCodes, Failure, type FailureDetails, type UncalledWe
 /** Returns a Failure for an error of a connection or request. Returns every other error unchanged, because it is a defect. */
 export function connectionFailure(error: unknown, server: string): unknown {
   const cause = error instanceof TransportFailure ? error.cause : error;
-  if (cause instanceof ConnectionFailure) return new Failure(problemDetails(cause));
+  if (cause instanceof ConnectionFailure) return new Failure({ ...problems[cause.kind], why: cause.message });
   if (error instanceof TransportFailure) {
     return new Failure({
       exitCode: exitCodes.unreachable,
@@ -18,31 +18,23 @@ export function connectionFailure(error: unknown, server: string): unknown {
   return error instanceof ApiFailure ? new Failure(answerDetails(error, server)) : error;
 }
 
-function problemDetails({ kind, message }: ConnectionFailure): FailureDetails {
-  switch (kind) {
-    case 'configuration':
-      return {
-        exitCode: exitCodes.unreachable,
-        what: 'no connection to a cluster can be made',
-        why: message,
-        todo: 'name a cluster with --kubeconfig and --context, or list the contexts: kubectl config get-contexts',
-      };
-    case 'unauthenticated':
-      return {
-        exitCode: exitCodes.notAllowed,
-        what: 'no credentials for the cluster',
-        why: message,
-        todo: 'log in again, or choose another --context or --user',
-      };
-    case 'unreachable':
-      return {
-        exitCode: exitCodes.unreachable,
-        what: 'the cluster cannot be reached',
-        why: message,
-        todo: 'check the address, the network and the proxy settings: kubectl version',
-      };
-  }
-}
+const problems: Readonly<Record<ConnectionFailure['kind'], FailureDetails>> = {
+  configuration: {
+    exitCode: exitCodes.unreachable,
+    what: 'no connection to a cluster can be made',
+    todo: 'name a cluster with --kubeconfig and --context, or list the contexts: kubectl config get-contexts',
+  },
+  unauthenticated: {
+    exitCode: exitCodes.notAllowed,
+    what: 'no credentials for the cluster',
+    todo: 'log in again, or choose another --context or --user',
+  },
+  unreachable: {
+    exitCode: exitCodes.unreachable,
+    what: 'the cluster cannot be reached',
+    todo: 'check the address, the network and the proxy settings: kubectl version',
+  },
+};
 
 /** Reports whether a request site (`part.verb`) writes. */
 function isWrite(site: string): boolean {

@@ -54,7 +54,7 @@ export async function connect(context: ConnectionContext, flags: ConnectionFlags
       import('./connection-failure.ts'),
     ]);
   const { asGroup = [] } = flags;
-  const options = { ...onlyConnection(flags), ...(asGroup.length === 0 ? {} : { asGroups: asGroup }) };
+  const options = { ...flags, asGroups: asGroup };
   const connection = await loadConnection(options, { ...connectionProcess(), ...context.terminal, env: context.env }).catch(
     (error: unknown) => {
       throw connectionFailure(error, flags.server ?? 'the cluster');
@@ -78,35 +78,6 @@ export async function connect(context: ConnectionContext, flags: ConnectionFlags
     timeoutMs: connection.requestTimeoutMs ?? standardTimeoutMs,
     close: http.close,
   };
-}
-
-const connectionKeys = [
-  'kubeconfig',
-  'context',
-  'cluster',
-  'user',
-  'server',
-  'token',
-  'as',
-  'asUid',
-  'certificateAuthority',
-  'clientCertificate',
-  'clientKey',
-  'insecureSkipTlsVerify',
-  'tlsServerName',
-  'requestTimeout',
-  'namespace',
-] as const satisfies readonly (keyof ConnectionFlags)[];
-
-/** Returns the flags that choose the cluster, so that another verb can run with them. */
-export function sameCluster(flags: ConnectionFlags): ConnectionFlags {
-  const { asGroup, agentNamespace } = flags;
-  return { ...onlyConnection(flags), ...(asGroup && { asGroup }), ...(agentNamespace !== undefined && { agentNamespace }) };
-}
-
-/** Returns the connection flags of a verb. */
-function onlyConnection(flags: ConnectionFlags): Pick<ConnectionFlags, (typeof connectionKeys)[number]> {
-  return Object.fromEntries(connectionKeys.flatMap((key) => (flags[key] === undefined ? [] : [[key, flags[key]]])));
 }
 
 /** Connects to the cluster, calls `run` and closes the connection. Errors of the API server become a Failure with an exit code. */

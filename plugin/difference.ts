@@ -220,42 +220,27 @@ function marking({ name, statefulSet }: ZoneDefinition, zones: readonly ZoneDefi
 }
 
 /** Replaces the names of a zone by placeholders in every text that differs between zones. */
-function withMarks<Value>(value: Value, others: readonly unknown[], mark: (text: string) => string): Value;
-function withMarks(value: unknown, others: readonly unknown[], mark: (text: string) => string): unknown {
-  if (typeof value === 'string') return others.every((other) => other === value) ? value : mark(value);
-  if (Array.isArray(value)) {
-    return value.map((entry, index) =>
-      withMarks(
-        entry,
-        others.map((other) => (Array.isArray(other) ? other[index] : undefined)),
-        mark,
-      ),
-    );
-  }
-  if (!isRecord(value)) return value;
-  const entries = Object.entries(value).map(([key, part]) => [
-    key,
-    withMarks(
-      part,
-      others.map((other) => (isRecord(other) ? other[key] : undefined)),
-      mark,
-    ),
-  ]);
-  return Object.fromEntries(entries);
+function withMarks<Value>(value: Value, others: readonly unknown[], mark: (text: string) => string): Value {
+  return mapTexts(value, others, (text, same) => (same.every((other) => other === text) ? text : mark(text)));
 }
 
 /** Replaces the placeholders by the names of this zone. Values of the first zone are then shown with the names of this zone. */
 function withNames<Value>(value: Value, { name, statefulSet }: ZoneDefinition): Value {
-  return mapTexts(value, (text) => text.replaceAll(marks.statefulSet, statefulSet).replaceAll(marks.zone, name));
+  return mapTexts(value, [], (text) => text.replaceAll(marks.statefulSet, statefulSet).replaceAll(marks.zone, name));
 }
 
-function mapTexts<Value>(value: Value, replace: (text: string) => string): Value;
-function mapTexts(value: unknown, replace: (text: string) => string): unknown {
-  if (typeof value === 'string') return replace(value);
-  if (Array.isArray(value)) return value.map((entry) => mapTexts(entry, replace));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, mapTexts(part, replace)]));
+/** Replaces every text at every level. `replace` also receives the values of the others at the same place. */
+function mapTexts<Value>(value: Value, others: readonly unknown[], replace: Replace): Value;
+function mapTexts(value: unknown, others: readonly unknown[], replace: Replace): unknown {
+  if (typeof value === 'string') return replace(value, others);
+  const partOf = (part: unknown, valueIn: (other: unknown) => unknown): unknown => mapTexts(part, others.map(valueIn), replace);
+  if (Array.isArray(value)) return value.map((entry, index) => partOf(entry, (other) => (Array.isArray(other) ? other[index] : undefined)));
+  if (!isRecord(value)) return value;
+  const entries = Object.entries(value).map(([key, part]) => [key, partOf(part, (other) => (isRecord(other) ? other[key] : undefined))]);
+  return Object.fromEntries(entries);
 }
+
+type Replace = (text: string, others: readonly unknown[]) => string;
 
 function escaped(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

@@ -6,6 +6,7 @@ import {
   type ArgumentSpec,
   argumentText,
   connectionOptions,
+  exitsOf,
   type OptionSpec,
   optionText,
   programName,
@@ -61,7 +62,7 @@ function programSections(): readonly Section[] {
 }
 
 function verbSections(verb: Verb): readonly Section[] {
-  const { summary, description, arguments: values = [], options, examples, exits = {}, usesCluster } = verb;
+  const { summary, description, arguments: values = [], options, examples, usesCluster } = verb;
   return [
     { entries: [{ text: `${summary}.` }, ...(description === undefined ? [] : [{ text: description }])] },
     { title: 'Usage', entries: [{ text: usageText(verb) }] },
@@ -70,7 +71,7 @@ function verbSections(verb: Verb): readonly Section[] {
     { title: 'Flags of all verbs', entries: [...globalOptions, helpOption].map(optionEntry) },
     { entries: usesCluster === true ? [{ text: `Also takes the connection flags. ${programName} --help lists them.` }] : [] },
     { title: 'Examples', entries: examples.map((example) => ({ text: `${programName} ${example}` })) },
-    { title: 'Exit codes besides 0, 3 and 70', entries: Object.entries(exits).map(([code, text]) => ({ label: code.padStart(2), text })) },
+    { title: 'Exit codes besides 0, 3 and 70', entries: exitsOf(verb).map(([code, text]) => ({ label: code.padStart(2), text })) },
   ].filter(({ entries }) => entries.length > 0);
 }
 

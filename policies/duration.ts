@@ -13,9 +13,14 @@ const unitMs: Readonly<Record<string, number>> = {
   y: 31_536_000_000,
 };
 
-/** Returns the milliseconds of a duration that the schema accepts (`12h`, `1h30m`, `7d`, `0`). Throws RangeError for other text. */
+/** Returns the milliseconds of a duration that the schema accepts (`12h`, `1h30m`, `7d`, `0`), or undefined. */
+export function parseDuration(text: string): number | undefined {
+  return sumOfUnits(text, ['ms', 's', 'm', 'h', 'd', 'w']);
+}
+
+/** Returns the milliseconds of a duration that the schema accepted. Throws RangeError for other text. */
 export function durationMs(text: string): number {
-  const value = sumOfUnits(text, ['ms', 's', 'm', 'h', 'd', 'w']);
+  const value = parseDuration(text);
   if (value === undefined) throw new RangeError(`not a duration: ${text}`);
   return value;
 }

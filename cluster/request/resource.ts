@@ -34,41 +34,32 @@ export interface KubernetesObject {
   readonly [field: string]: unknown;
 }
 
-const core = (plural: string, kind: string, isNamespaced = true): Resource => ({ group: '', version: 'v1', plural, kind, isNamespaced });
+/** Returns a resource of an API version, by its lower-case plural and its kind. */
+export function resourceOf(apiVersion: string, plural: string, kind: string, isNamespaced = true): Resource {
+  const [version = '', group = ''] = apiVersion.split('/').reverse();
+  return { group, version, plural, kind, isNamespaced };
+}
 
 /** Built-in resources that this project reads or writes. Files that use further resources define them. */
 export const resources = {
-  pods: core('pods', 'Pod'),
-  nodes: core('nodes', 'Node', false),
-  namespaces: core('namespaces', 'Namespace', false),
-  configMaps: core('configmaps', 'ConfigMap'),
-  secrets: core('secrets', 'Secret'),
-  statefulSets: { group: 'apps', version: 'v1', plural: 'statefulsets', kind: 'StatefulSet', isNamespaced: true },
-  controllerRevisions: { group: 'apps', version: 'v1', plural: 'controllerrevisions', kind: 'ControllerRevision', isNamespaced: true },
-  podDisruptionBudgets: { group: 'policy', version: 'v1', plural: 'poddisruptionbudgets', kind: 'PodDisruptionBudget', isNamespaced: true },
-  leases: { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease', isNamespaced: true },
-  events: { group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event', isNamespaced: true },
-  horizontalPodAutoscalers: {
-    group: 'autoscaling',
-    version: 'v2',
-    plural: 'horizontalpodautoscalers',
-    kind: 'HorizontalPodAutoscaler',
-    isNamespaced: true,
-  },
-  mutatingWebhookConfigurations: {
-    group: 'admissionregistration.k8s.io',
-    version: 'v1',
-    plural: 'mutatingwebhookconfigurations',
-    kind: 'MutatingWebhookConfiguration',
-    isNamespaced: false,
-  },
-  customResourceDefinitions: {
-    group: 'apiextensions.k8s.io',
-    version: 'v1',
-    plural: 'customresourcedefinitions',
-    kind: 'CustomResourceDefinition',
-    isNamespaced: false,
-  },
+  pods: resourceOf('v1', 'pods', 'Pod'),
+  nodes: resourceOf('v1', 'nodes', 'Node', false),
+  namespaces: resourceOf('v1', 'namespaces', 'Namespace', false),
+  configMaps: resourceOf('v1', 'configmaps', 'ConfigMap'),
+  secrets: resourceOf('v1', 'secrets', 'Secret'),
+  statefulSets: resourceOf('apps/v1', 'statefulsets', 'StatefulSet'),
+  controllerRevisions: resourceOf('apps/v1', 'controllerrevisions', 'ControllerRevision'),
+  podDisruptionBudgets: resourceOf('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget'),
+  leases: resourceOf('coordination.k8s.io/v1', 'leases', 'Lease'),
+  events: resourceOf('events.k8s.io/v1', 'events', 'Event'),
+  horizontalPodAutoscalers: resourceOf('autoscaling/v2', 'horizontalpodautoscalers', 'HorizontalPodAutoscaler'),
+  mutatingWebhookConfigurations: resourceOf(
+    'admissionregistration.k8s.io/v1',
+    'mutatingwebhookconfigurations',
+    'MutatingWebhookConfiguration',
+    false,
+  ),
+  customResourceDefinitions: resourceOf('apiextensions.k8s.io/v1', 'customresourcedefinitions', 'CustomResourceDefinition', false),
 } as const satisfies Record<string, Resource>;
 
 /** `kubectl apply` stores the whole manifest in this annotation. */

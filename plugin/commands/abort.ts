@@ -31,8 +31,8 @@ export function abort(context: CommandContext, options: AbortFlags): Promise<Exi
 }
 
 /** Throws Failure if the strategy keeps no previous version of the pods, or if no rollout is in progress or failed. */
-function refuseRollback({ name, definition }: RequestedGroup, run: PublishedRun | undefined): void {
-  const strategy = definition?.rollout.strategy;
+function refuseRollback({ name, live }: RequestedGroup, run: PublishedRun | undefined): void {
+  const strategy = live.definition?.rollout.strategy;
   const todo = `kubectl rollout-group undo ${name}`;
   if (strategy !== undefined && !strategyTraits[strategy].canRollBack)
     throw usageFailure(

@@ -2,6 +2,7 @@
 import { digestOfRule, digestOfWaves } from '../../engine/run/requests.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
@@ -24,9 +25,9 @@ export function reject(context: CommandContext, options: ApproveOptions): Promis
 }
 
 /** A wave or a rule that can be approved. */
-export interface Approvable {
-  readonly wave?: string;
-  readonly rule?: string;
+interface Approvable {
+  readonly kind: 'wave' | 'rule';
+  readonly name: string;
   readonly approval?: ApprovalDefinition;
   /** The published digest of the definition, or else the digest computed here. Absent if only the agent can read the definition. */
   readonly digest?: string;
@@ -41,53 +42,44 @@ type Action = keyof typeof answers;
 function answerRequest(requested: RequestedGroup, options: ApproveOptions, action: Action): Request {
   const { name } = requested;
   const subject = subjectOf(requested, options, action);
-  const { wave, rule, approval } = subject;
+  const { kind, approval } = subject;
+  const what = `${kind} ${subject.name}`;
   const digest = digestIn(subject, name, action);
   const expiresMs =
     options.duration === undefined ? undefined : requested.cluster.env.clock.nowMs() + durationFlag('--duration', options.duration);
   const run = subject.isWithoutRun === true ? undefined : runningRun(requested);
-  if (wave !== undefined) refuseOverWave(requested, wave, action);
+  if (kind === 'wave') refuseOverWave(requested, subject.name, action);
   if (run === undefined && expiresMs === undefined && action === 'approve')
-    throw usageFailure(`an approval of rule ${rule} needs an end, because it is not bound to a run`, 'add --duration 1h');
-  const what = subjectText(subject);
+    throw usageFailure(`an approval of ${what} needs an end, because it is not bound to a run`, 'add --duration 1h');
   return {
     needsRequester: true,
     key: `${run ?? ''} ${what}`,
     spec: {
       action,
-      ...(run === undefined ? {} : { runId: run }),
-      ...(wave === undefined ? {} : { wave }),
-      ...(rule === undefined ? {} : { rule }),
+      ...defined({ runId: run }),
+      ...(kind === 'wave' ? { wave: subject.name } : { rule: subject.name }),
       ...(action === 'approve' ? { digest } : {}),
       ...(expiresMs === undefined ? {} : { expires: new Date(expiresMs).toISOString() }),
     },
     check: (verified) => refuseWithoutApproverGroup(verified, approval, `${what} of ${name}`),
     text: (by) => {
       const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
-      const next = action === 'approve' ? approvedText(subject, run) : rejectedText(subject, run, by);
+      const inRun = run === undefined ? '' : ` in run ${run}`;
+      const next =
+        action === 'approve' ? approvedText(subject, run) : `${what} stays blocked${inRun} until ${by} approves or the request is deleted`;
       return `${name}: ${what} ${answers[action]} by ${by}${until}${reasonSuffix(options.reason)}\n  ${next}\n`;
     },
   };
 }
 
-function subjectText({ wave, rule }: Approvable): string {
-  return wave === undefined ? `rule ${rule}` : `wave ${wave}`;
-}
-
-function approvedText({ wave, approval }: Approvable, run: string | undefined): string {
+function approvedText({ kind, approval }: Approvable, run: string | undefined): string {
   const forRun = run === undefined ? '' : `for run ${run} and `;
-  const subject = wave === undefined ? 'the rule' : 'the waves';
-  return `valid ${forRun}while ${subject} ${wave === undefined ? 'is' : 'are'} unchanged${requiredText(approval)}`;
-}
-
-function rejectedText(subject: Approvable, run: string | undefined, by: string | undefined): string {
-  const inRun = run === undefined ? '' : ` in run ${run}`;
-  return `${subjectText(subject)} stays blocked${inRun} until ${by} approves or the request is deleted`;
+  return `valid ${forRun}while ${kind === 'wave' ? 'the waves are' : 'the rule is'} unchanged${requiredText(approval)}`;
 }
 
 /** Throws Failure if the run has passed the wave, so that the answer would have no effect. */
-function refuseOverWave({ definition, live, name }: RequestedGroup, wave: string, action: Action): void {
-  const index = definition?.rollout.waves.findIndex((one) => one.name === wave) ?? -1;
+function refuseOverWave({ live, name }: RequestedGroup, wave: string, action: Action): void {
+  const index = live.definition?.rollout.waves.findIndex((one) => one.name === wave) ?? -1;
   const current = live.decision.wave;
   if (current === undefined || index < 0 || index >= current.index) return;
   throw new Failure({
@@ -99,12 +91,12 @@ function refuseOverWave({ definition, live, name }: RequestedGroup, wave: string
 }
 
 /** Throws Failure if the definition of the wave or rule cannot be read here. */
-function digestIn({ wave, rule, digest }: Approvable, name: string, action: Action): string {
+function digestIn({ kind, name: subject, digest }: Approvable, name: string, action: Action): string {
   if (digest !== undefined) return digest;
   throw new Failure({
     exitCode: exitCodes.refused,
     what: `${name}: nothing was ${answers[action]}`,
-    why: `only the agent can read the definition of ${subjectText({ ...(wave && { wave }), ...(rule && { rule }) })}, and it publishes that definition when the approval is due`,
+    why: `only the agent can read the definition of ${kind} ${subject}, and it publishes that definition when the approval is due`,
     todo: `${action} again when the group waits for the approval; see kubectl rollout-group explain ${name}`,
   });
 }
@@ -140,12 +132,12 @@ function subjectOf(requested: RequestedGroup, { wave, rule }: ApproveOptions, ac
     });
   }
   if (others.length === 0) return only;
-  const names = waiting.map((one) => (one.wave === undefined ? `--rule ${one.rule}` : `--wave ${one.wave}`));
+  const names = waiting.map(({ kind, name }) => `--${kind} ${name}`);
   throw usageFailure(`${requested.name} waits for ${waiting.length} approvals`, `choose one: ${names.join(', ')}`);
 }
 
 /** Returns the waves and rules whose approval the group waits for now. */
-export function waitingFor(requested: RequestedGroup): readonly Approvable[] {
+function waitingFor(requested: RequestedGroup): readonly Approvable[] {
   const { decision } = requested.live;
   const rules = new Set(decision.waits.map(({ rule }) => rule));
   const wave = rules.has('approval') && decision.wave !== undefined ? [waveNamed(requested, decision.wave.name)] : [];
@@ -160,15 +152,16 @@ export function waitingFor(requested: RequestedGroup): readonly Approvable[] {
 }
 
 function waveNamed(requested: RequestedGroup, wanted: string): Approvable {
-  const { definition, name } = requested;
-  const published = requested.live.decision.wave?.name === wanted ? digestOfWait(requested, 'approval') : undefined;
-  if (definition === undefined) return { wave: wanted, ...(published === undefined ? {} : { digest: published }) };
+  const { name, live } = requested;
+  const { definition } = live;
+  const published = live.decision.wave?.name === wanted ? digestOfWait(requested, 'approval') : undefined;
+  if (definition === undefined) return { kind: 'wave', name: wanted, ...defined({ digest: published }) };
   const wave = definition.rollout.waves.find((one) => one.name === wanted);
   if (wave === undefined)
     throw usageFailure(`${name} has no wave ${wanted}`, `its waves: ${definition.rollout.waves.map((one) => one.name).join(', ')}`);
   const approval = wave.before.approval ?? wave.after.approval;
   if (approval === undefined) throw usageFailure(`wave ${wanted} of ${name} needs no approval`, `kubectl rollout-group explain ${name}`);
-  return { wave: wanted, approval, digest: published ?? digestOfWaves(definition) };
+  return { kind: 'wave', name: wanted, approval, digest: published ?? digestOfWaves(definition) };
 }
 
 function ruleNamed(requested: RequestedGroup, wanted: string): Approvable {
@@ -176,17 +169,17 @@ function ruleNamed(requested: RequestedGroup, wanted: string): Approvable {
   const [found] = read.world.policies.policies.flatMap((policy) =>
     policy.rules.filter((one) => `${policy.name}/${one.name}` === wanted).map((rule) => ({ policy, rule })),
   );
-  const digest = digestOfWait(requested, wanted);
-  if (found === undefined) return { rule: wanted, ...(digest === undefined ? {} : { digest }) };
+  if (found === undefined) return { kind: 'rule', name: wanted, ...defined({ digest: digestOfWait(requested, wanted) }) };
   const { policy, rule } = found;
   if (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval') return ruleOf(requested, policy, rule);
   throw usageFailure(`rule ${wanted} needs no approval`, `kubectl rollout-group explain ${name}`);
 }
 
 function ruleOf(requested: RequestedGroup, policy: PolicyDefinition, rule: PolicyRuleDefinition): Approvable {
-  const id = `${policy.name}/${rule.name}`;
+  const name = `${policy.name}/${rule.name}`;
   const isWithoutRun = !rule.actions.includes('rollout') || currentRun(requested) === undefined;
-  return { rule: id, approval: rule.approval, digest: digestOfWait(requested, id) ?? digestOfRule(policy, rule), isWithoutRun };
+  const digest = digestOfWait(requested, name) ?? digestOfRule(policy, rule);
+  return { kind: 'rule', name, approval: rule.approval, digest, isWithoutRun };
 }
 
 /** Returns the digest that the agent published with the wait. It has precedence over the definition, which may have been edited since. */

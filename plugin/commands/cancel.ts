@@ -1,12 +1,13 @@
 // The verb cancel: deletes a request, or cancels a scale-down that has not happened yet.
-import { isStatus } from '../../cluster/request/failure.ts';
+import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
-import { deleteObject } from '../../cluster/request/write.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
 import { rolloutExceptions, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
+import { deleteRequest } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { type RequestedGroup, type RequestFlags, readRequestedGroup, submit } from '../live/submit-request.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
@@ -22,7 +23,7 @@ export function run(context: CommandContext, options: CancelOptions): Promise<Ex
     const requested = await readRequestedGroup(cluster, options.group);
     return options.intent === undefined
       ? cancelScaleDown(context, options, requested)
-      : deleteRequest(context, options, requested, options.intent);
+      : cancelRequest(context, options, requested, options.intent);
   });
 }
 
@@ -37,26 +38,19 @@ async function listRequests(
   { target: { namespace, group } }: RequestedGroup,
 ): Promise<readonly StoredRequest[]> {
   const lists = [rolloutIntents, rolloutExceptions].map(async (resource): Promise<readonly StoredRequest[]> => {
-    try {
-      const { items } = await listObjects(env, resource, { namespace, site: 'cancel.list', timeoutMs });
-      return items.map((object) => ({ resource, object }));
-    } catch (error) {
-      if (isStatus(error, 404)) return [];
-      throw error;
-    }
+    const list = listObjects(env, resource, { namespace, site: 'cancel.list', timeoutMs });
+    const { items } = await list.catch(onStatus({ items: [] }, 404));
+    return items.map((object) => ({ resource, object }));
   });
   return (await Promise.all(lists)).flat().filter(({ object }) => groupOf(object) === group);
 }
 
 /** Returns `spec.group` of an intent, or `spec.target.group` of an exception. */
-function groupOf({ spec }: KubernetesObject): unknown {
-  if (typeof spec !== 'object' || spec === null) return undefined;
-  if ('group' in spec) return spec.group;
-  const target = 'target' in spec ? spec.target : undefined;
-  return typeof target === 'object' && target !== null && 'group' in target ? target.group : undefined;
+function groupOf(object: KubernetesObject): unknown {
+  return fieldAt(object, ['spec', 'group']) ?? fieldAt(object, ['spec', 'target', 'group']);
 }
 
-async function deleteRequest(
+async function cancelRequest(
   context: CommandContext,
   options: CancelOptions,
   requested: RequestedGroup,
@@ -74,13 +68,7 @@ async function deleteRequest(
     });
   }
   if (options.dryRun !== undefined) return printObjects(context, [found.object]);
-  const { name: own, namespace = '', uid = '', resourceVersion = '' } = found.object.metadata;
-  const { env, timeoutMs } = cluster;
-  await deleteObject(env, found.resource, { namespace, name: own, uid, resourceVersion }, { site: 'cancel.delete', timeoutMs }).catch(
-    (error: unknown) => {
-      if (!isStatus(error, 404)) throw error;
-    },
-  );
+  await deleteRequest(cluster, found.object, found.resource);
   context.stdout.write(`${name}: ${wanted} cancelled\n`);
   await writeAgentNote(context, cluster, requested.live);
   return exitCodes.done;

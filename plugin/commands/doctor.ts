@@ -1,4 +1,5 @@
 // The verb doctor: checks an installation and returns exit code 4 if a check fails.
+import { defined } from '../../policies/values/defined.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { examine } from '../doctor/all.ts';
@@ -21,12 +22,8 @@ export async function run(context: CommandContext, options: DoctorOptions): Prom
     throw usageFailure(`--agent-service-account ${agentServiceAccount} is not a service account`, 'write it as NAMESPACE/NAME');
   }
   const facts = await withCluster(context, options, 'read', (cluster) => {
-    const scope = {
-      namespaces: allNamespaces === true ? undefined : [cluster.namespace],
-      ...(agentNamespace === undefined ? {} : { agentNamespace }),
-      ...(agentServiceAccount === undefined ? {} : { serviceAccount: agentServiceAccount }),
-    };
-    return gatherFacts(cluster, scope, context.nowMs);
+    const namespaces = allNamespaces === true ? undefined : [cluster.namespace];
+    return gatherFacts(cluster, defined({ namespaces, agentNamespace, serviceAccount: agentServiceAccount }), context.nowMs);
   });
   const results = examine(facts);
   const failed = results.filter(({ verdict }) => verdict === 'FAIL');

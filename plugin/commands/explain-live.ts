@@ -1,5 +1,5 @@
 // The verb explain for a cluster: the next decision about a group, or one denial of the admission webhook.
-import { isStatus } from '../../cluster/request/failure.ts';
+import { isStatus, onStatus } from '../../cluster/request/failure.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
@@ -63,13 +63,9 @@ export function explainDecision(context: CommandContext, id: string, options: Li
     const now = request === undefined ? undefined : await answerNow(() => judgeAgain(cluster, request));
     if (options.output === 'table') context.stdout.write(renderDenial({ id, events, last, nowMs, now }, context.stdout));
     else {
-      const eventDocuments = events.map(({ atMs, object, namespace, reason, note }) => ({
-        at: new Date(atMs).toISOString(),
-        namespace,
-        object,
-        reason,
-        note,
-      }));
+      const eventDocuments = events.map(({ atMs, object, namespace, reason, note }) => {
+        return { at: new Date(atMs).toISOString(), namespace, object, reason, note };
+      });
       await writeDocument(context.stdout, options.output, { kind: 'Denial', decision: id, events: eventDocuments, ...nowDocument(now) });
     }
     const [, name = ''] = last.object.split('/');
@@ -107,21 +103,16 @@ function nowDocument(now: Now | undefined): object {
 async function eventsOf(cluster: Cluster, id: string): Promise<readonly GroupEvent[]> {
   const labelSelector = `${decisionLabel}=${id}`;
   let refused: unknown;
-  try {
-    const here = await listEvents(cluster, cluster.namespace, labelSelector);
-    if (here.length > 0) return here;
-  } catch (error) {
-    if (!isStatus(error, 403)) throw error;
+  const here = await listEvents(cluster, cluster.namespace, labelSelector).catch((error: unknown) => {
     refused = error;
-  }
-  try {
-    return await listEvents(cluster, undefined, labelSelector);
-  } catch (error) {
+    return onStatus([], 403)(error);
+  });
+  if (here.length > 0) return here;
+  return listEvents(cluster, undefined, labelSelector).catch((error: unknown) => {
     // A user with access to only one namespace already has the result of that namespace.
-    if (!isStatus(error, 403)) throw error;
-    if (refused !== undefined) throw refused;
-    return [];
-  }
+    if (refused !== undefined && isStatus(error, 403)) throw refused;
+    return onStatus([], 403)(error);
+  });
 }
 
 function unknownDecision({ namespace }: Cluster, id: string): Failure {

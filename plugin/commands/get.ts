@@ -3,15 +3,15 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
-import { follow, type Screen } from '../live/follow.ts';
+import { changeFilter, follow, type Screen } from '../live/follow.ts';
 import { type LiveGroup, type ReadGroups, readGroups, type Scope } from '../live/groups.ts';
 import { chosenScope, type GroupChoice } from '../live/named-group.ts';
-import { haveMembersChanged, listedChannelLines, markUnattended, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
+import { haveMembersChanged, listedChannelLines, markAllUnattended, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, nameOf } from '../live/target.ts';
 import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
 import { type PodDetail, renderGroups, renderTree } from '../output/get.ts';
-import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
+import { heartbeatLine, renderStatus, statusLine } from '../output/status.ts';
 
 export interface GetOptions extends ConnectionFlags, GroupChoice {
   readonly watch?: boolean;
@@ -38,7 +38,7 @@ export async function run(context: CommandContext, options: GetOptions): Promise
 async function once(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
   const read = await readGroups(cluster, scope, { forEstimate: isTree(scope, options) });
   const notes = await notesOn(cluster, read);
-  await write(context, cluster, options, { scope, read: attendedIn(read, notes) });
+  await write(context, cluster, options, { scope, read: markAllUnattended(read, notes) });
   writeNotes(context, noteLines(cluster, read, notes));
   if (read.groups.length === 0)
     context.stderr.write(`no groups found${scope.namespace === undefined ? '' : ` in namespace ${scope.namespace}`}\n`);
@@ -116,11 +116,6 @@ function tableOrTree(stream: OutputStream, { scope, read, nowMs, isWide, pods, e
   return renderGroups({ groups, nowMs, hasNamespaces: scope.namespace === undefined }, look);
 }
 
-/** Marks the groups whose agent no longer runs. */
-function attendedIn(read: ReadGroups, notes: Notes): ReadGroups {
-  return { ...read, groups: read.groups.map((live) => markUnattended(live, notes)) };
-}
-
 function noteLines(cluster: Cluster, read: ReadGroups, { lines }: Notes): readonly string[] {
   const nowMs = cluster.env.clock.nowMs();
   const outdated = read.groups.flatMap((live) => outdatedLines(live, read.listing, nowMs));
@@ -132,9 +127,9 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
   const first = await readGroups(cluster, scope);
   const notes = await notesOn(cluster, first);
   writeNotes(context, noteLines(cluster, first, notes));
-  const seen = new Map<string, string>();
   const isText = options.output === 'table' || options.output === 'wide';
   const isWide = options.output === 'wide';
+  const changedIn = changeFilter(isText);
   const estimate = createEstimator(() => cluster.env.clock.nowMs());
   const timeoutMs = options.timeout === undefined ? 0 : durationFlag('--timeout', options.timeout);
   const ending = await follow(context, cluster, {
@@ -145,7 +140,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
     ...(timeoutMs === 0 ? {} : { timeoutMs }),
     screen: isText ? screenOf(stdout, { scope, isWide, pods: options.pods, estimate }, options) : undefined,
     write: ({ groups }, nowMs) => {
-      const changed = groups.filter((live) => isNew(seen, live, isText));
+      const changed = changedIn(groups);
       if (options.output === 'name') stdout.write(changed.map(resourceName).join(''));
       else if (isText) stdout.write(changed.map((live) => `${statusLine(live, nowMs)}\n`).join(''));
       else
@@ -186,15 +181,6 @@ function screenOf(stdout: OutputStream, { scope, isWide, pods, estimate }: Omit<
   const summary: Screen['frame'] = (read, nowMs) =>
     read.groups.flatMap((live) => renderStatus(live, nowMs, look(), factsOf(read, live, nowMs, estimate)));
   return { frame, other: { name: 'summary', frame: summary }, look, flags };
-}
-
-/** Reports whether the group changed since the previous call. Text output shows only transitions, other formats show every change. */
-function isNew(seen: Map<string, string>, live: LiveGroup, isText: boolean): boolean {
-  const key = isText ? statusKey(live) : JSON.stringify([live.decision, live.unattended !== undefined]);
-  const name = nameOf(live.decision);
-  if (seen.get(name) === key) return false;
-  seen.set(name, key);
-  return true;
 }
 
 function suggest(context: CommandContext, { output }: GetOptions, groups: readonly LiveGroup[]): void {

@@ -1,5 +1,6 @@
 // The verb history: lists the runs of groups, or shows one run in full.
 import { type ShownRun, shownRuns } from '../../engine/publish/run-record.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
@@ -20,11 +21,7 @@ export interface HistoryOptions extends ConnectionFlags, Omit<GroupChoice, 'grou
 export function run(context: CommandContext, options: HistoryOptions): Promise<ExitCode> {
   return withCluster(context, options, 'read', async (cluster) => {
     const { group, selector, allNamespaces } = options;
-    const groups = await chosenGroups(cluster, {
-      ...(group !== undefined && { groups: [group] }),
-      ...(selector !== undefined && { selector }),
-      ...(allNamespaces !== undefined && { allNamespaces }),
-    });
+    const groups = await chosenGroups(cluster, defined({ groups: group === undefined ? [] : [group], selector, allNamespaces }));
     refuseSeveral(groups, options.output);
     for (const name of groups) {
       if (groups.length > 1) context.stdout.write(`${nameOf(name)}\n`);

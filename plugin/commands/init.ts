@@ -2,9 +2,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { discover } from '../../cluster/request/discovery.ts';
-import { isStatus } from '../../cluster/request/failure.ts';
+import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
-import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
+import { type KubernetesObject, type Resource, resourceOf, resources } from '../../cluster/request/resource.ts';
 import { adoptGroups } from '../../policies/adopt/adopt.ts';
 import { type Conversion, claimedSets, convertObjects } from '../../policies/adopt/convert.ts';
 import type { ForeignObject } from '../../policies/adopt/foreign.ts';
@@ -122,11 +122,13 @@ function unlabelledNotes({ groups }: Guesses): readonly string[] {
     ({ group }) => group.spec.members.zones?.map(({ statefulSet }) => `${group.metadata.namespace}/${statefulSet}`) ?? [],
   );
   if (names.length === 0) return [];
-  const some = names.slice(0, 5).join(', ');
-  const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
   return [
-    `${plural(names.length, 'StatefulSet')} without labels ${names.length === 1 ? 'is' : 'are'} left out: ${some}${more}. Run init with --guess to propose groups for them`,
+    `${plural(names.length, 'StatefulSet')} without labels ${names.length === 1 ? 'is' : 'are'} left out: ${firstFive(names)}. Run init with --guess to propose groups for them`,
   ];
+}
+
+function firstFive(names: readonly string[]): string {
+  return `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
 }
 
 function agentPage(document: MetricSource | NotificationChannel): Page {
@@ -163,11 +165,10 @@ function write(file: string, text: string): void {
 
 function noGroup(source: string, findings: readonly Finding[], { members, leftOut }: Guesses): Failure {
   if (members.length > 0 && leftOut.length === 0 && countFindings(findings).error === 0) {
-    const more = members.length > 5 ? ` and ${members.length - 5} more` : '';
     return new Failure({
       exitCode: exitCodes.notFound,
       what: `every StatefulSet of ${source} already belongs to a group`,
-      why: `members: ${members.slice(0, 5).join(', ')}${more}`,
+      why: `members: ${firstFive(members)}`,
       todo: 'run kubectl rollout-group get to see the groups, or choose another namespace or directory',
     });
   }
@@ -180,7 +181,7 @@ function noGroup(source: string, findings: readonly Finding[], { members, leftOu
   });
 }
 
-export interface InitReading extends Omit<Conversion, 'findings'> {
+interface InitReading extends Omit<Conversion, 'findings'> {
   readonly findings: readonly Finding[];
   /** The description of the source. */
   readonly source: string;
@@ -190,7 +191,7 @@ export interface InitReading extends Omit<Conversion, 'findings'> {
   readonly guessable: GuessInput;
 }
 
-export async function readFromFiles(context: CommandContext, fromDir: string): Promise<InitReading> {
+async function readFromFiles(context: CommandContext, fromDir: string): Promise<InitReading> {
   const { documents, manifests, findings: fileFindings } = loadPolicies(await readInput(fromDir, context));
   const adoption = adoptGroups(manifests.map(({ value }) => value));
   const conversion = convertObjects({
@@ -241,13 +242,13 @@ function keysOf(secret: unknown): readonly string[] {
   });
 }
 
-const foreignResources: readonly Resource[] = [
-  { group: 'sts.plus', version: 'v1alpha1', plural: 'phasedrollouts', kind: 'PhasedRollout', isNamespaced: true },
-  { group: 'bedrock.operator.slack.com', version: 'v1', plural: 'statefulsetrollouts', kind: 'StatefulsetRollout', isNamespaced: true },
+const foreignResources = [
+  resourceOf('sts.plus/v1alpha1', 'phasedrollouts', 'PhasedRollout'),
+  resourceOf('bedrock.operator.slack.com/v1', 'statefulsetrollouts', 'StatefulsetRollout'),
 ];
 
 /** Reads the objects of these namespaces, or of all if `namespaces` is undefined. */
-export async function readFromCluster(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<InitReading> {
+async function readFromCluster(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<InitReading> {
   const statefulSets = await listIn(cluster, resources.statefulSets, namespaces);
   const discovery = await discover(cluster.env, { timeoutMs: cluster.timeoutMs });
   const served = foreignResources.flatMap((known) =>
@@ -256,7 +257,7 @@ export async function readFromCluster(cluster: Cluster, namespaces: readonly str
   const notes: string[] = [];
   const lists = await Promise.all(
     served.map(async (resource) => {
-      const list = await unlessForbidden(listIn(cluster, resource, namespaces));
+      const list = await listIn(cluster, resource, namespaces).catch(onStatus(undefined, 403));
       if (list === undefined) notes.push(`no permission to list ${resource.plural}.${resource.group}; they are not converted`);
       return (list ?? []).map((object) => foreignObject(object, resource));
     }),
@@ -324,18 +325,9 @@ async function secretKeysOf(cluster: Cluster, objects: readonly ForeignObject[])
   const found = await Promise.all(
     [...named.entries()].map(async ([key, secret]) => {
       const options = { site: 'init.secretKeys', timeoutMs: cluster.timeoutMs };
-      const object = await unlessForbidden(getObject(cluster.env, resources.secrets, secret, options));
+      const object = await getObject(cluster.env, resources.secrets, secret, options).catch(onStatus(undefined, 403));
       return object === undefined ? [] : [[key, keysOf(object)] as const];
     }),
   );
   return new Map(found.flat());
-}
-
-async function unlessForbidden<Value>(reading: Promise<Value>): Promise<Value | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (isStatus(error, 403)) return undefined;
-    throw error;
-  }
 }

@@ -1,16 +1,16 @@
 // The verbs pause and resume: a paused group or zone replaces no further pod until the pause expires or is deleted.
 import type { Stop } from '../../engine/decision.ts';
 import { endsText } from '../../engine/publish/status.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
-import { type Cluster, withCluster } from '../connection.ts';
+import { withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
-import { type LiveGroup, readGroups, scopeOf } from '../live/groups.ts';
-import { applyIntent, deleteIntent, listActivePauses, pauseIntent } from '../live/intents.ts';
-import { findGroup } from '../live/named-group.ts';
+import { type LiveGroup, readGroups } from '../live/groups.ts';
+import { deleteRequest, listActivePauses } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import type { RequestFlags } from '../live/submit-request.ts';
-import { durationFlag, type GroupName, nameOf } from '../live/target.ts';
+import { type RequestFlags, readAndSubmit, readRequestedGroup } from '../live/submit-request.ts';
+import { durationFlag } from '../live/target.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
 import { zoneProgress } from '../output/group-text.ts';
 import { instantText } from '../output/plan/plan-text.ts';
@@ -25,42 +25,44 @@ export interface PauseOptions extends ResumeOptions {
 }
 
 export function pause(context: CommandContext, options: PauseOptions): Promise<ExitCode> {
-  return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const { target, live, zone } = await readPlace(cluster, options);
-    const { reason, dryRun } = options;
-    const expiresMs = options.duration === undefined ? undefined : cluster.env.clock.nowMs() + durationFlag('--duration', options.duration);
-    const object = pauseIntent({ ...target, ...(zone && { zone }), ...(reason && { reason }), ...(expiresMs && { expiresMs }) });
-    if (dryRun === 'client') return printObjects(context, [object]);
-    const applied = await applyIntent(cluster, object, dryRun === 'server').catch(ifNotInstalled(rolloutIntents, 'nothing was paused'));
-    if (dryRun === 'server') return printObjects(context, [applied]);
-    const name = nameOf(target);
-    const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
-    context.stdout.write(
-      `${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${finishingText(live)}no further pod is replaced\n`,
-    );
-    await writeAgentNote(context, cluster, live);
-    suggestNext(context, `resume ${name}${zone === undefined ? '' : ` --zone ${zone}`}`, `explain ${name}`);
-    return exitCodes.done;
-  });
+  return readAndSubmit(
+    context,
+    options,
+    ({ cluster, target, name, live }) => {
+      const { reason, duration } = options;
+      const zone = findZone(live, options.zone);
+      const expiresMs = duration === undefined ? undefined : cluster.env.clock.nowMs() + durationFlag('--duration', duration);
+      const expires = expiresMs === undefined ? undefined : new Date(expiresMs).toISOString();
+      const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
+      return {
+        // The zone comes last and contains no dot, so every pair of group and zone has a distinct name. Repeated requests write the same object.
+        objectName: `pause.${zone === undefined ? target.group : `${target.group}.${zone}`}`,
+        spec: { action: 'pause', ...defined({ zone, reason: reason || undefined, expires }) },
+        notSent: 'nothing was paused',
+        text: () => `${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${finishingText(live)}no further pod is replaced\n`,
+        next: [`resume ${name}${zone === undefined ? '' : ` --zone ${zone}`}`, `explain ${name}`],
+      };
+    },
+    readGroups,
+  );
 }
 
-function finishingText(live: LiveGroup | undefined): string {
-  const { zones = [], pods = [] } = live?.decision ?? {};
+function finishingText({ decision: { zones, pods } }: LiveGroup): string {
   const inFlightCount = zones.reduce((sum, one) => sum + zoneProgress(one, pods).inFlight, 0);
   return inFlightCount === 0 ? '' : `${plural(inFlightCount, 'pod')} in flight will finish; `;
 }
 
 export function resume(context: CommandContext, options: ResumeOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const { target, live, zone } = await readPlace(cluster, options);
+    const { target, name, live } = await readRequestedGroup(cluster, options.group, readGroups);
+    const zone = findZone(live, options.zone);
     const pauses = await listActivePauses(cluster, target, cluster.env.clock.nowMs()).catch(
       ifNotInstalled(rolloutIntents, 'nothing was resumed'),
     );
     // Each pause is ended at its own place: that of the group does not end those of zones, and the other way round.
     const meant = pauses.filter(({ view }) => view.zone === zone).map(({ object }) => object);
     if (options.dryRun !== undefined) return printObjects(context, meant);
-    for (const object of meant) await deleteIntent(cluster, object);
-    const name = nameOf(target);
+    for (const object of meant) await deleteRequest(cluster, object);
     const others = pauses.filter(({ view }) => view.zone !== zone && (zone === undefined || view.zone === undefined));
     const lines = [
       `${placeText(name, zone)} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`,
@@ -79,21 +81,8 @@ function stillPaused(name: string, zone: string | undefined): string {
   return `  ${place} is still paused. Run: kubectl rollout-group resume ${name}${flag}\n`;
 }
 
-interface Place {
-  readonly target: GroupName;
-  readonly live: LiveGroup | undefined;
-  readonly zone: string | undefined;
-}
-
-async function readPlace(cluster: Cluster, { group, zone }: ResumeOptions): Promise<Place> {
-  const target = await findGroup(cluster, group);
-  const [live] = (await readGroups(cluster, scopeOf([target]))).groups;
-  return { target, live, zone: live === undefined ? undefined : findZone(live, zone) };
-}
-
 /** Returns a line for each stop of another kind, which still blocks the group. */
-function remainingStops(live: LiveGroup | undefined): readonly string[] {
-  const { stops = [] } = live?.decision ?? {};
+function remainingStops({ decision: { stops = [] } }: LiveGroup): readonly string[] {
   const isPauseRequest = ({ rule, source }: Stop): boolean => rule === 'paused' && source?.object?.startsWith('RolloutIntent ') === true;
   return stops
     .filter((stop) => stop.isBlocking && !isPauseRequest(stop))

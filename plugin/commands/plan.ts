@@ -93,7 +93,7 @@ export function exitCodeOf({ outcome: ofPlan, groups }: Plan, isDetailed: boolea
 
 function suggest(context: CommandContext, options: PlanOptions, plan: Plan): void {
   if (options.output !== 'table' && options.output !== 'wide') return;
-  const inputs = inputWords(options);
+  const inputs = inputWords(options).join(' ');
   const stopped = plan.groups.find((group) => group.outcome === 'blocked' || group.outcome === 'waits');
   if (plan.outcome === 'unchanged') suggestNext(context, `plan ${inputs} --set image=...`);
   else if (stopped !== undefined) suggestNext(context, `explain ${stopped.namespace}/${stopped.group} ${inputs}`);
@@ -101,13 +101,19 @@ function suggest(context: CommandContext, options: PlanOptions, plan: Plan): voi
 }
 
 /** Returns the flags that name the same inputs, for a suggested command. */
-function inputWords({ current, desired, filename: file = [], set = [], live }: PlanInputOptions & { readonly live?: boolean }): string {
-  const word = (text: string) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+export function inputWords({ current, desired, filename, set, live }: PlanInputOptions & { readonly live?: boolean }): readonly string[] {
   return [
     ...(live === true ? ['--live'] : []),
-    ...(current === undefined ? [] : [`--current ${word(current)}`]),
-    ...(desired === undefined ? [] : [`--desired ${word(desired)}`]),
-    ...file.map((one) => `-f ${word(one)}`),
-    ...set.map((one) => `--set ${word(one)}`),
-  ].join(' ');
+    ...[...flagWords('--current', current), ...flagWords('--desired', desired)],
+    ...[...flagWords('-f', filename), ...flagWords('--set', set)],
+  ];
+}
+
+/** Returns the words of a flag, once for each value, quoted for a shell where necessary. */
+export function flagWords(flag: string, values: string | number | undefined | readonly string[] = []): readonly string[] {
+  const quoted = [values].flat().map((value) => {
+    const text = String(value);
+    return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  });
+  return quoted.flatMap((value) => [flag, value]);
 }

@@ -46,8 +46,8 @@ function runningRun(requested: RequestedGroup): string {
   });
 }
 
-function wavesOf({ definition }: RequestedGroup): readonly WaveDefinition[] {
-  return definition?.rollout.waves ?? [];
+function wavesOf({ live }: RequestedGroup): readonly WaveDefinition[] {
+  return live.definition?.rollout.waves ?? [];
 }
 
 function waveNamed(requested: RequestedGroup, wanted: string | undefined): string {
@@ -58,8 +58,8 @@ function waveNamed(requested: RequestedGroup, wanted: string | undefined): strin
   return wanted;
 }
 
-function refuseUnknownGate({ definition, name }: RequestedGroup, gate: string): void {
-  const gates = definition?.gates.map((one) => one.name);
+function refuseUnknownGate({ live, name }: RequestedGroup, gate: string): void {
+  const gates = live.definition?.gates.map((one) => one.name);
   if (gates === undefined || gates.includes(gate)) return;
   throw usageFailure(`${name} has no gate ${gate}`, gates.length === 0 ? 'the group defines no gate' : `its gates: ${gates.join(', ')}`);
 }

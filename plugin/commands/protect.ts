@@ -64,13 +64,8 @@ function absentPods({ decision }: LiveGroup, zone: string | undefined, ordinals:
     .map(({ pod }) => `pod ${pod} does not exist; the protection applies to a later pod of this name`);
 }
 
-interface Protected {
-  readonly zone?: string;
-  readonly ordinals?: readonly number[];
-}
-
 /** Returns the zone and the ordinals of the named pods. Throws Failure if a name is not a pod of the group, or the pods are in several zones. */
-function podsOf({ live, name }: RequestedGroup, { pod = [] }: ProtectOptions, zone: string | undefined): Protected {
+function podsOf({ live, name }: RequestedGroup, { pod = [] }: ProtectOptions, zone: string | undefined) {
   if (pod.length === 0) return zone === undefined ? {} : { zone };
   const found = pod.map((wanted) => {
     const [, owner, ordinal] = /^(.+)-(\d{1,10})$/.exec(wanted) ?? [];

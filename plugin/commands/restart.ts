@@ -10,9 +10,7 @@ import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
-import { findGroup } from '../live/named-group.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import { nameOf } from '../live/target.ts';
 import { accessFor, confirmByPrompt, type DryRun, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { plural } from '../output/text.ts';
 
@@ -25,9 +23,7 @@ export interface RestartOptions extends ConnectionFlags, PromptFlags {
 
 export function run(context: CommandContext, options: RestartOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const target = await findGroup(cluster, options.group);
-    const name = nameOf(target);
-    const { live, members, snapshot } = await readMembers(cluster, target);
+    const { name, live, members, snapshot } = await readMembers(cluster, options.group);
     const zone = findZone(live, options.zone);
     const meant = members.filter((member) => zone === undefined || member.zone === zone);
     for (const member of meant) {

@@ -7,9 +7,7 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Members, readMembers, refuseWhenDenied, type ScaleTarget, scaleTarget } from '../live/members.ts';
-import { findGroup } from '../live/named-group.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import { nameOf } from '../live/target.ts';
 import {
   accessFor,
   confirmByName,
@@ -32,9 +30,8 @@ export interface ScaleOptions extends ConnectionFlags, PromptFlags {
 
 export function run(context: CommandContext, options: ScaleOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const group = await findGroup(cluster, options.group);
-    const name = nameOf(group);
-    const members = await readMembers(cluster, group);
+    const members = await readMembers(cluster, options.group);
+    const { name, live } = members;
     const target = await scaleTarget(cluster, members, options.zone);
     const scale = await readScale(cluster, target);
     const from = replicasOf(scale);
@@ -44,12 +41,12 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
       return exitCodes.done;
     }
     refuseDenied(members, target, from, options);
-    const lines = propagationLines(members.definition, target.zone, { from, to: options.replicas });
+    const lines = propagationLines(live.definition, target.zone, { from, to: options.replicas });
     if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.replicas)]);
     const isServerDryRun = options.dryRun === 'server';
     if (
       !isServerDryRun &&
-      !(await isConfirmed(context, options, { preview: `This scales ${change}.\n${lines}`, from, group: group.group }))
+      !(await isConfirmed(context, options, { preview: `This scales ${change}.\n${lines}`, from, group: members.target.group }))
     )
       return exitCodes.refused;
     const written = await writeScale(cluster, target, scale, { to: options.replicas, dryRun: isServerDryRun });
@@ -57,7 +54,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     if (options.reason !== undefined)
       await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: scaledObject(target, scale) });
     context.stdout.write(`scaled ${change}\n${lines}`);
-    await writeAgentNote(context, cluster, members.live);
+    await writeAgentNote(context, cluster, live);
     suggestNext(context, `status ${name}`, `explain ${name}`);
     return exitCodes.done;
   });

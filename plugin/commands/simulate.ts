@@ -3,9 +3,9 @@ import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { durationMs as parsedMs } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
+import { durationFlag } from '../live/target.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type GroupSimulation, renderSimulation } from '../output/simulate.ts';
@@ -15,6 +15,7 @@ import { eventsOf, parseFault, parseFaults, refuseUnknownFault, simulatedGroup }
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
 import { absenceNotes } from '../source/plan-notes.ts';
 import { programName } from '../verbs/verb.ts';
+import { flagWords, inputWords } from './plan.ts';
 
 export interface SimulateOptions extends PlanInputOptions {
   readonly seed?: number;
@@ -38,7 +39,7 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const { seed = defaultSeed, runs = defaultRuns } = options;
   const requests = (options.fail ?? []).map(parseFault);
   const faults = parseFaults(options.faults, requests.length > 0);
-  const untilMs = options.until === undefined ? undefined : limitMs(options.until);
+  const untilMs = options.until === undefined ? undefined : durationFlag('--until', options.until, 'write a duration such as 4h');
   const inputs = await readPlanInputs(context, options);
   if ('errors' in inputs) return writeErrors(context, inputs.errors);
   const { input, policies: documents } = inputs;
@@ -118,31 +119,16 @@ function faultsText(requestedCount: number | undefined, faults: readonly string[
   return parts.length === 0 ? 'no faults' : parts.join(', ');
 }
 
-function limitMs(text: string): number {
-  try {
-    return parsedMs(text);
-  } catch {
-    throw usageFailure(`--until ${text} is not a duration`, 'write a duration such as 4h');
-  }
-}
-
 /** Returns the command that repeats the shown simulation, including the start time. */
 function repeatText(options: SimulateOptions, { startMs, name }: { readonly startMs: number | undefined; readonly name: string }): string {
   const at = startMs === undefined ? undefined : new Date(startMs).toISOString();
-  const flag = (word: string, value: string | number | undefined): readonly string[] =>
-    value === undefined ? [] : [`--${word}`, shellWord(String(value))];
-  const flags = (word: string, values: readonly string[] = []): readonly string[] => values.flatMap((value) => flag(word, value));
   return [
-    ...[programName, 'simulate', ...flag('current', options.current), ...flag('desired', options.desired)],
-    ...(options.filename ?? []).flatMap((file) => ['-f', shellWord(file)]),
-    ...[...flags('set', options.set), ...flag('assumptions', options.assumptions), ...flag('at', at), ...flag('group', name)],
-    ...[...flag('agent-namespace', options.agentNamespace), ...flags('fail', options.fail), ...flag('faults', options.faults)],
-    ...[...flag('until', options.until), ...flag('seed', options.seed), ...flag('runs', options.runs)],
+    ...[programName, 'simulate', ...inputWords(options)],
+    ...[...flagWords('--assumptions', options.assumptions), ...flagWords('--at', at), ...flagWords('--group', name)],
+    ...[...flagWords('--agent-namespace', options.agentNamespace), ...flagWords('--fail', options.fail)],
+    ...[...flagWords('--faults', options.faults), ...flagWords('--until', options.until)],
+    ...[...flagWords('--seed', options.seed), ...flagWords('--runs', options.runs)],
   ].join(' ');
-}
-
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function podsOf(snapshot: Snapshot): ReadonlyMap<string, readonly string[]> {

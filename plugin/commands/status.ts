@@ -1,7 +1,7 @@
 // The verb status: shows the progress of a group and returns an exit code for success, failure, wait or timeout.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
-import { type ExitCode, exitCodes, mostSevere, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, mostSevere } from '../failure.ts';
 import {
   type Condition,
   conditionText,
@@ -12,8 +12,8 @@ import {
   verdictOn,
 } from '../live/condition.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
-import { type Ending, follow, type Screen } from '../live/follow.ts';
-import { type LiveGroup, type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
+import { changeFilter, type Ending, follow, type Screen } from '../live/follow.ts';
+import { type LiveGroup, onlyGroup, type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
 import { chosenGroups, type GroupChoice, refuseSeveral } from '../live/named-group.ts';
 import { haveMembersChanged, haveStopsChanged, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
@@ -22,7 +22,7 @@ import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } fro
 import { renderTree } from '../output/get.ts';
 import { etaDocument, infoText, partText, personNeededText, podTotals } from '../output/group-text.ts';
 import { ageText } from '../output/plan/plan-text.ts';
-import { heartbeatLine, renderStatus, statusKey, statusLine } from '../output/status.ts';
+import { heartbeatLine, renderStatus, statusLine } from '../output/status.ts';
 
 export interface StatusOptions extends ConnectionFlags, GroupChoice {
   readonly for: string;
@@ -65,7 +65,7 @@ async function once({ context, cluster, name, options, verdict }: StatusCall): P
   const nowMs = cluster.env.clock.nowMs();
   const live = markUnattended(onlyGroup(found), notes);
   const read = { ...found, groups: [live] };
-  const code = verdictOn(judgedOf(read, live, nowMs), verdict) ?? (notes.isAgentStopped ? exitCodes.unreachable : exitCodes.done);
+  const code = verdictOn(judgedOf(read, live, nowMs), verdict) ?? (notes.unattended.size > 0 ? exitCodes.unreachable : exitCodes.done);
   await write(context, cluster, options, { read, code });
   writeNotes(context, [...notes.lines, ...outdatedLines(live, read.listing, nowMs)]);
   return code;
@@ -105,14 +105,11 @@ async function wait(call: StatusCall): Promise<ExitCode> {
 /** Returns a function that writes the group if it changed since the last call. */
 function transitionWriter(stdout: OutputStream, output: StatusOptions['output']): (read: ReadGroups, nowMs: number) => void {
   const isText = output === 'table';
-  let before = '';
+  const changedIn = changeFilter(isText);
   return ({ groups, listing }, nowMs) => {
     // The end of the previous rollout must not look like the end of the one that was just requested.
     const current = groups.filter(({ decision }) => !isText || decision.outcome !== 'done' || !haveMembersChanged(decision, listing));
-    for (const live of current) {
-      const key = isText ? statusKey(live) : JSON.stringify([live.decision, live.unattended !== undefined]);
-      if (key === before) continue;
-      before = key;
+    for (const live of changedIn(current)) {
       if (isText) stdout.write(`${statusLine(live, nowMs)}\n`);
       else if (output === 'jsonl') writeLines(stdout, [{ kind: 'GroupStatus', ...groupDocument(live) }]);
     }
@@ -188,21 +185,13 @@ function timeoutOf({ env }: CommandContext, { timeout }: StatusOptions): number 
   return timeoutMs === 0 ? undefined : timeoutMs;
 }
 
-function judgedOf({ world, listing }: ReadGroups, { decision }: LiveGroup, nowMs: number): Judged {
-  const definition = world.policies.groups.find(({ namespace, name }) => namespace === decision.namespace && name === decision.group);
-  const waves = definition?.rollout.waves.map((wave) => wave.name) ?? [];
+function judgedOf({ listing }: ReadGroups, { decision, definition }: LiveGroup, nowMs: number): Judged {
   return {
     decision,
-    waves,
+    waves: definition?.rollout.waves.map((wave) => wave.name) ?? [],
     isOutdated: haveMembersChanged(decision, listing),
     areStopsOutdated: haveStopsChanged(decision, listing, nowMs),
   };
-}
-
-function onlyGroup({ groups }: ReadGroups): LiveGroup {
-  const [live] = groups;
-  if (live === undefined) throw usageFailure('the group no longer exists');
-  return live;
 }
 
 async function write(

@@ -38,18 +38,8 @@ export async function run(
 function suiteOf({ test, content }: PolicyTestFile, only: string | undefined, agentNamespace: string): TestSuite {
   const { file, name } = test;
   if (typeof content === 'string') return { file, name, cases: [failedCase('the files can be read', [content])] };
-  const errors = content.findings.filter(({ severity }) => severity === 'error');
-  if (errors.length > 0)
-    return {
-      file,
-      name,
-      cases: [
-        failedCase(
-          'the files have no errors',
-          errors.map((one) => renderFinding(one)),
-        ),
-      ],
-    };
+  const errors = content.findings.filter(({ severity }) => severity === 'error').map((one) => renderFinding(one));
+  if (errors.length > 0) return { file, name, cases: [failedCase('the files have no errors', errors)] };
   const { resolution, loaded } = content;
   const input = { bundle: resolution.bundle, manifests: loaded.manifests.map(({ value }) => value), agentNamespace };
   return { file, name, cases: runPolicyTest(test.value, input, only === undefined ? {} : { only }) };

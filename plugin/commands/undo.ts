@@ -6,18 +6,17 @@ import { type JsonPatchOperation, patchByOperations } from '../../cluster/reques
 import { judge } from '../../engine/judge/judge.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
-import { hashText } from '../../policies/values/hash.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { chooseRevision, type Revision, readRevisions, readRuns, type UndoTarget } from '../live/history.ts';
-import { applyIntent, deleteIntent, listUndos } from '../live/intents.ts';
+import { applyIntent, deleteRequest, listUndos } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
-import { findGroup } from '../live/named-group.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import type { RequestFlags } from '../live/submit-request.ts';
+import { intentObject, type RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { shortRevision } from '../output/group-text.ts';
@@ -36,10 +35,9 @@ interface MemberUndo {
 
 export function run(context: CommandContext, options: UndoOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
-    const target = await findGroup(cluster, options.group);
-    const name = nameOf(target);
-    const members = await readMembers(cluster, target);
-    const undos = await chooseUndos(cluster, target, members, options);
+    const members = await readMembers(cluster, options.group);
+    const { target, name } = members;
+    const undos = await chooseUndos(cluster, members, options);
     if (undos.length === 0) {
       context.stdout.write(nothingText(name, members.live, context.nowMs()));
       return exitCodes.done;
@@ -71,8 +69,7 @@ function nothingText(name: string, { decision }: LiveGroup, nowMs: number): stri
 /** Returns the members of the chosen zones whose update revision differs from the requested one. */
 async function chooseUndos(
   cluster: Cluster,
-  target: GroupName,
-  { live, members, snapshot }: Members,
+  { target, live, members, snapshot }: Members,
   options: UndoOptions,
 ): Promise<readonly MemberUndo[]> {
   const { intents } = snapshot;
@@ -126,19 +123,14 @@ async function write(
   const written = await applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, 'nothing was undone'));
   // An earlier undo may block the revision that is requested now, so it is deleted.
   const revisions = undos.map(({ member, to }) => ({ zone: member.zone, revision: to.name }));
-  for (const undo of isDryRun ? [] : await listUndos(cluster, target, revisions)) await deleteIntent(cluster, undo);
+  for (const undo of isDryRun ? [] : await listUndos(cluster, target, revisions)) await deleteRequest(cluster, undo);
   return [written, ...(await writeMembers(cluster, undos, { name: nameOf(target), isDryRun }))];
 }
 
 /** Returns the intent that blocks the undone revisions until it is cancelled. */
-function undoIntent({ namespace, group }: GroupName, undos: readonly MemberUndo[], reason: string | undefined): KubernetesObject {
+function undoIntent(target: GroupName, undos: readonly MemberUndo[], reason: string | undefined): KubernetesObject {
   const undone = undos.map(({ member, to }) => ({ zone: member.zone, revision: member.view.status.updateRevision, to: to.name }));
-  return {
-    apiVersion: 'rollout-group.dev/v1alpha1',
-    kind: 'RolloutIntent',
-    metadata: { name: `undo.${group.slice(0, 200)}.${hashText(JSON.stringify(undone)).slice(0, 10)}`, namespace },
-    spec: { group, action: 'undo', undone, ...(reason === undefined ? {} : { reason }) },
-  };
+  return intentObject(target, { action: 'undo', undone, ...defined({ reason }) }, JSON.stringify(undone));
 }
 
 function restoredObject({ member: { object }, to }: MemberUndo): KubernetesObject {

@@ -15,8 +15,7 @@ const maxNamed = 5;
 
 /** Reports edited configurations and labels: they remove protection silently for all groups. */
 export const webhookRegistration: Check = (facts) => {
-  const { registration, groups, policies = [], agentNamespace } = facts;
-  if (registration === undefined) return [];
+  const { registration, groups, policies, agentNamespace } = facts;
   if (isUnknown(registration)) return skipped('webhooks', registration.unknown);
   const { areThere, problems, namespaces, unanswered = [] } = registration;
   const needs = [
@@ -49,18 +48,13 @@ function laggingResults(facts: Facts, { lagging = [] }: RegistrationFact): reado
   if (lagging.length === 0) return [];
   const published = itemsOf(facts.published);
   const isReported = published.some(
-    ({ namespace, members = [], unenforced }) =>
-      unenforced !== undefined && members.some((name) => lagging.includes(`${namespace}/${name}`)),
+    ({ namespace, zones = [], unenforced }) =>
+      unenforced !== undefined && zones.some(({ statefulSet }) => lagging.includes(`${namespace}/${statefulSet}`)),
   );
-  const what = `${listed(lagging)} ${lagging.length === 1 ? 'is' : 'are'} not covered by the webhooks`;
+  const [are, them] = lagging.length === 1 ? ['is', 'it'] : ['are', 'them'];
+  const what = `${listed(lagging)} ${are} not covered by the webhooks`;
   if (isReported || keptLeases(facts).length === 0)
-    return [
-      result(
-        'FAIL',
-        'webhooks',
-        `${what}, because the agent did not add ${lagging.length === 1 ? 'it' : 'them'}. See the log of the agent`,
-      ),
-    ];
+    return [result('FAIL', 'webhooks', `${what}, because the agent did not add ${them}. See the log of the agent`)];
   return [result('warn', 'webhooks', `${what} yet: the agent adds new StatefulSets within seconds. Run doctor again`)];
 }
 
@@ -70,14 +64,8 @@ function uncountedApprovals(groups: readonly GroupDefinition[], policies: readon
     ...groups.filter((group) => needsApproval([group], [])).map(({ namespace, name }) => `${namespace}/${name}`),
     ...policies.filter((policy) => needsApproval([], [policy])).map(({ namespace, name }) => `RolloutPolicy ${namespace}/${name}`),
   ];
-  return needing.map((name) =>
-    result(
-      'FAIL',
-      'webhooks',
-      `${name} needs approvals: no webhook that records requesters is registered, so no approval counts`,
-      'RG6027',
-    ),
-  );
+  const cause = 'no webhook that records requesters is registered, so no approval counts';
+  return needing.map((name) => result('FAIL', 'webhooks', `${name} needs approvals: ${cause}`, 'RG6027'));
 }
 
 /** The requests of other clients that pass if no webhook enforces the protection. */

@@ -1,4 +1,5 @@
 // Contains the checks of doctor about the agent: it runs, publishes decisions, is the only agent, and has its rights.
+import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
@@ -69,13 +70,10 @@ export const publishedDecisions: Check = (facts) => {
     'decisions',
     silent.map(({ namespace, name }) => {
       const message = `${namespace}/${name}: the agent has published no decision`;
-      const ageMs = serverNow(facts) - (createdMs?.get(`${namespace}/${name}`) ?? Number.NaN);
+      const ageMs = serverNow(facts) - (createdMs.get(`${namespace}/${name}`) ?? Number.NaN);
       if (!(ageMs < newGroupMs)) return result('warn', 'decisions', message, 'RG6003');
-      return result(
-        'warn',
-        'decisions',
-        `${message} yet; the group was created ${spanText(ageMs / 1000)} ago. Run doctor again in a minute`,
-      );
+      const age = spanText(ageMs / 1000);
+      return result('warn', 'decisions', `${message} yet; the group was created ${age} ago. Run doctor again in a minute`);
     }),
     `published for ${plural(groups.length, 'group')}`,
   );
@@ -83,9 +81,10 @@ export const publishedDecisions: Check = (facts) => {
 
 /** Reports groups whose pinned pods came back at another revision. Replacing them again is useless until the webhook is repaired. */
 export const placedPins: Check = ({ published }) =>
-  itemsOf(published).flatMap(({ namespace, group, misplaced }): readonly CheckResult[] => {
+  itemsOf(published).flatMap(({ namespace, group, waits }): readonly CheckResult[] => {
+    const misplaced = waits?.find(isMisplacedUntilRetry);
     if (misplaced === undefined) return [];
-    const message = `${namespace}/${group} makes no progress: ${misplaced}. Repair the webhook, then run: kubectl rollout-group retry ${group} -n ${namespace}`;
+    const message = `${namespace}/${group} makes no progress: ${misplaced.fact}. Repair the webhook, then run: kubectl rollout-group retry ${group} -n ${namespace}`;
     return [result('FAIL', 'pin', message, 'RG6026')];
   });
 

@@ -151,10 +151,10 @@ export interface Facts {
   readonly operators: Known<readonly OperatorFact[]>;
   readonly autoscalers: Known<readonly AutoscalerFact[]>;
   readonly groups: readonly GroupDefinition[];
-  /** The times at which RolloutGroups were created, by `namespace/name`; default unknown. */
-  readonly createdMs?: ReadonlyMap<string, number>;
-  /** The policies for these groups; default none. */
-  readonly policies?: readonly PolicyDefinition[];
+  /** The times at which RolloutGroups were created, by `namespace/name`. */
+  readonly createdMs: ReadonlyMap<string, number>;
+  /** The policies for these groups. */
+  readonly policies: readonly PolicyDefinition[];
   /** The findings of lint and adoption in the live objects. */
   readonly findings: readonly Finding[];
   /** Raw objects, with managed fields. */
@@ -163,13 +163,11 @@ export interface Facts {
   readonly pods: Known<readonly ObservedPod[]>;
   readonly budgets: Known<readonly PodBudgetView[]>;
   readonly ledgers: Known<readonly LedgerFact[]>;
-  /** Absent when not checked. */
-  readonly registration?: Known<RegistrationFact>;
-  /** Absent when not installed or not checked. */
+  readonly registration: Known<RegistrationFact>;
+  /** Absent if no policy is installed or expected. */
   readonly admissionPolicies?: Known<AdmissionPolicyFact>;
-  /** Absent when not checked. */
-  readonly secrets?: Known<SecretsFact>;
-  /** Absent when not checked. */
+  readonly secrets: Known<SecretsFact>;
+  /** Absent if unknown. */
   readonly failingChannels?: readonly ChannelFact[];
 }
 

@@ -147,6 +147,7 @@ export const blockingPartitions: Check = (facts) => {
 function isDecided(facts: Facts, set: StatefulSetView): boolean {
   const holders = keptLeases(facts).map(({ holder }) => holder);
   return itemsOf(facts.published).some(
-    ({ namespace, leader = '', members = [] }) => namespace === set.namespace && holders.includes(leader) && members.includes(set.name),
+    ({ namespace, leader = '', zones = [] }) =>
+      namespace === set.namespace && holders.includes(leader) && zones.some(({ statefulSet }) => statefulSet === set.name),
   );
 }

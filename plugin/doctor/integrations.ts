@@ -17,7 +17,6 @@ export const channels: Check = ({ groups, failingChannels }) => {
 
 /** Reports missing Secrets: a gate without its Secret waits, and a channel without its Secret sends nothing. */
 export const namedSecrets: Check = ({ agentNamespace, secrets }) => {
-  if (secrets === undefined) return [];
   if (isUnknown(secrets)) return skipped('Secrets', secrets.unknown);
   const { named, problems, forbidden } = secrets;
   if (named === 0) return [];

@@ -2,10 +2,10 @@
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import type { RuleResult } from '../../engine/decision.ts';
 import { reader } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
-import { defined } from '../../policies/values/defined.ts';
 import { itemsOf, listCluster, listKnown, type Namespaces } from '../cluster-snapshot/listing.ts';
 import { clusterState } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
@@ -108,21 +108,11 @@ export function stoppedAgents(agents: AgentLeases, groups: readonly AgentReferen
   return [...new Set(texts)].map(notRunningText);
 }
 
-/** Reads the Leases of the agents of these groups. */
-export function readLeasesOf(cluster: Cluster, groups: readonly AgentReference[]): Promise<AgentLeases> {
-  const namespaces = [...new Set(groups.map(({ namespace }) => namespace))];
-  return readAgentLeases(
-    cluster,
-    namespaces,
-    groups.flatMap(({ lease }) => lease ?? []),
-  );
-}
-
 /** Returns the sentence that the agent behind one of our webhooks does not run; undefined if the agent runs or its state is unknown. */
 export async function stoppedAgentOf(cluster: Cluster, webhook: UncalledWebhook): Promise<string | undefined> {
   if (!isOwnWebhook(webhook)) return undefined;
   const { namespace = cluster.namespace } = webhook;
-  const agents = await readAgentLeases(cluster, [namespace]).catch(() => undefined);
+  const agents = await readAgentLeases(cluster, [{ namespace }]).catch(() => undefined);
   const state = agents === undefined ? undefined : agentState(agents, { namespace });
   return state?.kind === 'stopped' ? notRunningText(state.why) : undefined;
 }
@@ -133,13 +123,12 @@ export function renewedAgo({ renewedMs }: AgentLease, nowMs: number): string {
 }
 
 /**
- * Reads the Leases of agents, with the default name and with the names in `named`. Lists all namespaces; if that is forbidden, reads the
- * given namespaces. Unknown if the user may read no Lease.
+ * Reads the Leases of agents, with the default name and with the names in the decisions of these groups. Lists all namespaces; if that is
+ * forbidden, reads the namespaces of the groups. Unknown if the user may read no Lease.
  */
 export async function readAgentLeases(
   cluster: Cluster,
-  namespaces: readonly string[],
-  named: readonly NonNullable<PublishedDecision['lease']>[] = [],
+  groups: readonly Pick<AgentReference, 'namespace' | 'lease'>[],
 ): Promise<AgentLeases> {
   let serverMs = Number.NaN;
   const { kubernetes } = cluster.env;
@@ -150,8 +139,9 @@ export async function readAgentLeases(
     return answer;
   };
   const timed = { ...cluster, env: { ...cluster.env, kubernetes: { ...kubernetes, request } } };
+  const named = groups.flatMap(({ lease }) => lease ?? []);
   const names = [...new Set([agentLeaseName, ...named.map(({ name }) => name)])];
-  const places = [...new Set([...namespaces, ...named.map(({ namespace }) => namespace)])];
+  const places = [...new Set([...groups, ...named].map(({ namespace }) => namespace))];
   const lists = (await Promise.all(names.map((name) => leasesNamed(timed, name, places)))).flat();
   const isComplete = !lists.some(isUnknown);
   const leases = lists.every(isUnknown)
@@ -197,39 +187,17 @@ function agentLease({ metadata: { namespace = '', name }, spec }: KubernetesObje
   };
 }
 
-/** The latest published decision about a group. */
-export interface LatestDecision {
-  readonly namespace: string;
-  readonly group: string;
-  readonly decidedMs: number;
-  readonly leader?: string;
-  /** The StatefulSets of its zones. */
-  readonly members?: readonly string[];
-  /** The reason why the group is blocked until a person acts: pinned pods came back at another revision. */
-  readonly misplaced?: string;
-  /** The reason why the webhooks may not receive every request that concerns the group. */
-  readonly unenforced?: string;
+/** The parts of a published decision that show which agent decides, and what the agent cannot do. */
+export interface LatestDecision extends Pick<PublishedDecision, 'namespace' | 'group' | 'decidedMs' | 'leader' | 'unenforced'> {
+  readonly zones?: readonly { readonly statefulSet: string }[];
+  readonly waits?: readonly RuleResult[];
 }
 
 /** Reads the decisions published in these namespaces; undefined for all. Unknown if the user may not read ConfigMaps. */
-export async function readDecisions(
-  cluster: Cluster,
-  namespaces: readonly string[] | undefined,
-): Promise<Known<readonly LatestDecision[]>> {
+export async function readDecisions(cluster: Cluster, namespaces: Namespaces): Promise<Known<readonly LatestDecision[]>> {
   const listing = await listCluster(cluster, ['documents', 'groups'], namespaces);
   if (listing.documents !== undefined && isUnknown(listing.documents)) return listing.documents;
-  return [...clusterState(listing).published.values()].map(({ namespace, group, decidedMs, leader, waits, zones, unenforced }) =>
-    defined({
-      namespace,
-      group,
-      decidedMs,
-      leader,
-      unenforced,
-      members: zones.map(({ statefulSet }) => statefulSet),
-      // A wait with an end ends by itself.
-      misplaced: waits.find(({ rule, earliestMs }) => rule === 'pin-applied' && earliestMs === undefined)?.fact,
-    }),
-  );
+  return [...clusterState(listing).published.values()];
 }
 
 /** Returns the Lease of the agent that decides in the namespace; undefined without a Lease, or if several agents are possible. */

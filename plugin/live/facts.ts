@@ -1,8 +1,9 @@
 // Computes the facts that the screen of one group shows besides its decision: estimated end, roles of zones and image changes.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
+import { observePod } from '../../engine/observe/objects.ts';
 import { type Estimate, estimateEnd, type SuccessorPod } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import type { Known } from '../../engine/snapshot.ts';
+import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { evidenceNames, itemsOf, type Listing, unreadLists } from '../cluster-snapshot/listing.ts';
@@ -18,13 +19,9 @@ export interface Facts {
 }
 
 export function factsOf(read: ReadGroups, live: LiveGroup, nowMs: number, estimate: Estimator): Facts {
-  const { namespace, group: name } = live.decision;
-  const definition = read.world.policies.groups.find((group) => group.namespace === namespace && group.name === name);
-  return {
-    estimation: estimate(read, live, nowMs),
-    changes: imageChanges(live.decision, read.listing),
-    ...(definition === undefined ? {} : { roles: rolesIn(definition) }),
-  };
+  const { decision, definition } = live;
+  const estimation = estimate(read, live, nowMs);
+  return { estimation, changes: imageChanges(decision, read.listing), ...(definition && { roles: rolesIn(definition) }) };
 }
 
 /** Returns the roles of the zones. A zone that neither follows nor is followed has no role. */
@@ -65,12 +62,11 @@ export function createEstimator(clock: () => number): Estimator {
 
 export function estimationOf(
   { world, listing, replicaSources }: ReadGroups,
-  { decision, unattended }: LiveGroup,
+  { decision, definition: group, unattended }: LiveGroup,
   nowMs: number,
 ): Estimation {
   if (!isUnderWay(decision)) return undefined;
   if (unattended !== undefined) return { unknown: 'the agent is not running' };
-  const group = world.policies.groups.find(({ namespace, name }) => namespace === decision.namespace && name === decision.group);
   if (group === undefined) return { unknown: 'the group is defined in files of the agent' };
   if (evidenceNames.some((name) => listing[name] === undefined)) return undefined;
   const unread = unreadLists(listing);
@@ -86,24 +82,15 @@ function successorsOf(
   { namespace, zones }: GroupDefinition,
 ): readonly SuccessorPod[] {
   if (run === undefined) return [];
-  const wanted = new Map(zones.map(({ name, statefulSet }) => [statefulSet, { zone: name, revision: run.target[name] }]));
-  return pods.flatMap((pod) => {
-    const owner = pod.metadata.ownerReferences?.find((one) => one['kind'] === 'StatefulSet' && one['controller'] === true);
-    const { zone, revision } = wanted.get(String(owner?.['name'])) ?? {};
-    const createdMs = Date.parse(pod.metadata.creationTimestamp ?? '');
-    if (pod.metadata.namespace !== namespace || zone === undefined || !(createdMs >= run.startedMs)) return [];
-    if (pod.metadata.labels?.['controller-revision-hash'] !== revision) return [];
-    const readyMs = readySinceMs(pod);
-    return [{ zone, createdMs, ...(readyMs !== undefined && readyMs >= createdMs ? { readyMs } : {}) }];
-  });
-}
-
-function readySinceMs(pod: KubernetesObject): number | undefined {
-  const conditions = valueAt(pod, ['status', 'conditions']);
-  if (!Array.isArray(conditions)) return undefined;
-  const ready: unknown = conditions.find((one: unknown) => valueAt(one, ['type']) === 'Ready' && valueAt(one, ['status']) === 'True');
-  const since = Date.parse(String(valueAt(ready, ['lastTransitionTime'])));
-  return Number.isNaN(since) ? undefined : since;
+  return zones.flatMap(({ name: zone, statefulSet }) =>
+    podsOf(pods, namespace, statefulSet).flatMap((pod) => {
+      const view = observePod(pod);
+      const createdMs = Date.parse(pod.metadata.creationTimestamp ?? '');
+      if (isUnknown(view) || view.revision !== run.target[zone] || !(createdMs >= run.startedMs)) return [];
+      const readyMs = view.readyChangedMs;
+      return [{ zone, createdMs, ...(view.isReady && readyMs >= createdMs ? { readyMs } : {}) }];
+    }),
+  );
 }
 
 /** The images of one container before and after. */
@@ -115,15 +102,14 @@ export interface ImageChange {
 /** Returns each image change once; an empty list after a rollout, no image differs or pods were not read. */
 export function imageChanges(decision: PublishedDecision, listing: Listing): readonly ImageChange[] {
   if (!isUnfinished(decision)) return [];
-  const sets = itemsOf(listing.statefulSets).filter(({ metadata }) => metadata.namespace === decision.namespace);
-  const pods = itemsOf(listing.pods).filter(({ metadata }) => metadata.namespace === decision.namespace);
+  const { namespace } = decision;
   const changes = decision.zones.flatMap(({ zone, statefulSet }) => {
-    const set = sets.find(({ metadata }) => metadata.name === statefulSet);
+    const set = itemsOf(listing.statefulSets).find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
     if (set === undefined) return [];
     // A finished run has the target of the previous rollout.
     const running = decision.run?.outcome === 'running' ? decision.run.target[zone] : undefined;
     const target = running ?? valueAt(set, ['status', 'updateRevision']);
-    return changesOf(set, podsOf(pods, statefulSet), target);
+    return changesOf(set, podsOf(itemsOf(listing.pods), namespace, statefulSet), target);
   });
   return [...new Map(changes.map((change) => [`${change.from} ${change.to}`, change])).values()];
 }
@@ -153,10 +139,10 @@ function isTemplateOf(set: KubernetesObject, target: unknown): boolean {
   return valueAt(set, ['status', 'updateRevision']) === target && observed === valueAt(set, ['metadata', 'generation']);
 }
 
-function podsOf(pods: readonly KubernetesObject[], statefulSet: string): readonly KubernetesObject[] {
-  return pods.filter(({ metadata }) =>
-    metadata.ownerReferences?.some((one) => one['kind'] === 'StatefulSet' && one['controller'] === true && one['name'] === statefulSet),
-  );
+function podsOf(pods: readonly KubernetesObject[], namespace: string, statefulSet: string): readonly KubernetesObject[] {
+  const isOwner = (one: Readonly<Record<string, unknown>>): boolean =>
+    one['kind'] === 'StatefulSet' && one['controller'] === true && one['name'] === statefulSet;
+  return pods.filter(({ metadata }) => metadata.namespace === namespace && metadata.ownerReferences?.some(isOwner));
 }
 
 function revisionOf({ metadata }: KubernetesObject): string | undefined {

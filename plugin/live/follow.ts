@@ -3,12 +3,14 @@ import type { Cluster, ConnectionFlags } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
 import type { TableLook } from '../output/plan/table.ts';
+import { statusKey } from '../output/status.ts';
 import { withoutControls } from '../output/terminal.ts';
-import { type ReadGroups, type Scope, watchGroups } from './groups.ts';
+import { type LiveGroup, type ReadGroups, type Scope, watchGroups } from './groups.ts';
 import { onLeaving } from './keyboard.ts';
 import type { OtherView } from './keys.ts';
-import { markUnattended, type Notes, notesOn } from './notes.ts';
-import { createScreenKeys } from './screen-keys.ts';
+import { markAllUnattended, type Notes, notesOn } from './notes.ts';
+import { createScreenKeys, type ScreenHost } from './screen-keys.ts';
+import { nameOf } from './target.ts';
 
 interface FollowOptions {
   readonly scope: Scope;
@@ -41,10 +43,10 @@ export interface Screen {
 
 export type Ending =
   | { readonly kind: 'verdict'; readonly exitCode: ExitCode; readonly read: ReadGroups }
-  | { readonly kind: 'timeout'; readonly read: ReadGroups }
-  | { readonly kind: 'interrupted'; readonly read: ReadGroups }
-  /** The user pressed `q`. */
-  | { readonly kind: 'quit'; readonly read: ReadGroups };
+  /** `quit`: the user pressed `q`. */
+  | { readonly kind: EarlyEnd; readonly read: ReadGroups };
+
+type EarlyEnd = 'timeout' | 'interrupted' | 'quit';
 
 /** The interval at which Leases are read, because no watch shows that an agent stopped. */
 const agentEveryMs = 5_000;
@@ -60,7 +62,6 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
   let latest: ReadGroups | undefined;
   let { notes } = options;
   let isOver = false;
-  const marked = (read: ReadGroups): ReadGroups => ({ ...read, groups: read.groups.map((live) => markUnattended(live, notes)) });
   const readNotes = async (): Promise<void> => {
     if (latest === undefined) return;
     notes = await notesOn(cluster, latest);
@@ -68,11 +69,9 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
   };
   let onGroups: (read: ReadGroups) => void = () => undefined;
   let leave: (kind: 'interrupted' | 'quit') => void = () => undefined;
-  const keys =
-    options.screen === undefined
-      ? undefined
-      : createScreenKeys(context, options.screen, { latest: () => latest, show: () => show(), leave: (kind) => leave(kind) });
-  const keyboard = display === undefined ? undefined : await keys?.listen();
+  const host: ScreenHost = { latest: () => latest, show: () => show(), leave: (kind) => leave(kind) };
+  const keys = display && options.screen && createScreenKeys(context, options.screen, host);
+  const keyboard = await keys?.listen();
   const show = (): void => {
     if (latest === undefined) return;
     if (display !== undefined && keys !== undefined) display.draw(...keys.drawn(latest, env.clock.nowMs()));
@@ -80,11 +79,11 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
   };
   let stop: (() => void) | undefined;
   // The first reason to end that occurred before the first read.
-  let due: 'timeout' | 'interrupted' | 'quit' | undefined;
+  let due: EarlyEnd | undefined;
   try {
     return await new Promise<Ending>((resolve, reject) => {
       onGroups = (read) => {
-        latest = marked(read);
+        latest = markAllUnattended(read, notes);
         // A watch calls this function; an error thrown here would be lost.
         try {
           show();
@@ -95,7 +94,7 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
           reject(error);
         }
       };
-      const end = (kind: 'timeout' | 'interrupted' | 'quit') => () => {
+      const end = (kind: EarlyEnd) => () => {
         due ??= kind;
         if (latest !== undefined) resolve({ kind, read: latest });
       };
@@ -121,6 +120,19 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
     keyboard?.release();
     display?.done();
   }
+}
+
+/** Returns a function that selects the groups that changed since its last call. Text shows only transitions, other formats every change. */
+export function changeFilter(isText: boolean): (groups: readonly LiveGroup[]) => readonly LiveGroup[] {
+  const seen = new Map<string, string>();
+  return (groups) =>
+    groups.filter((live) => {
+      const name = nameOf(live.decision);
+      const before = seen.get(name);
+      const key = isText ? statusKey(live) : JSON.stringify([live.decision, live.unattended !== undefined]);
+      seen.set(name, key);
+      return key !== before;
+    });
 }
 
 /** Returns a function that repeats a call at an interval. `cancels` contains the function that cancels the next call. */

@@ -4,6 +4,7 @@ import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { defined } from '../../policies/values/defined.ts';
 import {
   definitionNames,
   denialOf,
@@ -19,7 +20,7 @@ import {
 import { type ClusterState, clusterSnapshot, clusterState, readReplicaSources } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
-import { exitCodes, Failure } from '../failure.ts';
+import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
@@ -55,34 +56,30 @@ interface ReadOptions {
   readonly forEstimate?: boolean;
 }
 
+type Sources = Pick<ReadGroups, 'world' | 'listing' | 'replicaSources'>;
+
 /** Reads the groups of the scope. Throws Failure if the user may not read definitions, or if a named group does not exist. */
 export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOptions = {}): Promise<ReadGroups> {
   const isWanted = wanted(scope);
-  const nowMs = cluster.env.clock.nowMs();
-  const shown = await listCluster(cluster, shownNames, inScope(scope));
-  const first = clusterState(shown, cluster.agentNamespace);
-  const asShown = () => ({ world: first, listing: shown, groups: liveGroups(first, shown, { nowMs, isWanted }), replicaSources: [] });
-  const missing = evidenceFor(first, isWanted, options);
-  if (missing.length === 0) return found(scope, asShown());
-  const reading = withEvidence(cluster, scope, shown, missing);
+  const shown = await readSources(cluster, scope, shownNames);
+  const missing = evidenceFor(shown.world, isWanted, options);
+  if (missing.length === 0) return found(cluster, scope, shown);
+  const reading = withEvidence(cluster, scope, shown.listing, missing);
   // A decision needs the evidence; an estimate is optional.
-  const isNeeded = unpublished(first, isWanted).length > 0;
-  const evidence = isNeeded ? await reading : await reading.catch(() => undefined);
-  if (evidence === undefined) return found(scope, asShown());
-  const { listing, replicaSources } = evidence;
-  const world = clusterState(listing, cluster.agentNamespace);
-  return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted, replicaSources }), replicaSources });
+  const isNeeded = unpublished(shown.world, isWanted).length > 0;
+  return found(cluster, scope, isNeeded ? await reading : await reading.catch(() => shown));
 }
 
-async function withEvidence(
-  cluster: Cluster,
-  scope: Scope,
-  shown: Listing,
-  groups: readonly GroupDefinition[],
-): Promise<Pick<ReadGroups, 'listing' | 'replicaSources'>> {
+async function readSources(cluster: Cluster, scope: Scope, names: Parameters<typeof listCluster>[1]): Promise<Sources> {
+  const listing = await listCluster(cluster, names, inScope(scope));
+  return { listing, world: clusterState(listing, cluster.agentNamespace), replicaSources: [] };
+}
+
+async function withEvidence(cluster: Cluster, scope: Scope, shown: Listing, groups: readonly GroupDefinition[]): Promise<Sources> {
   const rest = evidenceNames.filter((name) => !shownNames.includes(name));
   const [more, replicaSources] = await Promise.all([listCluster(cluster, rest, inScope(scope)), readReplicaSources(cluster, groups)]);
-  return { listing: { ...shown, ...more }, replicaSources };
+  const listing = { ...shown, ...more };
+  return { listing, world: clusterState(listing, cluster.agentNamespace), replicaSources };
 }
 
 /** Returns the groups that need more than the published decision. */
@@ -91,21 +88,16 @@ function evidenceFor(
   isWanted: (name: GroupName) => boolean,
   { forEstimate = false }: ReadOptions,
 ): readonly GroupDefinition[] {
-  const undecided = unpublished(world, isWanted);
-  if (!forEstimate) return undecided;
-  const moving = world.policies.groups.filter(({ namespace, name: group }) => {
-    const decision = isWanted({ namespace, group }) ? world.published.get(nameOf({ namespace, group })) : undefined;
+  const moving = world.policies.groups.filter((group) => {
+    const decision = isWanted(named(group)) ? world.published.get(nameOf(named(group))) : undefined;
     return decision !== undefined && isUnfinished(decision);
   });
-  return [...undecided, ...moving];
+  return [...unpublished(world, isWanted), ...(forEstimate ? moving : [])];
 }
 
 /** Reads all objects that a decision or judgement in the scope needs. */
 export async function readEvidence(cluster: Cluster, scope: Scope): Promise<ReadGroups> {
-  const listing = await listCluster(cluster, snapshotNames, inScope(scope));
-  const world = clusterState(listing, cluster.agentNamespace);
-  const nowMs = cluster.env.clock.nowMs();
-  return found(scope, { world, listing, groups: liveGroups(world, listing, { nowMs, isWanted: wanted(scope) }), replicaSources: [] });
+  return found(cluster, scope, await readSources(cluster, scope, snapshotNames));
 }
 
 /** Reads a snapshot of the scope, and the objects behind it. Reads replica sources only of groups that `isMirrorRead` accepts. */
@@ -149,8 +141,7 @@ export async function watchGroups(
   // The first screen does not wait for the evidence of an estimate.
   const first = await readGroups(cluster, scope);
   const isWanted = wanted(scope);
-  const isDecided = ({ namespace, name: group }: GroupDefinition): boolean =>
-    isWanted({ namespace, group }) && first.world.published.has(nameOf({ namespace, group }));
+  const isDecided = (group: GroupDefinition): boolean => isWanted(named(group)) && first.world.published.has(nameOf(named(group)));
   const estimated = options.forEstimate === true ? first.world.policies.groups.filter(isDecided) : [];
   const replicaSources = [
     ...(await readReplicaSources(cluster, unpublished(first.world, isWanted))),
@@ -164,8 +155,7 @@ export async function watchGroups(
     const world = clusterState(listing, cluster.agentNamespace);
     if (evidenceFor(world, isWanted, options).length > 0) watched.add(evidenceNames);
     if (unpublished(world, isWanted).length > 0 && evidenceNames.some((name) => watched.current()[name] === undefined)) return;
-    const groups = liveGroups(world, listing, { nowMs: env.clock.nowMs(), isWanted, replicaSources });
-    onGroups({ groups, world, listing, problems: world.problems, replicaSources });
+    onGroups(readingOf(cluster, scope, { world, listing, replicaSources }));
   };
   const watched = watchListing(cluster, scope.namespace, () => {
     cancel ??= env.timers.after(gatherMs, report);
@@ -184,13 +174,20 @@ function wanted({ names, namespace, only }: Scope): (name: GroupName) => boolean
   return (name) => keys.has(nameOf(name));
 }
 
-function found({ names }: Scope, { groups, world, listing, replicaSources }: Omit<ReadGroups, 'problems'>): ReadGroups {
+function readingOf({ env }: Cluster, scope: Scope, sources: Sources): ReadGroups {
+  return { ...sources, groups: liveGroups(sources, env.clock.nowMs(), wanted(scope)), problems: sources.world.problems };
+}
+
+/** Returns the groups. Throws Failure if a named group does not exist, or if no group is found and definitions may not be read. */
+function found(cluster: Cluster, scope: Scope, sources: Sources): ReadGroups {
+  const read = readingOf(cluster, scope, sources);
+  const { groups, listing, problems } = read;
   const denials = definitionNames.flatMap((name) => {
     const part = listing[name];
     return part !== undefined && isUnknown(part) ? [denialOf(part) ?? part.unknown] : [];
   });
   const [denial] = denials;
-  const lost = names.filter((name) => !groups.some(({ decision }) => nameOf(decision) === nameOf(name)));
+  const lost = scope.names.filter((name) => !groups.some(({ decision }) => nameOf(decision) === nameOf(name)));
   if (denial !== undefined && (lost.length > 0 || groups.length === 0)) throw forbiddenFailure(denial);
   const [missing] = lost;
   if (missing !== undefined) {
@@ -202,16 +199,18 @@ function found({ names }: Scope, { groups, world, listing, replicaSources }: Omi
       what: `group ${missing.group} does not exist in namespace ${missing.namespace}`,
       why:
         unread.length === 0
-          ? (world.problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it')
+          ? (problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it')
           : `${unread.join(', ')} may not be read`,
       todo: 'list all groups: kubectl rollout-group get -A',
     });
   }
-  return { groups, world, listing, problems: world.problems, replicaSources };
+  return read;
 }
 
 export interface LiveGroup {
   readonly decision: PublishedDecision;
+  /** Absent if the group is defined in files of the agent. */
+  readonly definition?: GroupDefinition;
   /** `agent`: the agent published the decision. `here`: no agent published one, so this command decided. */
   readonly from: 'agent' | 'here';
   /** A text that says that the agent of the decision does not run, and since when. Absent if the agent runs or its state is unknown. */
@@ -220,39 +219,37 @@ export interface LiveGroup {
   readonly unread: readonly string[];
 }
 
+/** Returns the group of a scope with one name. A watch may find that it no longer exists: throws Failure. */
+export function onlyGroup({ groups }: Pick<ReadGroups, 'groups'>): LiveGroup {
+  const [live] = groups;
+  if (live === undefined) throw usageFailure('the group no longer exists');
+  return live;
+}
+
 /** Returns the groups without a published decision. */
 function unpublished({ policies, published }: ClusterState, isWanted: (name: GroupName) => boolean): readonly GroupDefinition[] {
   return policies.groups.filter((group) => isWanted(named(group)) && !published.has(nameOf(named(group))));
 }
 
 /** Returns one decision per wanted group, sorted by namespace and name. */
-function liveGroups(world: ClusterState, listing: Listing, { nowMs, isWanted, replicaSources = [] }: LiveQuestion): readonly LiveGroup[] {
-  const fromAgent = [...world.published.values()].filter(isWanted).map((decision): LiveGroup => ({ decision, from: 'agent', unread: [] }));
+function liveGroups({ world, listing, replicaSources }: Sources, nowMs: number, isWanted: (name: GroupName) => boolean) {
+  const definitions = new Map(world.policies.groups.map((group) => [nameOf(named(group)), group]));
+  const groups = [...world.published.values()].filter(isWanted).map((decision): LiveGroup => {
+    return { decision, from: 'agent', unread: [], ...defined({ definition: definitions.get(nameOf(decision)) }) };
+  });
   const missing = unpublished(world, isWanted);
-  if (missing.length === 0) return fromAgent.sort(byName);
-  const snapshot = clusterSnapshot(listing, { ...world, nowMs, replicaSources });
-  const unread = unreadLists(listing);
-  const here = missing.map((group): LiveGroup => ({ decision: decideHere(world, snapshot, group), from: 'here', unread }));
-  return [...fromAgent, ...here].sort(byName);
-}
-
-interface LiveQuestion {
-  readonly nowMs: number;
-  readonly isWanted: (name: GroupName) => boolean;
-  readonly replicaSources?: readonly ReplicaSourceView[];
+  if (missing.length > 0) {
+    const snapshot = clusterSnapshot(listing, { ...world, nowMs, replicaSources });
+    const unread = unreadLists(listing);
+    for (const definition of missing) groups.push({ decision: decideHere(world, snapshot, definition), definition, from: 'here', unread });
+  }
+  return groups.sort(byName);
 }
 
 function decideHere({ policies }: ClusterState, snapshot: Snapshot, group: GroupDefinition): PublishedDecision {
   const ledger = snapshot.ledgers.find((one) => one.namespace === group.namespace && one.group === group.name);
-  const origin = policies.origin(group);
-  return publishedDecision({
-    group,
-    decision: decideGroup(snapshot, group),
-    snapshot,
-    atMs: snapshot.nowMs,
-    ...(ledger === undefined ? {} : { ledger }),
-    ...(origin === undefined ? {} : { origin }),
-  });
+  const decision = decideGroup(snapshot, group);
+  return publishedDecision({ group, decision, snapshot, atMs: snapshot.nowMs, ...defined({ ledger, origin: policies.origin(group) }) });
 }
 
 function named({ namespace, name }: GroupDefinition): GroupName {

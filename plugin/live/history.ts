@@ -48,16 +48,11 @@ export async function readRevisions(
     members.map(({ zone, view }) => [
       zone,
       items
-        .filter((item) => isOwnedBy(item, view.uid))
+        .filter(({ metadata }) => metadata.ownerReferences?.some((owner) => owner['uid'] === view.uid))
         .flatMap(revisionOf)
         .sort((a, b) => b.number - a.number),
     ]),
   );
-}
-
-function isOwnedBy({ metadata }: KubernetesObject, uid: string): boolean {
-  const owners = metadata['ownerReferences'];
-  return Array.isArray(owners) && owners.some((owner) => isJsonObject(owner) && owner['uid'] === uid);
 }
 
 /** Parses a ControllerRevision, which stores the template as a patch that replaces the whole template. */

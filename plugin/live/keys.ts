@@ -44,7 +44,7 @@ export function press(state: KeyState, key: Key, decision: PublishedDecision | u
     if (key !== 'y' && key !== 'Y') return { state: { ...rest, message: 'nothing was changed' } };
     return { state: { ...rest, sent: asked }, effect: asked };
   }
-  const verb = verbOf(key);
+  const verb = keyVerbs[key];
   if (verb !== undefined) return { state: askFor(rest, verb, decision) };
   switch (key) {
     case 'q':
@@ -70,11 +70,7 @@ export function answered(state: KeyState, message: string): KeyState {
   return { ...rest, message };
 }
 
-function verbOf(key: Key): KeyVerb | undefined {
-  if (key === 'p') return 'pause';
-  if (key === 'r') return 'resume';
-  return key === 'a' ? 'approve' : undefined;
-}
+const keyVerbs: Readonly<Record<Key, KeyVerb>> = { p: 'pause', r: 'resume', a: 'approve' };
 
 function toggled(state: KeyState, view: KeyState['view']): KeyState {
   return { ...state, view: state.view === view ? 'first' : view };
@@ -123,11 +119,8 @@ export type OtherView = 'details' | 'summary';
 export function keyBar(state: KeyState, other: OtherView, look: TableLook): readonly string[] {
   const zone = state.zone === undefined ? [] : [`only zone ${state.zone}; tab: next zone, esc: all zones`];
   const message = state.message === undefined ? [] : paragraph('', state.message, look.columns).slice(0, 2);
-  return [...zone, ...message, ...questionLines(state, look), ...(isQuestion(state) ? [] : [look.paint('dim', keysLine(other, look))])];
-}
-
-function isQuestion({ asked, sent }: KeyState): boolean {
-  return asked !== undefined || sent !== undefined;
+  const question = questionLines(state, look);
+  return [...zone, ...message, ...(question.length > 0 ? question : [look.paint('dim', keysLine(other, look))])];
 }
 
 function questionLines({ asked, sent }: KeyState, { paint, columns }: TableLook): readonly string[] {

@@ -10,8 +10,9 @@ import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import { sourceText } from '../output/plan/plan-text.ts';
-import { type LiveGroup, readSnapshot, scopeOf } from './groups.ts';
-import type { GroupName } from './target.ts';
+import { type LiveGroup, onlyGroup, readSnapshot, scopeOf } from './groups.ts';
+import { findGroup } from './named-group.ts';
+import { type GroupName, nameOf } from './target.ts';
 
 export interface Member {
   readonly zone: string;
@@ -20,23 +21,24 @@ export interface Member {
 }
 
 export interface Members {
+  readonly target: GroupName;
+  /** The name in messages and commands. */
+  readonly name: string;
   readonly live: LiveGroup;
-  /** Absent if the group is defined in files of the agent. */
-  readonly definition?: GroupDefinition;
   readonly members: readonly Member[];
   readonly snapshot: Snapshot;
   readonly listing: Listing;
 }
 
-/** Reads a group and its members. Throws Failure if the group or one of its StatefulSets does not exist. */
-export async function readMembers(cluster: Cluster, name: GroupName): Promise<Members> {
-  const isGroup = (group: GroupDefinition) => group.namespace === name.namespace && group.name === name.group;
-  const { groups, world, listing, snapshot } = await readSnapshot(cluster, scopeOf([name]), isGroup);
-  const [live] = groups;
-  if (live === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `group ${name.namespace}/${name.group} does not exist` });
-  const definition = world.policies.groups.find(isGroup);
-  const members = live.decision.zones.map(({ zone, statefulSet }) => memberOf(listing, name.namespace, zone, statefulSet));
-  return { live, members, snapshot, listing, ...(definition && { definition }) };
+/** Reads the group that the text names, and its members. Throws Failure if the group or one of its StatefulSets does not exist. */
+export async function readMembers(cluster: Cluster, text: string): Promise<Members> {
+  const target = await findGroup(cluster, text);
+  const { namespace, group } = target;
+  const read = await readSnapshot(cluster, scopeOf([target]), (one) => one.namespace === namespace && one.name === group);
+  const { listing, snapshot } = read;
+  const live = onlyGroup(read);
+  const members = live.decision.zones.map(({ zone, statefulSet }) => memberOf(listing, namespace, zone, statefulSet));
+  return { target, name: nameOf(target), live, members, snapshot, listing };
 }
 
 function memberOf({ statefulSets }: Listing, namespace: string, zone: string, statefulSet: string): Member {
@@ -89,11 +91,8 @@ export interface ScaleTarget {
 }
 
 /** Finds the object to scale. If there is no such object, throws a Failure that says what to change. */
-export async function scaleTarget(
-  cluster: Cluster,
-  { live, definition, listing }: Members,
-  zoneName: string | undefined,
-): Promise<ScaleTarget> {
+export async function scaleTarget(cluster: Cluster, { live, listing }: Members, zoneName: string | undefined): Promise<ScaleTarget> {
+  const { definition } = live;
   const { namespace, group } = live.decision;
   if (definition === undefined) {
     throw new Failure({

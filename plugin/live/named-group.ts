@@ -1,5 +1,5 @@
 // Finds the groups that a command line names: by name, by one of their StatefulSets or pods, by labels, or all of them.
-import { ApiFailure } from '../../cluster/request/failure.ts';
+import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../connection.ts';
@@ -47,11 +47,7 @@ export function refuseSeveral(groups: readonly unknown[], output: string | undef
 
 /** Returns the groups whose RolloutGroup matches the selector. A group in files of the agent has no labels and never matches. */
 async function labelled({ env, timeoutMs }: Cluster, namespace: string | undefined, labelSelector: string): Promise<ReadonlySet<string>> {
-  try {
-    const { items } = await listObjects(env, rolloutGroups, { namespace, labelSelector, site: 'live.selector', timeoutMs });
-    return new Set(items.map(({ metadata }) => nameOf({ namespace: metadata.namespace ?? '', group: metadata.name })));
-  } catch (error) {
-    if (error instanceof ApiFailure && error.status === 404) return new Set();
-    throw error;
-  }
+  const list = listObjects(env, rolloutGroups, { namespace, labelSelector, site: 'live.selector', timeoutMs });
+  const { items } = await list.catch(onStatus({ items: [] }, 404));
+  return new Set(items.map(({ metadata }) => nameOf({ namespace: metadata.namespace ?? '', group: metadata.name })));
 }

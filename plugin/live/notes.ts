@@ -15,7 +15,7 @@ import type { Cluster } from '../connection.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
 import type { ChannelFact } from '../doctor/check.ts';
 import { ageText } from '../output/plan/plan-text.ts';
-import { type AgentLeases, agentState, notRunningText, readLeasesOf } from './agent.ts';
+import { type AgentLeases, agentState, notRunningText, readAgentLeases } from './agent.ts';
 import type { LiveGroup, ReadGroups } from './groups.ts';
 import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
@@ -23,8 +23,6 @@ import { nameOf } from './target.ts';
 export interface Notes {
   /** The notes, one sentence each. */
   readonly lines: readonly string[];
-  /** True if an agent published one of the groups and stopped. */
-  readonly isAgentStopped: boolean;
   /** The groups of stopped agents, as `namespace/group`, each with the sentence about its agent. */
   readonly unattended: ReadonlyMap<string, string>;
   /** The groups of `unattended` whose agent did not restart within the duration of a Lease. */
@@ -38,29 +36,26 @@ export function markUnattended(live: LiveGroup, { unattended }: Pick<Notes, 'una
   return stopped === undefined ? rest : { ...rest, unattended: stopped };
 }
 
-/** Collects the notes, with one read of the Leases. */
-export async function notesOn(cluster: Cluster, { groups, problems }: Pick<ReadGroups, 'groups' | 'problems'>): Promise<Notes> {
-  const here = groups.filter(({ from }) => from === 'here');
-  const published = groups.filter(({ from }) => from === 'agent');
-  const agents =
-    groups.length === 0
-      ? undefined
-      : await readLeasesOf(
-          cluster,
-          groups.map(({ decision }) => decision),
-        );
-  const stopped = agents === undefined ? { lines: [], unattended: new Map(), lost: new Set<string>() } : agentsOf(published, agents);
-  return {
-    lines: [...hereLines(here, agents), ...stopped.lines, ...problems.map((problem) => `not used: ${problem}`)],
-    isAgentStopped: stopped.unattended.size > 0,
-    unattended: stopped.unattended,
-    lost: stopped.lost,
-  };
+/** Marks all groups whose agent stopped. */
+export function markAllUnattended(read: ReadGroups, notes: Notes): ReadGroups {
+  return { ...read, groups: read.groups.map((live) => markUnattended(live, notes)) };
 }
 
-function hereLines(here: readonly LiveGroup[], agents: AgentLeases | undefined): readonly string[] {
+/** Collects the notes, with one read of the Leases. */
+export async function notesOn(cluster: Cluster, { groups, problems }: Pick<ReadGroups, 'groups' | 'problems'>): Promise<Notes> {
+  const notUsed = problems.map((problem) => `not used: ${problem}`);
+  if (groups.length === 0) return { lines: notUsed, unattended: new Map(), lost: new Set() };
+  const decisions = groups.map(({ decision }) => decision);
+  const agents = await readAgentLeases(cluster, decisions);
+  const here = groups.filter(({ from }) => from === 'here');
+  const published = groups.filter(({ from }) => from === 'agent');
+  const { lines, ...stopped } = agentsOf(published, agents);
+  return { ...stopped, lines: [...hereLines(here, agents), ...lines, ...notUsed] };
+}
+
+function hereLines(here: readonly LiveGroup[], agents: AgentLeases): readonly string[] {
   const [first] = here;
-  if (first === undefined || agents === undefined) return [];
+  if (first === undefined) return [];
   const names = here.length > 3 ? `${here.length} groups` : here.map(({ decision }) => nameOf(decision)).join(', ');
   const unread = first.unread.length === 0 ? '' : `; ${first.unread.join(', ')} may not be read`;
   const state = agentState(agents, first.decision);
@@ -69,14 +64,14 @@ function hereLines(here: readonly LiveGroup[], agents: AgentLeases | undefined):
 }
 
 /** Writes a note if the agent of the group does not run: the stored request then has no effect yet. */
-export async function writeAgentNote(context: CommandContext, cluster: Cluster, live: LiveGroup | undefined): Promise<void> {
-  if (live !== undefined) writeNotes(context, (await notesOn(cluster, { groups: [live], problems: [] })).lines);
+export async function writeAgentNote(context: CommandContext, cluster: Cluster, live: LiveGroup): Promise<void> {
+  writeNotes(context, (await notesOn(cluster, { groups: [live], problems: [] })).lines);
 }
 
 /** The age above which a decision does not show that its agent still runs. */
 const freshMs = 60_000;
 
-function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Pick<Notes, 'lines' | 'unattended' | 'lost'> {
+function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Notes {
   const lines = new Map<string, string>();
   const unattended = new Map<string, string>();
   const lost = new Set<string>();

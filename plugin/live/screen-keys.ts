@@ -1,6 +1,6 @@
 // Handles the keys of one live screen: their state and the commands that they run.
 import { messageOf } from '../../policies/error-message.ts';
-import { type ConnectionFlags, sameCluster } from '../connection.ts';
+import type { ConnectionFlags } from '../connection.ts';
 import type { CommandContext, OutputStream } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { renderLiveExplanation } from '../output/explain-live.ts';
@@ -11,7 +11,7 @@ import { answered, helpLines, type KeyCommand, type KeyState, keyBar, press } fr
 import { outdatedLines } from './notes.ts';
 
 /** The parts of the display that the keys use. */
-interface ScreenHost {
+export interface ScreenHost {
   readonly latest: () => ReadGroups | undefined;
   readonly show: () => void;
   readonly leave: (kind: 'interrupted' | 'quit') => void;
@@ -111,7 +111,7 @@ async function carryOut(context: CommandContext, flags: ConnectionFlags, command
     quiet: true,
   };
   try {
-    const exitCode = await runVerb(quiet, sameCluster(flags), command);
+    const exitCode = await runVerb(quiet, flags, command);
     const text = oneLine(written.join(''));
     return text === '' && exitCode !== exitCodes.done ? `the command ended with exit code ${exitCode}` : text;
   } catch (error) {
@@ -121,23 +121,11 @@ async function carryOut(context: CommandContext, flags: ConnectionFlags, command
   }
 }
 
-async function runVerb(context: CommandContext, flags: ConnectionFlags, { verb, group, zone, wave, rule }: KeyCommand): Promise<ExitCode> {
-  const inZone = zone === undefined ? {} : { zone };
-  switch (verb) {
-    case 'pause':
-      return (await import('../commands/pause.ts')).pause(context, { ...flags, group, ...inZone });
-    case 'resume':
-      return (await import('../commands/pause.ts')).resume(context, { ...flags, group, ...inZone });
-    case 'approve':
-      return (await import('../commands/approve.ts')).approve(context, {
-        ...flags,
-        group,
-        ...(wave === undefined ? {} : { wave }),
-        ...(rule === undefined ? {} : { rule }),
-      });
-    default:
-      return verb satisfies never;
-  }
+/** Runs the verb of a command. The other options of the verb of the screen have no meaning for it. */
+async function runVerb(context: CommandContext, flags: ConnectionFlags, { verb, ...target }: KeyCommand): Promise<ExitCode> {
+  const options = { ...flags, ...target };
+  if (verb === 'approve') return (await import('../commands/approve.ts')).approve(context, options);
+  return (await import('../commands/pause.ts'))[verb](context, options);
 }
 
 function collected(stream: OutputStream, written: string[]): OutputStream {

@@ -3,14 +3,13 @@ import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
-import type { GroupDefinition } from '../../policies/definition.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
-import type { CommandContext } from '../context.ts';
+import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { type LiveGroup, type ReadGroups, readEvidence, scopeOf } from './groups.ts';
+import { type LiveGroup, onlyGroup, type ReadGroups, readEvidence, type readGroups, scopeOf } from './groups.ts';
 import { applyIntent } from './intents.ts';
 import { findGroup } from './named-group.ts';
 import { writeAgentNote } from './notes.ts';
@@ -29,8 +28,6 @@ export interface RequestedGroup {
   /** The name in messages and commands. */
   readonly name: string;
   readonly live: LiveGroup;
-  /** Absent if the group is defined in files of the agent. */
-  readonly definition?: GroupDefinition;
   readonly read: ReadGroups;
 }
 
@@ -39,6 +36,8 @@ type IntentSpec = RolloutIntent['spec'];
 /** A request. Without `spec`, only `text` is printed. */
 export interface Request {
   readonly spec?: Omit<IntentSpec, 'group'>;
+  /** The name of the object; default: a name with the key. */
+  readonly objectName?: string;
   /** Distinguishes requests of one action and group. The same key makes the same object. */
   readonly key?: string;
   /** True if the request counts only with a verified requester. Without a webhook that verifies the requester, the request is not sent. */
@@ -49,30 +48,34 @@ export interface Request {
   readonly check?: (stamped: IntentView) => void;
   /** Returns the output, including what happens next. `by` is the user name of the requester, from the API server. */
   readonly text: (by: string | undefined) => string;
+  /** The message if the kind is not installed. */
+  readonly notSent?: string;
+  /** Useful next commands. */
+  readonly next?: readonly string[];
 }
 
 /** Reads the group and submits the request. Throws Failure if the kind is not installed or the requester cannot be verified. */
 export function readAndSubmit(
   context: CommandContext,
   flags: RequestFlags,
-  requestFor: (requested: RequestedGroup) => Request | Promise<Request>,
+  requestFor: (requested: RequestedGroup) => Request,
+  readScope?: typeof readGroups,
 ): Promise<ExitCode> {
   return withCluster(context, flags, accessFor(flags.dryRun), async (cluster) => {
-    const requested = await readRequestedGroup(cluster, flags.group);
-    const request = await requestFor(requested);
-    return submit(context, flags, requested, request);
+    const requested = await readRequestedGroup(cluster, flags.group, readScope);
+    return submit(context, flags, requested, requestFor(requested));
   });
 }
 
-/** Reads the group of a request. Throws Failure if the group does not exist. */
-export async function readRequestedGroup(cluster: Cluster, group: string): Promise<RequestedGroup> {
+/** Reads the group of a request; by default also the policies. Throws Failure if the group does not exist. */
+export async function readRequestedGroup(
+  cluster: Cluster,
+  group: string,
+  readScope: typeof readGroups = readEvidence,
+): Promise<RequestedGroup> {
   const target = await findGroup(cluster, group);
-  const read = await readEvidence(cluster, scopeOf([target]));
-  const [live] = read.groups;
-  const name = nameOf(target);
-  if (live === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `group ${name} does not exist` });
-  const definition = read.world.policies.groups.find((one) => one.namespace === target.namespace && one.name === target.group);
-  return { cluster, target, name, live, read, ...(definition && { definition }) };
+  const read = await readScope(cluster, scopeOf([target]));
+  return { cluster, target, name: nameOf(target), live: onlyGroup(read), read };
 }
 
 export async function submit(
@@ -82,16 +85,18 @@ export async function submit(
   request: Request,
 ): Promise<ExitCode> {
   const { stdout } = context;
-  const { key = '', needsRequester = false } = request;
+  const { key = '', needsRequester = false, notSent = 'the request was not sent', next = [] } = request;
   if (request.spec === undefined) {
     stdout.write(request.text(undefined));
     return exitCodes.done;
   }
-  const spec = { ...request.spec, ...(flags.reason === undefined ? {} : { reason: flags.reason }) };
-  const object = intentObject(target, spec, key);
+  const spec = { ...request.spec, ...(flags.reason ? { reason: flags.reason } : {}) };
+  const send = (intent: KubernetesObject, isDryRun: boolean) =>
+    applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, notSent));
+  const object = intentObject(target, spec, key, request.objectName);
   if (flags.dryRun === 'client') return printObjects(context, [object]);
   // A request with an unverified requester would have no effect.
-  const checked = needsRequester || flags.dryRun === 'server' ? await send(cluster, object, true) : undefined;
+  const checked = needsRequester || flags.dryRun === 'server' ? await send(object, true) : undefined;
   if (needsRequester) {
     const verified = verifiedIntent(checked, spec.action, name);
     request.check?.(verified);
@@ -100,20 +105,21 @@ export async function submit(
   if (request.confirm !== undefined && !(await request.confirm())) return exitCodes.refused;
   // One object per requester: otherwise a second requester would overwrite the request of the first.
   const own = needsRequester ? intentObject(target, spec, `${key} ${userIn(checked)}`) : object;
-  const written = await send(cluster, own, false);
+  const written = await send(own, false);
   stdout.write(request.text(userIn(written)));
   await writeAgentNote(context, cluster, live);
+  suggestNext(context, ...next);
   return exitCodes.done;
 }
 
 /** Builds the RolloutIntent. Its name starts with the action and ends with the key, so that different requests have different names. */
-function intentObject({ namespace, group }: GroupName, spec: Omit<IntentSpec, 'group'>, key: string): KubernetesObject {
-  const name = [spec.action, group.slice(0, 200), ...(key === '' ? [] : [hashText(key).slice(0, 10)])].join('.');
+export function intentObject(
+  { namespace, group }: GroupName,
+  spec: Omit<IntentSpec, 'group'>,
+  key: string,
+  name = [spec.action, group.slice(0, 200), ...(key === '' ? [] : [hashText(key).slice(0, 10)])].join('.'),
+): KubernetesObject {
   return { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutIntent', metadata: { name, namespace }, spec: { group, ...spec } };
-}
-
-function send(cluster: Cluster, object: KubernetesObject, isDryRun: boolean): Promise<KubernetesObject> {
-  return applyIntent(cluster, object, isDryRun).catch(ifNotInstalled(rolloutIntents, 'the request was not sent'));
 }
 
 function userIn(object: KubernetesObject | undefined): string | undefined {

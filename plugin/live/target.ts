@@ -1,7 +1,7 @@
 // Parses group names and durations of the command line. A group is `ingester` in the namespace of the connection, `mimir/ingester`, or
 // `rolloutgroup/ingester`.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { durationMs } from '../../policies/duration.ts';
+import { parseDuration } from '../../policies/duration.ts';
 import type { Cluster } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 
@@ -41,10 +41,8 @@ export function nameOf({ namespace, group }: GroupName): string {
 }
 
 /** Parses the duration of a flag, in milliseconds. Throws Failure if the text is not a duration. */
-export function durationFlag(flag: string, text: string): number {
-  try {
-    return durationMs(text);
-  } catch {
-    throw usageFailure(`${flag} ${text} is not a duration`, 'use a form such as 30s, 10m, 2h or 1h30m');
-  }
+export function durationFlag(flag: string, text: string, todo = 'use a form such as 30s, 10m, 2h or 1h30m'): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw usageFailure(`${flag} ${text} is not a duration`, todo);
+  return ms;
 }

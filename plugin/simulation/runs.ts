@@ -176,17 +176,11 @@ function describedRun(simulated: Simulated, { scenario, result, turns, last }: P
     heldBy: isUnfinished ? (last?.waits.map((answer) => `${answer.rule}: ${answer.fact}`) ?? []) : [],
   };
   // Lanes cover the whole run, not only the time between the first and the last turn.
-  const from = turns[0]?.nowMs ?? 0;
   const within = turns.filter(({ nowMs }) => nowMs <= run.durationMs);
   // A group that keeps waiting takes no further turn, so its last state is repeated at the end.
   const end = within.at(-1);
   const lanes = end === undefined ? [] : [...within, { ...end, nowMs: run.durationMs }];
-  const shifted = zoneSpans(lanes).map((span) => ({
-    ...span,
-    startSeconds: span.startSeconds + from / 1000,
-    endSeconds: span.endSeconds + from / 1000,
-  }));
-  return { shown, spans: [...shifted, ...faultSpans(scenario.events, group, run.durationMs)] };
+  return { shown, spans: [...zoneSpans(lanes), ...faultSpans(scenario.events, group, run.durationMs)] };
 }
 
 /** Returns the entries without the single requests of agents and without faults of single requests: a run has thousands of each. */
@@ -217,29 +211,19 @@ function faultSpans(events: readonly ScenarioEvent[], { zones }: GroupDefinition
   });
 }
 
-/** Returns the spans of every zone, in seconds from the first decision. Equal consecutive states make one span. */
+/** Returns the spans of every zone, in seconds of the clock. Equal consecutive states make one span. */
 export function zoneSpans(turns: readonly Turn[]): readonly LaneSpan[] {
-  const [first] = turns;
-  if (first === undefined) return [];
-  const seconds = (ms: number) => (ms - first.nowMs) / 1000;
-  const open = new Map<string, { kind: LaneSpan['kind']; startMs: number }>();
-  const spans: LaneSpan[] = [];
-  const close = (lane: string, atMs: number) => {
-    const span = open.get(lane);
-    if (span !== undefined && atMs > span.startMs)
-      spans.push({ lane, kind: span.kind, startSeconds: seconds(span.startMs), endSeconds: seconds(atMs) });
-    open.delete(lane);
-  };
-  for (const { nowMs, decision } of turns) {
-    for (const { zone } of decision.zones) {
-      const kind = zoneKind(decision, zone);
-      if (open.get(zone)?.kind === kind) continue;
-      close(zone, nowMs);
-      if (kind !== undefined) open.set(zone, { kind, startMs: nowMs });
-    }
-  }
-  const end = turns.at(-1)?.nowMs ?? first.nowMs;
-  for (const lane of [...open.keys()]) close(lane, end);
+  const secondsAt = (index: number): number => (turns[index]?.nowMs ?? 0) / 1000;
+  const zones = turns[0]?.decision.zones ?? [];
+  const spans = zones.flatMap(({ zone: lane }) => {
+    const kinds = turns.map(({ decision }) => zoneKind(decision, lane));
+    const changes = turns.flatMap((_, index) => (index === 0 || kinds[index] !== kinds[index - 1] ? [index] : []));
+    return changes.flatMap((change, index): readonly LaneSpan[] => {
+      const kind = kinds[change];
+      const [startSeconds, endSeconds] = [secondsAt(change), secondsAt(changes[index + 1] ?? turns.length - 1)];
+      return kind === undefined || endSeconds <= startSeconds ? [] : [{ lane, kind, startSeconds, endSeconds }];
+    });
+  });
   return spans.sort((a, b) => a.startSeconds - b.startSeconds || (a.lane < b.lane ? -1 : 1));
 }
 

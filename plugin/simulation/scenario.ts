@@ -5,13 +5,13 @@ import { runForward } from '../../engine/plan/forward.ts';
 import type { PlanInput } from '../../engine/plan/plan.ts';
 import type { World } from '../../engine/world/model.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { durationMs } from '../../policies/duration.ts';
+import { parseDuration } from '../../policies/duration.ts';
 import { listed } from '../../policies/wording.ts';
 import type { FaultClass } from '../../simulation/faults/fault.ts';
 import { givenGroup, shapeOf } from '../../simulation/given.ts';
-import { between, draw, streamOf } from '../../simulation/random.ts';
+import { between, streamOf } from '../../simulation/random.ts';
 import type { GivenGroup, GroupShape, Scenario, ScenarioEvent } from '../../simulation/scenario.ts';
-import { highestRate, isDrawn } from '../../simulation/search/draw/draw.ts';
+import { drawnRates, isDrawn } from '../../simulation/search/draw/draw.ts';
 import { drawnAccidents } from '../../simulation/search/draw/events.ts';
 import type { Json } from '../../simulation/server/request.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
@@ -96,7 +96,7 @@ export function scenarioOfGiven(simulated: Simulated, seed: number): Scenario {
     events: [...requested, ...accidentsOf(simulated, group, seed, Math.max(minuteMs, workMs))]
       .filter((event) => event.atMs < safetyMs)
       .sort((one, other) => one.atMs - other.atMs),
-    rates: ratesOf(simulated, seed),
+    rates: drawnRates(seed, severity, (faultClass) => occurs(simulated, seed, faultClass)),
     faults: [],
   };
 }
@@ -125,17 +125,6 @@ function accidentsOf(simulated: Simulated, group: GroupShape, seed: number, endM
   return drawn.filter(({ kind }) => events.includes(kind));
 }
 
-function ratesOf(simulated: Simulated, seed: number): Scenario['rates'] {
-  const rates: Partial<Record<FaultClass, number>> = {};
-  for (const [name, highest] of Object.entries(highestRate)) {
-    const faultClass = name as FaultClass;
-    if (!occurs(simulated, seed, faultClass)) continue;
-    // Squared, as in simulation/search/draw/draw.ts: most runs get few faults of a class.
-    rates[faultClass] = Math.ceil(severity * highest * draw(seed, `rate ${faultClass}`) ** 2 * 1e6) / 1e6;
-  }
-  return rates;
-}
-
 const kinds = ['pod', 'zone', 'node', 'drain', 'agent'] as const;
 type Kind = (typeof kinds)[number];
 
@@ -151,8 +140,8 @@ interface FaultRequest {
 /** Reads `WHAT=NAME@DURATION[+LENGTH]`. Throws Failure with exit code 3 for anything else. */
 export function parseFault(text: string): FaultRequest {
   const [, kind, name = '', after = '', lasting] = /^([a-z]+)=([^@\s]+)@([^+]+)(?:\+(.+))?$/.exec(text) ?? [];
-  const afterMs = offsetMs(after);
-  const forMs = lasting === undefined ? undefined : offsetMs(lasting);
+  const afterMs = parseDuration(after);
+  const forMs = lasting === undefined ? undefined : parseDuration(lasting);
   const isKnown = kinds.some((known) => known === kind);
   if (!isKnown || afterMs === undefined || (lasting !== undefined && forMs === undefined)) {
     throw usageFailure(
@@ -161,14 +150,6 @@ export function parseFault(text: string): FaultRequest {
     );
   }
   return { text, kind: kind as Kind, name, afterMs, ...(forMs === undefined ? {} : { forMs }) };
-}
-
-function offsetMs(text: string): number | undefined {
-  try {
-    return durationMs(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The default times after which a lost node returns and a dead agent restarts. */

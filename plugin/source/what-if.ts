@@ -4,7 +4,7 @@ import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from '../../engine/plan/document.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { durationMs } from '../../policies/duration.ts';
+import { parseDuration } from '../../policies/duration.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import type { InputFile } from './input.ts';
@@ -244,18 +244,11 @@ function readQuantiles(value: unknown, path: string, problems: Problems): Quanti
 const longestSeconds = 30 * 86_400;
 
 function readSeconds(value: unknown, path: string, problems: Problems): number | undefined {
-  const seconds = typeof value === 'number' ? value : typeof value === 'string' ? secondsOf(value) : undefined;
+  const ms = typeof value === 'string' ? parseDuration(value) : undefined;
+  const seconds = typeof value === 'number' ? value : ms && ms / 1000;
   if (seconds === undefined) return problems.add(path, 'is neither a duration such as 90s nor a number of seconds');
   if (!(seconds >= 0 && seconds <= longestSeconds)) return problems.add(path, 'is not between 0 and 30 days');
   return seconds;
-}
-
-function secondsOf(text: string): number | undefined {
-  try {
-    return durationMs(text) / 1000;
-  } catch {
-    return undefined;
-  }
 }
 
 function readMap(value: unknown, path: string, known: readonly string[] | undefined, problems: Problems): Fields {

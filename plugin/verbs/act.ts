@@ -1,5 +1,5 @@
 // Describes the verbs that act on a group.
-import { actOptions, agentNamespaceOption, clusterExits, eachGroupArgument, groupArgument, type OptionSpec, type Verb } from './verb.ts';
+import { actOptions, agentNamespaceOption, eachGroupArgument, groupArgument, type OptionSpec, type Verb } from './verb.ts';
 
 const zone = { flags: '--zone <name>', description: 'Only this zone.', completes: 'zone' } as const;
 /** Returns the flags about the confirmation. Without a terminal the verb does not ask; `needs` describes an exception. */
@@ -11,26 +11,15 @@ function prompts(needs = ''): readonly OptionSpec[] {
 }
 /** Scripts pass this flag to every verb. */
 const unasked: OptionSpec = { flags: '--yes', description: 'Has no effect: the verb never asks for confirmation.' };
-const exits = {
-  10: 'the group does not exist, or the CRD of the request is not installed',
-  ...clusterExits,
-} as const;
+const exits = { 10: 'the group does not exist, or the CRD of the request is not installed' } as const;
 
 const pause: Verb = {
   name: 'pause',
   summary: 'Pause a group: pods in flight finish, no further pod is replaced',
   description:
     'Creates a RolloutIntent. The agent still scales up, but not down. If the group is already paused, updates only the reason and the end.',
-  arguments: [eachGroupArgument],
-  options: [
-    zone,
-    { flags: '--duration <duration>', description: 'Resume automatically after this time, for example 2h.' },
-    unasked,
-    ...actOptions,
-  ],
+  options: [zone, { flags: '--duration <duration>', description: 'Resume automatically after this time, for example 2h.' }, unasked],
   examples: ['pause ingester --zone zone-c --duration 2h --reason "read latency"'],
-  exits,
-  usesCluster: true,
   load: async () => (await import('../commands/pause.ts')).pause,
 };
 
@@ -39,11 +28,8 @@ const resume: Verb = {
   summary: 'Resume a paused group or zone',
   description:
     'Deletes the RolloutIntents that pause the whole group, or with --zone those that pause this zone, and names the pauses that remain. If nothing is paused, says so and exits with 0.',
-  arguments: [eachGroupArgument],
-  options: [zone, unasked, ...actOptions],
+  options: [zone, unasked],
   examples: ['resume ingester', 'resume ingester --zone zone-c'],
-  exits,
-  usesCluster: true,
   load: async () => (await import('../commands/pause.ts')).resume,
 };
 
@@ -52,11 +38,9 @@ const restart: Verb = {
   summary: 'Restart all pods in the safe order of the group',
   description:
     'Sets the annotation kubectl.kubernetes.io/restartedAt on the pod templates, like kubectl rollout restart. The agent then rolls out the new revision. Only this annotation differs from the manifests in Git.',
-  arguments: [eachGroupArgument],
-  options: [zone, ...prompts(), ...actOptions, agentNamespaceOption],
+  options: [zone, ...prompts()],
   examples: ['restart store-gateway -n mimir --reason "new certificates"', 'restart store-gateway --zone zone-a --dry-run=server'],
-  exits: { 5: 'denied by policy, or not confirmed', 10: 'the group does not exist', ...clusterExits },
-  usesCluster: true,
+  exits: { 5: 'denied by policy, or not confirmed', 10: 'the group does not exist' },
   load: async () => (await import('../commands/restart.ts')).run,
 };
 
@@ -65,23 +49,19 @@ const scale: Verb = {
   summary: 'Change the replicas at the object that defines them',
   description:
     'Updates the scale subresource of the leading StatefulSet, of the object whose replicas the group mirrors, or of the group. Shows which zones follow, and when. If Git sets the replicas, change them there too.',
-  arguments: [eachGroupArgument],
   options: [
     { flags: '--replicas <number>', description: 'Number of replicas.', isRequired: true, atLeast: 0 },
     { flags: '--zone <name>', description: 'The leading zone, if the group has several.', completes: 'zone' },
     { flags: '--confirm <group>', description: 'Name of the group; required to scale to zero without a prompt.' },
     ...prompts('Scaling to zero needs --confirm.'),
-    ...actOptions,
-    agentNamespaceOption,
   ],
   examples: ['scale ingester -n mimir --replicas 24 --reason "more tenants"', 'scale ingester --replicas 20 --dry-run=client'],
-  exits: { 5: 'denied by policy, or not confirmed', 10: 'the group does not exist', ...clusterExits },
-  usesCluster: true,
+  exits: { 5: 'denied by policy, or not confirmed', 10: 'the group does not exist' },
   load: async () => (await import('../commands/scale.ts')).run,
 };
 
-const requestExits = { 5: 'the request would have no effect, or is denied by policy', ...exits } as const;
-const confirmedExits = { 5: 'the request would have no effect, is denied by policy, or was not confirmed', ...exits } as const;
+const requestExits = { 5: 'the request would have no effect, or is denied by policy' } as const;
+const confirmedExits = { 5: 'the request would have no effect, is denied by policy, or was not confirmed' } as const;
 const inRun = 'Applies only to the current run, and only if the webhook verifies the requester.';
 const ofAnswer = 'Counts only if the webhook verifies the requester, and for a wave only in the current run.';
 const subject: readonly OptionSpec[] = [
@@ -94,11 +74,9 @@ const approve: Verb = {
   name: 'approve',
   summary: 'Approve a wave that waits for approval',
   description: `Creates a RolloutIntent. Fails if you belong to none of the user groups that may approve. ${ofAnswer}`,
-  arguments: [eachGroupArgument],
-  options: [...subject, ...actOptions, agentNamespaceOption],
+  options: subject,
   examples: ['approve ingester --reason "canary looks good"', 'approve ingester --wave rest --duration 2h'],
   exits: requestExits,
-  usesCluster: true,
   load: async () => (await import('../commands/approve.ts')).approve,
 };
 
@@ -106,11 +84,9 @@ const reject: Verb = {
   name: 'reject',
   summary: 'Reject a wave that waits for approval',
   description: `The wave does not start until you approve it or cancel the rejection. ${ofAnswer}`,
-  arguments: [eachGroupArgument],
-  options: [...subject, ...actOptions, agentNamespaceOption],
+  options: subject,
   examples: ['reject ingester --wave rest --reason "errors in the canary"'],
   exits: requestExits,
-  usesCluster: true,
   load: async () => (await import('../commands/approve.ts')).reject,
 };
 
@@ -118,21 +94,14 @@ const promote: Verb = {
   name: 'promote',
   summary: 'Skip the soak and the gates of a wave',
   description: `Approvals, windows, policy rules and all availability rules still apply. ${inRun}`,
-  arguments: [eachGroupArgument],
   options: [
     { flags: '--wave <name>', description: 'The wave; default: the current wave.', completes: 'wave' },
     { flags: '--gate <name>', description: 'Skip only this gate, and no soak.', completes: 'gate' },
-    {
-      flags: '--full',
-      description: 'Skip the soak and the gates of every wave. Without a terminal it needs --yes.',
-    },
+    { flags: '--full', description: 'Skip the soak and the gates of every wave. Without a terminal it needs --yes.' },
     ...prompts('--full needs --yes.'),
-    ...actOptions,
-    agentNamespaceOption,
   ],
   examples: ['promote ingester --reason "hotfix, canary is fine"', 'promote ingester --gate errors', 'promote ingester --full --yes'],
   exits: confirmedExits,
-  usesCluster: true,
   load: async () => (await import('../commands/promote.ts')).run,
 };
 
@@ -141,18 +110,14 @@ const abort: Verb = {
   summary: 'Abort the current run and keep all pods as they are, or roll back',
   description:
     'The run ends as failed. Pods in flight finish; no further pod is replaced until undo, retry or a new pod template. Replicas do not change. If no run is in progress, says so and exits with 0, or with 5 for --rollback.',
-  arguments: [eachGroupArgument],
   options: [
     {
       flags: '--rollback',
       description: 'Return the updated pods to their previous revision, also if the run has failed. Only for groups with strategy: pinned.',
     },
-    ...actOptions,
-    agentNamespaceOption,
   ],
   examples: ['abort ingester --reason "bad WAL replay"', 'abort ingester --rollback --reason "bad WAL replay"'],
   exits: requestExits,
-  usesCluster: true,
   load: async () => (await import('../commands/abort.ts')).abort,
 };
 
@@ -160,11 +125,9 @@ const retry: Verb = {
   name: 'retry',
   summary: 'Continue a run that failed or was aborted',
   description: `The run continues from its current state. Soaks, gates and deadlines start over. ${inRun}`,
-  arguments: [eachGroupArgument],
-  options: [...actOptions, agentNamespaceOption],
+  options: [],
   examples: ['retry ingester --reason "node was replaced"'],
   exits: requestExits,
-  usesCluster: true,
   load: async () => (await import('../commands/abort.ts')).retry,
 };
 
@@ -173,18 +136,14 @@ const undo: Verb = {
   summary: 'Roll the whole group back to the previous revision, in its safe order',
   description:
     'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still request that revision. A rollback to the revision before the run skips soaks and approvals unless the group requires them.',
-  arguments: [eachGroupArgument],
   options: [
     { flags: '--to-revision <revision>', description: 'Revision number from kubectl rollout history, or revision hash.' },
     { flags: '--to-commit <commit>', description: 'The revision that the recorded run of this commit rolled out.' },
     zone,
     ...prompts('--to-revision and --to-commit need --yes.'),
-    ...actOptions,
-    agentNamespaceOption,
   ],
   examples: ['undo ingester --reason "memory leak"', 'undo ingester --to-revision 40 --yes', 'undo ingester --dry-run=client'],
-  exits: { 5: 'denied by policy, or not confirmed', 6: 'only some of the members were written', ...exits },
-  usesCluster: true,
+  exits: { 5: 'denied by policy, or not confirmed', 6: 'only some of the members were written' },
   load: async () => (await import('../commands/undo.ts')).run,
 };
 
@@ -193,7 +152,6 @@ const override: Verb = {
   summary: 'Let one rule pass for a limited time',
   description:
     'Creates a RolloutException with a reason and an end. All other rules still apply. Rules about missing evidence, such as view-complete, cannot be overridden.',
-  arguments: [eachGroupArgument],
   options: [
     { flags: '--rule <rule>', description: 'Name of the rule, from explain.', isRequired: true, completes: 'rule' },
     { flags: '--duration <duration>', description: 'Duration, for example 30m.', isRequired: true },
@@ -201,12 +159,9 @@ const override: Verb = {
     { flags: '--replicas-at-least <number>', description: 'Allow a scale-down only to this number of replicas.', atLeast: 0 },
     { flags: '--pods-at-most <number>', description: 'Allow at most this many pods at once.', atLeast: 1 },
     ...prompts('An override needs --yes.'),
-    ...actOptions,
-    agentNamespaceOption,
   ],
   examples: ['override ingester --rule zone-gap --duration 30m --reason "cost event" --yes'],
   exits: confirmedExits,
-  usesCluster: true,
   load: async () => (await import('../commands/override.ts')).run,
 };
 
@@ -219,14 +174,8 @@ const cancel: Verb = {
     groupArgument,
     { name: 'intent', description: 'Name of a RolloutIntent or RolloutException, from explain.', completes: 'request' },
   ],
-  options: [
-    { flags: '--zone <name>', description: 'The zone whose scale-down is cancelled.', completes: 'zone' },
-    ...actOptions,
-    agentNamespaceOption,
-  ],
+  options: [{ flags: '--zone <name>', description: 'The zone whose scale-down is cancelled.', completes: 'zone' }],
   examples: ['cancel ingester --zone zone-b', 'cancel ingester protect.ingester'],
-  exits,
-  usesCluster: true,
   load: async () => (await import('../commands/cancel.ts')).run,
 };
 
@@ -235,33 +184,30 @@ const protect: Verb = {
   summary: 'Protect a group, a zone or single pods until a given time',
   description:
     'Creates a RolloutIntent. Protected pods are not replaced and not scaled down, and the webhook denies their deletion and eviction. The protection ends at the given time, or with cancel.',
-  arguments: [eachGroupArgument],
   options: [
     zone,
     { flags: '--pod <name>', description: 'Only this pod: its name, or zone and ordinal such as a-3.', isRepeatable: true },
     { flags: '--duration <duration>', description: 'Duration, for example 2h.' },
     { flags: '--until <instant>', description: 'End, for example 2026-12-18T18:00:00Z.' },
-    ...actOptions,
-    agentNamespaceOption,
   ],
   examples: ['protect ingester --zone zone-c --duration 2h --reason "restore runs"', 'protect ingester --pod a-3 --duration 1h'],
-  exits,
-  usesCluster: true,
   load: async () => (await import('../commands/protect.ts')).run,
 };
 
+/** Adds the parts that all verbs of this file share, and these flags. */
+function acting(flags: readonly OptionSpec[]): (verb: Verb) => Verb {
+  return (verb) => ({
+    arguments: [eachGroupArgument],
+    usesCluster: true,
+    ...verb,
+    options: [...verb.options, ...flags],
+    exits: { ...exits, ...verb.exits },
+  });
+}
+
 export const actVerbs: readonly Verb[] = [
-  pause,
-  resume,
-  approve,
-  reject,
-  promote,
-  abort,
-  retry,
-  undo,
-  restart,
-  scale,
-  override,
-  cancel,
-  protect,
+  ...[pause, resume].map(acting(actOptions)),
+  ...[approve, reject, promote, abort, retry, undo, restart, scale, override, cancel, protect].map(
+    acting([...actOptions, agentNamespaceOption]),
+  ),
 ];

@@ -90,7 +90,6 @@ const init: Verb = {
     4: 'an annotation or object is not valid and was left out',
     10: 'no group was found',
     11: 'permission is missing, or a file is not writable',
-    12: 'the cluster is unreachable',
   },
   usesCluster: true,
   load: async () => (await import('../commands/init.ts')).run,

@@ -1,7 +1,7 @@
 // Describes the verbs about the program and its installation.
 
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
-import { allNamespacesOption, clusterExits, fileOption, namespaceOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
+import { allNamespacesOption, fileOption, namespaceOption, type OptionSpec, outputOption, type Verb } from './verb.ts';
 
 const completion: Verb = {
   name: 'completion',
@@ -58,7 +58,7 @@ const doctor: Verb = {
     outputOption('table', 'json', 'yaml'),
   ],
   examples: ['doctor -n mimir', 'doctor -A --fix-hints', 'doctor -n mimir -o json'],
-  exits: { 4: 'a check failed', 11: 'permission to list StatefulSets is missing', 12: 'the cluster is unreachable' },
+  exits: { 4: 'a check failed', 11: 'permission to list StatefulSets is missing' },
   usesCluster: true,
   load: async () => (await import('../commands/doctor.ts')).run,
 };
@@ -117,12 +117,7 @@ const install: Verb = {
     'install --policies policies/ --image registry.example.com/rollout-group-agent:1.0 --apply',
     'install --policies policies/ --compat --apply --dry-run server',
   ],
-  exits: {
-    4: 'the policies have errors',
-    5: 'another field manager owns a field',
-    10: 'a file or the namespace does not exist',
-    ...clusterExits,
-  },
+  exits: { 4: 'the policies have errors', 5: 'another field manager owns a field', 10: 'a file or the namespace does not exist' },
   usesCluster: true,
   load: async () => (await import('../commands/install.ts')).install,
 };
@@ -141,12 +136,7 @@ const uninstall: Verb = {
     { flags: '--no-input', description: 'Never prompt: go on, as without a terminal.' },
   ],
   examples: ['uninstall --groups-in mimir | kubectl delete -f -', 'uninstall --apply', 'uninstall --apply --dry-run server'],
-  exits: {
-    4: 'the policies have errors',
-    5: 'not confirmed',
-    10: 'a file does not exist',
-    ...clusterExits,
-  },
+  exits: { 4: 'the policies have errors', 5: 'not confirmed', 10: 'a file does not exist' },
   usesCluster: true,
   load: async () => (await import('../commands/install.ts')).uninstall,
 };

@@ -4,7 +4,6 @@ import { currentState, desiredState, instant } from './preview.ts';
 import {
   agentNamespaceOption,
   allNamespacesOption,
-  clusterExits,
   fileOption,
   groupArgument,
   groupForms,
@@ -46,8 +45,7 @@ const get: Verb = {
     outputOption('table', 'wide', 'name', 'json', 'yaml', 'jsonl', 'jsonpath=', 'custom-columns='),
   ],
   examples: ['get', 'get -A -o wide', 'get ingester -n mimir -w', 'get -o custom-columns=NAME:.group.name,PHASE:.phase'],
-  exits: { 7: 'timed out before every group was done', 10: 'the group does not exist', ...clusterExits },
-  usesCluster: true,
+  exits: { 7: 'timed out before every group was done', 10: 'the group does not exist' },
   load: async () => (await import('../commands/get.ts')).run,
 };
 
@@ -78,10 +76,8 @@ const status: Verb = {
     7: 'timed out while the rollout was in progress',
     8: 'the group is paused or waits for a person, at the timeout or with --fail-on-pause',
     10: 'the group does not exist',
-    11: 'permission is missing',
     12: 'the cluster is unreachable, or no agent is running',
   },
-  usesCluster: true,
   load: async () => (await import('../commands/status.ts')).run,
 };
 
@@ -117,8 +113,7 @@ const explain: Verb = {
     'explain decision/3f9c2e1b8a40 -n mimir',
     'explain ingester --current manifests/ --set image=grafana/mimir:2.17.1',
   ],
-  exits: { 10: 'the group or decision does not exist', ...clusterExits },
-  usesCluster: true,
+  exits: { 10: 'the group or decision does not exist' },
   load: async () => (await import('../commands/explain.ts')).run,
 };
 
@@ -136,8 +131,7 @@ const events: Verb = {
     outputOption('table', 'json', 'yaml', 'jsonl'),
   ],
   examples: ['events ingester -n mimir', 'events -A --since 2h -w'],
-  exits: { 7: 'the time of --timeout is over', 10: 'the group does not exist', ...clusterExits },
-  usesCluster: true,
+  exits: { 7: 'the time of --timeout is over', 10: 'the group does not exist' },
   load: async () => (await import('../commands/events.ts')).run,
 };
 
@@ -150,9 +144,8 @@ const history: Verb = {
   ],
   options: [namespaceOption, allNamespacesOption, selectorOption, outputOption('table', 'json', 'yaml')],
   examples: ['history ingester -n mimir', 'history -A', 'history ingester 4f1c9a02'],
-  exits: { 10: 'the group, the run or its record does not exist', ...clusterExits },
-  usesCluster: true,
+  exits: { 10: 'the group, the run or its record does not exist' },
   load: async () => (await import('../commands/history.ts')).run,
 };
 
-export const observeVerbs: readonly Verb[] = [get, status, explain, events, history];
+export const observeVerbs: readonly Verb[] = [get, status, explain, events, history].map((verb) => ({ ...verb, usesCluster: true }));

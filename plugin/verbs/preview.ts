@@ -3,7 +3,6 @@
 import {
   agentNamespaceOption as agentNamespaceBase,
   allNamespacesOption,
-  clusterExits,
   fileOption,
   groupForms,
   type OptionSpec,
@@ -99,7 +98,6 @@ const plan: Verb = {
     4: 'a policy has findings',
     5: 'a policy denies a part of the plan',
     10: 'a file, a revision or a group does not exist',
-    ...clusterExits,
   },
   usesCluster: true,
   load: async () => (await import('../commands/plan.ts')).run,
@@ -130,12 +128,7 @@ const diff: Verb = {
     'diff -f policies/ -f manifests/',
     'diff --current manifests/ --zones --group ingester',
   ],
-  exits: {
-    1: 'there are differences',
-    4: 'a policy has findings',
-    10: 'a file or a revision does not exist',
-    ...clusterExits,
-  },
+  exits: { 1: 'there are differences', 4: 'a policy has findings', 10: 'a file or a revision does not exist' },
   usesCluster: true,
   load: async () => (await import('../commands/diff.ts')).run,
 };
@@ -176,7 +169,6 @@ const apply: Verb = {
     5: 'denied by policy, by another field manager or by another tool, or not confirmed',
     9: 'the plan is stale',
     10: 'a file or a kind does not exist',
-    ...clusterExits,
   },
   usesCluster: true,
   load: async () => (await import('../commands/apply.ts')).run,

@@ -48,7 +48,7 @@ export interface Verb {
   readonly options: readonly OptionSpec[];
   /** Examples without the name of the program. */
   readonly examples: readonly string[];
-  /** The exit codes other than 0, 3 and 70, with their meaning for this verb. */
+  /** The exit codes other than 0, 3 and 70, with their meaning for this verb. `exitsOf` adds those of every verb of a cluster. */
   readonly exits?: Readonly<Partial<Record<ExitCode, string>>>;
   readonly isHidden?: boolean;
   /** True if the verb can talk to a cluster, so that it also takes the connection flags (`ConnectionFlags`). */
@@ -173,5 +173,8 @@ export const selectorOption: OptionSpec = {
   description: 'Only groups whose RolloutGroup has these labels, as in kubectl.',
 };
 
-/** The exit codes of every verb that talks to a cluster. */
-export const clusterExits = { 11: 'permission is missing', 12: 'the cluster is unreachable' } as const;
+/** Returns the exit codes of a verb other than 0, 3 and 70, by code. Those of a verb that talks to a cluster include missing permission. */
+export function exitsOf({ exits, usesCluster }: Verb): readonly (readonly [code: string, meaning: string])[] {
+  const ofCluster = { 11: 'permission is missing', 12: 'the cluster is unreachable' };
+  return Object.entries({ ...(usesCluster === true && ofCluster), ...exits });
+}

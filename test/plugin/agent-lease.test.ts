@@ -59,7 +59,7 @@ describe('the Lease of an agent', () => {
       },
     ]);
     const forbidden = clusterOf({ objects: { leases }, forbidden: ['leases'] });
-    expect(await readAgentLeases(forbidden, ['a', 'b'])).toMatchObject({
+    expect(await readAgentLeases(forbidden, [{ namespace: 'a' }, { namespace: 'b' }])).toMatchObject({
       leases: { unknown: 'no permission to get leases in a, b' },
       isComplete: false,
     });
@@ -78,7 +78,9 @@ describe('the Lease of an agent', () => {
         },
       };
       const limited = { ...cluster, env: { ...cluster.env, kubernetes } };
-      expect((await readAgentLeases(limited, ['rollout-group', 'mimir'])).leases).toMatchObject([{ holder: 'agent-0' }]);
+      expect((await readAgentLeases(limited, [{ namespace: 'rollout-group' }, { namespace: 'mimir' }])).leases).toMatchObject([
+        { holder: 'agent-0' },
+      ]);
     }
   });
 });

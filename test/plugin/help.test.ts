@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { exitCodes } from '../../plugin/failure.ts';
 import { verbs } from '../../plugin/verbs/all.ts';
-import { commandLineMarkdown } from '../../plugin/verbs/reference.ts';
+import { commandLineMarkdown } from './command-line-page.ts';
 import { runPlugin } from './process.ts';
 
 describe('help', () => {

@@ -2,7 +2,7 @@
 
 import { ApiFailure, isStatus, onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
-import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
+import { type KubernetesObject, resourceOf, resources } from '../../../cluster/request/resource.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known, type MissingAccess } from '../../../engine/snapshot.ts';
 import { defined } from '../../../policies/values/defined.ts';
@@ -38,7 +38,7 @@ interface AccountsQuestion {
 const agentAccount = 'rollout-group-agent';
 const nameTheAccount = 'name it with --agent-service-account NAMESPACE/NAME';
 
-const serviceAccounts: Resource = { group: '', version: 'v1', plural: 'serviceaccounts', kind: 'ServiceAccount', isNamespaced: true };
+const serviceAccounts = resourceOf('v1', 'serviceaccounts', 'ServiceAccount');
 
 /** An agent and the namespaces that it decides about. */
 interface DecidingAgent {
@@ -165,18 +165,13 @@ async function podOf(
   return getObject(env, resources.pods, { namespace, name }, { site: 'doctor.agentPod', timeoutMs }).catch(onStatus(undefined, 403));
 }
 
-interface RightsQuestion {
+interface RightsQuestion extends Pick<AccountsQuestion, 'pinned' | 'mirroring'> {
   /** `namespace/name` of the service account. */
   readonly account: string;
   readonly agentNamespace: string;
   /** The namespaces that the agent watches. */
   readonly namespaces: readonly string[];
-  /** The watched namespaces with groups whose pods are pinned. */
-  readonly pinned: readonly string[];
-  /** The watched namespaces with groups whose replicas come from a ReplicaTemplate; default none. */
-  readonly mirroring?: readonly string[];
-  /** Default: every right of the agent. */
-  readonly rights?: readonly AgentRight[];
+  readonly rights: readonly AgentRight[];
 }
 
 type RightInNamespace = Omit<RightFact, 'isAllowed'>;
@@ -186,7 +181,7 @@ const atOnce = 16;
 
 /** Returns every right in every namespace. Unknown if the user may not review the rights of the account. */
 export async function readRights(cluster: Cluster, question: RightsQuestion): Promise<Known<readonly RightFact[]>> {
-  const { account, agentNamespace, namespaces, pinned, mirroring = [], rights = agentRights } = question;
+  const { account, agentNamespace, namespaces, pinned, mirroring = [], rights } = question;
   const needing = { pinned, mirroring };
   const asked = rights.flatMap((right): readonly RightInNamespace[] => {
     const { only } = right;

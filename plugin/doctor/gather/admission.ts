@@ -2,7 +2,7 @@
 import { isStatus, onStatus } from '../../../cluster/request/failure.ts';
 import { asJsonObject } from '../../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
-import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
+import { type KubernetesObject, type Resource, resourceOf, resources } from '../../../cluster/request/resource.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { profileOf } from '../../../engine/profiles.ts';
 import { needsApproval } from '../../../engine/rules/approval.ts';
@@ -19,8 +19,9 @@ import {
   trustProblem,
 } from '../../../install/registered.ts';
 import { admissionPolicyProblems, policyNames, type StoredPolicy } from '../../../install/registered-policies.ts';
+import { pluralOf } from '../../../install/rights.ts';
 import { membersOf } from '../../../install/scope.ts';
-import { configurationName, pinConfigurationName } from '../../../install/webhooks.ts';
+import { admissionVersion, configurationName, pinConfigurationName } from '../../../install/webhooks.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../../policies/definition.ts';
 import { type Labels, matchesSelector } from '../../../policies/label-selector.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
@@ -30,31 +31,25 @@ import { webhookRights } from '../agent-rights.ts';
 import type { AccountFact, AdmissionPolicyFact, RegistrationFact, UnansweredFact } from '../check.ts';
 import { readRights } from './accounts.ts';
 
-/** Returns a cluster-wide resource of the admission API. */
-function resourceOf(kind: string): Resource {
-  const plural = `${kind.toLowerCase()}s`.replace(/ys$/, 'ies');
-  return { group: 'admissionregistration.k8s.io', version: 'v1', plural, kind, isNamespaced: false };
-}
-
 const mutatingConfigurations = resources.mutatingWebhookConfigurations;
-const validatingConfigurations = resourceOf('ValidatingWebhookConfiguration');
+const validatingConfigurations = admissionResource('ValidatingWebhookConfiguration');
 const configurations = [validatingConfigurations, mutatingConfigurations];
-const policyResources = admissionPolicyKinds.map(resourceOf);
+const policyResources = admissionPolicyKinds.map(admissionResource);
+
+/** Returns a cluster-wide resource of the admission API. */
+function admissionResource(kind: string): Resource {
+  return resourceOf(admissionVersion, pluralOf(kind), kind, false);
+}
 
 interface AdmissionScope {
   readonly agentNamespace: string;
   readonly groups: readonly GroupDefinition[];
 }
 
-interface RegistrationQuestion extends AdmissionScope {
-  /** The policies for the groups. */
-  readonly policies: readonly PolicyDefinition[];
-}
-
 /** Reads our webhook configurations and the enforcement of the groups' namespaces. Unknown, with the missing permission, if forbidden. */
 export async function readRegistration(
   cluster: Cluster,
-  { agentNamespace, groups, policies }: RegistrationQuestion,
+  { agentNamespace, groups, policies }: AdmissionScope & { readonly policies: readonly PolicyDefinition[] },
 ): Promise<Known<RegistrationFact>> {
   const stored: StoredConfiguration[] = [];
   for (const resource of configurations) {
@@ -128,10 +123,8 @@ async function readDownscaleWebhook(
 /** Returns why the needed webhooks do not work. Unknown, with the missing permission, if the user may not read them. */
 export async function readWebhookProblems(
   cluster: Cluster,
-  {
-    agentNamespace: namespace,
-    needs,
-  }: { readonly agentNamespace: string; readonly needs: Readonly<Record<'pins' | 'requesters', boolean>> },
+  namespace: string,
+  needs: Readonly<Record<'pins' | 'requesters', boolean>>,
 ): Promise<Known<WebhookProblems>> {
   const pins = needs.pins ? await readWebhookProblem(cluster, pinConfigurationName({ namespace })) : undefined;
   const requesters = needs.requesters ? await readWebhookProblem(cluster, configurationName({ namespace })) : undefined;
@@ -159,7 +152,7 @@ function servicesOf({ webhooks }: Registered): readonly string[] {
   });
 }
 
-const services: Resource = { group: '', version: 'v1', plural: 'services', kind: 'Service', isNamespaced: true };
+const services = resourceOf('v1', 'services', 'Service');
 
 /** Returns the accounts behind these Services that are not in `known`, with the rights of a process that only serves webhooks. */
 export async function readWebhookAccounts(
@@ -237,13 +230,7 @@ async function readUnanswered(
   return unanswered;
 }
 
-const endpointSlices: Resource = {
-  group: 'discovery.k8s.io',
-  version: 'v1',
-  plural: 'endpointslices',
-  kind: 'EndpointSlice',
-  isNamespaced: true,
-};
+const endpointSlices = resourceOf('discovery.k8s.io/v1', 'endpointslices', 'EndpointSlice');
 
 /** Returns a sentence about a Service without a ready endpoint; undefined if it has one, or if the user may not read it. */
 async function serviceProblem({ env, timeoutMs }: Cluster, service: string): Promise<string | undefined> {

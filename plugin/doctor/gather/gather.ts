@@ -1,7 +1,7 @@
 // Gathers the facts for the checks of doctor from the cluster. A fact that the user may not read is unknown.
 import { onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
-import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
+import { type KubernetesObject, type Resource, resourceOf, resources } from '../../../cluster/request/resource.ts';
 import { namedSecretProblem, secretReader } from '../../../cluster/request/secret.ts';
 import { ledgerKey, ledgerLabel, releaseLabel } from '../../../engine/ledger/ledger-document.ts';
 import { observePodBudget } from '../../../engine/observe/budget.ts';
@@ -30,28 +30,22 @@ import { readAccounts } from './accounts.ts';
 import { readAdmissionPolicies, readRegistration, readWebhookAccounts } from './admission.ts';
 
 interface DoctorScope {
-  /** The namespaces to check; undefined for all. */
-  readonly namespaces: readonly string[] | undefined;
+  /** The namespaces to check; absent for all. */
+  readonly namespaces?: readonly string[];
   /** The namespace of the agent; if absent, the namespace of the Lease of a deciding agent. */
   readonly agentNamespace?: string;
   /** `namespace/name` of the agent's account; if absent, the default account in the agent's namespace. */
   readonly serviceAccount?: string;
 }
 
-const deployments: Resource = { group: 'apps', version: 'v1', plural: 'deployments', kind: 'Deployment', isNamespaced: true };
-const scaledObjects: Resource = {
-  group: 'keda.sh',
-  version: 'v1alpha1',
-  plural: 'scaledobjects',
-  kind: 'ScaledObject',
-  isNamespaced: true,
-};
+const deployments = resourceOf('apps/v1', 'deployments', 'Deployment');
+const scaledObjects = resourceOf('keda.sh/v1alpha1', 'scaledobjects', 'ScaledObject');
 
 /** Gathers all facts. Throws a Failure if the user may not read StatefulSets, because no group can then be checked. */
 export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: () => number): Promise<Facts> {
   const { namespaces } = scope;
   const list = (resource: Resource) => listKnown(cluster, resource, namespaces);
-  const places = [...new Set([scope.agentNamespace ?? usualAgentNamespace, ...(namespaces ?? [])])];
+  const places = [scope.agentNamespace ?? usualAgentNamespace, ...(namespaces ?? [])].map((namespace) => ({ namespace }));
   const [{ leases }, published] = await Promise.all([readAgentLeases(cluster, places), readDecisions(cluster, namespaces)]);
   const agentNamespace = scope.agentNamespace ?? leaseInCharge(leases, published)?.namespace ?? usualAgentNamespace;
   const [{ listing }, clock, deployed, autoscalers, scaled, installed] = await Promise.all([

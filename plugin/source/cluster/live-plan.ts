@@ -36,7 +36,7 @@ import { nameOf, policyChanges } from '../../difference.ts';
 import { readMissingAccess } from '../../doctor/gather/accounts.ts';
 import { readWebhookProblems } from '../../doctor/gather/admission.ts';
 import { usageFailure } from '../../failure.ts';
-import { leaseOfNamespace, readAgentLeases, readDecisions, readLeasesOf, stoppedAgents } from '../../live/agent.ts';
+import { leaseOfNamespace, readAgentLeases, readDecisions, stoppedAgents } from '../../live/agent.ts';
 import { readInput, readInputs } from '../input.ts';
 import {
   type GivenFiles,
@@ -187,7 +187,7 @@ function neededWebhooks(
   { agentNamespace, hasIntents }: { readonly agentNamespace: string; readonly hasIntents: boolean },
 ): Promise<Known<WebhookProblems>> {
   const needs = { pins: groups.some((group) => traitsOf(group).pinsPods), requesters: hasIntents || needsApproval(groups, policies) };
-  return readWebhookProblems(cluster, { agentNamespace, needs });
+  return readWebhookProblems(cluster, agentNamespace, needs);
 }
 
 /** Returns the notes on webhooks that the user may not read, and on desired objects. */
@@ -367,7 +367,7 @@ async function readAgents(
   if (groups.length === 0) return { stopped: [], missingAccess: [] };
   const { published } = clusterState(listing);
   const decided = groups.map(({ namespace, name }) => published.get(`${namespace}/${name}`) ?? { namespace, group: name });
-  const agents = await readLeasesOf(cluster, decided);
+  const agents = await readAgentLeases(cluster, decided);
   const question = {
     watched: [...new Set(groups.map(({ namespace }) => namespace))],
     pinned: groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace),

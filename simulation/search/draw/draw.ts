@@ -46,7 +46,7 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
 export function scenarioOf(seed: number): Scenario {
   const group = withStrategy(seed, drawnGroup(streamOf(seed, 'group')));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
-  const rates = drawnRates(seed);
+  const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
   const events = drawnEvents(seed, { group, agents, endMs: safetyMs, isDrawn: (faultClass) => isDrawn(seed, faultClass) });
   const scenario: Scenario = {
@@ -113,14 +113,15 @@ function withStrategy(seed: number, group: GroupShape): GroupShape {
   return lot < 0.15 ? { ...group, strategy: 'partition', rotateBy: 'delete' } : { ...group, strategy: 'pinned' };
 }
 
-function drawnRates(seed: number): Scenario['rates'] {
+/** Draws a rate for each class of single faults that occurs. `severity` is the factor on the highest rates. */
+export function drawnRates(seed: number, severity: number, occurs: (faultClass: FaultClass) => boolean): Scenario['rates'] {
   const rates: Partial<Record<FaultClass, number>> = {};
   for (const [name, highest] of Object.entries(highestRate)) {
     const faultClass = name as FaultClass;
-    if (!isDrawn(seed, faultClass)) continue;
+    if (!occurs(faultClass)) continue;
     // The draw is squared, so that most seeds have few faults of a class and can finish their work, and some seeds have many.
     const share = draw(seed, `rate ${faultClass}`) ** 2;
-    rates[faultClass] = Math.ceil(highest * share * 1e6) / 1e6;
+    rates[faultClass] = Math.ceil(severity * highest * share * 1e6) / 1e6;
   }
   return rates;
 }

@@ -160,7 +160,7 @@ describe('doctor', () => {
             group: 'ingester',
             decidedMs: kitNowMs,
             leader: 'agent-1',
-            misplaced: 'a-0 came back 2 times and not at a-2',
+            waits: [{ rule: 'pin-applied', outcome: 'wait', fact: 'a-0 came back 2 times and not at a-2' }],
           },
         ],
       },
@@ -188,7 +188,7 @@ describe('doctor', () => {
       'StatefulSets that the agent does not add',
       {
         registration: { ...registration, lagging: ['mimir/ingester-zone-b', 'mimir/ingester-zone-c'] },
-        published: [{ ...publishedOf, members: ['ingester-zone-c'], unenforced: 'the registration was changed' }],
+        published: [{ ...publishedOf, zones: [{ statefulSet: 'ingester-zone-c' }], unenforced: 'the registration was changed' }],
       },
       'FAIL webhooks - mimir/ingester-zone-b, mimir/ingester-zone-c are not covered by the webhooks, because the agent did not add them. See the log of the agent',
     ],

@@ -18,7 +18,7 @@ function setNamed(name: string, overrides: object = {}) {
 describe('a StatefulSet with the partition that blocks every pod', () => {
   it('takes a StatefulSet to be of a group of the policy directory while the agent that decided about it is there', () => {
     const sets = [...facts().sets, setNamed('left', { updateStrategy: 'RollingUpdate', partition: 1_000_000 })];
-    const other = { namespace: 'mimir', group: 'other', decidedMs: kitNowMs - 5000, leader: 'agent-1', members: ['left'] };
+    const other = { namespace: 'mimir', group: 'other', decidedMs: kitNowMs - 5000, leader: 'agent-1', zones: [{ statefulSet: 'left' }] };
     const published = [{ namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs - 3000, leader: 'agent-1' }, other];
     expect(wrong({ sets, published })).toEqual([]);
     expect(wrong({ sets, published, leases: [] }).filter((text) => text.includes('RG6023'))).toHaveLength(1);

@@ -3,6 +3,7 @@ import { decideGroup } from '../../../../engine/decide/decide.ts';
 import type { RuleResult } from '../../../../engine/decision.ts';
 import { publishedDecision } from '../../../../engine/publish/decision.ts';
 import { statusMapName } from '../../../../engine/publish/published.ts';
+import { isMisplacedUntilRetry } from '../../../../engine/publish/status.ts';
 import { gatherFacts } from '../../../../plugin/doctor/gather/gather.ts';
 import { group } from '../../../kit/groups.ts';
 import { kitNowMs } from '../../../kit/objects.ts';
@@ -52,7 +53,7 @@ describe('the facts of doctor', () => {
       const decision = JSON.stringify({ ...published, waits: [{ ...result, sinceMs: kitNowMs, zones: ['a'] }] });
       const status = configMap(statusMapName(one.name), { 'rollout-group.dev/document': 'status' }, { decision });
       const { published: found } = await factsOf([status]);
-      return 'unknown' in found ? [found.unknown] : found.map((fact) => fact.misplaced);
+      return 'unknown' in found ? [found.unknown] : found.map(({ waits }) => waits?.find(isMisplacedUntilRetry)?.fact);
     };
     expect(await misplaced(wait({}))).toEqual(['a-0 at a-1 came back 2 times']);
     expect(await misplaced(wait({ earliestMs: kitNowMs }))).toEqual([undefined]);

@@ -1,15 +1,16 @@
 // Generates docs/command-line.md from the descriptions of the verbs.
-import { globalOptions, verbs } from './all.ts';
+import { globalOptions, verbs } from '../../plugin/verbs/all.ts';
 import {
   type ArgumentSpec,
   argumentText,
   connectionOptions,
+  exitsOf,
   type OptionSpec,
   optionText,
   programName,
   usageText,
   type Verb,
-} from './verb.ts';
+} from '../../plugin/verbs/verb.ts';
 
 /** Returns the page, with a final newline. CI checks that the committed page is current. */
 export function commandLineMarkdown(): string {
@@ -41,8 +42,8 @@ const connectionHead: readonly string[] = [
 ];
 
 function verbLines(verb: Verb): readonly string[] {
-  const { name, summary, description, arguments: values = [], options, examples, exits = {}, usesCluster } = verb;
-  const exitLines = Object.entries(exits).map(([code, meaning]) => `- ${code}: ${meaning}`);
+  const { name, summary, description, arguments: values = [], options, examples, usesCluster } = verb;
+  const exitLines = exitsOf(verb).map(([code, meaning]) => `- ${code}: ${meaning}`);
   return [
     `## ${name}`,
     '',

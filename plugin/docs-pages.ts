@@ -1,0 +1,24 @@
+// Embeds the pages of docs/ as Markdown, each under the name of its topic.
+export { default as agent } from '../docs/agent.md';
+export { default as 'command-line' } from '../docs/command-line.md';
+export { default as concepts } from '../docs/concepts.md';
+export { default as conditions } from '../docs/conditions.md';
+export { default as 'deprecation-policy' } from '../docs/deprecation-policy.md';
+export { default as 'exit-codes' } from '../docs/exit-codes.md';
+export { default as gates } from '../docs/gates.md';
+export { default as 'getting-started' } from '../docs/getting-started.md';
+export { default as install } from '../docs/install.md';
+export { default as 'migrate-from-other-operators' } from '../docs/migrate-from-other-operators.md';
+export { default as 'migrate-from-rollout-operator' } from '../docs/migrate-from-rollout-operator.md';
+export { default as notifications } from '../docs/notifications.md';
+export { default as output } from '../docs/output.md';
+export { default as people } from '../docs/people.md';
+export { default as plan } from '../docs/plan.md';
+export { default as 'policy-tests' } from '../docs/policy-tests.md';
+export { default as simulate } from '../docs/simulate.md';
+export { default as simulation } from '../docs/simulation.md';
+export { default as sources } from '../docs/sources.md';
+export { default as strategies } from '../docs/strategies.md';
+export { default as waves } from '../docs/waves.md';
+export { default as webhook } from '../docs/webhook.md';
+export { default as windows } from '../docs/windows.md';
