@@ -1,8 +1,7 @@
 // Parses the command line as Go's flag package does, and renders the flags as usage text and as tables of docs/agent.md.
 
-import { goDurationMs, prometheusDurationMs } from '../../policies/duration.ts';
 import { didYouMean } from '../../policies/text/did-you-mean.ts';
-import { type FlagKind, type FlagSpec, type FlagValues, flagNamed, flagSections, flagSpecs } from './flags.ts';
+import { type FlagSpec, type FlagValues, flagKinds, flagNamed, flagSections, flagSpecs } from './flags.ts';
 
 type ParsedFlags =
   | { readonly kind: 'values'; readonly values: FlagValues }
@@ -20,7 +19,7 @@ export function parseFlags(words: readonly string[]): ParsedFlags {
     texts.set(read.name, read.text);
     index += read.wordCount;
   }
-  const values = Object.fromEntries(flagSpecs.map((flag) => [flag.name, readValue(flag.kind, texts.get(flag.name) ?? '')]));
+  const values = Object.fromEntries(flagSpecs.map((flag) => [flag.name, flagKinds[flag.kind].read(texts.get(flag.name) ?? '')]));
   // Every flag has a value of its kind here, but the compiler cannot derive that.
   return { kind: 'values', values: values as FlagValues };
 }
@@ -45,51 +44,9 @@ function readFlag(word: string, following: string | undefined): GivenFlag | Pars
   const isInWord = given !== undefined || flag.kind === 'boolean';
   const text = isInWord ? (given ?? 'true') : following;
   if (text === undefined) return wrong(`flag needs an argument: -${name}`);
-  if (readValue(flag.kind, text) === undefined) return wrong(`invalid value "${text}" for flag -${name}: ${expected[flag.kind]}`);
+  const { read, expected } = flagKinds[flag.kind];
+  if (read(text) === undefined) return wrong(`invalid value "${text}" for flag -${name}: ${expected}`);
   return { kind: 'flag', name: flag.name, text, wordCount: isInWord ? 1 : 2 };
-}
-
-const expected: Readonly<Record<FlagKind, string>> = {
-  text: '',
-  list: '',
-  boolean: 'true or false is expected',
-  integer: 'a whole number is expected',
-  number: 'a number is expected',
-  duration: 'a duration such as 90s or 5m is expected',
-  prometheusDuration: 'a duration such as 12h, 30d or 1y is expected',
-};
-
-function readValue(kind: FlagKind, text: string): string | readonly string[] | boolean | number | undefined {
-  switch (kind) {
-    case 'text':
-      return text;
-    case 'list':
-      return text
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== '');
-    case 'boolean':
-      return booleanOf(text);
-    case 'integer':
-      return /^[+-]?(?:\d+|0[xX][\da-fA-F]+)$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
-    case 'number':
-      return numberOf(text);
-    case 'duration':
-      return goDurationMs(text);
-    case 'prometheusDuration':
-      return prometheusDurationMs(text);
-  }
-}
-
-/** Parses a boolean as Go's strconv.ParseBool does. */
-function booleanOf(text: string): boolean | undefined {
-  if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(text)) return true;
-  return ['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(text) ? false : undefined;
-}
-
-function numberOf(text: string): number | undefined {
-  if (/^\+?inf(?:inity)?$/i.test(text)) return Number.POSITIVE_INFINITY;
-  return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? Number(text) : undefined;
 }
 
 function hint(name: string): string {

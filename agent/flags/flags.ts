@@ -1,336 +1,200 @@
 // Defines every flag of the agent: those of grafana/rollout-operator with their names and defaults, and the agent's own.
 
-/** The syntax of a value: as in Go's flag package, or a Prometheus duration. Commas separate the items of a `list`. */
-export type FlagKind = 'text' | 'list' | 'boolean' | 'integer' | 'number' | 'duration' | 'prometheusDuration';
+import { goDurationMs, prometheusDurationMs } from '../../policies/duration.ts';
 
-export interface FlagSpec {
-  /** The name without dashes. */
-  readonly name: string;
-  readonly kind: FlagKind;
+/** Each kind of value: a function that reads it as Go's flag package or Prometheus does, undefined for a wrong text, and the expected text. */
+export const flagKinds = {
+  text: { read: (text: string) => text, expected: '' },
+  list: { read: listOf, expected: '' },
+  boolean: { read: booleanOf, expected: 'true or false is expected' },
+  integer: { read: integerOf, expected: 'a whole number is expected' },
+  number: { read: numberOf, expected: 'a number is expected' },
+  duration: { read: goDurationMs, expected: 'a duration such as 90s or 5m is expected' },
+  prometheusDuration: { read: prometheusDurationMs, expected: 'a duration such as 12h, 30d or 1y is expected' },
+};
+
+type FlagKind = keyof typeof flagKinds;
+
+function listOf(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+}
+
+/** Parses a boolean as Go's strconv.ParseBool does. */
+function booleanOf(text: string): boolean | undefined {
+  if (['1', 't', 'T', 'TRUE', 'true', 'True'].includes(text)) return true;
+  return ['0', 'f', 'F', 'FALSE', 'false', 'False'].includes(text) ? false : undefined;
+}
+
+function integerOf(text: string): number | undefined {
+  return /^[+-]?(?:\d+|0[xX][\da-fA-F]+)$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
+}
+
+function numberOf(text: string): number | undefined {
+  if (/^\+?inf(?:inity)?$/i.test(text)) return Number.POSITIVE_INFINITY;
+  return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? Number(text) : undefined;
+}
+
+interface FlagOf<Kind extends FlagKind> {
+  readonly kind: Kind;
+  readonly description: string;
   /** The default as typed on the command line; absent if the default is empty. */
   readonly default?: string;
-  readonly description: string;
   /** The placeholder of the value in the help. */
   readonly value?: string;
   /** The names of the flag in earlier releases of grafana/rollout-operator. */
   readonly aliases?: readonly string[];
 }
 
-const originalFlags = [
-  {
-    name: 'kubernetes.namespace',
-    kind: 'text',
-    description: 'Namespace of the agent. The agent watches this namespace unless -namespaces names others. Required.',
-  },
-  {
-    name: 'kubernetes.api-url',
-    kind: 'text',
-    description:
-      'Address of the API server. Set it together with -kubernetes.config-file, or set neither to use the service account of the pod.',
-  },
-  {
-    name: 'kubernetes.config-file',
-    kind: 'text',
-    description: 'Kubeconfig with the credentials. Set it together with -kubernetes.api-url, or set neither.',
-  },
-  {
-    name: 'kubernetes.client-timeout',
-    kind: 'duration',
-    default: '5m',
-    description:
-      'Timeout of a request to the API server. 0 means 1h. In a turn of a group a read takes at most 30s, and a write at most 5s.',
-  },
-  {
-    name: 'kubernetes.client-qps',
-    kind: 'number',
-    default: '5',
-    description: 'Requests per second to each API group; 0 or less is no limit.',
-  },
-  {
-    name: 'kubernetes.client-burst',
-    kind: 'integer',
-    default: '10',
-    description:
-      'Requests to each API group that may exceed -kubernetes.client-qps in a burst. At least 1 if -kubernetes.client-qps is above 0.',
-  },
-  {
-    name: 'kubernetes.cluster-domain',
-    kind: 'text',
-    default: 'cluster.local.',
-    description: 'Domain suffix of pod host names. A trailing dot makes them fully qualified. Must not be empty.',
-  },
-  {
-    name: 'pods.client-timeout',
-    kind: 'duration',
-    default: '5s',
-    description: 'Timeout of each HTTP request to a pod. A request never outlasts the Lease. 0 means 1h.',
-  },
-  {
-    name: 'reconcile.interval',
-    kind: 'duration',
-    default: '5s',
-    description: 'Shortest pause before a failed turn of a group is retried. The agent otherwise acts as soon as something changes.',
-  },
-  {
-    name: 'server.port',
-    kind: 'integer',
-    default: '8001',
-    description: 'Port of /ready, /healthz and /metrics. 0 chooses a free port.',
-  },
-  {
-    name: 'log.format',
-    kind: 'text',
-    default: 'logfmt',
-    description: 'Format of the log on standard error: logfmt or json.',
-  },
-  {
-    name: 'log.level',
-    kind: 'text',
-    default: 'debug',
-    description: 'Lowest level that is logged: debug, info, warn or error.',
-  },
-  {
-    name: 'server.cluster-validation.http.enabled',
-    kind: 'boolean',
-    default: 'false',
-    description: 'Reject HTTP requests whose header X-Cluster differs from the namespace.',
-  },
-  {
-    name: 'server.cluster-validation.http.soft-validation',
-    kind: 'boolean',
-    default: 'false',
-    description:
-      'Log and count requests with another X-Cluster instead of rejecting them. Requires -server.cluster-validation.http.enabled.',
-  },
-  {
-    name: 'server.cluster-validation.http.excluded-paths',
-    kind: 'list',
-    description: 'Path fragments that are exempt. Empty means admission/no-downscale,admission/prepare-downscale.',
+export interface FlagSpec extends FlagOf<FlagKind> {
+  /** The name without dashes. */
+  readonly name: string;
+}
+
+type DefineFlag<Kind extends FlagKind> = (description: string, standard?: string) => FlagOf<Kind>;
+
+function flagOf<Kind extends FlagKind>(kind: Kind): DefineFlag<Kind> {
+  return (description, standard) => ({ kind, description, ...(standard === undefined ? {} : { default: standard }) });
+}
+
+const text = flagOf('text');
+const list = flagOf('list');
+const boolean = flagOf('boolean');
+const integer = flagOf('integer');
+const number = flagOf('number');
+const duration = flagOf('duration');
+const prometheusDuration = flagOf('prometheusDuration');
+
+const originalFlags = {
+  'kubernetes.namespace': text('Namespace of the agent. The agent watches this namespace unless -namespaces names others. Required.'),
+  'kubernetes.api-url': text(
+    'Address of the API server. Set it together with -kubernetes.config-file, or set neither to use the service account of the pod.',
+  ),
+  'kubernetes.config-file': text('Kubeconfig with the credentials. Set it together with -kubernetes.api-url, or set neither.'),
+  'kubernetes.client-timeout': duration(
+    'Timeout of a request to the API server. 0 means 1h. In a turn of a group a read takes at most 30s, and a write at most 5s.',
+    '5m',
+  ),
+  'kubernetes.client-qps': number('Requests per second to each API group; 0 or less is no limit.', '5'),
+  'kubernetes.client-burst': integer(
+    'Requests to each API group that may exceed -kubernetes.client-qps in a burst. At least 1 if -kubernetes.client-qps is above 0.',
+    '10',
+  ),
+  'kubernetes.cluster-domain': text(
+    'Domain suffix of pod host names. A trailing dot makes them fully qualified. Must not be empty.',
+    'cluster.local.',
+  ),
+  'pods.client-timeout': duration('Timeout of each HTTP request to a pod. A request never outlasts the Lease. 0 means 1h.', '5s'),
+  'reconcile.interval': duration(
+    'Shortest pause before a failed turn of a group is retried. The agent otherwise acts as soon as something changes.',
+    '5s',
+  ),
+  'server.port': integer('Port of /ready, /healthz and /metrics. 0 chooses a free port.', '8001'),
+  'log.format': text('Format of the log on standard error: logfmt or json.', 'logfmt'),
+  'log.level': text('Lowest level that is logged: debug, info, warn or error.', 'debug'),
+  'server.cluster-validation.http.enabled': boolean('Reject HTTP requests whose header X-Cluster differs from the namespace.', 'false'),
+  'server.cluster-validation.http.soft-validation': boolean(
+    'Log and count requests with another X-Cluster instead of rejecting them. Requires -server.cluster-validation.http.enabled.',
+    'false',
+  ),
+  'server.cluster-validation.http.excluded-paths': {
+    ...list('Path fragments that are exempt. Empty means admission/no-downscale,admission/prepare-downscale.'),
     aliases: ['server.cluster-validation.http.exclude-paths'],
   },
-  {
-    name: 'server.cluster-validation.http.excluded-user-agents',
-    kind: 'list',
-    description: 'Regular expressions of user agents that are exempt.',
-  },
-] as const satisfies readonly FlagSpec[];
+  'server.cluster-validation.http.excluded-user-agents': list('Regular expressions of user agents that are exempt.'),
+};
 
-const webhookFlags = [
-  {
-    name: 'server-tls.enabled',
-    kind: 'boolean',
-    default: 'false',
-    description: 'Serve the webhooks over HTTPS.',
-  },
-  { name: 'server-tls.port', kind: 'integer', default: '8443', description: 'Port of the webhooks.' },
-  {
-    name: 'server-tls.cert-file',
-    kind: 'text',
-    description: 'Certificate file. Used if the certificate is not self-signed.',
-  },
-  {
-    name: 'server-tls.key-file',
-    kind: 'text',
-    description: 'Key file of the certificate. Used if the certificate is not self-signed.',
-  },
-  {
-    name: 'server-tls.request-timeout',
-    kind: 'duration',
-    default: '10s',
-    description: 'Timeout of a webhook request. Must be above 0.',
-  },
-  {
-    name: 'server-tls.self-signed-cert.enabled',
-    kind: 'boolean',
-    default: 'true',
-    description: 'Create a self-signed certificate and keep it in a Secret.',
-  },
-  {
-    name: 'server-tls.self-signed-cert.secret-name',
-    kind: 'text',
-    default: 'rollout-operator-self-signed-certificate',
-    description: 'Name of the Secret with the self-signed certificate.',
-  },
-  {
-    name: 'server-tls.self-signed-cert.dns-name',
-    kind: 'text',
-    description: 'DNS name in the certificate. Empty means rollout-operator.NAMESPACE.svc.',
-  },
-  {
-    name: 'server-tls.self-signed-cert.org',
-    kind: 'text',
-    default: 'Grafana Labs',
-    description: 'Organization in the certificate.',
-  },
-  {
-    name: 'server-tls.self-signed-cert.expiration',
-    kind: 'prometheusDuration',
-    default: '1y',
-    description: 'Lifetime of the certificate.',
-  },
-  {
-    name: 'webhooks.update-ca-bundle',
-    kind: 'boolean',
-    default: 'true',
-    description: 'Write the CA into the webhook configurations of the namespace.',
-  },
-  {
-    name: 'use-zone-tracker',
-    kind: 'boolean',
-    default: 'false',
-    description:
-      'The prepare-downscale webhook records downscale times in a ConfigMap instead of annotations. The agent always uses its ledgers.',
-  },
-  {
-    name: 'zone-tracker.config-map-name',
-    kind: 'text',
-    default: 'rollout-operator-zone-tracker',
-    description: 'ConfigMap of the zone tracker. Must not be empty with -use-zone-tracker.',
-  },
-  {
-    name: 'zpdb.pod-ready-annotation-patch-timeout',
-    kind: 'duration',
-    default: '5s',
-    description: 'Timeout of the patch that records when a pod became ready. Must be above 0.',
-  },
-] as const satisfies readonly FlagSpec[];
+const webhookFlags = {
+  'server-tls.enabled': boolean('Serve the webhooks over HTTPS.', 'false'),
+  'server-tls.port': integer('Port of the webhooks.', '8443'),
+  'server-tls.cert-file': text('Certificate file. Used if the certificate is not self-signed.'),
+  'server-tls.key-file': text('Key file of the certificate. Used if the certificate is not self-signed.'),
+  'server-tls.request-timeout': duration('Timeout of a webhook request. Must be above 0.', '10s'),
+  'server-tls.self-signed-cert.enabled': boolean('Create a self-signed certificate and keep it in a Secret.', 'true'),
+  'server-tls.self-signed-cert.secret-name': text(
+    'Name of the Secret with the self-signed certificate.',
+    'rollout-operator-self-signed-certificate',
+  ),
+  'server-tls.self-signed-cert.dns-name': text('DNS name in the certificate. Empty means rollout-operator.NAMESPACE.svc.'),
+  'server-tls.self-signed-cert.org': text('Organization in the certificate.', 'Grafana Labs'),
+  'server-tls.self-signed-cert.expiration': prometheusDuration('Lifetime of the certificate.', '1y'),
+  'webhooks.update-ca-bundle': boolean('Write the CA into the webhook configurations of the namespace.', 'true'),
+  'use-zone-tracker': boolean(
+    'The prepare-downscale webhook records downscale times in a ConfigMap instead of annotations. The agent always uses its ledgers.',
+    'false',
+  ),
+  'zone-tracker.config-map-name': text(
+    'ConfigMap of the zone tracker. Must not be empty with -use-zone-tracker.',
+    'rollout-operator-zone-tracker',
+  ),
+  'zpdb.pod-ready-annotation-patch-timeout': duration('Timeout of the patch that records when a pod became ready. Must be above 0.', '5s'),
+};
 
-const agentFlags = [
-  {
-    name: 'server-tls.ca-file',
-    kind: 'text',
-    description: 'CA that issued the certificate. Used if the certificate is not self-signed.',
-  },
-  {
-    name: 'server-tls.client-ca-file',
-    kind: 'text',
-    description:
-      'Require client certificates from this CA. The API server presents a certificate only if its admission configuration names one.',
-  },
-  {
-    name: 'server-tls.drain',
-    kind: 'duration',
-    default: '10s',
-    description: 'How long the webhooks still answer requests after the process received a stop signal and is no longer ready.',
-  },
-  {
-    name: 'run',
-    kind: 'text',
-    default: 'all',
-    description:
-      'agent: the agent without webhooks. webhook: the webhooks alone. all: the agent, and the webhooks if -server-tls.enabled is set.',
-  },
-  {
-    name: 'namespaces',
-    kind: 'list',
-    description:
-      'Namespaces whose groups the agent rolls out, separated by commas. * means the whole cluster. Empty means -kubernetes.namespace.',
-  },
-  {
-    name: 'policies',
-    kind: 'text',
-    value: 'directory',
-    description: 'Directory with policy files. The agent reads it again when it changes.',
-  },
-  {
-    name: 'policies.reread',
-    kind: 'duration',
-    default: '30s',
-    description: 'How often the policy directory is read even without a change event. Must be above 0.',
-  },
-  {
-    name: 'policy-sources',
-    kind: 'list',
-    default: 'directory,objects,adopted',
-    description:
-      'Where groups may be defined: directory, objects (RolloutGroup objects), adopted (labels and annotations). The first definition of a group counts.',
-  },
-  {
-    name: 'intents.stamped',
-    kind: 'boolean',
-    default: 'false',
-    description: 'The webhook /admission/stamp is registered, so requesters in RolloutIntents are verified. Without it no approval counts.',
-  },
-  {
-    name: 'prepare-downscale.registered',
-    kind: 'boolean',
-    default: 'false',
-    description:
-      'The webhook /admission/prepare-downscale is registered and prepares the pods of adopted groups. Without it /admission/enforce denies requests that require prepared pods.',
-  },
-  {
-    name: 'leader-election',
-    kind: 'text',
-    default: 'auto',
-    description:
-      'required: the agent acts only while it holds the Lease. auto: the agent acts without a Lease if access to Leases is forbidden. off: the agent uses no Lease.',
-  },
-  {
-    name: 'lease.name',
-    kind: 'text',
-    default: 'rollout-group-agent',
-    description: 'Name of the Lease in -kubernetes.namespace.',
-  },
-  {
-    name: 'lease.duration',
-    kind: 'duration',
-    default: '15s',
-    description: 'How long other processes wait for a renewal before they take the Lease.',
-  },
-  {
-    name: 'lease.renew-deadline',
-    kind: 'duration',
-    default: '10s',
-    description: 'How long after its last renewal the holder still acts. Less than -lease.duration.',
-  },
-  {
-    name: 'lease.retry-period',
-    kind: 'duration',
-    default: '2s',
-    description: 'Pause between two attempts to take or renew the Lease. Less than -lease.renew-deadline.',
-  },
-  {
-    name: 'identity',
-    kind: 'text',
-    description: 'Holder name in the Lease, unique for each process. Empty means the host name and a random suffix.',
-  },
-  {
-    name: 'publish.every',
-    kind: 'duration',
-    default: '5s',
-    description: 'Shortest time between two published decisions of one group.',
-  },
-  {
-    name: 'server.address',
-    kind: 'text',
-    description: 'Address that the HTTP server binds, such as 127.0.0.1. Empty means all addresses.',
-  },
-] as const satisfies readonly FlagSpec[];
+const agentFlags = {
+  'server-tls.ca-file': text('CA that issued the certificate. Used if the certificate is not self-signed.'),
+  'server-tls.client-ca-file': text(
+    'Require client certificates from this CA. The API server presents a certificate only if its admission configuration names one.',
+  ),
+  'server-tls.drain': duration(
+    'How long the webhooks still answer requests after the process received a stop signal and is no longer ready.',
+    '10s',
+  ),
+  run: text(
+    'agent: the agent without webhooks. webhook: the webhooks alone. all: the agent, and the webhooks if -server-tls.enabled is set.',
+    'all',
+  ),
+  namespaces: list(
+    'Namespaces whose groups the agent rolls out, separated by commas. * means the whole cluster. Empty means -kubernetes.namespace.',
+  ),
+  policies: { ...text('Directory with policy files. The agent reads it again when it changes.'), value: 'directory' },
+  'policies.reread': duration('How often the policy directory is read even without a change event. Must be above 0.', '30s'),
+  'policy-sources': list(
+    'Where groups may be defined: directory, objects (RolloutGroup objects), adopted (labels and annotations). The first definition of a group counts.',
+    'directory,objects,adopted',
+  ),
+  'intents.stamped': boolean(
+    'The webhook /admission/stamp is registered, so requesters in RolloutIntents are verified. Without it no approval counts.',
+    'false',
+  ),
+  'prepare-downscale.registered': boolean(
+    'The webhook /admission/prepare-downscale is registered and prepares the pods of adopted groups. Without it /admission/enforce denies requests that require prepared pods.',
+    'false',
+  ),
+  'leader-election': text(
+    'required: the agent acts only while it holds the Lease. auto: the agent acts without a Lease if access to Leases is forbidden. off: the agent uses no Lease.',
+    'auto',
+  ),
+  'lease.name': text('Name of the Lease in -kubernetes.namespace.', 'rollout-group-agent'),
+  'lease.duration': duration('How long other processes wait for a renewal before they take the Lease.', '15s'),
+  'lease.renew-deadline': duration('How long after its last renewal the holder still acts. Less than -lease.duration.', '10s'),
+  'lease.retry-period': duration('Pause between two attempts to take or renew the Lease. Less than -lease.renew-deadline.', '2s'),
+  identity: text('Holder name in the Lease, unique for each process. Empty means the host name and a random suffix.'),
+  'publish.every': duration('Shortest time between two published decisions of one group.', '5s'),
+  'server.address': text('Address that the HTTP server binds, such as 127.0.0.1. Empty means all addresses.'),
+};
 
-const flags = [...originalFlags, ...webhookFlags, ...agentFlags] as const;
+const flags = { ...originalFlags, ...webhookFlags, ...agentFlags };
 
-export const flagSpecs: readonly FlagSpec[] = flags;
+export const flagSpecs: readonly FlagSpec[] = specsOf(flags);
 
 /** The sections of the help with their flags. */
 export const flagSections: readonly (readonly [title: string, flags: readonly FlagSpec[]])[] = [
-  ['Flags of grafana/rollout-operator', originalFlags],
-  ['Flags of this agent', agentFlags],
-  ['Flags of the webhooks', webhookFlags],
+  ['Flags of grafana/rollout-operator', specsOf(originalFlags)],
+  ['Flags of this agent', specsOf(agentFlags)],
+  ['Flags of the webhooks', specsOf(webhookFlags)],
 ];
 
-type Flag = (typeof flags)[number];
+function specsOf(named: Readonly<Record<string, FlagOf<FlagKind>>>): readonly FlagSpec[] {
+  return Object.entries(named).map(([name, flag]) => ({ name, ...flag }));
+}
 
-/** The type of the parsed value of a flag. Durations are milliseconds. */
-type ValueOf<Kind extends FlagKind> = Kind extends 'text'
-  ? string
-  : Kind extends 'list'
-    ? readonly string[]
-    : Kind extends 'boolean'
-      ? boolean
-      : number;
+type Flags = typeof flags;
+type ValueOf<Kind extends FlagKind> = NonNullable<ReturnType<(typeof flagKinds)[Kind]['read']>>;
 
-/** The value of every flag. A flag that is not given has its default. */
-export type FlagValues = { readonly [One in Flag as One['name']]: ValueOf<One['kind']> };
+/** The value of every flag. A flag that is not given has its default. Durations are milliseconds. */
+export type FlagValues = { readonly [Name in keyof Flags]: ValueOf<Flags[Name]['kind']> };
 
 /** Returns the flag with this name or alias. */
 export function flagNamed(name: string): FlagSpec | undefined {
