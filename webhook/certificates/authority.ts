@@ -1,8 +1,9 @@
 // Issues the server certificate of the webhook and the CA certificate that verifies it.
-import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, type KeyObject, sign, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { asn1 as Asn1Types } from 'node-forge';
 import asn1 from 'node-forge/lib/asn1.js';
+import util from 'node-forge/lib/util.js';
 
 /** Certificates are valid from this long before their creation, at most a tenth of their lifetime: clocks of API servers may be slow. */
 const backdateMs = 5 * 60_000;
@@ -112,7 +113,7 @@ type Der = Asn1Types.Asn1;
 
 const { Class, Type } = asn1;
 
-/** Object identifiers from RFC 5280 and RFC 5480. */
+/** Object identifiers from RFC 5280 and RFC 5758. */
 const oids = {
   commonName: '2.5.4.3',
   organization: '2.5.4.10',
@@ -123,8 +124,6 @@ const oids = {
   authorityKeyIdentifier: '2.5.29.35',
   extendedKeyUsage: '2.5.29.37',
   serverAuth: '1.3.6.1.5.5.7.3.1',
-  ecPublicKey: '1.2.840.10045.2.1',
-  prime256v1: '1.2.840.10045.3.1.7',
   ecdsaWithSha256: '1.2.840.10045.4.3.2',
 } as const;
 
@@ -157,30 +156,29 @@ interface CertificateFields {
 function signedCertificate(fields: CertificateFields, issuerKey: KeyObject): string {
   const algorithm = (): Der => sequence(oid(oids.ecdsaWithSha256));
   const signed = sequence(
-    tagged(0, integer([2])),
-    integer([...fields.serial]),
+    tagged(0, primitive(Type.INTEGER, '\x02')),
+    primitive(Type.INTEGER, Buffer.from(fields.serial).toString('latin1')),
     algorithm(),
     nameOf(fields.issuer),
     sequence(instant(fields.notBeforeMs), instant(fields.notAfterMs)),
     nameOf(fields.subject),
-    publicKeyOf(fields.publicKey),
+    asn1.fromDer(subjectPublicKey(fields.publicKey)),
     tagged(3, sequence(...fields.extensions)),
   );
   const signature = sign('sha256', bytesOf(signed), { key: issuerKey, dsaEncoding: 'der' });
-  const certificate = bytesOf(sequence(signed, algorithm(), bits([...signature])));
-  const lines = certificate.toString('base64').replace(/.{64}/g, '$&\n').trimEnd();
-  return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`;
+  const unusedBits = '\0';
+  const signatureBits = primitive(Type.BITSTRING, unusedBits + signature.toString('latin1'));
+  return new X509Certificate(bytesOf(sequence(signed, algorithm(), signatureBits))).toString();
 }
 
 /** Encodes basic constraints. The path length 0 forbids that our CA certificate verifies other CA certificates. */
 function basicConstraints(isAuthority: boolean): Der {
-  return extension(oids.basicConstraints, isAuthority ? sequence(boolean(true), integer([0])) : sequence(), true);
+  return extension(oids.basicConstraints, isAuthority ? sequence(yes(), primitive(Type.INTEGER, '\0')) : sequence(), true);
 }
 
 function keyUsage(usage: 'digitalSignature' | 'keyCertSign'): Der {
   // A bit string starts with the count of unused bits in its last byte.
-  const [unused, value] = usage === 'digitalSignature' ? [7, 0x80] : [2, 0x04];
-  return extension(oids.keyUsage, primitive(Type.BITSTRING, [unused, value]), true);
+  return extension(oids.keyUsage, primitive(Type.BITSTRING, usage === 'digitalSignature' ? '\x07\x80' : '\x02\x04'), true);
 }
 
 function serverUsage(): Der {
@@ -191,7 +189,7 @@ function serverUsage(): Der {
 function alternativeNames(names: readonly string[]): Der {
   const entries = names.map((name) => {
     const address = addressBytes(name);
-    return address === undefined ? context(2, [...Buffer.from(name, 'latin1')]) : context(7, address);
+    return address === undefined ? context(2, name) : context(7, address);
   });
   return extension(oids.subjectAltName, sequence(...entries));
 }
@@ -205,23 +203,14 @@ function authorityKeyIdentifier(key: KeyObject): Der {
 }
 
 /** Returns the leftmost 160 bits of the SHA-256 of the key (RFC 7093, method 1). */
-function keyIdentifier(key: KeyObject): readonly number[] {
-  return [
-    ...createHash('sha256')
-      .update(Buffer.from(pointOf(key)))
-      .digest()
-      .subarray(0, 20),
-  ];
+function keyIdentifier(key: KeyObject): string {
+  // A P-256 key ends with its uncompressed point: one byte and two coordinates of 32 bytes.
+  const point = subjectPublicKey(key).slice(-65);
+  return createHash('sha256').update(point, 'latin1').digest().toString('latin1', 0, 20);
 }
 
-function publicKeyOf(key: KeyObject): Der {
-  return sequence(sequence(oid(oids.ecPublicKey), oid(oids.prime256v1)), bits(pointOf(key)));
-}
-
-/** Returns the uncompressed point of an elliptic curve. */
-function pointOf(key: KeyObject): readonly number[] {
-  const { x = '', y = '' } = key.export({ format: 'jwk' });
-  return [4, ...Buffer.from(x, 'base64url'), ...Buffer.from(y, 'base64url')];
+function subjectPublicKey(key: KeyObject): string {
+  return key.export({ type: 'spki', format: 'der' }).toString('latin1');
 }
 
 function nameOf({ commonName, organization }: Subject): Der {
@@ -236,25 +225,20 @@ function nameOf({ commonName, organization }: Subject): Der {
 function instant(atMs: number): Der {
   const at = new Date(Math.floor(atMs / 1000) * 1000);
   return atMs < firstGeneralizedMs
-    ? asn1.create(Class.UNIVERSAL, Type.UTCTIME, false, asn1.dateToUtcTime(at))
-    : asn1.create(Class.UNIVERSAL, Type.GENERALIZEDTIME, false, asn1.dateToGeneralizedTime(at));
+    ? primitive(Type.UTCTIME, asn1.dateToUtcTime(at))
+    : primitive(Type.GENERALIZEDTIME, asn1.dateToGeneralizedTime(at));
 }
 
 function extension(id: string, value: Der, isCritical = false): Der {
-  const critical = isCritical ? [boolean(true)] : [];
-  return sequence(oid(id), ...critical, primitive(Type.OCTETSTRING, [...bytesOf(value)]));
+  const critical = isCritical ? [yes()] : [];
+  return sequence(oid(id), ...critical, primitive(Type.OCTETSTRING, asn1.toDer(value).getBytes()));
 }
 
 /** Returns the bytes of an IP address; undefined for a name. */
-function addressBytes(name: string): readonly number[] | undefined {
-  if (isIP(name) === 4) return name.split('.').map(Number);
-  if (isIP(name) !== 6) return undefined;
+function addressBytes(name: string): string | undefined {
+  if (isIP(name) === 0) return undefined;
   // The URL parser writes every group in hexadecimal, also the last four bytes of an IPv4-mapped address.
-  const [head = '', tail] = new URL(`http://[${name}]`).hostname.slice(1, -1).split('::');
-  const groups = (half: string): readonly string[] => half.split(':').filter((group) => group !== '');
-  const [first, last] = [groups(head), groups(tail ?? '')];
-  const middle = Array.from({ length: 8 - first.length - last.length }, () => '0');
-  return [...first, ...middle, ...last].flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]);
+  return util.bytesFromIP(isIP(name) === 6 ? new URL(`http://[${name}]`).hostname.slice(1, -1) : name);
 }
 
 function sequence(...parts: readonly Der[]): Der {
@@ -271,37 +255,25 @@ function tagged(tag: number, value: Der): Der {
 }
 
 /** Encodes a value with an implicit tag, which replaces its type. */
-function context(tag: number, bytes: readonly number[]): Der {
-  return asn1.create(Class.CONTEXT_SPECIFIC, tag, false, binary(bytes));
+function context(tag: number, bytes: string): Der {
+  return asn1.create(Class.CONTEXT_SPECIFIC, tag, false, bytes);
 }
 
-function primitive(type: Asn1Types.Type, bytes: readonly number[]): Der {
-  return asn1.create(Class.UNIVERSAL, type, false, binary(bytes));
+/** Encodes bytes, which node-forge represents as a text with one character per byte. */
+function primitive(type: Asn1Types.Type, bytes: string): Der {
+  return asn1.create(Class.UNIVERSAL, type, false, bytes);
 }
 
-function bits(bytes: readonly number[]): Der {
-  return primitive(Type.BITSTRING, [0, ...bytes]);
-}
-
-function integer(bytes: readonly number[]): Der {
-  return primitive(Type.INTEGER, bytes);
-}
-
-function boolean(value: boolean): Der {
-  return primitive(Type.BOOLEAN, [value ? 0xff : 0]);
+function yes(): Der {
+  return primitive(Type.BOOLEAN, '\xff');
 }
 
 function text(value: string): Der {
-  return asn1.create(Class.UNIVERSAL, Type.UTF8, false, Buffer.from(value.slice(0, longestName), 'utf8').toString('latin1'));
+  return primitive(Type.UTF8, Buffer.from(value.slice(0, longestName), 'utf8').toString('latin1'));
 }
 
 function oid(id: string): Der {
-  return asn1.create(Class.UNIVERSAL, Type.OID, false, asn1.oidToDer(id).getBytes());
-}
-
-/** Returns the bytes as node-forge represents them: a text with one character per byte. */
-function binary(bytes: readonly number[]): string {
-  return Buffer.from(bytes).toString('latin1');
+  return primitive(Type.OID, asn1.oidToDer(id).getBytes());
 }
 
 function bytesOf(value: Der): Buffer {

@@ -3,10 +3,10 @@ import { X509Certificate } from 'node:crypto';
 import type { WebhookEnv } from '../env.ts';
 import { namesOf, neededNames } from './authority.ts';
 import { type CertificateFiles, openFileSource } from './file-source.ts';
-import { type Injection, startInjection } from './inject-ca.ts';
+import { Injection } from './inject-ca.ts';
 import { certificatesIn, validityOf } from './pair.ts';
-import { keepSecret } from './secret-keeper.ts';
-import type { CertificateSource, SourceProblem } from './source.ts';
+import { SecretKeeper } from './secret-keeper.ts';
+import type { CertificateSource, TlsSource } from './source.ts';
 import { type FailurePolicySample, failurePolicies, type WebhookConfigurations, watchConfigurations } from './webhook-configurations.ts';
 
 /** A certificate that the agent issues with its own CA and stores in a Secret. */
@@ -42,7 +42,7 @@ interface CertificatesOptions {
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
-export interface Certificates extends CertificateSource {
+export interface Certificates extends TlsSource {
   /** Series of the gauge `kube_validating_webhook_failure_policy`. */
   readonly failurePolicies: () => readonly FailurePolicySample[];
   /** Returns the expiry of the served certificate; undefined while no certificate is served. */
@@ -55,8 +55,8 @@ export interface Certificates extends CertificateSource {
 }
 
 interface Started {
-  readonly source: CertificateSource & { readonly problem: () => SourceProblem | undefined };
-  readonly injection?: Injection;
+  readonly source: CertificateSource;
+  readonly injection?: Injection | undefined;
   readonly stop: () => void;
 }
 
@@ -68,7 +68,6 @@ export function startCertificates(options: CertificatesOptions): Certificates {
     certificate.kind === 'files' ? startFiles(options, certificate) : startSelfSigned(options, certificate, configurations);
   return {
     current: source.current,
-    caBundle: source.caBundle,
     onChange: source.onChange,
     configurations,
     failurePolicies: () => failurePolicies(configurations.list()),
@@ -76,7 +75,7 @@ export function startCertificates(options: CertificatesOptions): Certificates {
     degradations: () => {
       const unread = configurations.problem();
       return [
-        source.problem()?.message,
+        source.problem(),
         unread === undefined ? undefined : `webhook configurations cannot be read: ${unread}`,
         ...(injection?.problems() ?? []).map(({ kind, name, message }) => `${kind} configuration ${name}: ${message}`),
         expiryOf(source, env.clock.nowMs())?.degradation,
@@ -100,7 +99,7 @@ function startSelfSigned(
   configurations: WebhookConfigurations,
 ): Started {
   let injection: Injection | undefined;
-  const source = keepSecret({
+  const source = new SecretKeeper({
     env,
     namespace,
     randomBytes,
@@ -112,18 +111,10 @@ function startSelfSigned(
     isTrusted: (authority) => injection?.isTrusted(authority),
   });
   const stopListening = configurations.onChange(() => source.reconsider());
-  if (!certificate.injectsAuthority) {
-    const stop = (): void => {
-      stopListening();
-      source.stop();
-    };
-    return { source, stop };
-  }
-  const started = startInjection({ env, configurations, source });
-  injection = started;
+  if (certificate.injectsAuthority) injection = new Injection({ env, configurations, source });
   const stop = (): void => {
     stopListening();
-    started.stop();
+    injection?.stop();
     source.stop();
   };
   return { source, injection, stop };
@@ -137,8 +128,6 @@ const warnBeforeShare = 0.25;
 interface Expiry {
   /** End of the server certificate, in milliseconds since 1970. */
   readonly notAfterMs: number;
-  /** Negative after expiry. */
-  readonly remainingMs: number;
   /** A sentence for people; absent without a problem. */
   readonly degradation?: string;
 }
@@ -149,9 +138,8 @@ export function expiryOf(source: Pick<CertificateSource, 'current'>, nowMs: numb
   const leaf = served === undefined ? undefined : certificatesIn(served.cert)[0];
   if (served === undefined || leaf === undefined) return undefined;
   const { notBeforeMs, notAfterMs } = validityOf(new X509Certificate(leaf));
-  const remainingMs = notAfterMs - nowMs;
-  const degradation = degradationOf(remainingMs, notAfterMs - notBeforeMs);
-  return { notAfterMs, remainingMs, ...(degradation === undefined ? {} : { degradation }) };
+  const degradation = degradationOf(notAfterMs - nowMs, notAfterMs - notBeforeMs);
+  return { notAfterMs, ...(degradation === undefined ? {} : { degradation }) };
 }
 
 function degradationOf(remainingMs: number, lifetimeMs: number): string | undefined {

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { messageOf } from '../../policies/error-message.ts';
 import type { WebhookEnv } from '../env.ts';
 import { authorityOf, isSameBundle, type Pair, readAuthorities, readPair } from './pair.ts';
-import { type CertificateSource, Listeners, type SourceProblem, type TlsMaterial } from './source.ts';
+import { type CertificateSource, Listeners, type TlsMaterial } from './source.ts';
 
 /** Poll interval in addition to file watches: network file systems send no events. controller-runtime has the same interval. */
 const pollMs = 10_000;
@@ -31,8 +31,6 @@ interface FileSourceOptions {
 }
 
 export interface FileSource extends CertificateSource {
-  /** Returns why the files cannot be served. The previous certificate stays in use. Undefined without a problem. */
-  readonly problem: () => SourceProblem | undefined;
   /** Reads the files now. Never rejects. */
   readonly refresh: () => Promise<void>;
   readonly stop: () => void;
@@ -47,7 +45,7 @@ interface Loaded {
 export function openFileSource({ env, files, certFile, keyFile, caFile }: FileSourceOptions): FileSource {
   const listeners = new Listeners();
   let loaded: Loaded | undefined;
-  let problem: SourceProblem | undefined;
+  let problem: string | undefined;
   let isStopped = false;
   let cancelTimer = (): void => undefined;
 
@@ -80,14 +78,10 @@ export function openFileSource({ env, files, certFile, keyFile, caFile }: FileSo
   const failed = (error: unknown): void => {
     const reason = messageOf(error);
     const message = `the certificate in ${certFile} and ${keyFile} cannot be served: ${reason}`;
-    if (problem?.message === message) return;
-    problem = { message, sinceMs: problem?.sinceMs ?? env.clock.nowMs() };
-    env.log.error('the certificate files cannot be served', {
-      certFile,
-      keyFile,
-      problem: reason,
-      isOldServed: loaded !== undefined,
-    });
+    if (problem === message) return;
+    problem = message;
+    const isOldServed = loaded !== undefined;
+    env.log.error('the certificate files cannot be served', { certFile, keyFile, problem: reason, isOldServed });
   };
 
   const poll = async (): Promise<void> => {

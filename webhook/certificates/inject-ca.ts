@@ -1,6 +1,7 @@
 // Adds our CA certificate to the webhook configurations with the injection label, and adds it again if another tool removes it.
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { foreignInjectors } from '../../install/object.ts';
+import { getOrCreate } from '../../policies/values/get-or-create.ts';
 import type { WebhookEnv } from '../env.ts';
 import { certificatesIn, isSameBundle, isWithin } from './pair.ts';
 import { isOvertaken, PatchPace, patchProblem } from './patch-pace.ts';
@@ -30,33 +31,15 @@ interface InjectionProblem {
   readonly kind: string;
   readonly name: string;
   readonly message: string;
-  /** Wall clock, in milliseconds since 1970, of the first failure in a row. */
-  readonly sinceMs: number;
 }
 
-export interface Injection {
-  /** Returns whether every configuration with the injection label has this CA certificate (PEM); undefined if unknown. */
-  readonly isTrusted: (authority: string) => boolean | undefined;
-  /** Returns the configurations to which the CA certificate could not be added, with the cause. */
-  readonly problems: () => readonly InjectionProblem[];
-  /** Stops writing; a patch under way finishes. */
-  readonly stop: () => void;
-}
-
-/** Starts the injection at once. Never throws; retries failures without limit. */
-export function startInjection(options: InjectionOptions): Injection {
-  const injecting = new Injecting(options);
-  injecting.run();
-  return injecting;
-}
-
-/** The state of the patches to one configuration. */
 interface PatchState {
   readonly pace: PatchPace;
   problem?: InjectionProblem;
 }
 
-class Injecting implements Injection {
+/** Injects the CA certificate from its creation on. Never throws; retries failures without limit. */
+export class Injection {
   readonly #options: InjectionOptions;
   readonly #states = new Map<string, PatchState>();
   readonly #skipped = new Set<string>();
@@ -68,24 +51,30 @@ class Injecting implements Injection {
 
   constructor(options: InjectionOptions) {
     this.#options = options;
-    this.#stopListening = [options.configurations, options.source].map(({ onChange }) => onChange(() => this.run()));
+    this.#stopListening = [options.configurations, options.source].map(({ onChange }) => onChange(() => this.#run()));
+    this.#run();
   }
 
   /** Checks all configurations, now or after the check under way. */
-  run(): void {
+  #run(): void {
     this.#isRequested = true;
     if (!this.#isRunning) void this.#drain();
   }
 
-  readonly stop = (): void => {
+  /** Stops writing; a patch under way finishes. */
+  stop(): void {
     for (const stop of this.#stopListening) stop();
     this.#isStopped = true;
     this.#cancelTimer();
-  };
+  }
 
-  readonly problems = (): readonly InjectionProblem[] => [...this.#states.values()].flatMap(({ problem }) => problem ?? []);
+  /** Returns the configurations to which the CA certificate could not be added, with the cause. */
+  problems(): readonly InjectionProblem[] {
+    return [...this.#states.values()].flatMap(({ problem }) => problem ?? []);
+  }
 
-  readonly isTrusted = (authority: string): boolean | undefined => {
+  /** Returns whether every configuration with the injection label has this CA certificate (PEM); undefined if unknown. */
+  isTrusted(authority: string): boolean | undefined {
     const { configurations, source } = this.#options;
     if (configurations.isForbidden()) return undefined;
     if (!configurations.isSynced()) return false;
@@ -97,7 +86,7 @@ class Injecting implements Injection {
     const otherEntries = all.filter((one) => !isOurs(one)).flatMap(({ entries }) => entries);
     const isUsedByOthers = otherEntries.some((entry) => sharesCertificate(bundleOf(entry.clientConfig), bundle) && !trusts(entry));
     return isUsedByOthers ? undefined : true;
-  };
+  }
 
   async #drain(): Promise<void> {
     this.#isRunning = true;
@@ -158,12 +147,8 @@ class Injecting implements Injection {
     const { kind, name, uid, resourceVersion } = configuration;
     const state = this.#stateOf(configuration);
     try {
-      await patchByOperations(
-        env,
-        configurationResources[kind],
-        { name, uid },
-        { operations, timeoutMs: requestTimeoutMs, site: 'certificates.inject' },
-      );
+      const options = { operations, timeoutMs: requestTimeoutMs, site: 'certificates.inject' };
+      await patchByOperations(env, configurationResources[kind], { name, uid }, options);
     } catch (error) {
       this.#noteFailure(configuration, error, 'the CA certificate could not be written');
       return;
@@ -184,7 +169,7 @@ class Injecting implements Injection {
     const message = `${what}: ${patchProblem(error, configurationResources[kind])}`;
     if (!isOvertaken(error) && state.problem?.message !== message)
       env.log.warn('a webhook configuration lacks our CA certificate', { kind, name, message });
-    state.problem = { kind, name, message, sinceMs: state.problem?.sinceMs ?? env.clock.nowMs() };
+    state.problem = { kind, name, message };
   }
 
   #planNext(lacking: readonly WebhookConfiguration[]): void {
@@ -193,7 +178,7 @@ class Injecting implements Injection {
     const waiting = lacking.map((one) => this.#stateOf(one).pace.dueMs).filter((dueMs) => dueMs > this.#nowMs());
     if (waiting.length === 0 || this.#isStopped) return;
     const dueMs = Math.min(...waiting);
-    this.#cancelTimer = env.timers.after(dueMs - this.#nowMs(), () => this.run());
+    this.#cancelTimer = env.timers.after(dueMs - this.#nowMs(), () => this.#run());
   }
 
   #forgetDeleted(all: readonly WebhookConfiguration[]): void {
@@ -212,12 +197,7 @@ class Injecting implements Injection {
   }
 
   #stateOf(configuration: WebhookConfiguration): PatchState {
-    const key = keyOf(configuration);
-    const known = this.#states.get(key);
-    if (known !== undefined) return known;
-    const state = { pace: new PatchPace(this.#options.env.random, freePatches) };
-    this.#states.set(key, state);
-    return state;
+    return getOrCreate(this.#states, keyOf(configuration), () => ({ pace: new PatchPace(this.#options.env.random, freePatches) }));
   }
 
   #nowMs(): number {

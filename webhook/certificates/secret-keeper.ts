@@ -21,7 +21,7 @@ import {
   secretStateOf,
   type UsableCertificates,
 } from './secret-plan.ts';
-import { type CertificateSource, Listeners, type SourceProblem, type TlsMaterial } from './source.ts';
+import { type CertificateSource, Listeners, type TlsMaterial } from './source.ts';
 
 const requestTimeoutMs = 10_000;
 /** Poll interval with a watch, because a watch may miss changes. */
@@ -47,7 +47,6 @@ const calmMs = 600_000;
 export interface SecretKeeperOptions {
   readonly env: WebhookEnv;
   readonly namespace: string;
-  /** Name of the Secret. */
   readonly name: string;
   /** The DNS names of a new certificate. */
   readonly names: readonly string[];
@@ -61,25 +60,8 @@ export interface SecretKeeperOptions {
   readonly isTrusted?: (authority: string) => boolean | undefined;
 }
 
-export interface SecretKeeper extends CertificateSource {
-  /** Reads the Secret and repairs it. Rejects if the read or the repair fails; the served certificate stays. */
-  readonly refresh: () => Promise<void>;
-  /** Chooses the served certificate again, because the trust of clients may have changed. */
-  readonly reconsider: () => void;
-  /** Returns why the Secret cannot be read, written or used; undefined without a problem. */
-  readonly problem: () => SourceProblem | undefined;
-  /** Stops all timers and watches. The last certificate stays in use. */
-  readonly stop: () => void;
-}
-
-/** Starts at once. Never throws; retries failures without limit. */
-export function keepSecret(options: SecretKeeperOptions): SecretKeeper {
-  const keeper = new Keeper(options);
-  keeper.start();
-  return keeper;
-}
-
-class Keeper implements SecretKeeper {
+/** Keeps the Secret from its creation on. Never throws; retries failures without limit. */
+export class SecretKeeper implements CertificateSource {
   readonly #listeners = new Listeners();
   readonly #options: SecretKeeperOptions;
   readonly #secret: SharedObject<SecretState>;
@@ -90,14 +72,14 @@ class Keeper implements SecretKeeper {
   /** Earliest time of the next read, on the monotonic clock. */
   #nextReadMs = 0;
   readonly #renewShare: number;
-  #watch: Reflector<string> | undefined;
+  readonly #watch: Reflector<string>;
   #seenVersion: string | undefined;
   #stored: UsableCertificates | undefined;
   #served: ServedPair | undefined;
   /** On the monotonic clock. */
   #servedSinceMs = 0;
   #trusted: { readonly pair: Pair; readonly sinceMs: number } | undefined;
-  #problem: SourceProblem | undefined;
+  #problem: string | undefined;
   #cancelRead: () => void = () => undefined;
   #cancelAsk: () => void = () => undefined;
   #isStopped = false;
@@ -120,10 +102,6 @@ class Keeper implements SecretKeeper {
       decode: (secret) => secretStateOf(secret, env.clock.nowMs()),
       encode: (state, existing) => (state.kind === 'usable' ? secretOf(state, existing) : {}),
     });
-  }
-
-  start(): void {
-    const { env, namespace, name } = this.#options;
     this.#watch = startReflector<string>({
       env,
       namespace,
@@ -148,19 +126,22 @@ class Keeper implements SecretKeeper {
 
   readonly onChange = this.#listeners.add;
 
-  readonly problem = (): SourceProblem | undefined => this.#problem;
+  readonly problem = (): string | undefined => this.#problem;
 
+  /** Stops all timers and watches. The last certificate stays in use. */
   readonly stop = (): void => {
     this.#isStopped = true;
     this.#cancelRead();
     this.#cancelAsk();
-    this.#watch?.stop();
+    this.#watch.stop();
   };
 
+  /** Chooses the served certificate again, because the trust of clients may have changed. */
   readonly reconsider = (): void => {
     if (!this.#isStopped) this.#choose();
   };
 
+  /** Reads the Secret and repairs it. Rejects if the read or the repair fails; the served certificate stays. */
   readonly refresh = async (): Promise<void> => {
     const { env, namespace, name } = this.#options;
     let reason: string | undefined;
@@ -269,7 +250,7 @@ class Keeper implements SecretKeeper {
     this.#backoff.reset();
     if (this.#problem !== undefined) env.log.info('the Secret of the certificate is valid again', this.#fields());
     this.#problem = undefined;
-    const periodMs = (this.#watch?.state().kind === 'synced' ? watchedPollMs : pollMs) * (0.9 + 0.2 * env.random());
+    const periodMs = (this.#watch.state().kind === 'synced' ? watchedPollMs : pollMs) * (0.9 + 0.2 * env.random());
     const dueMs = this.#stored === undefined ? 0 : renewalMs(this.#stored, this.#renewShare) - env.clock.nowMs();
     this.#readAfter(Math.max(1000, Math.min(periodMs, dueMs)));
   }
@@ -278,10 +259,10 @@ class Keeper implements SecretKeeper {
     if (this.#isStopped) return;
     const { env } = this.#options;
     const message = this.#problemText(error);
-    if (this.#problem?.message !== message) {
+    if (this.#problem !== message) {
       const isServed = this.#served !== undefined;
       env.log.error('the certificate in the Secret cannot be used or stored', { ...this.#fields(), problem: message, isServed });
-      this.#problem = { message, sinceMs: this.#problem?.sinceMs ?? env.clock.nowMs() };
+      this.#problem = message;
     }
     this.#readAfter(Math.max(this.#backoff.nextMs(), askedPauseMs(error) ?? 0));
   }

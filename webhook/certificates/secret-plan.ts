@@ -29,13 +29,11 @@ export interface ServedPair {
   readonly ca: string;
 }
 
-/** The input of a plan. */
 export interface PlanInput {
   /** Wall clock, in milliseconds since 1970. */
   readonly nowMs: number;
   /** The names that the current certificate must have. */
   readonly needed: readonly string[];
-  /** All names of a new certificate. */
   readonly names: readonly string[];
   /** The share of its lifetime after which a certificate is renewed, from 0 to 1. */
   readonly renewShare: number;

@@ -7,8 +7,6 @@ export interface TlsMaterial {
   readonly key: string;
   /** The CA certificates for `caBundle` of webhook configurations, two during a rotation. Absent if unknown. */
   readonly ca?: string;
-  /** The CA certificate that verifies clients. Without it, a server that requires client certificates accepts no client. */
-  readonly clientCa?: string;
 }
 
 /** The source of the certificate: a Secret that the agent renews, or watched files. */
@@ -22,13 +20,8 @@ export interface TlsSource {
 export interface CertificateSource extends TlsSource {
   /** Returns the CA certificates (PEM) of the served and of the next certificate, which clients must trust. Undefined if unknown. */
   readonly caBundle: () => string | undefined;
-}
-
-/** The reason why a source has no certificate or keeps an old one. */
-export interface SourceProblem {
-  readonly message: string;
-  /** Start of the problem on the wall clock, in milliseconds since 1970. */
-  readonly sinceMs: number;
+  /** Returns why the source has no certificate or keeps an old one; undefined without a problem. */
+  readonly problem: () => string | undefined;
 }
 
 /** Listeners of one source. An exception in one listener does not affect the others. */

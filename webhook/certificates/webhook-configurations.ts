@@ -15,7 +15,6 @@ const relistMs = 300_000;
 
 export type ConfigurationKind = 'ValidatingWebhook' | 'MutatingWebhook';
 
-/** One entry of `webhooks`. */
 export interface WebhookEntry {
   readonly name: string;
   /** `Fail` if absent. */

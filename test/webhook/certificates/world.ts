@@ -5,7 +5,7 @@ import { TransportFailure } from '../../../cluster/request/failure.ts';
 import type { Json, ModelObject } from '../../../simulation/server/request.ts';
 import type { ModelServer } from '../../../simulation/server/server.ts';
 import { type Certificates, type SelfSigned, startCertificates } from '../../../webhook/certificates/certificates.ts';
-import { keepSecret, type SecretKeeper, type SecretKeeperOptions } from '../../../webhook/certificates/secret-keeper.ts';
+import { SecretKeeper, type SecretKeeperOptions } from '../../../webhook/certificates/secret-keeper.ts';
 import type { WebhookEnv } from '../../../webhook/env.ts';
 import { moreKinds } from '../../kit/kinds.ts';
 import { ModelApi } from '../../kit/model-server.ts';
@@ -112,7 +112,7 @@ export function newWorld(seed = 1, startMs = Date.UTC(2026, 0, 15, 12)): World {
     bundles: (name, resource) =>
       configured(name, resource).map(({ clientConfig }) => decoded((clientConfig as { readonly caBundle?: string }).caBundle)),
     keeper: ({ seed: own = 1, ...options } = {}) =>
-      keepSecret({
+      new SecretKeeper({
         env: processEnv(own),
         namespace: 'one',
         name: secretName,
