@@ -2,6 +2,7 @@
 
 import { sleep } from '../cluster/env.ts';
 import { messageOf } from '../policies/error-message.ts';
+import { getOrCreate } from '../policies/values/get-or-create.ts';
 import { AdmissionGuard } from './admission/guard.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
@@ -160,12 +161,11 @@ export class Agent {
   }
 
   #startGates(): GateReader {
-    const { clock } = this.#env;
-    const [config, caches] = [this.#config, this.#caches];
+    const [env, config, caches] = [this.#env, this.#config, this.#caches];
     return new GateReader({
-      env: this.#env,
+      env,
       clusterDomain: config.clusterDomain,
-      seen: (group) => seenPods(group, { clock, config, caches, policies: this.#policies.current() }),
+      seen: (group) => seenPods(group, { env, config, caches, policies: () => this.#policies.current() }),
       written: (source) => this.#metricSource(source),
       isLeading: () => this.#isLeading(),
       onReading: (key) => this.#loop.wake(key),
@@ -216,8 +216,7 @@ export class Agent {
   async #takeTurn(key: string, askedMs: number): Promise<NextTurn> {
     const group = this.#index.group(key);
     if (group === undefined) return await this.#takeOrphanTurn(key);
-    const memory = this.#memories.get(key) ?? newMemory(this.#caches);
-    this.#memories.set(key, memory);
+    const memory = getOrCreate(this.#memories, key, () => newMemory(this.#caches));
     return await takeTurn(this.#turnParts, group, memory, askedMs);
   }
 
@@ -343,25 +342,17 @@ export class Agent {
       this.#env.log.error('a write is still in flight; the Lease is left to expire');
       this.#leadership.stop();
     }
-    if (guarded === undefined) this.#stopWatches();
-    else
-      void guarded.then(
-        () => this.#stopWatches(),
-        () => this.#stopWatches(),
-      );
-  }
-
-  #stopWatches(): void {
-    this.#policies.stop();
-    this.#sources.stop();
-    this.#pinWebhook.stop();
-    this.#caches.stop();
+    const stopWatches = (): void => {
+      for (const part of [this.#policies, this.#sources, this.#pinWebhook, this.#caches]) part.stop();
+    };
+    if (guarded === undefined) stopWatches();
+    else void guarded.then(stopWatches, stopWatches);
   }
 }
 
 /** Returns a function that calls `report` with the current value if that value differs from the last reported value. */
-function whenChanged<Value>(current: () => Value, report: (value: Value) => void, reported?: Value): () => void {
-  let before = reported === undefined ? undefined : JSON.stringify(reported);
+function whenChanged<Value>(current: () => Value, report: (value: Value) => void): () => void {
+  let before: string | undefined;
   return () => {
     const value = current();
     const text = JSON.stringify(value);

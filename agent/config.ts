@@ -15,7 +15,6 @@ export interface AgentConfig {
   readonly policySources: readonly PolicySourceName[];
   /** True if a webhook writes the verified requester into every request. Otherwise no approval counts. */
   readonly areIntentsStamped?: boolean;
-  /** The timeout of each request to a pod, in milliseconds. */
   readonly podTimeoutMs: number;
   /** The timeout of a request to the API server in milliseconds. Requests of a turn have shorter timeouts. */
   readonly kubernetesTimeoutMs: number;

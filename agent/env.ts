@@ -18,7 +18,6 @@ export interface SourceQuery {
   readonly timeoutMs: number;
   /** A longer body is a failure. */
   readonly maxBodyBytes: number;
-  /** The name of the place in the code that sends the request. */
   readonly site: string;
 }
 
@@ -77,7 +76,6 @@ export interface HttpResponse {
 
 /** One request to a notification service: the address of the channel with a path of the service's API. */
 export interface NotifyRequest extends HttpRequest {
-  /** The name of the place in the code that sends the request. */
   readonly site: string;
 }
 

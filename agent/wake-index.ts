@@ -2,6 +2,7 @@
 
 import type { GroupDefinition } from '../policies/definition.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
+import { getOrCreate } from '../policies/values/get-or-create.ts';
 import type { ActivePolicies } from './policies/policies.ts';
 import type { TurnReport } from './report.ts';
 import type { CacheChange } from './watched/caches.ts';
@@ -21,7 +22,6 @@ export class WakeIndex {
   #texts: ReadonlyMap<string, string> = new Map();
   #byMember: ReadonlyMap<string, readonly string[]> = new Map();
   #bySource: ReadonlyMap<string, readonly string[]> = new Map();
-  /** The policies and requests as text. */
   #policiesText = '';
   readonly #waitingForBudgets = new Set<string>();
 
@@ -91,11 +91,7 @@ function grouped(
 ): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   for (const group of groups) {
-    for (const name of namesOf(group)) {
-      const keys = found.get(name);
-      if (keys === undefined) found.set(name, [groupKey(group)]);
-      else keys.push(groupKey(group));
-    }
+    for (const name of namesOf(group)) getOrCreate(found, name, (): string[] => []).push(groupKey(group));
   }
   return found;
 }

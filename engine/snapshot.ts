@@ -1,6 +1,7 @@
 // Defines the input of every decision as plain data: the observed state and its time. An unreadable value is unknown, never absent.
 
 import type { DisruptionDefinition, ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
+import { messageOf } from '../policies/error-message.ts';
 import type { LiveIntent } from '../policies/live/intents.ts';
 import type { LabelSelector } from '../policies/schema/scalars.ts';
 import type { ObjectContent } from './diff/field-diff.ts';
@@ -15,6 +16,22 @@ export type Known<Value> = Value | Unknown;
 /** Reports whether a value could not be read. */
 export function isUnknown<Value>(value: Known<Value>): value is Unknown {
   return typeof value === 'object' && value !== null && 'unknown' in value;
+}
+
+/** Returns the values; unknown if one of them is. */
+export function allKnown<Value>(values: readonly Known<Value>[]): Known<readonly Value[]> {
+  return values.find(isUnknown) ?? values.filter((value): value is Value => !isUnknown(value));
+}
+
+/** Returns an unknown value with the message of the error. */
+export function unknownBecause(error: unknown): Unknown {
+  return { unknown: messageOf(error) };
+}
+
+/** Returns the value. Throws an Error with the reason if it is unknown. */
+export function orThrow<Value>(value: Known<Value>): Value {
+  if (isUnknown(value)) throw new Error(value.unknown);
+  return value;
 }
 
 /** The fields of a StatefulSet (`apps/v1`) that the engine reads. */

@@ -1,4 +1,5 @@
 // Defines the ports through which the webhook reaches the cluster and the agent, and the observer of its metrics.
+import type { HttpServerObserver } from '../cluster/connection/http-server.ts';
 import type { ClusterEnv, Log, PodHttp } from '../cluster/env.ts';
 import type { KubernetesObject } from '../cluster/request/resource.ts';
 import type { Change } from '../cluster/watch/store.ts';
@@ -16,7 +17,6 @@ export interface WebhookEnv extends ClusterEnv {
 
 /** The objects of one kind from the shared watch of the process (`FollowedWatch` of agent/watched/watched.ts). */
 export interface Followed<View> {
-  readonly get: (namespace: string, name: string) => View | undefined;
   readonly list: (namespace?: string) => readonly View[];
   /** Returns why a namespace was never read; undefined after the first list, or if the cluster does not have the kind. */
   readonly neverRead: (namespace: string) => Unknown | undefined;
@@ -26,7 +26,6 @@ export interface Followed<View> {
   readonly onChange: (listener: (change: Change<View>) => void) => () => void;
 }
 
-/** The identity of a group. */
 export interface GroupIdentity {
   readonly namespace: string;
   readonly name: string;
@@ -71,21 +70,6 @@ export interface PlacementGuard {
  */
 export type NativePreview = (review: Review, call: Call) => Promise<Answer | undefined>;
 
-/** A finished HTTP exchange. */
-export interface AnsweredRequest {
-  readonly method: string;
-  /** The path with `_` for other characters than letters and digits, such as `admission_no_downscale`; `other` for unknown paths. */
-  readonly route: string;
-  /** 0 if the client disconnected before the answer. */
-  readonly status: number;
-  readonly durationMs: number;
-  /** Bytes of the body that were read. */
-  readonly requestBytes: number;
-  /** Bytes of the body that were written. */
-  readonly responseBytes: number;
-}
-
-/** A decided review. */
 export interface DecidedReview {
   readonly route: string;
   readonly allowed: boolean;
@@ -97,19 +81,14 @@ export interface DecidedReview {
 }
 
 /** The observer of requests and connections, for metrics. Must not throw. */
-export interface WebhookObserver {
-  readonly inflight: (method: string, route: string, change: 1 | -1) => void;
-  readonly answered: (request: AnsweredRequest) => void;
+export interface WebhookObserver extends HttpServerObserver {
   readonly decided: (review: DecidedReview) => void;
-  /** `given` is the value of the header; empty if it is absent or repeated. The route of an unknown path is `<unknown-route>`. */
-  readonly wrongCluster: (request: { readonly route: string; readonly wanted: string; readonly given: string }) => void;
   /** A connection was closed before its first request: too many in total, too many from one address, or no handshake. */
   readonly refusedConnection: (why: 'limit' | 'peer-limit' | 'handshake') => void;
-  /** A certificate was loaded, or could not be loaded. */
   readonly certificate: (isLoaded: boolean) => void;
 }
 
-/** Returns the route label of a path, as in the metrics of grafana/rollout-operator. */
+/** Returns the route label of a path, such as `admission_no_downscale`, as in the metrics of grafana/rollout-operator. */
 export function routeLabel(path: string): string {
   return path
     .toLowerCase()

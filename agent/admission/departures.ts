@@ -8,6 +8,7 @@ import { groupOf } from '../../engine/judge/admission-claims.ts';
 import { departureMs, joinedDepartures, protectiveLabels } from '../../engine/judge/protection.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { type Departure, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
+import { getOrCreate } from '../../policies/values/get-or-create.ts';
 import type { AgentEnv } from '../env.ts';
 
 /** The name of the ConfigMap. The name of a ledger has a dash after `rollout-group`, so no ledger can have this name. */
@@ -19,7 +20,6 @@ const maxDepartures = 500;
 /** The time for which an expired departure is kept, because the clocks of processes differ. */
 const graceMs = 60_000;
 
-/** The departures of each namespace. */
 export class Departures {
   readonly #env: AgentEnv;
   readonly #timeoutMs: number;
@@ -44,21 +44,9 @@ export class Departures {
   }
 
   #objectOf(namespace: string): SharedObject<readonly Departure[]> {
-    const known = this.#shared.get(namespace);
-    if (known !== undefined) return known;
-    const created = new SharedObject<readonly Departure[]>({
-      env: this.#env,
-      resource: resources.configMaps,
-      namespace,
-      name: departuresName,
-      decode,
-      encode,
-      retries: 0,
-      timeoutMs: this.#timeoutMs,
-      site: 'departures',
-    });
-    this.#shared.set(namespace, created);
-    return created;
+    const options = { env: this.#env, timeoutMs: this.#timeoutMs, retries: 0, site: 'departures', decode, encode };
+    const place = { resource: resources.configMaps, namespace, name: departuresName };
+    return getOrCreate(this.#shared, namespace, () => new SharedObject<readonly Departure[]>({ ...options, ...place }));
   }
 }
 

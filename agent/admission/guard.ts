@@ -5,11 +5,21 @@ import { compareResourceVersions, type KubernetesObject } from '../../cluster/re
 import type { Judgement } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/judge/protection.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger/ledger.ts';
-import type { Claim, Departure, Known, Ledger, Snapshot, UnreadObject } from '../../engine/snapshot.ts';
+import {
+  type Claim,
+  type Departure,
+  type Known,
+  type Ledger,
+  type Snapshot,
+  type UnreadObject,
+  unknownBecause,
+} from '../../engine/snapshot.ts';
+import type { Member } from '../../install/scope.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { traitsOf } from '../../policies/strategies.ts';
+import { getOrCreate } from '../../policies/values/get-or-create.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';
@@ -17,25 +27,13 @@ import { type ActivePolicies, PolicySource } from '../policies/policies.ts';
 import type { Degradation } from '../report.ts';
 import { areCachesCurrent, contradicted, type FreshRead, readFresh } from '../turn/direct-reads.ts';
 import { openTimes } from '../turn/ledger-changes.ts';
-import { LedgerChanged, Ledgers } from '../turn/ledgers.ts';
+import { LedgerChanged, type LedgerIdentity, Ledgers } from '../turn/ledgers.ts';
 import { knownSnapshot } from '../turn/snapshot.ts';
 import { type Caches, concernsPolicies, type FreshObjects, type SharedWatches, startCaches } from '../watched/caches.ts';
 
 import { Departures, UnprotectedSets } from './departures.ts';
 import { createJudgementEvents, type JudgedSubject, type JudgementEvents } from './judgement-events.ts';
 import { readInputs } from './published-metrics.ts';
-
-/** A group by its name. */
-interface GuardedGroup {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-/** A StatefulSet by its name. */
-interface ProtectedSet {
-  readonly namespace: string;
-  readonly statefulSet: string;
-}
 
 interface GuardParts {
   readonly env: AgentEnv;
@@ -93,7 +91,7 @@ export class AdmissionGuard {
   }
 
   // Another webhook may have changed a policy during the same API request, so each attempt at a snapshot reads the policies again.
-  async snapshot(namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot> {
+  async snapshot(namespace: string, groups: readonly LedgerIdentity[], timeoutMs: number): Promise<Snapshot> {
     const endMs = this.#parts.env.clock.monotonicMs() + Math.min(longestLagMs, timeoutMs / 2);
     for (;;) {
       const seen = await this.#trySnapshot(namespace, groups, timeoutMs);
@@ -110,7 +108,7 @@ export class AdmissionGuard {
   }
 
   /** Returns every member of a group and every StatefulSet with a protective label; undefined while the groups are unknown. */
-  members(): readonly ProtectedSet[] | undefined {
+  members(): readonly Member[] | undefined {
     const groups = this.#seenGroups();
     if (groups === undefined) return undefined;
     const ofGroups = groups.flatMap(setsOf);
@@ -123,7 +121,7 @@ export class AdmissionGuard {
   }
 
   /** Returns every member of a group with the strategy `pinned`; undefined while the groups are unknown. */
-  pinned(): readonly ProtectedSet[] | undefined {
+  pinned(): readonly Member[] | undefined {
     return this.#seenGroups()
       ?.filter((group) => traitsOf(group).pinsPods)
       .flatMap(setsOf);
@@ -136,17 +134,16 @@ export class AdmissionGuard {
     return active.groups.filter((group) => group.namespace === namespace);
   }
 
-  /** Returns the UID of the StatefulSet in the cache. */
   uidOf(namespace: string, statefulSet: string): string | undefined {
     return this.#parts.caches.statefulSet(namespace, statefulSet)?.view.uid;
   }
 
   /** Returns the stored ledger from a quorum read. Rejects if the ledger cannot be read or parsed. */
-  ledger({ namespace, name }: GuardedGroup): Promise<Ledger> {
+  ledger({ namespace, name }: LedgerIdentity): Promise<Ledger> {
     return this.#ledgers.read({ namespace, name });
   }
 
-  async store(group: GuardedGroup, base: Ledger, next: Ledger): Promise<boolean> {
+  async store(group: LedgerIdentity, base: Ledger, next: Ledger): Promise<boolean> {
     const stored = this.#storedAs.get(base) ?? base;
     if (stored === next) return true;
     try {
@@ -178,15 +175,17 @@ export class AdmissionGuard {
     this.#judgements.report(judgement, uid === undefined ? subject : { ...subject, uid });
   }
 
-  #agesOf({ namespace, name }: GuardedGroup, { claims }: Ledger): (claim: Claim) => number {
+  #agesOf({ namespace, name }: LedgerIdentity, { claims }: Ledger): (claim: Claim) => number {
     const key = `${namespace}/${name}`;
-    const sinceMs = this.#knownSinceMs.get(key) ?? new Map<string, number>();
-    this.#knownSinceMs.set(key, sinceMs);
-    return openTimes(sinceMs, claims, this.#parts.env.clock.monotonicMs());
+    return openTimes(
+      getOrCreate(this.#knownSinceMs, key, () => new Map()),
+      claims,
+      this.#parts.env.clock.monotonicMs(),
+    );
   }
 
   /** Builds the snapshot; undefined while the watch cache is behind the API server. */
-  async #trySnapshot(namespace: string, groups: readonly GuardedGroup[], timeoutMs: number): Promise<Snapshot | undefined> {
+  async #trySnapshot(namespace: string, groups: readonly LedgerIdentity[], timeoutMs: number): Promise<Snapshot | undefined> {
     const { env, config, caches, metrics: own } = this.#parts;
     const active = this.#parts.policies();
     if (active === undefined) throw new Error('policies were not read yet');
@@ -195,7 +194,7 @@ export class AdmissionGuard {
     // Ledgers are read before objects, so that the objects are at least as new as the claims.
     const [stored, departed, metrics] = await Promise.all([
       readLedgers(this.#ledgers, known),
-      readDepartures(this.#departures, namespace),
+      this.#departures.read(namespace).catch(unknownBecause),
       readInputs(inputs, known, active.policies),
     ]);
     const hasClaims = stored.some(({ ledger }) => ledger !== undefined && ledger.claims.length > 0);
@@ -229,7 +228,7 @@ export class AdmissionGuard {
   }
 }
 
-function setsOf({ namespace, zones }: GroupDefinition): readonly ProtectedSet[] {
+function setsOf({ namespace, zones }: GroupDefinition): readonly Member[] {
   return zones.map(({ statefulSet }) => ({ namespace, statefulSet }));
 }
 
@@ -250,14 +249,6 @@ async function readLedgers(ledgers: Pick<Ledgers, 'read'>, groups: readonly Grou
       }
     }),
   );
-}
-
-async function readDepartures(departures: Departures, namespace: string): Promise<Known<readonly Departure[]>> {
-  try {
-    return await departures.read(namespace);
-  } catch (error) {
-    return { unknown: messageOf(error) };
-  }
 }
 
 /** Reads every object of the groups with quorum reads. A cache that contradicts the result is listed again. */
@@ -297,7 +288,6 @@ async function isSnapshotCurrent(
 export interface Admission {
   readonly guard: AdmissionGuard;
   readonly followed: SharedWatches;
-  /** Ends every watch. */
   readonly stop: () => void;
 }
 
@@ -305,17 +295,11 @@ export interface Admission {
 export function startAdmission(
   env: AgentEnv,
   config: Pick<AgentConfig, 'namespaces' | 'agentNamespace' | 'policySources' | 'areIntentsStamped' | 'identity'>,
-  /** Receives all current degradations whenever one of them changes. */
+  /** Receives all current degradations whenever one of them may have changed. */
   onDegraded: (degradations: readonly Degradation[]) => void = () => undefined,
 ): Admission {
-  let reported = '[]';
-  const reportDegradations = (): void => {
-    const now = [...caches.degradations(), policies.degradation()].filter((degradation) => degradation !== undefined);
-    const text = JSON.stringify(now);
-    if (text === reported) return;
-    reported = text;
-    onDegraded(now);
-  };
+  const reportDegradations = (): void =>
+    onDegraded([...caches.degradations(), policies.degradation()].filter((degradation) => degradation !== undefined));
   const caches = startCaches(env, config, (change) => {
     if (concernsPolicies(change)) policies.refresh();
     if (change.kind === 'state') reportDegradations();

@@ -13,7 +13,6 @@ import { hashText } from '../../policies/values/hash.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
-/** The StatefulSet of a judged request. */
 export interface JudgedSubject {
   readonly namespace: string;
   readonly statefulSet: string;

@@ -16,7 +16,6 @@ interface InputParts {
   readonly agentNamespace: string;
   /** The readings of this process; absent if it reads no metrics. */
   readonly own?: Pick<MetricReader, 'readings'> | undefined;
-  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
 }
 

@@ -1,18 +1,9 @@
 // Checks the flags in a fixed order and turns them into the settings of the process.
+import type { ClusterValidation } from '../../cluster/connection/http-server.ts';
 import { listed } from '../../policies/wording.ts';
 import type { AgentConfig, PolicySourceName } from '../config.ts';
 import type { LogFormat, LogLevel } from '../process/log.ts';
 import type { FlagValues } from './flags.ts';
-
-/** The check that HTTP requests carry the header X-Cluster with the value `label`. */
-export interface ClusterValidation {
-  readonly label: string;
-  /** True if requests with another value are counted and logged, but not rejected. */
-  readonly isSoft: boolean;
-  /** Literal fragments of paths that are exempt from the check. */
-  readonly excludedPaths: readonly string[];
-  readonly excludedUserAgents: readonly RegExp[];
-}
 
 export interface AgentSettings {
   readonly agent: AgentConfig;
@@ -66,7 +57,7 @@ const longestTimeoutMs = 3_600_000;
 
 /** Returns the settings or the first error. The checks of grafana/rollout-operator come first. `identity` is the default of `-identity`. */
 export function settingsOf(values: FlagValues, { identity }: { readonly identity: string }): AgentSettings | Refusal {
-  const wrong = firstOf(originalChecks, values);
+  const wrong = originalProblem(values);
   if (wrong !== undefined) return { refused: wrong };
   const userAgents = regularExpressions(values['server.cluster-validation.http.excluded-user-agents']);
   if ('refused' in userAgents) return userAgents;
@@ -78,7 +69,7 @@ export function settingsOf(values: FlagValues, { identity }: { readonly identity
   if ('refused' in sources) return sources;
   const mode = leaseModes.find((one) => one === values['leader-election']);
   if (mode === undefined) return { refused: `-leader-election is ${quoted(values['leader-election'])}: it must be ${listed(leaseModes)}` };
-  const ours = firstOf(ownChecks, values);
+  const ours = agentProblem(values) ?? webhookProblem(values);
   if (ours !== undefined) return { refused: ours };
   const given = <Name extends string>(name: Name, text: string) => (text === '' ? {} : ({ [name]: text } as Record<Name, string>));
   return {
@@ -129,16 +120,6 @@ function webhookSettings(values: FlagValues): WebhookSettings {
   };
 }
 
-type Check = (values: FlagValues) => string | undefined;
-
-function firstOf(checks: readonly Check[], values: FlagValues): string | undefined {
-  for (const check of checks) {
-    const wrong = check(values);
-    if (wrong !== undefined) return wrong;
-  }
-  return undefined;
-}
-
 const logFormats = ['logfmt', 'json'] as const satisfies readonly LogFormat[];
 const logLevels = ['debug', 'info', 'warn', 'error'] as const satisfies readonly LogLevel[];
 const sourceNames = ['directory', 'objects', 'adopted'] as const satisfies readonly PolicySourceName[];
@@ -147,73 +128,49 @@ const runs = ['all', 'agent', 'webhook'] as const;
 /** The shortest lifetime of a certificate, so that every replica reads the certificate before it expires. */
 const shortestLifetimeMs = 60_000;
 
-/** The checks of grafana/rollout-operator in the same order. The first failed check gives the message. */
-const originalChecks: readonly Check[] = [
-  (values) => when(values['kubernetes.cluster-domain'] === '', '-kubernetes.cluster-domain must not be empty'),
-  (values) => when(values['kubernetes.namespace'] === '', '-kubernetes.namespace must not be empty: it names the namespace of the agent'),
-  (values) =>
-    when(
-      (values['kubernetes.api-url'] === '') !== (values['kubernetes.config-file'] === ''),
-      '-kubernetes.api-url and -kubernetes.config-file must be set together, or neither',
-    ),
-  (values) =>
-    when(
-      values['use-zone-tracker'] && values['zone-tracker.config-map-name'] === '',
-      '-zone-tracker.config-map-name must not be empty with -use-zone-tracker',
-    ),
-  (values) =>
-    when(
-      values['kubernetes.client-qps'] > 0 && values['kubernetes.client-burst'] < 1,
-      '-kubernetes.client-burst must be at least 1 when -kubernetes.client-qps is above 0',
-    ),
-  (values) => when(values['server-tls.request-timeout'] <= 0, '-server-tls.request-timeout must be above 0'),
-  (values) => when(values['zpdb.pod-ready-annotation-patch-timeout'] <= 0, '-zpdb.pod-ready-annotation-patch-timeout must be above 0'),
-  (values) =>
-    when(
-      values['server.cluster-validation.http.soft-validation'] && !values['server.cluster-validation.http.enabled'],
-      '-server.cluster-validation.http.soft-validation needs -server.cluster-validation.http.enabled',
-    ),
-];
+/** Returns the first problem that grafana/rollout-operator finds, in the same order. */
+function originalProblem(values: FlagValues): string | undefined {
+  if (values['kubernetes.cluster-domain'] === '') return '-kubernetes.cluster-domain must not be empty';
+  if (values['kubernetes.namespace'] === '') return '-kubernetes.namespace must not be empty: it names the namespace of the agent';
+  if ((values['kubernetes.api-url'] === '') !== (values['kubernetes.config-file'] === ''))
+    return '-kubernetes.api-url and -kubernetes.config-file must be set together, or neither';
+  if (values['use-zone-tracker'] && values['zone-tracker.config-map-name'] === '')
+    return '-zone-tracker.config-map-name must not be empty with -use-zone-tracker';
+  if (values['kubernetes.client-qps'] > 0 && values['kubernetes.client-burst'] < 1)
+    return '-kubernetes.client-burst must be at least 1 when -kubernetes.client-qps is above 0';
+  if (values['server-tls.request-timeout'] <= 0) return '-server-tls.request-timeout must be above 0';
+  if (values['zpdb.pod-ready-annotation-patch-timeout'] <= 0) return '-zpdb.pod-ready-annotation-patch-timeout must be above 0';
+  if (values['server.cluster-validation.http.soft-validation'] && !values['server.cluster-validation.http.enabled'])
+    return '-server.cluster-validation.http.soft-validation needs -server.cluster-validation.http.enabled';
+  return undefined;
+}
 
-const ownChecks: readonly Check[] = [
-  (values) =>
-    when(
-      values['lease.retry-period'] <= 0 || values['lease.renew-deadline'] <= values['lease.retry-period'],
-      '-lease.renew-deadline must be longer than -lease.retry-period, which must be above 0',
-    ),
-  (values) =>
-    when(
-      values['lease.duration'] <= values['lease.renew-deadline'] || values['lease.duration'] < 1000,
-      '-lease.duration must be longer than -lease.renew-deadline, and at least 1s',
-    ),
-  (values) => when(values['lease.name'] === '', '-lease.name must not be empty'),
-  (values) => when(values['publish.every'] < 0, '-publish.every must not be negative'),
-  (values) => when(values['policies.reread'] <= 0, '-policies.reread must be above 0'),
-  (values) => {
-    const wrong = values['namespaces'].find((name) => name !== '*' && !/^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/.test(name));
-    return when(wrong !== undefined, `-namespaces names ${quoted(wrong ?? '')}, which is not a valid namespace name`);
-  },
-  (values) => when(!runs.some((one) => one === values['run']), `-run is ${quoted(values['run'])}: it must be ${listed(runs)}`),
-  (values) => when(values['run'] === 'webhook' && !values['server-tls.enabled'], '-run=webhook needs -server-tls.enabled=true'),
-  (values) => when(values['server-tls.drain'] < 0, '-server-tls.drain must not be negative'),
-  (values) =>
-    when(
-      values['server-tls.enabled'] &&
-        !values['server-tls.self-signed-cert.enabled'] &&
-        (values['server-tls.cert-file'] === '' || values['server-tls.key-file'] === ''),
-      '-server-tls.cert-file and -server-tls.key-file are required if -server-tls.self-signed-cert.enabled is false',
-    ),
-  (values) =>
-    when(
-      values['server-tls.enabled'] &&
-        values['server-tls.self-signed-cert.enabled'] &&
-        values['server-tls.self-signed-cert.expiration'] < shortestLifetimeMs,
-      '-server-tls.self-signed-cert.expiration must be at least 1m',
-    ),
-];
+function agentProblem(values: FlagValues): string | undefined {
+  if (values['lease.retry-period'] <= 0 || values['lease.renew-deadline'] <= values['lease.retry-period'])
+    return '-lease.renew-deadline must be longer than -lease.retry-period, which must be above 0';
+  if (values['lease.duration'] <= values['lease.renew-deadline'] || values['lease.duration'] < 1000)
+    return '-lease.duration must be longer than -lease.renew-deadline, and at least 1s';
+  if (values['lease.name'] === '') return '-lease.name must not be empty';
+  if (values['publish.every'] < 0) return '-publish.every must not be negative';
+  if (values['policies.reread'] <= 0) return '-policies.reread must be above 0';
+  const wrong = values['namespaces'].find((name) => name !== '*' && !/^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/.test(name));
+  return wrong === undefined ? undefined : `-namespaces names ${quoted(wrong)}, which is not a valid namespace name`;
+}
 
-function when(isWrong: boolean, sentence: string): string | undefined {
-  return isWrong ? sentence : undefined;
+function webhookProblem(values: FlagValues): string | undefined {
+  if (!runs.some((one) => one === values['run'])) return `-run is ${quoted(values['run'])}: it must be ${listed(runs)}`;
+  const isServed = values['server-tls.enabled'];
+  if (values['run'] === 'webhook' && !isServed) return '-run=webhook needs -server-tls.enabled=true';
+  if (values['server-tls.drain'] < 0) return '-server-tls.drain must not be negative';
+  if (!isServed) return undefined;
+  if (values['server-tls.self-signed-cert.enabled']) {
+    const isTooShort = values['server-tls.self-signed-cert.expiration'] < shortestLifetimeMs;
+    return isTooShort ? '-server-tls.self-signed-cert.expiration must be at least 1m' : undefined;
+  }
+  const isMissing = values['server-tls.cert-file'] === '' || values['server-tls.key-file'] === '';
+  return isMissing
+    ? '-server-tls.cert-file and -server-tls.key-file are required if -server-tls.self-signed-cert.enabled is false'
+    : undefined;
 }
 
 function agentConfig(

@@ -6,6 +6,7 @@ import type { GroupDefinition, PolicyDefinition } from '../../policies/definitio
 import { inputEveryMs, inputsRead, type MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { getOrCreate } from '../../policies/values/get-or-create.ts';
 import type { AgentEnv } from '../env.ts';
 import { groupKey } from '../wake-index.ts';
 import { type ReadGate, readGate, trackQueries } from './read-gate.ts';
@@ -118,9 +119,7 @@ function wantedInputs(
   const reading = policies.filter((policy) => inputsRead(policy).length > 0);
   for (const group of reading.length === 0 ? [] : groups) {
     for (const policy of policiesFor(reading, group, agentNamespace)) {
-      const keys = bound.get(policy);
-      if (keys === undefined) bound.set(policy, [groupKey(group)]);
-      else keys.push(groupKey(group));
+      getOrCreate(bound, policy, (): string[] => []).push(groupKey(group));
     }
   }
   const inputs = [...bound].flatMap(([policy, keys]) =>

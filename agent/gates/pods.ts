@@ -1,19 +1,16 @@
 // Reads the gates that depend on the pods of a group: counts available pods in the caches, or sends an HTTP request to each pod.
 import { inParallel, podUrl } from '../../cluster/pods.ts';
-import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { type GatedPod, podsAvailable, updatedPods } from '../../engine/observe/readings.ts';
 import { type GroupView, viewGroup } from '../../engine/observe/view.ts';
 import type { GateReading, RunState } from '../../engine/snapshot.ts';
 import type { GateDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { durationMs, formatDuration } from '../../policies/duration.ts';
 import { counted } from '../../policies/wording.ts';
-import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
-import type { ActivePolicies } from '../policies/policies.ts';
+import { type KnownParts, knownSnapshot } from '../turn/snapshot.ts';
 import type { Caches } from '../watched/caches.ts';
 import type { GateClient, GateQueryTime } from './read-gate.ts';
 
-/** The pods of a group in the caches. */
 export interface SeenPods {
   readonly view: GroupView;
   /** The time since the caches were last known to be current, in milliseconds. */
@@ -108,29 +105,13 @@ async function probe(
   return { atMs, result: 'value', value: answers.filter((isHealthy) => !isHealthy).length };
 }
 
-interface SeenPodsParts {
-  readonly clock: AgentEnv['clock'];
-  readonly config: Pick<AgentConfig, 'agentNamespace'>;
+interface SeenPodsParts extends KnownParts {
   readonly caches: Pick<Caches, 'observe' | 'ageMs'>;
-  readonly policies: ActivePolicies | undefined;
 }
 
 /** Returns the current pods of the group, without claims; undefined while the policies are unknown. */
-export function seenPods(group: GroupDefinition, { clock, config, caches, policies }: SeenPodsParts): SeenPods | undefined {
-  if (policies === undefined) return undefined;
-  const snapshot = snapshotOf({
-    nowMs: Math.floor(clock.nowMs()),
-    policyDigest: policies.digest,
-    agentNamespace: config.agentNamespace,
-    groups: policies.groups,
-    policies: [],
-    exceptions: [],
-    intents: [],
-    ...caches.observe(group.namespace),
-    replicaSources: [],
-    gateReadings: [],
-    metrics: [],
-    ledgers: [],
-  });
-  return { view: viewGroup(snapshot, group), ageMs: caches.ageMs(group.namespace) };
+export function seenPods(group: GroupDefinition, parts: SeenPodsParts): SeenPods | undefined {
+  if (parts.policies() === undefined) return undefined;
+  const snapshot = knownSnapshot(parts, group.namespace, { fresh: undefined, unread: [] });
+  return { view: viewGroup(snapshot, group), ageMs: parts.caches.ageMs(group.namespace) };
 }

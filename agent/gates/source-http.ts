@@ -1,7 +1,8 @@
 // Queries metric sources over HTTP: finds the MetricSource, reads its credentials, and calls the API of Prometheus or Consul.
 
+import { codeOf, isDistrust } from '../../cluster/connection/exchange.ts';
 import type { Clock, ClusterEnv } from '../../cluster/env.ts';
-import { ApiFailure } from '../../cluster/request/failure.ts';
+import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type SecretKey, type SecretText, secretProblemText, secretReader } from '../../cluster/request/secret.ts';
 import { formatDuration } from '../../policies/duration.ts';
@@ -42,7 +43,7 @@ export class SourceHttp implements GateHttp {
       if (prometheus === undefined) throw new Error(`the metric source ${target.source.name} is not a Prometheus`);
       const { url, bearerToken, basicAuth, ca } = prometheus;
       const authorization = bearerToken
-        ? bearerAuthorization(await target.secrets(bearerToken))
+        ? `Bearer ${headerToken(await target.secrets(bearerToken))}`
         : basicAuth && basicAuthorization(await target.secrets(basicAuth.username), await target.secrets(basicAuth.password));
       return await this.#exchange(target, {
         method: 'POST',
@@ -117,7 +118,6 @@ export class SourceHttp implements GateHttp {
   }
 }
 
-/** The source and the limits of one query. */
 interface QueryTarget {
   readonly source: MetricSourceDefinition;
   readonly secrets: CredentialReader;
@@ -135,12 +135,8 @@ function apiUrl(url: string, path: string): string {
 function publicProblem(error: unknown): string {
   if (!(error instanceof Error)) return 'no answer';
   if (error.cause === undefined) return error.message;
-  const { cause } = error;
-  const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
-  if (
-    /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|INVALID_CA|ERR_TLS_CERT_ALTNAME_INVALID)$/.test(code)
-  )
-    return 'the certificate of the provider is not trusted';
+  if (isDistrust(error.cause)) return 'the certificate of the provider is not trusted';
+  const code = codeOf(error.cause);
   return problemsByCode[code] ?? `no answer${/^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : ''}`;
 }
 
@@ -195,14 +191,11 @@ async function objectOf(
   name: string,
   timeoutMs: number,
 ): Promise<MetricSourceDefinition | undefined> {
-  const object = await getObject(
-    { kubernetes },
-    metricSources,
-    { namespace: agentNamespace, name },
-    { site: 'gate.source', timeoutMs },
-  ).catch((error: unknown) => {
+  const target = { namespace: agentNamespace, name };
+  const options = { site: 'gate.source', timeoutMs };
+  const object = await getObject({ kubernetes }, metricSources, target, options).catch((error: unknown) => {
     // Status 404: the CRD of MetricSource is not installed, so the object does not exist.
-    if (error instanceof ApiFailure && error.status === 404) return undefined;
+    if (isStatus(error, 404)) return undefined;
     throw new Error(`the metric source ${name} cannot be read${error instanceof ApiFailure ? ` (HTTP ${error.status})` : ''}`);
   });
   if (object === undefined) return undefined;
@@ -243,11 +236,6 @@ function headerToken(token: string): string {
   if (!headerValue.test(token))
     throw new Error('the token in the Secret of the metric source has characters that are not allowed in a header');
   return token;
-}
-
-/** Returns an `Authorization` value with a bearer token (RFC 6750). */
-function bearerAuthorization(token: string): string {
-  return `Bearer ${headerToken(token)}`;
 }
 
 /** Returns an `Authorization` value with a user and a password (RFC 7617), in UTF-8. */

@@ -39,7 +39,6 @@ interface KnownGroup {
   readonly phaseMs: Map<Phase, number>;
   readonly waitsSinceMs: Map<string, number>;
   readonly turns: { ok: number; failed: number };
-  /** The number of actions by kind and result. */
   readonly actions: Map<string, { readonly kind: string; readonly result: string; count: number }>;
 }
 

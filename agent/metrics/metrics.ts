@@ -1,8 +1,8 @@
 // Sets the metrics of the catalog from events of the agent and of the webhooks, and writes them as text.
 import { type Gauge, Registry } from 'prom-client';
+import type { HttpServerObserver } from '../../cluster/connection/http-server.ts';
 import type { Clock } from '../../cluster/env.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
-import type { HttpServerObserver } from '../process/http-server.ts';
 import type { TurnListener } from '../report.ts';
 import { originalMetrics, ownMetrics } from './catalog.ts';
 import { GroupMetrics, OriginalGroupMetrics } from './groups.ts';
@@ -19,24 +19,11 @@ interface Exchange {
   readonly durationMs: number;
 }
 
-/** The events that the metrics of the webhooks count. */
-interface WebhookMetrics {
-  readonly decided: (review: {
-    readonly route: string;
-    readonly allowed: boolean;
-    readonly failure?: string;
-    readonly durationMs: number;
-  }) => void;
-  /** Called when a connection was closed before its first request. */
-  readonly refusedConnection: (why: string) => void;
-  /** Called after a ZoneAwarePodDisruptionBudget was read. */
-  readonly zoneBudgetObserved: (result: string) => void;
-  readonly evictionBegan: () => void;
-  readonly evictionEnded: (outcome: { readonly reason: string; readonly code: number }) => void;
-  /** Called after a write or removal of the ready time of a pod under a ZoneAwarePodDisruptionBudget, also after a failed one. */
-  readonly readyTimeWritten: (result: string) => void;
-  /** Sets the source from which every scrape reads the state of the certificate. */
-  readonly setCertificateSource: (source: CertificateSource) => void;
+interface DecidedReview {
+  readonly route: string;
+  readonly allowed: boolean;
+  readonly failure?: string;
+  readonly durationMs: number;
 }
 
 /** The source of the certificate's expiry and of the failure policies in the webhook configurations. */
@@ -106,20 +93,22 @@ export class Metrics {
       }),
   };
   #certificateSource: CertificateSource | undefined;
-  readonly webhook: WebhookMetrics = {
-    decided: ({ route, allowed, failure = '', durationMs }) => {
+  /** The events that the metrics of the webhooks count. */
+  readonly webhook = {
+    decided: ({ route, allowed, failure = '', durationMs }: DecidedReview): void => {
       this.#own.admissions.inc({ route, allowed: `${allowed}`, failure });
       this.#own.admissionDuration.observe({ route }, durationMs / 1000);
     },
-    refusedConnection: (why) => this.#own.refusedConnections.inc({ why }),
-    zoneBudgetObserved: (result) => this.#original.zoneBudgetsObserved.inc({ result }),
-    evictionBegan: () => this.#original.evictionsInflight.inc(),
-    evictionEnded: ({ reason, code }) => {
+    refusedConnection: (why: string): void => this.#own.refusedConnections.inc({ why }),
+    zoneBudgetObserved: (result: string): void => this.#original.zoneBudgetsObserved.inc({ result }),
+    evictionBegan: (): void => this.#original.evictionsInflight.inc(),
+    evictionEnded: ({ reason, code }: { readonly reason: string; readonly code: number }): void => {
       this.#original.evictionsInflight.dec();
       this.#original.evictionRequests.inc({ reason, status: `${code}` });
     },
-    readyTimeWritten: (result) => this.#own.readyTimeWrites.inc({ result }),
-    setCertificateSource: (source) => {
+    readyTimeWritten: (result: string): void => this.#own.readyTimeWrites.inc({ result }),
+    /** Sets the source from which every scrape reads the state of the certificate. */
+    setCertificateSource: (source: CertificateSource): void => {
       this.#certificateSource = source;
     },
   };

@@ -1,5 +1,6 @@
 // Records the events of one group's runs for the notifier in a ConfigMap, the notes of the group. No action waits for this write.
 
+import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
@@ -9,6 +10,7 @@ import { type Notes, noted, type Observation } from '../../engine/notify/notes.t
 import { decodeNotes, encodeNotes, notesByteLimit, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { NotifyDefinition } from '../../policies/definition.ts';
+import { getOrCreate } from '../../policies/values/get-or-create.ts';
 import type { AgentEnv } from '../env.ts';
 import type { TurnReport } from '../report.ts';
 
@@ -179,12 +181,10 @@ class NotesUnusable extends Error {
 
 interface NotesStoreOptions {
   readonly env: AgentEnv;
-  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   readonly mayWrite: () => boolean;
 }
 
-/** The stored notes of each group. */
 export class NotesStore {
   readonly #options: NotesStoreOptions;
   readonly #shared = new Map<string, SharedObject<Notes>>();
@@ -208,24 +208,21 @@ export class NotesStore {
   }
 
   #objectOf(namespace: string, group: string): SharedObject<Notes> {
-    const key = `${namespace}/${group}`;
-    const known = this.#shared.get(key);
-    if (known !== undefined) return known;
-    const created = new SharedObject<Notes>({
-      ...this.#options,
-      resource: resources.configMaps,
-      namespace,
-      name: notesName(group),
-      site: 'notify.notes',
-      decode: (object) => decode(object, { namespace, group }),
-      encode,
-      // Leaves room for labels, annotations, and the escapes of JSON inside JSON.
-      maxBytes: 3 * notesByteLimit,
-      // The callers retry after a pause.
-      retries: 0,
-    });
-    this.#shared.set(key, created);
-    return created;
+    const create = (): SharedObject<Notes> =>
+      new SharedObject<Notes>({
+        ...this.#options,
+        resource: resources.configMaps,
+        namespace,
+        name: notesName(group),
+        site: 'notify.notes',
+        decode: (object) => decode(object, { namespace, group }),
+        encode,
+        // Leaves room for labels, annotations, and the escapes of JSON inside JSON.
+        maxBytes: 3 * notesByteLimit,
+        // The callers retry after a pause.
+        retries: 0,
+      });
+    return getOrCreate(this.#shared, `${namespace}/${group}`, create);
   }
 }
 
@@ -233,8 +230,7 @@ function decode(object: KubernetesObject | undefined, identity: { readonly names
   if (object !== undefined && object.metadata.labels?.[ledgerLabel.key] !== notesLabelValue) {
     throw new NotesUnusable(`ConfigMap ${identity.namespace}/${notesName(identity.group)} is not managed by the agent`);
   }
-  const data = object?.['data'];
-  const text: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, notesKey) : undefined;
+  const text = asJsonObject(object?.['data'])[notesKey];
   const notes = decodeNotes(typeof text === 'string' ? text : undefined, identity);
   if (isUnknown(notes)) throw new NotesUnusable(notes.unknown);
   return notes;
@@ -244,5 +240,5 @@ function encode(notes: Notes, existing: KubernetesObject | undefined) {
   const text = encodeNotes(notes);
   if (isUnknown(text)) throw new NotesUnusable(text.unknown);
   const labels = { ...existing?.metadata.labels, [ledgerLabel.key]: notesLabelValue };
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { labels }, data: { [notesKey]: text } };
+  return { metadata: { labels }, data: { [notesKey]: text } };
 }

@@ -1,6 +1,7 @@
 // Sends notifications about runs to the channels that groups name. Each group has *notes*, a stored record of the events of its runs, from
 // which any leader sends notifications. The notifier listens to turns, and no turn waits for it.
 import { messageOf } from '../../policies/error-message.ts';
+import { getOrCreate } from '../../policies/values/get-or-create.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import { isRunRemembered, type TurnListener } from '../report.ts';
@@ -110,22 +111,20 @@ export class Notifier {
   }
 
   #queueOf(channel: string): ChannelQueue {
-    const known = this.#queues.get(channel);
-    if (known !== undefined) return known;
-    const created = new ChannelQueue({
-      env: this.#options.env,
-      paceMs,
-      step: async (key) => {
-        const group = this.#groups.get(key);
-        return group === undefined ? { kind: 'idle' } : await this.#deliverer.step(group, channel);
-      },
-      isUrgent: (key) => {
-        const group = this.#groups.get(key);
-        return group !== undefined && this.#deliverer.isUrgent(group, channel);
-      },
-    });
-    this.#queues.set(channel, created);
-    return created;
+    const create = (): ChannelQueue =>
+      new ChannelQueue({
+        env: this.#options.env,
+        paceMs,
+        step: async (key) => {
+          const group = this.#groups.get(key);
+          return group === undefined ? { kind: 'idle' } : await this.#deliverer.step(group, channel);
+        },
+        isUrgent: (key) => {
+          const group = this.#groups.get(key);
+          return group !== undefined && this.#deliverer.isUrgent(group, channel);
+        },
+      });
+    return getOrCreate(this.#queues, channel, create);
   }
 
   #follow(key: string, namespace: string, name: string): GroupNotifier {

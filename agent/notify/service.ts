@@ -1,7 +1,7 @@
 // Sends one request with the channel's credentials and derives the outcome from the response. Errors contain no address and no credential.
 
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
-import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
+import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import { type SecretKey, secretProblemText, secretReader } from '../../cluster/request/secret.ts';
 import type { Delivery } from '../../engine/notify/deliveries.ts';
 import type { RunNotes } from '../../engine/notify/notes.ts';
@@ -10,7 +10,6 @@ import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AgentEnv, HttpResponse, NotifyRequest } from '../env.ts';
 
-/** One notification to send. */
 export interface Sending {
   readonly name: GroupName;
   readonly run: RunNotes;
@@ -22,14 +21,12 @@ export interface Sending {
 /** The answer to the search for a notification. `absent`: the service does not have it. */
 export type Found = Outcome | { readonly kind: 'absent' };
 
-/** One channel of one service. */
 export interface Service {
   readonly send: (sending: Sending) => Promise<Outcome>;
   /** Finds the notification if it arrived at or after `sinceMs` (wall clock of the sender). */
   readonly find: (sending: Sending, sinceMs: number) => Promise<Found>;
 }
 
-/** The dependencies of a service. */
 export interface ServiceParts {
   readonly env: Pick<AgentEnv, 'clock'>;
   readonly call: (request: NotifyRequest) => Promise<HttpResponse>;
@@ -81,8 +78,7 @@ export function problemBefore(error: unknown): Exclude<Outcome, { readonly kind:
 
 /** Returns the body as an object; an empty one if it is not an object. */
 export function bodyOf({ body }: HttpResponse): JsonObject {
-  const value = tryParseJson(body);
-  return isJsonObject(value) ? value : {};
+  return asJsonObject(tryParseJson(body));
 }
 
 export type Outcome =

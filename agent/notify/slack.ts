@@ -81,7 +81,6 @@ export function slackService(parts: ServiceParts, channel: SlackChannel): Servic
 
 interface Answered {
   readonly outcome: Outcome;
-  /** The error code of Slack. */
   readonly error?: string;
 }
 

@@ -4,9 +4,11 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type 
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { codeOf } from '../../cluster/connection/exchange.ts';
 import { headersOf } from '../../cluster/connection/response-body.ts';
 import type { Clock } from '../../cluster/env.ts';
 import { environmentProxy } from '../../cluster/kubeconfig/kubeconfig.ts';
+import { asJsonObject } from '../../cluster/request/json.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { HttpRequest, HttpResponse, NotifyHttp, PodHttp } from '../env.ts';
@@ -101,22 +103,12 @@ async function send(request: HttpRequest, { env, agents }: ConnectionOptions, si
   const via = new URL(proxy);
   if (url.protocol === 'http:') {
     // In a request to a proxy, the request line contains the absolute address.
-    return answerOf(
-      proxyRequest(via, { ...to, path: request.url, headers: { ...headers, Host: url.host, ...proxyHeaders(via) } }),
-      body,
-      signal,
-    );
+    const toProxy = { ...to, path: request.url, headers: { ...headers, Host: url.host, ...proxyHeaders(via) } };
+    return answerOf(proxyRequest(via, toProxy), body, signal);
   }
   const socket = await tunnel(via, `${url.hostname}:${url.port || '443'}`, signal);
-  return answerOf(
-    httpRequest({
-      ...to,
-      path: url.pathname + url.search,
-      createConnection: () => connectTls({ socket, host, ...tls }),
-    }),
-    body,
-    signal,
-  );
+  const createConnection = () => connectTls({ socket, host, ...tls });
+  return answerOf(httpRequest({ ...to, path: url.pathname + url.search, createConnection }), body, signal);
 }
 
 function proxyRequest(proxy: URL, options: RequestOptions): ReturnType<typeof httpRequest> {
@@ -211,8 +203,7 @@ export function createPodHttp(options: PodHttpOptions): PodHttpClient {
 }
 
 function routeOf(body: string): string {
-  const value = tryParseJson(body);
-  const route = typeof value === 'object' && value !== null && 'route' in value ? value.route : undefined;
+  const { route } = asJsonObject(tryParseJson(body));
   return typeof route === 'string' ? route : '<unknown-route>';
 }
 
@@ -236,8 +227,7 @@ export function createNotifyHttp({ exchanges, userAgent }: NotifyHttpOptions): N
 /** Returns a message without addresses. A message of the system may contain an address, so only its error code is used. */
 function publicMessage(error: unknown): string {
   if (!(error instanceof Error)) return 'no answer';
-  const { cause } = error;
-  if (cause === undefined) return error.message;
-  const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  if (error.cause === undefined) return error.message;
+  const code = codeOf(error.cause);
   return /^[A-Z][A-Z0-9_]{2,60}$/.test(code) ? `no answer (${code})` : 'no answer';
 }

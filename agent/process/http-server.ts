@@ -1,28 +1,16 @@
 // Serves /ready, /healthz and /metrics over plain HTTP, for the kubelet and for Prometheus.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import {
+  type ClusterValidation,
+  type HttpServerObserver,
+  listen,
+  type PlainAnswer,
+  pathOf,
+  wrongCluster,
+} from '../../cluster/connection/http-server.ts';
 import type { Clock } from '../../cluster/env.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { Log } from '../env.ts';
-import type { ClusterValidation } from '../flags/settings.ts';
-
-export interface AnsweredRequest {
-  readonly method: string;
-  /** `metrics`, `ready` or `healthz`; `other` for every unknown path. */
-  readonly route: string;
-  readonly status: number;
-  readonly durationMs: number;
-  readonly requestBytes: number;
-  readonly responseBytes: number;
-}
-
-/** The observer of requests, for the metrics. */
-export interface HttpServerObserver {
-  readonly inflight: (method: string, route: string, change: 1 | -1) => void;
-  readonly answered: (request: AnsweredRequest) => void;
-  /** `given` is the value of the header; empty if the request has no such header or several. */
-  readonly wrongCluster: (request: { readonly route: string; readonly wanted: string; readonly given: string }) => void;
-}
 
 export interface HttpServerOptions {
   /** The port of the server; 0 chooses a free port. */
@@ -60,20 +48,9 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   server.setTimeout(exchangeTimeoutMs);
   server.keepAliveTimeout = idleTimeoutMs;
   server.maxConnections = connectionLimit;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port: options.port, ...(options.address === undefined ? {} : { host: options.address }) }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  const port = await listen(server, options.port, options.address);
   server.on('error', ({ message }) => options.log.warn('HTTP server failed', { error: message }));
-  return { port: portOf(server), close: () => close(server) };
-}
-
-function portOf(server: Server): number {
-  const address: AddressInfo | string | null = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
+  return { port, close: () => close(server) };
 }
 
 async function close(server: Server): Promise<void> {
@@ -83,11 +60,7 @@ async function close(server: Server): Promise<void> {
   });
 }
 
-interface Answer {
-  readonly status: number;
-  readonly contentType?: string;
-  readonly body: string;
-}
+type Answer = Omit<PlainAnswer, 'contentType'> & Partial<PlainAnswer>;
 
 type Route = (options: HttpServerOptions) => Answer | Promise<Answer>;
 
@@ -107,7 +80,7 @@ async function answer(options: HttpServerOptions, request: IncomingMessage, resp
   const { observer, clock, log } = options;
   const startedMs = clock.monotonicMs();
   const method = request.method ?? 'GET';
-  const path = (request.url ?? '/').replace(/[?#][\s\S]*$/, '');
+  const path = pathOf(request.url ?? '/');
   const known = Object.hasOwn(routes, path) ? routes[path] : undefined;
   const route = known === undefined ? 'other' : path.slice(1);
   observer.inflight(method, route, 1);
@@ -118,8 +91,7 @@ async function answer(options: HttpServerOptions, request: IncomingMessage, resp
   });
   let given: Answer;
   try {
-    given =
-      refusal(options, request, { path, route: known === undefined ? '<unknown-route>' : route }) ?? (await (known ?? missing)(options));
+    given = refusal(options, request, known === undefined ? '<unknown-route>' : route) ?? (await (known ?? missing)(options));
   } catch (error) {
     log.error('HTTP request failed', { route, error: messageOf(error) });
     given = { status: 500, contentType: text, body: 'internal error\n' };
@@ -147,24 +119,12 @@ async function answer(options: HttpServerOptions, request: IncomingMessage, resp
 const missing: Route = () => ({ status: 404, contentType: text, body: '404 page not found\n' });
 
 /** Returns the answer to a request for another installation; undefined for other requests, and if such requests are only counted. */
-function refusal(
-  { clusterValidation, observer, log }: HttpServerOptions,
-  request: IncomingMessage,
-  { path, route }: { readonly path: string; readonly route: string },
-): Answer | undefined {
-  if (clusterValidation === undefined || isExempt(clusterValidation, path, request.headers['user-agent'] ?? '')) return undefined;
-  const { label: wanted, isSoft } = clusterValidation;
-  const values = request.headersDistinct['x-cluster'] ?? [];
-  const given = values.length === 1 ? (values[0] ?? '') : '';
-  if (given === wanted) return undefined;
+function refusal({ clusterValidation, observer, log }: HttpServerOptions, request: IncomingMessage, route: string): Answer | undefined {
+  if (pathOf(request.url ?? '/').includes('/healthz')) return undefined;
+  const wrong = wrongCluster(clusterValidation, request, route);
+  if (wrong === undefined) return undefined;
+  const { wanted, given } = wrong;
   observer.wrongCluster({ route, wanted, given });
-  log.warn('a request has another X-Cluster value', { route, wanted, given, isRefused: !isSoft });
-  if (isSoft) return undefined;
-  const message = `rejected request with wrong cluster validation label ${JSON.stringify(given)}: it should be ${JSON.stringify(wanted)}`;
-  return { status: 511, contentType: 'application/json', body: JSON.stringify({ cluster_validation_error_message: message, route }) };
-}
-
-function isExempt({ excludedPaths, excludedUserAgents }: ClusterValidation, path: string, userAgent: string): boolean {
-  const fragments = ['metrics', 'debug/pprof', 'ready', 'healthz', ...excludedPaths];
-  return fragments.some((fragment) => path.includes(`/${fragment}`)) || excludedUserAgents.some((pattern) => pattern.test(userAgent));
+  log.warn('a request has another X-Cluster value', { route, wanted, given, isRefused: wrong.refusal !== undefined });
+  return wrong.refusal;
 }

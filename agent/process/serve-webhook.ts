@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Certificates, startCertificates } from '../../webhook/certificates/certificates.ts';
 import { certificateFiles } from '../../webhook/certificates/file-source.ts';
-import type { TlsSource } from '../../webhook/certificates/source.ts';
 import { evictionCache } from '../../webhook/compat/eviction/eviction-cache.ts';
 import { podEviction } from '../../webhook/compat/eviction/pod-eviction.ts';
 import { noDownscale } from '../../webhook/compat/no-downscale.ts';
@@ -69,12 +68,12 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
         port: webhook.port,
         requestTimeoutMs: webhook.requestTimeoutMs,
         drainMs: webhook.drainMs,
-        clients: clientCa === undefined ? 'none' : 'certificate',
+        ...(clientCa === undefined ? {} : { clientCa }),
         ...(webhook.address === undefined ? {} : { address: webhook.address }),
         ...(settings.server.clusterValidation === undefined ? {} : { clusterValidation: settings.server.clusterValidation }),
       },
       endpoints: endpointsOf(options, budgets),
-      tls: withClientCa(certificates, clientCa),
+      tls: certificates,
       observer: {
         ...metrics.httpServer,
         ...metrics.webhook,
@@ -180,14 +179,3 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
 
 /** The names of the workloads of this project, whose requests are never denied. */
 const ownNames: readonly string[] = ['rollout-group-agent', 'rollout-group-webhook', 'rollout-operator'];
-
-function withClientCa(source: TlsSource, clientCa: string | undefined): TlsSource {
-  if (clientCa === undefined) return source;
-  return {
-    current: () => {
-      const material = source.current();
-      return material === undefined ? undefined : { ...material, clientCa };
-    },
-    onChange: source.onChange,
-  };
-}

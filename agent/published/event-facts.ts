@@ -11,6 +11,7 @@ import { recordedKind } from '../../engine/run/origin.ts';
 import { objectOf, requesterText } from '../../engine/run/requests.ts';
 import { isJoinOf } from '../../engine/run/run.ts';
 import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
+import { getOrCreate } from '../../policies/values/get-or-create.ts';
 import type { GroupRemovalReport, PerformedAction, ReleaseReport, TurnReport } from '../report.ts';
 
 /** One event of a group, or one rule that blocks it. */
@@ -108,7 +109,7 @@ function normal(reason: string, action: string, note: string, details: FactDetai
   return { type: 'Normal', reason, action, note, ...details };
 }
 
-function warning(reason: string, action: string, note: string, details: FactDetails = {}): EventFact {
+export function warning(reason: string, action: string, note: string, details: FactDetails = {}): EventFact {
   return { type: 'Warning', reason, action, note, ...details };
 }
 
@@ -130,30 +131,9 @@ function waitFact(wait: RuleResult): EventFact {
   return { ...make(reasonOf(rule), outcome === 'no' ? 'Block' : 'Wait', note, { identity: `${key} ${note}` }), wait: key };
 }
 
-function runFacts(report: TurnReport, { run }: GroupDecision, past: GroupPast | undefined): readonly EventFact[] {
+function runFacts({ snapshot }: TurnReport, { run }: GroupDecision, past: GroupPast | undefined): readonly EventFact[] {
   if (run === undefined) return [];
   const subject = recordedKind(run);
-  const change = runChange(report, run, past);
-  return [
-    ...(change.superseded === undefined
-      ? []
-      : [normal('RolloutSuperseded', 'Roll', 'a newer update revision replaced the rollout in progress', { identity: change.superseded })]),
-    ...(change.hasStarted ? [normal('RolloutStarted', 'Roll', `${subject} started`, { identity: run.id })] : []),
-    ...(change.openedZone === undefined ? [] : [zoneOpened(run, change.openedZone)]),
-    ...(change.hasEnded ? endFacts(run, subject) : []),
-  ];
-}
-
-interface RunChange {
-  /** The id of the run that this run replaced before its end. */
-  readonly superseded: string | undefined;
-  readonly hasStarted: boolean;
-  readonly openedZone: string | undefined;
-  /** True if the run ended in this turn. */
-  readonly hasEnded: boolean;
-}
-
-function runChange({ snapshot }: TurnReport, run: RunState, past: GroupPast | undefined): RunChange {
   const before = past?.run;
   const isRunning = run.outcome === 'running';
   const isNew = before?.id !== run.id;
@@ -162,16 +142,18 @@ function runChange({ snapshot }: TurnReport, run: RunState, past: GroupPast | un
   // A run that was in progress when this process began to lead was reported by the earlier leader.
   const hasBegun = isNew && (past !== undefined || run.startedMs >= snapshot.nowMs);
   const isKnown = past !== undefined || hasBegun;
-  return {
-    superseded: isNew && wasRunning && !isJoin ? before.id : undefined,
-    hasStarted: hasBegun && !isJoin && isRunning,
-    openedZone: isRunning && isKnown && run.openZone !== before?.openZone ? run.openZone : undefined,
-    hasEnded: !isRunning && (isNew ? hasBegun : wasRunning),
-  };
-}
-
-function zoneOpened({ id }: RunState, zone: string): EventFact {
-  return normal('ZoneOpened', 'Roll', `the rollout now replaces pods of zone ${zone}`, { zone, identity: `${id} ${zone}` });
+  const facts: EventFact[] = [];
+  if (isNew && wasRunning && !isJoin) {
+    const note = 'a newer update revision replaced the rollout in progress';
+    facts.push(normal('RolloutSuperseded', 'Roll', note, { identity: before.id }));
+  }
+  if (hasBegun && !isJoin && isRunning) facts.push(normal('RolloutStarted', 'Roll', `${subject} started`, { identity: run.id }));
+  const zone = run.openZone;
+  if (isRunning && isKnown && zone !== undefined && zone !== before?.openZone) {
+    facts.push(normal('ZoneOpened', 'Roll', `the rollout now replaces pods of zone ${zone}`, { zone, identity: `${run.id} ${zone}` }));
+  }
+  const hasEnded = !isRunning && (isNew ? hasBegun : wasRunning);
+  return hasEnded ? [...facts, ...endFacts(run, subject)] : facts;
 }
 
 function endFacts(run: RunState, subject: string): readonly EventFact[] {
@@ -185,7 +167,7 @@ export function actionFacts(performed: readonly PerformedAction[]): readonly Eve
   const replaced = new Map<string, string[]>();
   for (const { action, result } of performed) {
     if (result !== 'done') continue;
-    for (const { zone, pod } of replacedPods(action)) replaced.set(zone, [...(replaced.get(zone) ?? []), pod]);
+    for (const { zone, pod } of replacedPods(action)) getOrCreate(replaced, zone, (): string[] => []).push(pod);
   }
   return [...performed.flatMap((one) => actionFact(one) ?? []), ...[...replaced].map(([zone, pods]) => replacedFact(zone, pods))];
 }
@@ -267,16 +249,11 @@ export function releaseFacts(report: ReleaseReport): readonly ReleaseFact[] {
   if (performed === undefined || performed.action.kind !== 'setPartition') return [];
   const { zone, statefulSet, from, pods } = performed.action;
   const moves = pods.length === 0 ? 'no pod is replaced' : `its StatefulSet controller replaces ${pods.map(({ pod }) => pod).join(', ')}`;
-  const fact: EventFact =
+  const failure = `${subject}: partition ${from} was not set to 0: ${performed.message ?? performed.result}`;
+  const fact =
     performed.result === 'done'
-      ? { type: 'Normal', reason: 'Released', action: 'Release', note: `${subject}: partition ${from} is now 0; ${moves}`, zone }
-      : {
-          type: 'Warning',
-          reason: 'ReleaseFailed',
-          action: 'Release',
-          zone,
-          note: `${subject}: partition ${from} was not set to 0: ${performed.message ?? performed.result}`,
-        };
+      ? normal('Released', 'Release', `${subject}: partition ${from} is now 0; ${moves}`, { zone })
+      : warning('ReleaseFailed', 'Release', failure, { zone });
   return [{ statefulSet, fact }];
 }
 
@@ -291,13 +268,9 @@ function waitFacts(
   const isAnnounced = earliestMs !== undefined;
   const undone = isAnnounced ? undoneBy(release, ledger, snapshot) : undefined;
   const when = isAnnounced ? `follows at ${new Date(earliestMs).toISOString()}, unless a definition comes back` : `waits: ${because}`;
-  const fact: EventFact = {
-    type: undone === undefined ? 'Normal' : 'Warning',
-    reason: isAnnounced ? 'ReleaseAnnounced' : 'ReleaseWaits',
-    action: 'Wait',
-    note: `${subject}: partition 0 of this StatefulSet ${when}${undone === undefined ? '' : `; ${undone}`}`,
-    identity: `${release.goneMs}`,
-  };
+  const make = undone === undefined ? normal : warning;
+  const note = `${subject}: partition 0 of this StatefulSet ${when}${undone === undefined ? '' : `; ${undone}`}`;
+  const fact = make(isAnnounced ? 'ReleaseAnnounced' : 'ReleaseWaits', 'Wait', note, { identity: `${release.goneMs}` });
   // The ledger shows the state after the turn, so a zone that was released in this turn is not among the waiting zones.
   const waiting = release.zones.filter(({ zone }) => release.released?.includes(zone) !== true);
   return waiting.map(({ zone, statefulSet }) => ({ statefulSet, fact: { ...fact, zone } }));
@@ -307,13 +280,6 @@ function waitFacts(
 export function groupRemovalFacts({ snapshot, reports }: GroupRemovalReport): readonly ReleaseFact[] {
   return reports.map(({ zone, statefulSet, isWarning, note }) => ({
     statefulSet,
-    fact: {
-      type: isWarning ? 'Warning' : 'Normal',
-      reason: 'GroupGone',
-      action: 'Leave',
-      note,
-      zone,
-      identity: `${snapshot.nowMs}`,
-    },
+    fact: (isWarning ? warning : normal)('GroupGone', 'Leave', note, { zone, identity: `${snapshot.nowMs}` }),
   }));
 }

@@ -1,7 +1,7 @@
 // Writes facts as Kubernetes Events for `EventWriter`: repetitions count in one Event. If many Events wait, facts of one kind are combined.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { createObject, patchObject, type Target } from '../../cluster/request/write.ts';
+import { createObject, patchObject, type Target, targetOf } from '../../cluster/request/write.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
@@ -9,7 +9,6 @@ import type { AgentEnv } from '../env.ts';
 import { combinedFact, type EventFact } from './event-facts.ts';
 import { WriteQueue } from './write-queue.ts';
 
-/** The object of an Event. */
 export interface Regarding {
   readonly apiVersion: string;
   readonly kind: string;
@@ -229,10 +228,6 @@ function repetitions({ count, lastMs }: Series) {
 /** Returns a time with exactly six fractional digits, as the API server requires. */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
-}
-
-function targetOf({ metadata: { namespace, name, uid = '', resourceVersion = '' } }: KubernetesObject): Target {
-  return { namespace, name, uid, resourceVersion };
 }
 
 function cutOff(note: string): string {

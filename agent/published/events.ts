@@ -3,7 +3,16 @@ import { apiVersion } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ReleaseReport, TurnListener, TurnReport } from '../report.ts';
-import { actionFacts, type EventFact, factsOf, type GroupPast, groupRemovalFacts, type ReleaseFact, releaseFacts } from './event-facts.ts';
+import {
+  actionFacts,
+  type EventFact,
+  factsOf,
+  type GroupPast,
+  groupRemovalFacts,
+  type ReleaseFact,
+  releaseFacts,
+  warning,
+} from './event-facts.ts';
 import { EventSeries, type Observed, type Regarding } from './event-series.ts';
 import type { GroupObjects } from './group-objects.ts';
 
@@ -51,8 +60,7 @@ export class EventWriter {
       if (!this.#isLeader) return;
       for (const { code, message, object, file, line } of findings.filter(({ severity }) => severity === 'error').slice(0, maxFindings)) {
         const place = object ?? (file === '' ? 'the policies' : `${file}:${line}`);
-        const fact: EventFact = { type: 'Warning', reason: 'PolicyInvalid', action: 'Ignore', note: `${code}: ${place}: ${message}` };
-        this.#observe({ subject: '', fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#agentLease() });
+        this.#observeOnLease(warning('PolicyInvalid', 'Ignore', `${code}: ${place}: ${message}`));
       }
     },
     leadershipChanged: (state) => {
@@ -62,13 +70,7 @@ export class EventWriter {
       this.#pasts.clear();
       if (this.#isHandingOver) return;
       const holder = state.holder === undefined ? '' : `; ${state.holder} holds the Lease`;
-      const fact: EventFact = {
-        type: 'Warning',
-        reason: 'LeaseLost',
-        action: 'Stop',
-        note: `${this.#options.config.identity} no longer acts${holder}`,
-      };
-      this.#observe({ subject: '', fact, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#agentLease() });
+      this.#observeOnLease(warning('LeaseLost', 'Stop', `${this.#options.config.identity} no longer acts${holder}`));
     },
   };
 
@@ -126,13 +128,11 @@ export class EventWriter {
     return statefulSetIn(snapshot, namespace, member?.statefulSet ?? name);
   }
 
-  #agentLease(): Regarding {
-    return {
-      apiVersion: 'coordination.k8s.io/v1',
-      kind: 'Lease',
-      namespace: this.#options.config.agentNamespace,
-      name: this.#options.config.lease.name,
-    };
+  #observeOnLease(fact: EventFact): void {
+    const { env, config } = this.#options;
+    const target = { namespace: config.agentNamespace, name: config.lease.name };
+    const regarding = (): Regarding => ({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', ...target });
+    this.#observe({ subject: '', fact, atMs: env.clock.nowMs(), regarding });
   }
 
   #queueForMembers({ group, snapshot }: Pick<ReleaseReport, 'group' | 'snapshot'>, facts: readonly ReleaseFact[]): void {

@@ -1,9 +1,9 @@
 // Publishes changed decisions: in the status of the RolloutGroup if it exists, else in a ConfigMap next to the ledger.
 import { isStatus } from '../../cluster/request/failure.ts';
-import { isJsonObject } from '../../cluster/request/json.ts';
+import { asJsonObject, isJsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { apiVersionOf, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { createObject, patchObject, replaceObject, type Target } from '../../cluster/request/write.ts';
+import { createObject, patchObject, replaceObject, targetOf } from '../../cluster/request/write.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { type PublishInput, publishedDecision, samePublished } from '../../engine/publish/decision.ts';
 import { type PublishedDecision, statusMapName } from '../../engine/publish/published.ts';
@@ -11,6 +11,7 @@ import { readPublished } from '../../engine/publish/read.ts';
 import { groupStatus, scaleTargetOf } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
@@ -47,9 +48,9 @@ interface Published {
 
 /** A stored decision with the object that contains it. */
 interface Stored {
-  readonly kind: 'status' | 'configMap';
-  /** Absent if no ConfigMap exists. */
-  readonly object?: KubernetesObject;
+  /** The RolloutGroup; absent if it does not exist. Then `map` is the ConfigMap, if one exists. */
+  readonly group?: KubernetesObject;
+  readonly map?: KubernetesObject;
   readonly decision?: PublishedDecision;
   /** The scale fields as text; absent in a ConfigMap. */
   readonly scale?: string;
@@ -121,11 +122,7 @@ export class DecisionPublisher {
         if (isStatus(error, 409) || this.#failed.has(key)) return;
         this.#failed.add(key);
         const [namespace = '', group = ''] = key.split('/');
-        this.#options.env.log.warn('decision could not be published', {
-          namespace,
-          group,
-          error: messageOf(error),
-        });
+        this.#options.env.log.warn('decision could not be published', { namespace, group, error: messageOf(error) });
       },
     });
   }
@@ -140,44 +137,32 @@ export class DecisionPublisher {
     return this.#queue.close();
   }
 
-  #unenforcedIn({ namespace }: GroupName): { readonly unenforced?: string } {
-    const found = this.#registrationProblems.find(({ id }) => !id.startsWith(ofNamespaces) || id === `${ofNamespaces}${namespace}`);
-    return found === undefined ? {} : { unenforced: found.message };
+  #unenforcedIn({ namespace }: GroupName): string | undefined {
+    return this.#registrationProblems.find(({ id }) => !id.startsWith(ofNamespaces) || id === `${ofNamespaces}${namespace}`)?.message;
   }
 
   #decisionOf({ report, acted = {} }: Published, previous: PublishedDecision | undefined): PublishedDecision | undefined {
     const { group, snapshot, decision, ledger } = report;
     if (decision === undefined) return undefined;
     const { config } = this.#options;
-    return publishedDecision({
-      group,
-      decision,
-      snapshot,
-      ...acted,
-      atMs: snapshot.nowMs,
-      leader: config.identity,
-      ...(this.#isAlone ? {} : { lease: { namespace: config.agentNamespace, name: config.lease.name } }),
-      ...(ledger === undefined ? {} : { ledger }),
-      ...(previous === undefined ? {} : { previous }),
-      ...this.#unenforcedIn(group),
-    });
+    const lease = this.#isAlone ? undefined : { namespace: config.agentNamespace, name: config.lease.name };
+    const given = defined({ lease, ledger, previous, unenforced: this.#unenforcedIn(group) });
+    return publishedDecision({ group, decision, snapshot, ...acted, atMs: snapshot.nowMs, leader: config.identity, ...given });
   }
 
   async #read(group: GroupName): Promise<Stored> {
     const object = await this.#options.objects.read(group, 'publish.getGroup');
     if (object !== undefined) {
-      const status = object['status'];
-      const scale = JSON.stringify([fieldOf(status, 'replicas'), fieldOf(status, 'selector')]);
-      return { kind: 'status', object, scale, ...storedDecision(fieldOf(status, decisionKey)) };
+      const status = asJsonObject(object['status']);
+      const scale = JSON.stringify([status['replicas'], status['selector']]);
+      return { group: object, scale, ...storedDecision(status[decisionKey]) };
     }
     const target = { namespace: group.namespace, name: statusMapName(group.name) };
-    const map = await getObject(this.#options.env, resources.configMaps, target, {
-      site: 'publish.getConfigMap',
-      timeoutMs: this.#timeoutMs,
-    });
-    if (map === undefined) return { kind: 'configMap' };
+    const options = { site: 'publish.getConfigMap', timeoutMs: this.#timeoutMs };
+    const map = await getObject(this.#options.env, resources.configMaps, target, options);
+    if (map === undefined) return {};
     if (map.metadata.labels?.[ledgerLabel.key] !== labelValue) throw new Error(`ConfigMap ${target.name} is not managed by the agent`);
-    return { kind: 'configMap', object: map, ...storedDecision(tryParseJson(fieldOf(map['data'], decisionKey))) };
+    return { map, ...storedDecision(tryParseJson(asJsonObject(map['data'])[decisionKey])) };
   }
 
   async #write(key: string): Promise<'written' | 'unchanged'> {
@@ -198,7 +183,8 @@ export class DecisionPublisher {
       known.lastScale = stored.scale ?? scale;
       return 'unchanged';
     }
-    await (stored.kind === 'status' ? this.#writeStatus(report, decision, stored) : this.#writeConfigMap(report.group, decision, stored));
+    if (stored.group !== undefined) await this.#writeStatus(report, decision, stored.group);
+    else await this.#writeConfigMap(report.group, decision, stored.map);
     known.last = decision;
     known.lastScale = scale;
     return 'written';
@@ -209,39 +195,22 @@ export class DecisionPublisher {
     return !this.#isLeader && stored.leader !== this.#options.config.identity && stored.decidedMs >= decision.decidedMs;
   }
 
-  async #writeStatus({ group, snapshot }: TurnReport, decision: PublishedDecision, { object }: Stored): Promise<void> {
-    const target = targetOf(object);
-    const scale = scaleTargetOf(group, snapshot);
-    const { generation } = object?.metadata ?? {};
-    const previous = object?.['status'];
-    const status = groupStatus(decision, {
-      ...(generation === undefined ? {} : { generation }),
-      ...(previous === undefined ? {} : { previous }),
-      ...(scale === undefined ? {} : { scale }),
-    });
+  async #writeStatus({ group, snapshot }: TurnReport, decision: PublishedDecision, object: KubernetesObject): Promise<void> {
+    const { generation } = object.metadata;
+    const previous = object['status'];
+    const status = groupStatus(decision, defined({ generation, previous, scale: scaleTargetOf(group, snapshot) }));
     const patch = { status: mergePatch(previous, status) };
-    await patchObject(this.#options.env, rolloutGroups, target, {
-      patch,
-      subresource: 'status',
-      site: 'publish.patchStatus',
-      timeoutMs: this.#timeoutMs,
-    });
+    const options = { patch, subresource: 'status', site: 'publish.patchStatus', timeoutMs: this.#timeoutMs };
+    await patchObject(this.#options.env, rolloutGroups, targetOf(object), options);
   }
 
-  async #writeConfigMap({ namespace, name }: GroupName, decision: PublishedDecision, { object }: Stored): Promise<void> {
+  async #writeConfigMap({ namespace, name }: GroupName, decision: PublishedDecision, map?: KubernetesObject): Promise<void> {
     const data = { [decisionKey]: JSON.stringify(decision) };
-    if (object !== undefined) {
-      await replaceObject(
-        this.#options.env,
-        resources.configMaps,
-        { ...object, data },
-        { site: 'publish.replaceConfigMap', timeoutMs: this.#timeoutMs },
-      );
-      return;
-    }
     const metadata = { namespace, name: statusMapName(name), labels: { [ledgerLabel.key]: labelValue } };
-    const made = { apiVersion: apiVersionOf(resources.configMaps), kind: 'ConfigMap', metadata, data };
-    await createObject(this.#options.env, resources.configMaps, made, { site: 'publish.createConfigMap', timeoutMs: this.#timeoutMs });
+    const made = { apiVersion: apiVersionOf(resources.configMaps), kind: 'ConfigMap', metadata, ...map, data };
+    const site = map === undefined ? 'publish.createConfigMap' : 'publish.replaceConfigMap';
+    const write = map === undefined ? createObject : replaceObject;
+    await write(this.#options.env, resources.configMaps, made, { site, timeoutMs: this.#timeoutMs });
   }
 }
 
@@ -253,15 +222,6 @@ function storedDecision(value: unknown): Pick<Stored, 'decision'> {
 function scaleText({ group, snapshot }: TurnReport): string {
   const scale = scaleTargetOf(group, snapshot);
   return JSON.stringify([scale?.replicas, scale?.selector]);
-}
-
-function targetOf(object: KubernetesObject | undefined): Target {
-  const { namespace, name = '', uid = '', resourceVersion = '' } = object?.metadata ?? {};
-  return { namespace, name, uid, resourceVersion };
-}
-
-function fieldOf(value: unknown, key: string): unknown {
-  return isJsonObject(value) ? value[key] : undefined;
 }
 
 /** Returns the merge patch from `before` to `after`. Removed fields are null. */

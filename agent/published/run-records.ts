@@ -3,10 +3,11 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { isSameJson } from '../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
-import { createObject, deleteObject, patchObject, type Target } from '../../cluster/request/write.ts';
+import { createObject, deleteObject, patchObject, type Target, targetOf } from '../../cluster/request/write.ts';
 import { runRecord } from '../../engine/publish/run-record.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, resourceOfKind, schemas } from '../../policies/schema/kinds.ts';
+import { getOrCreate } from '../../policies/values/get-or-create.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import { isRunRemembered, type TurnListener, type TurnReport } from '../report.ts';
@@ -69,8 +70,7 @@ export class RunRecorder {
       if (!this.#isLeader || report.decision === undefined || !isRunRemembered(report)) return;
       const { namespace, name } = report.group;
       const key = `${namespace}/${name}`;
-      const runs: GroupRuns = this.#groups.get(key) ?? { pendingTurns: [] };
-      this.#groups.set(key, runs);
+      const runs = this.#runsOf(key);
       const known = this.#loading.get(namespace);
       if (known?.state === 'loaded') return this.#record(key, runs, report);
       if (known?.state === 'missing' && this.#options.env.clock.monotonicMs() < known.untilMs) return;
@@ -152,6 +152,10 @@ export class RunRecorder {
     return [...this.#groups].filter(([key]) => key.startsWith(`${namespace}/`));
   }
 
+  #runsOf(key: string): GroupRuns {
+    return getOrCreate(this.#groups, key, () => ({ pendingTurns: [] }));
+  }
+
   #loadLater(namespace: string): void {
     const cancel = this.#options.env.timers.after(reloadDelayMs, () => {
       this.#reloads.delete(namespace);
@@ -161,22 +165,13 @@ export class RunRecorder {
   }
 
   #addStored(object: KubernetesObject): void {
-    const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
-    const read = schemas.RolloutRun.safeParse({
-      apiVersion: object.apiVersion,
-      kind: 'RolloutRun',
-      metadata: { namespace, name },
-      spec: object['spec'],
-    });
+    const { apiVersion, metadata, spec } = object;
+    const { namespace = '', name } = metadata;
+    const read = schemas.RolloutRun.safeParse({ apiVersion, kind: 'RolloutRun', metadata: { namespace, name }, spec });
     if (!read.success) return;
     const record = read.data;
-    this.#records.set(`${namespace}/${name}`, {
-      record,
-      written: { target: { namespace, name, uid, resourceVersion }, spec: record.spec },
-    });
-    const key = `${namespace}/${record.spec.group}`;
-    const runs: GroupRuns = this.#groups.get(key) ?? { pendingTurns: [] };
-    this.#groups.set(key, runs);
+    this.#records.set(`${namespace}/${name}`, { record, written: { target: targetOf(object), spec: record.spec } });
+    const runs = this.#runsOf(`${namespace}/${record.spec.group}`);
     const lane = record.spec.kind === 'scale' ? 'scale' : 'rollout';
     const known = runs[lane];
     if (known === undefined || known.spec.startedAt < record.spec.startedAt) runs[lane] = record;
@@ -215,8 +210,7 @@ export class RunRecorder {
     const isWritten = entry.written !== undefined && isSameJson(entry.written.spec, record.spec);
     if (!isWritten) {
       const object = entry.written === undefined ? await this.#create(record) : await this.#update(record, entry.written);
-      const { namespace = '', name, uid = '', resourceVersion = '' } = object.metadata;
-      entry.written = { target: { namespace, name, uid, resourceVersion }, spec: record.spec };
+      entry.written = { target: targetOf(object), spec: record.spec };
     }
     if (record.spec.outcome !== 'running') await this.#prune(record.metadata.namespace ?? '', record.spec.group);
     return isWritten ? 'unchanged' : 'written';
@@ -224,7 +218,7 @@ export class RunRecorder {
 
   async #create(record: RolloutRun): Promise<KubernetesObject> {
     try {
-      return await createObject(this.#options.env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs: this.#timeoutMs });
+      return await this.#createNew(record);
     } catch (error) {
       if (!isStatus(error, 409)) throw error;
       // The record exists: the answer to an earlier request was lost, or an earlier leader created it under the same name.
@@ -232,10 +226,19 @@ export class RunRecorder {
     }
   }
 
+  #createNew(record: RolloutRun): Promise<KubernetesObject> {
+    const options = { site: 'runs.create', timeoutMs: this.#timeoutMs };
+    return createObject(this.#options.env, rolloutRuns, objectOf(record), options);
+  }
+
+  #patch(record: RolloutRun, target: Target, before: unknown): Promise<KubernetesObject> {
+    const options = { patch: { spec: mergePatch(before, record.spec) }, site: 'runs.patch', timeoutMs: this.#timeoutMs };
+    return patchObject(this.#options.env, rolloutRuns, target, options);
+  }
+
   async #update(record: RolloutRun, { target, spec }: NonNullable<RecordEntry['written']>): Promise<KubernetesObject> {
     try {
-      const patch = { spec: mergePatch(spec, record.spec) };
-      return await patchObject(this.#options.env, rolloutRuns, target, { patch, site: 'runs.patch', timeoutMs: this.#timeoutMs });
+      return await this.#patch(record, target, spec);
     } catch (error) {
       if (isStatus(error, 404)) return await this.#create(record);
       if (!isStatus(error, 409)) throw error;
@@ -247,16 +250,7 @@ export class RunRecorder {
   async #overwrite(record: RolloutRun): Promise<KubernetesObject> {
     const { namespace = '', name } = record.metadata;
     const found = await getObject(this.#options.env, rolloutRuns, { namespace, name }, { site: 'runs.get', timeoutMs: this.#timeoutMs });
-    if (found === undefined)
-      return await createObject(this.#options.env, rolloutRuns, objectOf(record), { site: 'runs.create', timeoutMs: this.#timeoutMs });
-    const { uid = '', resourceVersion = '' } = found.metadata;
-    const patch = { spec: mergePatch(found['spec'], record.spec) };
-    return await patchObject(
-      this.#options.env,
-      rolloutRuns,
-      { namespace, name, uid, resourceVersion },
-      { patch, site: 'runs.patch', timeoutMs: this.#timeoutMs },
-    );
+    return await (found === undefined ? this.#createNew(record) : this.#patch(record, targetOf(found), found['spec']));
   }
 
   /** Deletes the oldest finished records beyond the history limit of the group. */

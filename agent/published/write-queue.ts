@@ -36,7 +36,6 @@ export class WriteQueue {
     this.#options = options;
   }
 
-  /** Queues a write of the key. */
   queueWrite(key: string): void {
     if (this.#isClosed) return;
     const known = this.#keys.get(key) ?? { isQueued: false, notBeforeMs: 0, failures: 0 };

@@ -20,7 +20,6 @@ interface WritersOptions {
 }
 
 interface Writers {
-  /** The listeners of the writers, for the agent. */
   readonly listeners: readonly TurnListener[];
   /** Begins the hand-over: from now on, a loss of leadership does not drop the pending writes, so that `close` can do them. */
   readonly beginHandOver: () => void;

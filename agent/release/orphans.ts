@@ -30,7 +30,6 @@ interface OrphansOptions {
   /** Returns the defined groups; undefined while unknown. */
   readonly groups: () => readonly GroupDefinition[] | undefined;
   readonly isLeading: () => boolean;
-  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   readonly onChange: () => void;
 }

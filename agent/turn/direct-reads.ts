@@ -29,7 +29,6 @@ interface Member {
 }
 
 interface FreshOptions {
-  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   /** The readiness of nodes in the cache. */
   readonly nodes: Observed['nodes'];
@@ -168,7 +167,6 @@ interface CurrentCheck {
   readonly fresh: FreshObjects | undefined;
   /** A cache that was current within this time, in milliseconds, is not compared. */
   readonly longestAgeMs: number;
-  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
 }
 

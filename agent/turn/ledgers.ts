@@ -1,10 +1,12 @@
 // Reads and writes the ledger of each group in a ConfigMap by compare-and-swap, or in memory if ConfigMaps are forbidden.
 import { isStatus } from '../../cluster/request/failure.ts';
+import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { emptyLedger } from '../../engine/ledger/ledger.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel, ledgerName, releaseLabel } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../engine/snapshot.ts';
+import { getOrCreate } from '../../policies/values/get-or-create.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 import { groupKey } from '../wake-index.ts';
@@ -25,7 +27,6 @@ export interface LedgerIdentity {
 }
 
 interface LedgersOptions {
-  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   /** Returns whether a ledger in memory may replace a forbidden ConfigMap. Only an agent that may act without a Lease permits it. */
   readonly mayUseMemory: () => boolean;
@@ -34,7 +35,6 @@ interface LedgersOptions {
   readonly onDegraded: () => void;
 }
 
-/** The store of ledgers. */
 export class Ledgers {
   readonly #env: AgentEnv;
   readonly #options: LedgersOptions;
@@ -92,26 +92,21 @@ export class Ledgers {
   }
 
   #objectOf(group: LedgerIdentity): SharedObject<Ledger> {
-    const key = groupKey(group);
-    const known = this.#shared.get(key);
-    if (known !== undefined) return known;
-    const name = ledgerName(group.name);
-    const site = 'ledger';
-    const codec = { decode: (object: KubernetesObject | undefined) => decode(object, group), encode };
-    const created = new SharedObject<Ledger>({
-      env: this.#env,
-      resource: resources.configMaps,
-      namespace: group.namespace,
-      name,
-      ...codec,
-      mayWrite: this.#options.mayWrite,
-      // A retry here would occupy one of the parallel turns. The loop pauses and retries instead.
-      retries: 0,
-      timeoutMs: this.#options.timeoutMs,
-      site,
-    });
-    this.#shared.set(key, created);
-    return created;
+    const create = (): SharedObject<Ledger> =>
+      new SharedObject<Ledger>({
+        env: this.#env,
+        resource: resources.configMaps,
+        namespace: group.namespace,
+        name: ledgerName(group.name),
+        decode: (object) => decode(object, group),
+        encode,
+        mayWrite: this.#options.mayWrite,
+        // A retry here would occupy one of the parallel turns. The loop pauses and retries instead.
+        retries: 0,
+        timeoutMs: this.#options.timeoutMs,
+        site: 'ledger',
+      });
+    return getOrCreate(this.#shared, groupKey(group), create);
   }
 
   /** Uses memory if the API server forbids ConfigMaps and `mayUseMemory` permits it. */
@@ -138,8 +133,7 @@ export class Ledgers {
 }
 
 function decode(object: KubernetesObject | undefined, { namespace, name }: LedgerIdentity): Ledger {
-  const data = object?.['data'];
-  const text: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, ledgerKey) : undefined;
+  const text = asJsonObject(object?.['data'])[ledgerKey];
   const ledger = decodeLedger(typeof text === 'string' ? text : undefined, { namespace, group: name });
   if (isUnknown(ledger)) throw new LedgerUnusable(ledger.unknown);
   return ledger;
@@ -147,17 +141,11 @@ function decode(object: KubernetesObject | undefined, { namespace, name }: Ledge
 
 function encode(ledger: Ledger, existing: KubernetesObject | undefined) {
   const text = textOf(ledger);
-  const data = existing?.['data'];
   const before = existing?.metadata.labels;
   // A label that is left out would keep its value, so a label that no longer applies gets another value.
   const mark = ledger.release !== undefined ? releaseLabel.value : before?.[releaseLabel.key] && releaseLabel.otherwise;
   const labels = { ...before, ...(mark === undefined ? {} : { [releaseLabel.key]: mark }), [ledgerLabel.key]: ledgerLabel.value };
-  return {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { labels },
-    data: { ...(typeof data === 'object' ? data : {}), [ledgerKey]: text },
-  };
+  return { metadata: { labels }, data: { ...asJsonObject(existing?.['data']), [ledgerKey]: text } };
 }
 
 /** Returns the text to store, which does not depend on the order of lists. */

@@ -6,7 +6,6 @@ import { directReadIntervalMs, type GroupMemory, longestWaitMs } from './gather.
 import { nextClaimEndInMs } from './ledger-changes.ts';
 import type { Outcome } from './perform.ts';
 
-/** The state at the end of a turn. */
 interface TurnEnd {
   readonly decision: GroupDecision;
   readonly performed: readonly Outcome[];

@@ -36,7 +36,6 @@ interface PerformOptions extends ActOptions {
   readonly onFirst: () => void;
 }
 
-/** The outcome of an action. */
 export type Outcome = PerformedAction &
   Pick<ActionOutcome, 'status' | 'retryAfterMs' | 'changed'> & { readonly answers?: readonly PodAnswer[] };
 
@@ -88,17 +87,10 @@ async function callPods(action: CallPods, { env, config, group, snapshot, leftMs
   const serviceName = snapshot.statefulSets.find(
     ({ namespace, name }) => namespace === action.namespace && name === action.statefulSet,
   )?.serviceName;
-  const urlOf = (pod: PodView): CalledPod['url'] => {
-    try {
-      return podUrl(
-        { namespace: action.namespace, pod: pod.name, serviceName: serviceName ?? '', clusterDomain: config.clusterDomain },
-        endpoint,
-      );
-    } catch (error) {
-      return { problem: messageOf(error) };
-    }
-  };
-  const pods = existing.map((pod) => ({ ordinal: pod.ordinal, uid: pod.uid, name: pod.name, url: urlOf(pod) }));
+  const address = { namespace: action.namespace, serviceName: serviceName ?? '', clusterDomain: config.clusterDomain };
+  const pods = existing.map(
+    ({ ordinal, uid, name }): CalledPod => ({ ordinal, uid, name, url: () => podUrl({ ...address, pod: name }, endpoint) }),
+  );
   const timeoutMs = profileOf(group).podCallTimeout === 'flag' ? config.podTimeoutMs : durationMs(endpoint.timeout);
   const ask = action.method === 'POST' ? askToPrepare : cancelPreparation;
   const answers = await ask(env, pods, { call: action.call, timeoutMs, leftMs });
@@ -134,7 +126,6 @@ interface ActionOutcome {
 }
 
 interface ActOptions {
-  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   /** Called again between two requests of one action. */
   readonly mayAct: () => boolean;
@@ -250,7 +241,6 @@ export function openRevocations(
 }
 
 interface RevokeOptions {
-  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
   readonly mayAct: () => boolean;
   /** Called if pods may not be patched. Their claims then expire. */

@@ -1,5 +1,6 @@
 // Calls pods to prepare for their removal, or to cancel the preparation. Pods may reject calls, hang or report wrong times.
 import { inParallel } from '../../cluster/pods.ts';
+import { asJsonObject } from '../../cluster/request/json.ts';
 import type { PodAnswer } from '../../engine/decide/preparations.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
@@ -9,13 +10,12 @@ const maxBodyBytes = 65_536;
 /** The most by which the clock of a pod may be ahead of the clock of the agent. */
 const clockErrorMs = 30_000;
 
-/** One pod to call. */
 export interface CalledPod {
   readonly ordinal: number;
   readonly uid: string;
   readonly name: string;
-  /** The address of the call, or the reason why no address can be built. */
-  readonly url: string | { readonly problem: string };
+  /** Returns the address of the call. Throws if no address can be built. */
+  readonly url: () => string;
 }
 
 interface CallOptions {
@@ -48,9 +48,8 @@ export async function askToPrepare(env: AgentEnv, pods: readonly CalledPod[], op
 export async function cancelPreparation(env: AgentEnv, pods: readonly CalledPod[], options: CallOptions): Promise<readonly PodAnswer[]> {
   return await inParallel(pods, async (pod) => {
     const timeoutMs = allowedMs(options);
-    return timeoutMs === undefined
-      ? undefined
-      : await sendCall(env, pod, { ...options, timeoutMs, method: 'DELETE', site: 'pods.withdraw' });
+    if (timeoutMs === undefined) return undefined;
+    return await sendCall(env, pod, { ...options, timeoutMs, method: 'DELETE', site: 'pods.withdraw' });
   });
 }
 
@@ -71,9 +70,8 @@ async function sendCall({ pods, clock, log }: AgentEnv, pod: CalledPod, { method
     log.error('pod call failed', { pod: pod.name, method, call, problem: message });
     return { ...identity, result: 'failed', message };
   };
-  if (typeof pod.url !== 'string') return failed(pod.url.problem);
   try {
-    const { status, body } = await pods.call({ method, url: pod.url, timeoutMs, maxBodyBytes, site });
+    const { status, body } = await pods.call({ method, url: pod.url(), timeoutMs, maxBodyBytes, site });
     if (method === 'DELETE' && (status === 409 || status === 404)) {
       log.info('pod had no preparation to cancel', { pod: pod.name, call, status });
       return { ...identity, result: 'done' };
@@ -91,7 +89,7 @@ async function sendCall({ pods, clock, log }: AgentEnv, pod: CalledPod, { method
 function reportedTime(body: string, nowMs: number): number | string {
   const value = tryParseJson(body);
   if (value === undefined) return 'its answer is not JSON';
-  const timestamp: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'timestamp') : undefined;
+  const { timestamp } = asJsonObject(value);
   if (typeof timestamp !== 'number' || !Number.isFinite(timestamp)) return 'its answer has no timestamp';
   if (timestamp <= 0) return `its timestamp is ${timestamp}`;
   const reportedMs = Math.floor(timestamp * 1000);

@@ -7,10 +7,9 @@ import { contextOf } from '../../engine/context.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { observeTemplate } from '../../engine/observe/revisions.ts';
 import { withRollback } from '../../engine/run/run.ts';
-import type { RevisionView, Snapshot, UnreadObject } from '../../engine/snapshot.ts';
+import { isUnknown, type RevisionView, type Snapshot, type UnreadObject, unknownBecause } from '../../engine/snapshot.ts';
 import { wantedRevisions } from '../../engine/strategies/pinned/pins.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { messageOf } from '../../policies/error-message.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 import type { AgentConfig } from '../config.ts';
@@ -75,7 +74,6 @@ export function termsOf(snapshot: Snapshot, group: GroupDefinition): string {
 
 interface RevisionParts {
   readonly env: Pick<ClusterEnv, 'kubernetes'>;
-  /** The timeout of each request in milliseconds. */
   readonly timeoutMs: number;
 }
 
@@ -109,7 +107,7 @@ export async function withRevisions(
       return [key, { namespace, statefulSet, name, template: await readTemplate(env, { namespace, name, owner }, timeoutMs) }];
     }),
   );
-  memory.revisions = new Map(entries.filter(([, { template }]) => !('unknown' in template)));
+  memory.revisions = new Map(entries.filter(([, { template }]) => !isUnknown(template)));
   return { ...snapshot, revisions: entries.map(([, revision]) => revision) };
 }
 
@@ -118,11 +116,8 @@ async function readTemplate(
   { namespace, name, owner }: { readonly namespace: string; readonly name: string; readonly owner: string },
   timeoutMs: number,
 ): Promise<RevisionView['template']> {
-  try {
-    const found = await getObject(env, resources.controllerRevisions, { namespace, name }, { site: 'turn.revision', timeoutMs });
-    if (found === undefined) return { unknown: 'it does not exist' };
-    return observeTemplate(found, owner);
-  } catch (error) {
-    return { unknown: messageOf(error) };
-  }
+  const options = { site: 'turn.revision', timeoutMs };
+  const found = await getObject(env, resources.controllerRevisions, { namespace, name }, options).catch(unknownBecause);
+  if (found === undefined) return { unknown: 'it does not exist' };
+  return isUnknown(found) ? found : observeTemplate(found, owner);
 }

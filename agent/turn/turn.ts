@@ -31,7 +31,6 @@ export interface TurnParts extends GatherParts {
   readonly sources: Pick<ReplicaSources, 'read' | 'isFollowed'>;
   readonly ledgers: Pick<Ledgers, 'read' | 'write'>;
   readonly leadership: Pick<Leadership, 'epoch' | 'mayAct' | 'leftMs'>;
-  /** The timeout of each write of the turn in milliseconds. */
   readonly actTimeoutMs: number;
   /** Returns whether the agent is stopping. Then the turn stores its results, but sends no further action. */
   readonly isStopping: () => boolean;

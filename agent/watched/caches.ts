@@ -8,7 +8,7 @@ import type { InvalidObject } from '../../cluster/watch/store.ts';
 import { observePodBudget, observeZoneBudgetVersion, type ZoneBudgetVersion } from '../../engine/observe/budget.ts';
 import type { Observed } from '../../engine/observe/cluster.ts';
 import { type ObservedPod, observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
-import { isUnknown, type Known, type PodBudgetView, type StatefulSetView, type UnreadObject } from '../../engine/snapshot.ts';
+import { allKnown, type Known, orThrow, type PodBudgetView, type StatefulSetView, type UnreadObject } from '../../engine/snapshot.ts';
 import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
 import { adoptionDigest } from '../../policies/adopt/statefulset.ts';
 import { type Kind, resourceOfKind } from '../../policies/schema/kinds.ts';
@@ -24,7 +24,6 @@ export interface CachedStatefulSet {
   readonly manifest: KubernetesObject;
 }
 
-/** A watch of any kind. */
 type WatchedKind = Pick<Watched<unknown>, keyof Watched<unknown>>;
 
 type NodeView = ReturnType<typeof observeNode>;
@@ -145,6 +144,7 @@ export function startCaches(
         statefulSets: statefulSets.problem(namespace) ?? sets.map(({ view }) => view),
         pods: pods.problem(namespace) ?? (fresh === undefined ? others : [...others, ...fresh.pods]),
         nodes: nodes.problem() ?? new Map([...nodes.list().map(({ name, isReady }) => [name, isReady] as const), ...(fresh?.nodes ?? [])]),
+        // If one budget is unknown, all are, because it may be the strictest.
         zoneBudgets: zoneBudgets.problem(namespace) ?? allKnown(zoneBudgets.list(namespace).map(({ view }) => view)),
         podBudgets: podBudgets.problem(namespace) ?? allKnown(podBudgets.list(namespace).map(({ budget }) => budget)),
         unread: unreadObjects(statefulSets, pods),
@@ -258,12 +258,7 @@ function watchPolicies({ onChange, served, ...common }: WatchParts) {
 
 /** Returns the cached part of a pod. Throws if the pod cannot be parsed; its cache then lists the pod as invalid. */
 export function cachedPod(object: KubernetesObject): ObservedPod {
-  return knownOrThrow(observePod(object));
-}
-
-function knownOrThrow<View>(view: Known<View>): View {
-  if (isUnknown(view)) throw new Error(view.unknown);
-  return view;
+  return orThrow(observePod(object));
 }
 
 /** Returns the cached part of a StatefulSet. Only the labels of the pod template are kept, because the template is most of a manifest. */
@@ -278,7 +273,7 @@ export function cachedStatefulSet(object: KubernetesObject): CachedStatefulSet {
     metadata: { name, namespace, labels, annotations: withoutLastApplied(annotations) },
     spec: { serviceName, updateStrategy, selector, template: { metadata: { labels: podLabels } } },
   };
-  const view = knownOrThrow(observeStatefulSet(object));
+  const view = orThrow(observeStatefulSet(object));
   return { view: { ...view, annotations: withoutLastApplied(view.annotations) }, manifest: JSON.parse(JSON.stringify(manifest)) };
 }
 
@@ -322,12 +317,6 @@ function membersOf(watched: Watched<CachedStatefulSet>, namespace: string, fresh
 /** Returns the UIDs of the StatefulSets that were read directly. Their pods were read directly too. */
 function ownersOf(sets: readonly CachedStatefulSet[], fresh: FreshObjects): readonly string[] {
   return sets.filter(({ view }) => fresh.statefulSets.has(view.name)).map(({ view }) => view.uid);
-}
-
-/** Returns unknown if one budget is unknown, because this budget may be the strictest. */
-function allKnown<View>(views: readonly Known<View>[]): Known<readonly View[]> {
-  const unknown = views.find(isUnknown);
-  return unknown ?? views.filter((view): view is View => !isUnknown(view));
 }
 
 function unreadObjects(statefulSets: WatchedKind, pods: WatchedKind): readonly UnreadObject[] {
@@ -374,7 +363,6 @@ interface WrittenKind {
   readonly read: (objects: readonly KubernetesObject[]) => readonly NamedContent[];
 }
 
-/** The name of an object and its content. */
 type NamedContent = readonly [name: string, content: unknown];
 
 /** Returns a function that lists the objects that people write. Leaves out kinds that cannot be read. */

@@ -7,7 +7,6 @@ export type ChangedObject = { readonly namespace: string; readonly name: string;
   | { readonly kind: 'pod' | 'statefulSet'; readonly isDeleted?: false; readonly resourceVersion: string }
 );
 
-/** The cached state of one object. */
 interface CachedObject {
   readonly uid: string;
   readonly resourceVersion: string;

@@ -14,7 +14,6 @@ interface WatchedOptions<View> {
   readonly resource: Resource;
   /** The namespaces, each with its own watch; undefined for one watch on the whole cluster. */
   readonly namespaces: readonly string[] | undefined;
-  readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly project: (object: KubernetesObject) => View;
   readonly onChange: (change: Change<View>) => void;
@@ -43,15 +42,14 @@ export class Watched<View> {
 
   constructor(options: WatchedOptions<View>) {
     this.#options = options;
-    const { env, resource, namespaces, labelSelector, fieldSelector, project, onChange, onState, relistMs } = options;
-    const selectors = { labelSelector, fieldSelector };
+    const { env, resource, namespaces, fieldSelector, project, onChange, onState, relistMs } = options;
     const site = `watch.${resource.plural}`;
     const notify = (change: Change<View>): void => {
       onChange(change);
       for (const listener of this.#listeners) listener(change);
     };
     const start = (namespace?: string): Reflector<View> =>
-      startReflector<View>({ env, resource, namespace, ...selectors, project, onChange: notify, onState, site, relistMs });
+      startReflector<View>({ env, resource, namespace, fieldSelector, project, onChange: notify, onState, site, relistMs });
     this.#isOne = namespaces === undefined || !resource.isNamespaced;
     this.#reflectors = new Map(
       namespaces === undefined || this.#isOne ? [[undefined, start()]] : namespaces.map((namespace) => [namespace, start(namespace)]),

@@ -176,6 +176,7 @@ export function isDistrust(error: unknown): boolean {
   );
 }
 
-function codeOf(error: unknown): string {
+/** Returns the code of an error of the system, such as ECONNRESET; empty without one. */
+export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

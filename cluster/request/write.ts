@@ -26,6 +26,11 @@ export interface Target {
   readonly resourceVersion: string;
 }
 
+/** Returns the object as the target of a write to exactly this version. */
+export function targetOf({ metadata: { namespace, name, uid = '', resourceVersion = '' } }: KubernetesObject): Target {
+  return { namespace, name, uid, resourceVersion };
+}
+
 /** The failure of a write that was not sent, because it lacks preconditions or is forbidden. */
 export class WriteRefused extends Error {
   override readonly name = 'WriteRefused';

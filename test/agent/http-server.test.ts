@@ -1,7 +1,8 @@
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type AnsweredRequest, type HttpServer, type HttpServerOptions, startHttpServer } from '../../agent/process/http-server.ts';
+import { type HttpServer, type HttpServerOptions, startHttpServer } from '../../agent/process/http-server.ts';
+import type { AnsweredRequest } from '../../cluster/connection/http-server.ts';
 
 interface Observed {
   readonly answered: AnsweredRequest[];

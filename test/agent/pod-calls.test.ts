@@ -4,7 +4,7 @@ import { askToPrepare, cancelPreparation } from '../../agent/turn/pod-calls.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
 const silent = () => undefined;
-const pod = { ordinal: 0, uid: 'u0', name: 'store-0', url: 'http://store-0:80/prepare' };
+const pod = { ordinal: 0, uid: 'u0', name: 'store-0', url: () => 'http://store-0:80/prepare' };
 
 describe.each([
   ['asked to prepare', askToPrepare],

@@ -6,12 +6,12 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { createObject, patchObject, replaceObject } from '../../cluster/request/write.ts';
 import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { reader } from '../../engine/observe/raw.ts';
-import type { StatefulSetView } from '../../engine/snapshot.ts';
+import { orThrow, type StatefulSetView } from '../../engine/snapshot.ts';
 import { annotationKeys, labelKeys } from '../../policies/adopt/keys.ts';
 import type { WebhookEnv } from '../env.ts';
 import { secondsText } from './go-text.ts';
 import { gapProblem, groupMembers, hasMinTime, type LastOf } from './prepare/members.ts';
-import { orThrow, problemText } from './replicas.ts';
+import { problemText } from './replicas.ts';
 
 /** One downscale to record. */
 interface Downscale {
@@ -25,14 +25,13 @@ interface Downscale {
   readonly timeoutMs: () => number;
 }
 
-/** The result of `record`. `overtaken`: another zone shrank after the times were read, so nothing is recorded. */
-type Recorded = { readonly kind: 'recorded' } | { readonly kind: 'overtaken'; readonly problem: string };
-
-/** The downscale times of one group. */
 export interface LoadedTimes {
   readonly lastOf: LastOf;
-  /** Records that the StatefulSet shrinks now. Rejects if the write failed or its outcome is unknown. */
-  readonly record: (downscale: Downscale) => Promise<Recorded>;
+  /**
+   * Records that the StatefulSet shrinks now. Returns a problem if another zone shrank after the times were read; then nothing is recorded.
+   * Rejects if the write failed or its outcome is unknown.
+   */
+  readonly record: (downscale: Downscale) => Promise<string | undefined>;
 }
 
 export interface DownscaleTimes {
@@ -77,9 +76,9 @@ export function lastDownscale(env: WebhookEnv): DownscaleTimes {
           known !== undefined && known.from === from && known.to === to && known.text === timeOf(set) && nowMs - known.atMs < repeatMs;
         const text = isRepeated ? known.text : secondsText(env.clock.nowMs());
         const written = isRepeated ? set : await annotate(env, downscale, text);
-        const recorded = await checkAgain(env, downscale, written, isRepeated);
-        if (recorded.kind === 'recorded' && !isRepeated) remember(remembered, set.uid, { from, to, text, atMs: nowMs });
-        return recorded;
+        const problem = await checkAgain(env, downscale, written, isRepeated);
+        if (problem === undefined && !isRepeated) remember(remembered, set.uid, { from, to, text, atMs: nowMs });
+        return problem;
       },
     }),
   };
@@ -125,24 +124,24 @@ async function readAgain(env: WebhookEnv, { namespace, name, uid }: StatefulSetV
 }
 
 /** Checks the other zones after the write: if two processes write at once, at least one reads the write of the other. */
-async function checkAgain(env: WebhookEnv, downscale: Downscale, written: StatefulSetView, isRepeated: boolean): Promise<Recorded> {
+async function checkAgain(
+  env: WebhookEnv,
+  downscale: Downscale,
+  written: StatefulSetView,
+  isRepeated: boolean,
+): Promise<string | undefined> {
   const { set, others, timeoutMs } = downscale;
-  if (!hasMinTime(others)) return { kind: 'recorded' };
-  const problem = await problemNow(env, set, timeoutMs);
-  if (problem === undefined) return { kind: 'recorded' };
+  const problem = hasMinTime(others) ? await problemNow(env, set, timeoutMs) : undefined;
   // The API server may have applied the earlier request, so its time stays.
-  if (!isRepeated) await restore(env, downscale, written);
-  return { kind: 'overtaken', problem };
+  if (problem !== undefined && !isRepeated) await restore(env, downscale, written);
+  return problem;
 }
 
 async function problemNow(env: WebhookEnv, set: StatefulSetView, timeoutMs: () => number): Promise<string | undefined> {
   try {
     const members = await groupMembers(env, set.labels[labelKeys.group] ?? '', { namespace: set.namespace, timeoutMs });
-    return gapProblem(
-      members.filter(({ name }) => name !== set.name),
-      timeOf,
-      env.clock.nowMs(),
-    );
+    const others = members.filter(({ name }) => name !== set.name);
+    return gapProblem(others, timeOf, env.clock.nowMs());
   } catch (error) {
     return `it is unknown whether another zone shrank meanwhile: ${problemText(error)}`;
   }
@@ -197,9 +196,8 @@ async function read(env: WebhookEnv, place: Place): Promise<Tracked> {
   const data = Object.fromEntries(members.map((member) => [member.name, now]));
   try {
     const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name }, data };
-    return trackedIn(
-      await createObject(env, resources.configMaps, object, { site: 'prepareDownscale.createTracker', timeoutMs: timeoutMs() }),
-    );
+    const options = { site: 'prepareDownscale.createTracker', timeoutMs: timeoutMs() };
+    return trackedIn(await createObject(env, resources.configMaps, object, options));
   } catch (error) {
     const created = isStatus(error, 409) ? await readConfigMap(env, place) : undefined;
     if (created === undefined) throw error;
@@ -240,19 +238,19 @@ function entryText({ clock }: WebhookEnv): string {
   return JSON.stringify({ lastDownscaled: secondsText(clock.nowMs()) });
 }
 
-async function record(env: WebhookEnv, first: Tracked, { set, others, timeoutMs }: Downscale): Promise<Recorded> {
+async function record(env: WebhookEnv, first: Tracked, { set, others, timeoutMs }: Downscale): Promise<string | undefined> {
   let tracked = first;
   for (let attempt = 1; ; attempt++) {
     try {
       const object = { ...tracked.object, data: { ...tracked.data, [set.name]: entryText(env) } };
       await replaceObject(env, resources.configMaps, object, { site: 'prepareDownscale.writeTracker', timeoutMs: timeoutMs() });
-      return { kind: 'recorded' };
+      return undefined;
     } catch (error) {
       if (!isStatus(error, 409) || attempt === trackerAttempts) throw error;
     }
     const { namespace, name } = tracked.object.metadata;
     tracked = await read(env, { namespace: namespace ?? set.namespace, name, members: [set, ...others], timeoutMs });
     const problem = gapProblem(others, tracked.lastOf, env.clock.nowMs());
-    if (problem !== undefined) return { kind: 'overtaken', problem };
+    if (problem !== undefined) return problem;
   }
 }

@@ -14,20 +14,13 @@ import {
   withoutShrinking,
 } from './replicas.ts';
 
-interface NoDownscaleConfig {
-  /** The answer if the workload of a Scale cannot be read: `deny`, or `allow` with a warning (default, as in grafana/rollout-operator). */
-  readonly unreadableParent?: 'allow' | 'deny';
-}
-
 const parents: readonly ParentResource[] = ['statefulsets', 'deployments', 'replicasets'];
 
 /**
  * Returns the endpoint. It denies a decrease of StatefulSets, Deployments and ReplicaSets that have the label before the request, also
  * through `/scale` and in dry runs. A denial has no code, so the API server returns 400.
  */
-export function noDownscale(env: WebhookEnv, config: NoDownscaleConfig = {}): Endpoint {
-  const unreadable = (review: Review, change: Resize, problem: string): Answer =>
-    config.unreadableParent === 'deny' ? refused(review, change, problem) : { allowed: true, warnings: [problem] };
+export function noDownscale(env: WebhookEnv): Endpoint {
   return {
     path: '/admission/no-downscale',
     handle: async (review, call) => {
@@ -39,7 +32,8 @@ export function noDownscale(env: WebhookEnv, config: NoDownscaleConfig = {}): En
         site: 'noDownscale.readParent',
         timeoutMs: requestMs(env, call),
       });
-      if ('problem' in parent) return unreadable(review, change, parent.problem);
+      // As in grafana/rollout-operator, a Scale passes if its workload cannot be read.
+      if ('problem' in parent) return { allowed: true, warnings: [parent.problem] };
       return judged(review, change, reader(parent.found).texts('metadata.labels'));
     },
     // An overload or a timeout is not a failed read: a client must not bypass the label by keeping the process busy.
@@ -47,7 +41,7 @@ export function noDownscale(env: WebhookEnv, config: NoDownscaleConfig = {}): En
       const change = replicaChange(review);
       if (change.kind !== 'shrinkage') return withoutShrinking(change);
       if (change.old.kind !== 'Scale') return judged(review, change, change.old.labels);
-      return isReadable(review, parents) ? refused(review, change, problem) : unreadable(review, change, problem);
+      return isReadable(review, parents) ? refused(review, change, problem) : { allowed: true, warnings: [problem] };
     },
   };
 }

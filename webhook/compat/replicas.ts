@@ -3,7 +3,6 @@ import type { ClusterEnv } from '../../cluster/env.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { reader } from '../../engine/observe/raw.ts';
-import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type Answer, type Call, leftMs, type Review } from '../review/review.ts';
 
@@ -53,13 +52,8 @@ export function replicaChange({ oldObject, object }: Pick<Review, 'oldObject' | 
   if (after.scaled === undefined) return problemOf(after, 'new');
   const { replicas: from } = before;
   const { replicas: to } = after;
-  const numbers: readonly [Side, number | undefined][] = [
-    ['old', from],
-    ['new', to],
-  ];
-  if (from === undefined || to === undefined) {
-    return { kind: 'null', sides: numbers.filter(([, value]) => value === undefined).map(([side]) => side) };
-  }
+  if (from === undefined) return { kind: 'null', sides: to === undefined ? ['old', 'new'] : ['old'] };
+  if (to === undefined) return { kind: 'null', sides: ['new'] };
   if (from === to) return { kind: 'same' };
   return { kind: from < to ? 'growth' : 'shrinkage', old: before.scaled, from, to };
 }
@@ -152,12 +146,6 @@ export async function readParent(
 /** Returns whether the Scale belongs to a workload of these resources. */
 export function isReadable({ resource }: Pick<Review, 'resource'>, of: readonly ParentResource[]): boolean {
   return of.some((known) => known === resource.resource);
-}
-
-/** Returns the value. Throws an Error with the cause if it is unknown. */
-export function orThrow<Value>(value: Known<Value>): Value {
-  if (isUnknown(value)) throw new Error(value.unknown);
-  return value;
 }
 
 /** Time before the deadline that is reserved for the answer. */

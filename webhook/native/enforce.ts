@@ -10,6 +10,7 @@ import { profileOf } from '../../engine/profiles.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
 import type { Departure, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import { agentName } from '../../install/object.ts';
+import { getOrCreate } from '../../policies/values/get-or-create.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
 import { type Answer, boundedText, type Call, deny, type Endpoint, isDryRun, type Review } from '../review/review.ts';
 import { auditOf, denialOf, longestMessage, Undecidable, unknownDenial } from './denial.ts';
@@ -247,10 +248,7 @@ class Enforcement {
   #queueOf({ namespace, name }: GroupIdentity): GroupQueue {
     const { env, guard } = this.#options;
     for (const [key, queue] of this.#queues) if (queue.isIdle) this.#queues.delete(key);
-    const key = `${namespace}/${name}`;
-    const queue = this.#queues.get(key) ?? new GroupQueue(env, guard, { namespace, name });
-    this.#queues.set(key, queue);
-    return queue;
+    return getOrCreate(this.#queues, `${namespace}/${name}`, () => new GroupQueue(env, guard, { namespace, name }));
   }
 
   /** Decides without the object, which could not be read. Lets the request pass only if the cache shows that no policy applies. */

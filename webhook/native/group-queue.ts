@@ -6,7 +6,6 @@ import type { GroupIdentity, Guard, WebhookEnv } from '../env.ts';
 import { type Answer, type Call, leftMs } from '../review/review.ts';
 import { Undecidable, unknownDenial } from './denial.ts';
 
-/** The decision on a request for one snapshot. */
 export interface Decided {
   readonly answer: Answer;
   /** Claims to store before the answer; empty for a denial. */

@@ -11,7 +11,6 @@ import type { NativeGuard, WebhookEnv } from '../env.ts';
 import { type Call, leftMs } from '../review/review.ts';
 import { Undecidable } from './denial.ts';
 
-/** Timeout of each read. */
 const longestReadMs = 1_500;
 /** Time before the deadline that a wait reserves for the answer. */
 const reserveMs = 300;
@@ -54,7 +53,6 @@ export class LiveReads {
     return (await this.#namespace(namespace, call))?.metadata.labels?.[enforceLabel] === 'true';
   }
 
-  /** Returns the cached state of the namespace. */
   snapshot(namespace: string, call: Call): Promise<Snapshot> {
     return this.#guard.snapshot(namespace, [], this.leftMs(call));
   }

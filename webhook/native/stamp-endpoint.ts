@@ -1,5 +1,5 @@
 // Serves /admission/stamp, which writes the requester into RolloutIntents and RolloutExceptions.
-import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
+import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import { endpointPaths } from '../../install/object.ts';
 import { instantMs } from '../../policies/instant.ts';
 import { apiGroup } from '../../policies/schema/kinds.ts';
@@ -111,8 +111,7 @@ function identityOf({ name, groups }: ReviewUser): JsonObject {
 
 /** Returns the spec; empty if it is absent, which the schema denies later. */
 export function specOf(object: JsonObject | undefined): JsonObject {
-  const spec = object?.['spec'];
-  return isJsonObject(spec) ? spec : {};
+  return asJsonObject(object?.['spec']);
 }
 
 function withoutStamp({ [stampField]: _stamp, ...rest }: JsonObject): JsonObject {

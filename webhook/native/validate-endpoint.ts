@@ -7,7 +7,6 @@ import { type Finding, pointerText, sortFindings } from '../../policies/findings
 import { type SecretKey, secretKeysOf } from '../../policies/integrations/channel.ts';
 import { checkDocuments } from '../../policies/lint/lint.ts';
 import { loadObjects } from '../../policies/live/objects.ts';
-import type { LoadedDocument, LoadResult } from '../../policies/load.ts';
 import { resolvePolicies } from '../../policies/resolve/resolve.ts';
 import { apiGroup } from '../../policies/schema/kinds.ts';
 import type { WebhookEnv } from '../env.ts';
@@ -102,7 +101,7 @@ function lineOf({ code, pointer, message, hint }: Finding): string {
 
 /** Returns the errors and warnings of the object, in field order. Other objects do not count, because they may be applied later. */
 function findingsOf(object: JsonObject, { agentNamespace }: { readonly agentNamespace: string }): readonly Finding[] {
-  const load = loadObject(object);
+  const load = loadObjects([withName(object)]);
   const resolution = resolvePolicies(load.documents);
   const checked = checkDocuments({
     load,
@@ -112,15 +111,6 @@ function findingsOf(object: JsonObject, { agentNamespace }: { readonly agentName
     engineRules: ruleCatalog.map(({ id }) => id),
   });
   return sortFindings([...load.findings, ...resolution.findings, ...checked]).filter(({ severity }) => severity !== 'notice');
-}
-
-/** Returns the object as a document; undefined if its schema does not accept it. */
-function documentOf(object: JsonObject): LoadedDocument | undefined {
-  return loadObject(object).documents[0];
-}
-
-function loadObject(object: JsonObject): LoadResult {
-  return loadObjects([withName(object)]);
 }
 
 /** Adds a name to an object with `generateName`, as the API server would do later. */
@@ -149,7 +139,8 @@ async function missingSecrets(
   call: Call,
 ): Promise<readonly string[]> {
   if (namespace !== agentNamespace) return [];
-  const document = documentOf(object);
+  // The list is empty if the schema does not accept the object.
+  const [document] = loadObjects([withName(object)]).documents;
   const consequence = document === undefined ? undefined : consequences[document.kind];
   if (document === undefined || consequence === undefined) return [];
   const endsMs = env.clock.monotonicMs() + Math.min(longestReadsMs, leftMs(call, env.clock.monotonicMs()) / 2);

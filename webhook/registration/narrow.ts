@@ -16,7 +16,6 @@ import type { WebhookEnv } from '../env.ts';
 
 interface NarrowingOptions {
   readonly env: Pick<WebhookEnv, 'clock' | 'timers' | 'random' | 'kubernetes' | 'log'>;
-  /** Namespace of the installation. */
   readonly namespace: string;
   readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced' | 'onChange'>;
   /** Returns every protected StatefulSet; undefined while unknown. */

@@ -17,7 +17,6 @@ export interface RegistrationProblem {
 
 interface RegistrationOptions {
   readonly env: Pick<WebhookEnv, 'timers' | 'kubernetes'>;
-  /** Namespace of the installation. */
   readonly namespace: string;
   readonly configurations: Pick<WebhookConfigurations, 'list' | 'isSynced'>;
   /** Returns every protected StatefulSet; undefined while unknown. */

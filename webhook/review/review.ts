@@ -1,7 +1,6 @@
 // Defines the AdmissionReview that endpoints get, and their answer.
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 
-/** The parts of `group/version/resource`, as in `request.resource`. */
 interface GroupVersionResource {
   readonly group: string;
   readonly version: string;
@@ -14,7 +13,6 @@ interface GroupVersionKind {
   readonly kind: string;
 }
 
-/** The user that the API server authenticated. */
 export interface ReviewUser {
   readonly name: string;
   readonly groups: readonly string[];
@@ -79,7 +77,6 @@ export function deny(code: number, message: string): Answer {
   return { allowed: false, code, message, ...(reason === undefined ? {} : { reason }) };
 }
 
-/** The context of one request. */
 export interface Call {
   /** Deadline of the answer on the monotonic clock. All requests to the API server or to pods end before. */
   readonly deadlineMs: number;
@@ -87,7 +84,6 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** A webhook endpoint. */
 export interface Endpoint {
   /** For example `/admission/no-downscale`. */
   readonly path: string;

@@ -1,7 +1,8 @@
 // Handles one HTTP request to the webhook server: checks headers, sets the deadline, reads the body, and sends an answer or a refusal.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type PlainAnswer, pathOf, wrongCluster } from '../../cluster/connection/http-server.ts';
 import type { Clock, LogFields, Timers } from '../../cluster/env.ts';
-import type { ClusterValidation, WebhookConfig } from '../config.ts';
+import type { WebhookConfig } from '../config.ts';
 import { routeLabel, type WebhookEnv, type WebhookObserver } from '../env.ts';
 import { clientGone, type Decided, decide } from '../review/decide.ts';
 import { readReview } from '../review/read-review.ts';
@@ -24,7 +25,6 @@ interface ExchangeOptions {
   readonly isClosing: () => boolean;
 }
 
-/** One request under way. */
 interface Exchange extends ExchangeOptions {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -66,7 +66,8 @@ export async function answerExchange(
   const call = startCall(env, response, allowedMs(request.url ?? '/', { configuredMs, endpointMs: endpoint?.withinMs }));
   const exchange = { ...options, request, response, route, call, bytes };
   try {
-    const refused = endpoint === undefined ? (wrongCluster(exchange, '<unknown-route>') ?? notFound) : await review(exchange, endpoint);
+    const refused =
+      endpoint === undefined ? (refuseOtherCluster(exchange, '<unknown-route>') ?? notFound) : await review(exchange, endpoint);
     if (refused !== undefined) refuse(exchange, refused);
   } catch (error) {
     env.log.error('an admission request could not be answered', {
@@ -86,7 +87,7 @@ const notFound = plainText(404, '404 page not found');
 /** Sends an AdmissionReview. Returns an answer without AdmissionReview if the request must be refused. */
 async function review(exchange: Exchange, endpoint: ServedEndpoint): Promise<PlainAnswer | undefined> {
   const { config, env, observer, load, bigBodies, request, response, route, call, bytes } = exchange;
-  const wrong = wrongCluster(exchange, route) ?? wrongHeaders(request);
+  const wrong = refuseOtherCluster(exchange, route) ?? wrongHeaders(request);
   if (wrong !== undefined) return wrong;
   const body = await readBody(request, { ...config.limits, bigBodies, signal: call.signal });
   if ('gone' in body) {
@@ -114,23 +115,24 @@ async function review(exchange: Exchange, endpoint: ServedEndpoint): Promise<Pla
     const fields = reviewFields(endpoint.path, read.review, decided, durationMs);
     if (failure === undefined) env.log.info('admission request', fields);
     else env.log.warn('admission request', fields);
-    send(exchange, text);
+    response.end(writeHead(exchange, { status: 200, contentType: 'application/json', body: text }, exchange.isClosing()));
     return undefined;
   } finally {
     body.release();
   }
 }
 
-function send({ response, bytes, isClosing }: Exchange, text: string): void {
+/** Writes the head of the answer. Returns its body. */
+function writeHead({ response, bytes }: Exchange, { status, contentType, body: text }: PlainAnswer, isLast: boolean): Buffer {
   const body = Buffer.from(text);
   bytes.response = body.length;
-  response.writeHead(200, {
-    'Content-Type': 'application/json',
+  response.writeHead(status, {
+    'Content-Type': contentType,
     'Content-Length': body.length,
     'X-Content-Type-Options': 'nosniff',
-    ...(isClosing() ? { Connection: 'close' } : {}),
+    ...(isLast ? { Connection: 'close' } : {}),
   });
-  response.end(body);
+  return body;
 }
 
 /** Returns a refusal unless the headers are those of API servers: the exact content type and no encoding. */
@@ -143,31 +145,14 @@ function wrongHeaders({ headers }: IncomingMessage): PlainAnswer | undefined {
 }
 
 /** Reports a request with another `X-Cluster` value. Returns the refusal, unless such requests are only reported (`isSoft`). */
-function wrongCluster({ config, observer, env, request }: Exchange, route: string): PlainAnswer | undefined {
-  const { clusterValidation } = config;
-  if (clusterValidation === undefined || isExempt(clusterValidation, request)) return undefined;
-  const { label: wanted, isSoft } = clusterValidation;
-  const values = request.headersDistinct['x-cluster'] ?? [];
-  const given = values.length === 1 ? (values[0] ?? '') : '';
-  if (given === wanted) return undefined;
+function refuseOtherCluster({ config, observer, env, request }: Exchange, route: string): PlainAnswer | undefined {
+  const wrong = wrongCluster(config.clusterValidation, request, route);
+  if (wrong === undefined) return undefined;
+  const { wanted, given, refusal } = wrong;
   observer.wrongCluster({ route, wanted, given });
-  env.log.warn('a request has another X-Cluster value', { route, wanted, given: boundedText(given, 256), isRefused: !isSoft });
-  if (isSoft) return undefined;
-  const message = `rejected request with wrong cluster validation label ${JSON.stringify(given)}: it should be ${JSON.stringify(wanted)}`;
-  return { status: 511, contentType: 'application/json', body: JSON.stringify({ cluster_validation_error_message: message, route }) };
-}
-
-function isExempt({ excludedPaths, excludedUserAgents }: ClusterValidation, request: IncomingMessage): boolean {
-  const userAgent = request.headers['user-agent'] ?? '';
-  const fragments = ['metrics', 'debug/pprof', 'ready', ...excludedPaths];
-  return (
-    fragments.some((fragment) => pathOf(request).includes(`/${fragment}`)) || excludedUserAgents.some((pattern) => pattern.test(userAgent))
-  );
-}
-
-/** Returns the path without the query. */
-function pathOf({ url = '/' }: IncomingMessage): string {
-  return url.replace(/[?#][\s\S]*$/, '');
+  const isRefused = refusal !== undefined;
+  env.log.warn('a request has another X-Cluster value', { route, wanted, given: boundedText(given, 256), isRefused });
+  return refusal;
 }
 
 /** The maximum of `timeoutSeconds` in webhook configurations. A longer `?timeout=` does not come from an API server. */
@@ -284,13 +269,6 @@ function stopped({ reason }: AbortSignal): ReadBody {
   return reason === clientGone ? { gone: true } : { refused: 408, message: 'the body did not arrive in time' };
 }
 
-/** An answer without AdmissionReview. */
-interface PlainAnswer {
-  readonly status: number;
-  readonly contentType: string;
-  readonly body: string;
-}
-
 /** Returns the sentence as plain text, with a line feed for terminals. */
 function plainText(status: number, sentence: string): PlainAnswer {
   return { status, contentType: 'text/plain; charset=utf-8', body: `${sentence}\n` };
@@ -302,19 +280,13 @@ const shortRestBytes = 64 * 1024;
 const maxLingerBytes = 8 * 1024 * 1024;
 
 /** Sends the refusal. Reads on for at most `lingerMs`, because a client that still sends may lose the answer if the connection closes. */
-function refuse({ config, env, isClosing, request, response, bytes }: Exchange, answer: PlainAnswer): void {
-  const path = boundedText(pathOf(request), 256);
+function refuse(exchange: Exchange, answer: PlainAnswer): void {
+  const { config, env, isClosing, request, response } = exchange;
+  const path = boundedText(pathOf(request.url ?? '/'), 256);
   env.log.info('request refused', { path, status: answer.status, why: boundedText(answer.body.trim(), 256) });
   const { 'transfer-encoding': transferEncoding, 'content-length': length = '0' } = request.headers;
   const isRestShort = request.complete || (transferEncoding === undefined && Number(length) <= shortRestBytes);
-  const body = Buffer.from(answer.body);
-  bytes.response = body.length;
-  response.writeHead(answer.status, {
-    'Content-Type': answer.contentType,
-    'Content-Length': body.length,
-    'X-Content-Type-Options': 'nosniff',
-    ...(isRestShort && !isClosing() ? {} : { Connection: 'close' }),
-  });
+  const body = writeHead(exchange, answer, !isRestShort || isClosing());
   if (isRestShort) {
     response.end(body);
     request.resume();

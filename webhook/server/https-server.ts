@@ -1,12 +1,13 @@
 // Runs the HTTPS server: connections, certificate, and a shutdown that loses no request.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import { listen } from '../../cluster/connection/http-server.ts';
 import { sleep } from '../../cluster/env.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { TlsMaterial, TlsSource } from '../certificates/source.ts';
-import type { ClientAuthentication, WebhookConfig } from '../config.ts';
+import type { WebhookConfig } from '../config.ts';
 import type { WebhookEnv, WebhookObserver } from '../env.ts';
 
 interface HttpsServerOptions {
@@ -19,7 +20,6 @@ interface HttpsServerOptions {
 
 interface HttpsServer {
   readonly port: number;
-  /** Returns whether the server listens and has a certificate. */
   readonly isListening: () => boolean;
   /** Closes the listener and idle connections, then others after their answer or `closeWithinMs`. Callers first report not ready. */
   readonly stop: () => Promise<void>;
@@ -31,8 +31,8 @@ export async function startHttpsServer(options: HttpsServerOptions): Promise<Htt
   const { limits } = config;
   const server = createServer(
     {
-      requestCert: config.clients === 'certificate',
-      rejectUnauthorized: config.clients === 'certificate',
+      requestCert: config.clientCa !== undefined,
+      rejectUnauthorized: config.clientCa !== undefined,
       ALPNProtocols: ['http/1.1'],
       minVersion: 'TLSv1.2',
       handshakeTimeout: limits.handshakeTimeoutMs,
@@ -54,37 +54,20 @@ export async function startHttpsServer(options: HttpsServerOptions): Promise<Htt
     env.log.debug('a TLS handshake failed', { error: message });
   });
   const followed = followTls(server, options);
-  try {
-    await listen(server, config);
-  } catch (error) {
+  const port = await listen(server, config.port, config.address).catch((error: unknown) => {
     followed.stop();
     throw error;
-  }
+  });
   server.on('error', ({ message }) => env.log.warn('the webhook server failed', { error: message }));
   let stopped: Promise<void> | undefined;
   return {
-    port: portOf(server),
+    port,
     isListening: () => server.listening && followed.isLoaded(),
     stop: () => {
       stopped ??= stop(server, connections, { env, closeWithinMs: config.closeWithinMs }).finally(followed.stop);
       return stopped;
     },
   };
-}
-
-function listen(server: Server, { port, address }: WebhookConfig): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ port, ...(address === undefined ? {} : { host: address }) }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-}
-
-function portOf(server: Server): number {
-  const address: AddressInfo | string | null = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 /** Time for the first request on connections that were new when the listener closed. */
@@ -115,7 +98,6 @@ async function stop(
 interface Connections {
   /** Closes connections without a request in progress, also unused ones that clients keep open. */
   readonly destroyIdle: () => void;
-  /** Closes all connections. */
   readonly destroyAll: () => void;
 }
 
@@ -170,20 +152,13 @@ function watchConnections(
   };
 }
 
-/** Returns the TLS context of new connections. Throws Error without a certificate, a key or a required `clientCa`. */
-function secureContextOf(material: TlsMaterial, clients: ClientAuthentication): SecureContextOptions {
+/** Returns the TLS context of new connections. Throws Error if a text is empty. */
+function secureContextOf({ cert, key }: TlsMaterial, { clientCa }: WebhookConfig): SecureContextOptions {
   // Node treats an empty text as absent, and a context without certificate refuses every handshake.
-  if (material.cert === '' || material.key === '') throw new Error('the certificate or its key is empty');
+  if (cert === '' || key === '') throw new Error('the certificate or its key is empty');
   // Without `ca`, Node would accept client certificates of every public CA.
-  if (clients === 'certificate' && material.clientCa === undefined) {
-    throw new Error('client certificates are required, but their CA certificate is not configured');
-  }
-  return {
-    cert: material.cert,
-    key: material.key,
-    minVersion: 'TLSv1.2',
-    ...(clients === 'certificate' && material.clientCa !== undefined ? { ca: material.clientCa } : {}),
-  };
+  if (clientCa === '') throw new Error('client certificates are required, but their CA certificate is empty');
+  return { cert, key, minVersion: 'TLSv1.2', ...(clientCa === undefined ? {} : { ca: clientCa }) };
 }
 
 /**
@@ -198,7 +173,7 @@ function followTls(
     const material = tls.current();
     if (material === undefined) return;
     try {
-      server.setSecureContext(secureContextOf(material, config.clients));
+      server.setSecureContext(secureContextOf(material, config));
       isLoaded = true;
       observer.certificate(true);
     } catch (error) {

@@ -52,13 +52,9 @@ export interface Slots {
   readonly take: (signal: AbortSignal) => Promise<(() => void) | undefined>;
 }
 
-interface Waiting {
-  readonly given: () => void;
-}
-
 export function slots({ count, waitMs, timers }: { readonly count: number; readonly waitMs: number; readonly timers: Timers }): Slots {
   let free = count;
-  const waiting = new Set<Waiting>();
+  const waiting = new Set<() => void>();
   const release = (): (() => void) => {
     let isReleased = false;
     return () => {
@@ -66,7 +62,7 @@ export function slots({ count, waitMs, timers }: { readonly count: number; reado
       isReleased = true;
       const [next] = waiting;
       if (next === undefined) free++;
-      else next.given();
+      else next();
     };
   };
   return {
@@ -78,14 +74,14 @@ export function slots({ count, waitMs, timers }: { readonly count: number; reado
       }
       return new Promise((resolve) => {
         const end = (result: (() => void) | undefined): void => {
-          waiting.delete(waiter);
+          waiting.delete(give);
           cancel();
           signal.removeEventListener('abort', leave);
           resolve(result);
         };
         const leave = (): void => end(undefined);
-        const waiter: Waiting = { given: () => end(release()) };
-        waiting.add(waiter);
+        const give = (): void => end(release());
+        waiting.add(give);
         const cancel = timers.after(waitMs, leave);
         signal.addEventListener('abort', leave, { once: true });
       });

@@ -67,7 +67,6 @@ export interface Replica {
   readonly outcomes: readonly { readonly reason: EvictionReason; readonly code: number }[];
   /** How many were in hand at once, at most, and now. */
   readonly inFlight: () => { readonly now: number; readonly most: number };
-  readonly degraded: readonly string[];
 }
 
 /** Nine seconds, as the server gives its handlers. */
@@ -105,10 +104,9 @@ export function evictionWorld(options: EvictionWorldOptions): EvictionWorld {
     const budgets = startZoneBudgets({ log: own.log, followed: followedBudgets(own) });
     if (waits) await env.until(() => budgets.isSettled());
     const outcomes: { readonly reason: EvictionReason; readonly code: number }[] = [];
-    const degraded: string[] = [];
     let now = 0;
     let most = 0;
-    const cache = evictionCache(own, { isAlone, onDegraded: (message) => void degraded.push(message), ...(guard && { guard }) });
+    const cache = evictionCache(own, { isAlone, ...(guard && { guard }) });
     const observer = {
       onBegin: () => {
         now += 1;
@@ -130,7 +128,6 @@ export function evictionWorld(options: EvictionWorldOptions): EvictionWorld {
       budgets,
       begin,
       outcomes,
-      degraded,
       ask: (pod, overrides) => env.finish(begin(pod, overrides)),
       inFlight: () => ({ now, most }),
     };

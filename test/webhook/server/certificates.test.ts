@@ -113,28 +113,25 @@ describe('clients with certificates', () => {
   const withKey = ({ certificate, privateKey }: typeof known) => ({ cert: certificate, key: privateKey });
 
   it('are accepted, and no others', async () => {
-    const { port } = await serve({
-      config: { clients: 'certificate' },
-      tls: changingSource({ ...newMaterial(), clientCa: clients.certificate }),
-    });
+    const { port } = await serve({ config: { clientCa: clients.certificate } });
     expect(responseOf(await ask(port, withKey(known)))).toMatchObject({ allowed: true });
     await expect(ask(port, withKey(unknown))).rejects.toThrow();
     await expect(ask(port)).rejects.toThrow();
   });
 
   it('are not asked for by default', async () => {
-    const { port } = await serve({ tls: changingSource({ ...newMaterial(), clientCa: clients.certificate }) });
+    const { port } = await serve();
     expect(responseOf(await ask(port))).toMatchObject({ allowed: true });
     expect(responseOf(await ask(port, withKey(unknown)))).toMatchObject({ allowed: true });
   });
 
-  it('are rejected when no authority is configured', async () => {
-    const { webhook, port, lines } = await serve({ config: { clients: 'certificate' } });
+  it('are rejected when the file of the authority is empty', async () => {
+    const { webhook, port, lines } = await serve({ config: { clientCa: '' } });
     expect(webhook.isReady()).toBe(false);
     await expect(ask(port, withKey(known))).rejects.toThrow();
     expect(lines[0]).toMatchObject({
       level: 'error',
-      fields: { error: 'client certificates are required, but their CA certificate is not configured' },
+      fields: { error: 'client certificates are required, but their CA certificate is empty' },
     });
   });
 });

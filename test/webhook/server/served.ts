@@ -1,11 +1,12 @@
 // A webhook server on loopback with a certificate of its own, and clients that trust it.
 import { Agent, type RequestOptions, request } from 'node:https';
 import { connect, type TLSSocket } from 'node:tls';
+import type { AnsweredRequest } from '../../../cluster/connection/http-server.ts';
 import { processClock, processTimers } from '../../../cluster/connection/process-env.ts';
 import type { LogFields, Timers } from '../../../cluster/env.ts';
 import type { TlsMaterial, TlsSource } from '../../../webhook/certificates/source.ts';
 import { defaultConfig, type WebhookConfig, type WebhookLimits } from '../../../webhook/config.ts';
-import type { AnsweredRequest, DecidedReview } from '../../../webhook/env.ts';
+import type { DecidedReview } from '../../../webhook/env.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';
 import type { ServedEndpoint } from '../../../webhook/server/exchange.ts';
 import { startWebhook, type Webhook } from '../../../webhook/webhook.ts';

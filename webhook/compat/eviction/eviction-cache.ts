@@ -1,17 +1,17 @@
 // Stores a claim for each eviction that pod-eviction admits, so that no other webhook and no agent uses the same place in a budget.
 import { isStatus } from '../../../cluster/request/failure.ts';
-import { isJsonObject } from '../../../cluster/request/json.ts';
+import { asJsonObject } from '../../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
 import { SharedObject } from '../../../cluster/shared/shared-object.ts';
 import { claimant } from '../../../engine/judge/admission-claims.ts';
 import { emptyLedger, observeLedger, openClaims } from '../../../engine/ledger/ledger.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel } from '../../../engine/ledger/ledger-document.ts';
-import type { Claim, Known, Ledger, PodView, Snapshot } from '../../../engine/snapshot.ts';
+import { type Claim, type Known, type Ledger, orThrow, type PodView, type Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { messageOf } from '../../../policies/error-message.ts';
+import { getOrCreate } from '../../../policies/values/get-or-create.ts';
 import { hashText } from '../../../policies/values/hash.ts';
 import type { GroupIdentity, Guard, WebhookEnv } from '../../env.ts';
-import { orThrow } from '../replicas.ts';
 
 /** The budget and the StatefulSets that count for one eviction. */
 interface EvictionPlace {
@@ -22,7 +22,6 @@ interface EvictionPlace {
   readonly statefulSets: readonly string[];
 }
 
-/** An eviction that the snapshot allows. */
 interface AllowedEviction {
   readonly pod: PodView;
   readonly statefulSet: string;
@@ -60,8 +59,6 @@ export interface EvictionCacheOptions {
   readonly guard?: Guard | undefined;
   /** Returns whether no other process answers evictions. Only then may records stay in memory if ConfigMaps are forbidden. */
   readonly isAlone: () => boolean;
-  /** Receives a message when the first record is kept in memory only. */
-  readonly onDegraded?: ((message: string) => void) | undefined;
 }
 
 /**
@@ -220,7 +217,6 @@ async function orNotRecorded<Value>(verb: 'read' | 'write', attempt: () => Promi
   }
 }
 
-/** The identity of a record. */
 type RecordIdentity = Pick<EvictionPlace, 'namespace' | 'budget'>;
 
 /** The records of all budgets. A record is a ledger with claims only, and its zones are StatefulSets. */
@@ -240,10 +236,6 @@ const longestName = 253;
 /** Timeout of each request. It is shorter than the deadline of the endpoint, so that a second attempt fits. */
 const timeoutMs = 4000;
 
-class RecordChanged extends Error {
-  override readonly name = 'RecordChanged';
-}
-
 /** Returns the name of the ConfigMap with the record of a budget. */
 function recordName(budget: string): string {
   const name = `rollout-group-evictions-${budget}`;
@@ -253,15 +245,13 @@ function recordName(budget: string): string {
 /**
  * Returns the records. If ConfigMaps are forbidden and no other process answers evictions, keeps records in memory and reports this once.
  */
-function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCacheOptions): EvictionRecords {
+function evictionRecords(env: WebhookEnv, { isAlone }: EvictionCacheOptions): EvictionRecords {
   const shared = new Map<string, SharedObject<Ledger>>();
   const memory = new Map<string, Ledger>();
   let isDegraded = false;
 
-  const objectOf = (identity: RecordIdentity): SharedObject<Ledger> => {
-    const known = shared.get(keyOf(identity));
-    if (known !== undefined) return known;
-    const object = new SharedObject<Ledger>({
+  const create = (identity: RecordIdentity): SharedObject<Ledger> =>
+    new SharedObject<Ledger>({
       env,
       resource: resources.configMaps,
       namespace: identity.namespace,
@@ -273,9 +263,7 @@ function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCache
       timeoutMs,
       site: 'evictionRecord',
     });
-    shared.set(keyOf(identity), object);
-    return object;
-  };
+  const objectOf = (identity: RecordIdentity): SharedObject<Ledger> => getOrCreate(shared, keyOf(identity), () => create(identity));
 
   /** Returns undefined if ConfigMaps are forbidden and no other process answers evictions. */
   const unlessForbidden = async <Value>(attempt: () => Promise<Value>): Promise<Value | undefined> => {
@@ -285,9 +273,8 @@ function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCache
       if (!isStatus(error, 403) || !isAlone()) throw error;
       if (!isDegraded) {
         isDegraded = true;
-        const message = `announced evictions are kept in memory and lost with this process; run only one replica: ${error.message}`;
-        env.log.error('announced evictions cannot be stored', { problem: error.message, consequence: message });
-        onDegraded?.(message);
+        const consequence = `announced evictions are kept in memory and lost with this process; run only one replica: ${error.message}`;
+        env.log.error('announced evictions cannot be stored', { problem: error.message, consequence });
       }
       return undefined;
     }
@@ -312,16 +299,12 @@ function evictionRecords(env: WebhookEnv, { isAlone, onDegraded }: EvictionCache
 }
 
 async function replaced(object: SharedObject<Ledger>, next: Ledger, isBase: (current: Ledger) => boolean): Promise<boolean> {
-  try {
-    await object.update((current) => {
-      if (!isBase(current)) throw new RecordChanged('another process wrote the record');
-      return next;
-    });
-    return true;
-  } catch (error) {
-    if (error instanceof RecordChanged) return false;
-    throw error;
-  }
+  let isStored = false;
+  await object.update((current) => {
+    isStored = isBase(current);
+    return isStored ? next : current;
+  });
+  return isStored;
 }
 
 function joined(record: Ledger, kept: Ledger | undefined): Ledger {
@@ -335,8 +318,7 @@ function keyOf({ namespace, budget }: RecordIdentity): string {
 }
 
 function decode(object: KubernetesObject | undefined, { namespace, budget }: RecordIdentity): Known<Ledger> {
-  const data = object?.['data'];
-  const text = isJsonObject(data) ? data[ledgerKey] : undefined;
+  const text = asJsonObject(object?.['data'])[ledgerKey];
   return decodeLedger(typeof text === 'string' ? text : undefined, { namespace, group: budget });
 }
 

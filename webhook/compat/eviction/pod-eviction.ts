@@ -5,15 +5,16 @@ import { resources } from '../../../cluster/request/resource.ts';
 import { type DisruptionReason, type DisruptionVerdict, disruptionVerdict, zoneBudgetsFor } from '../../../engine/disruption/disruption.ts';
 import { type ObservedPod, observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
 import {
+  allKnown,
   type Claim,
   isUnknown,
   type Known,
   type PodsView,
   type Snapshot,
   type StatefulSetView,
+  unknownBecause,
   type ZoneBudgetView,
 } from '../../../engine/snapshot.ts';
-import { messageOf } from '../../../policies/error-message.ts';
 import type { NativePreview, WebhookEnv } from '../../env.ts';
 import { type Answer, type Call, deny, type Endpoint, isDryRun, leftMs, type Review } from '../../review/review.ts';
 import { unusableFor, type ZoneBudgets } from '../zpdb.ts';
@@ -240,38 +241,30 @@ async function readPod(
   { namespace, name }: { readonly namespace: string; readonly name: string },
   timeoutMs: number,
 ): Promise<Known<ObservedPod>> {
-  return orUnknown(async () => {
-    const object = await getObject(env, resources.pods, { namespace, name }, { site: 'eviction.pod', timeoutMs });
-    return object === undefined ? { unknown: `pods "${name}" not found` } : observePod(object);
-  });
+  const object = await getObject(env, resources.pods, { namespace, name }, { site: 'eviction.pod', timeoutMs }).catch(unknownBecause);
+  if (object === undefined) return { unknown: `pods "${name}" not found` };
+  return isUnknown(object) ? object : observePod(object);
 }
 
 /** Returns the StatefulSet that the controller reference of the pod names; unknown if the pod has no such owner, or if it cannot be read. */
 async function readOwner(env: Port, { namespace, name, owner }: ObservedPod, timeoutMs: number): Promise<Known<StatefulSetView>> {
   if (owner === undefined) return { unknown: `pod ${name} has no controller` };
   if (owner.kind !== 'StatefulSet') return { unknown: `pod ${name} is controlled by ${owner.kind} ${owner.name}, not by a StatefulSet` };
-  return orUnknown(async () => {
-    const options = { site: 'eviction.statefulSet', timeoutMs };
-    const object = await getObject(env, resources.statefulSets, { namespace, name: owner.name }, options);
-    return object === undefined ? { unknown: `statefulsets.apps "${owner.name}" not found` } : observeStatefulSet(object);
-  });
+  const options = { site: 'eviction.statefulSet', timeoutMs };
+  const object = await getObject(env, resources.statefulSets, { namespace, name: owner.name }, options).catch(unknownBecause);
+  if (object === undefined) return { unknown: `statefulsets.apps "${owner.name}" not found` };
+  return isUnknown(object) ? object : observeStatefulSet(object);
 }
 
 /** Returns the StatefulSets that the budget selects. Unknown if a StatefulSet cannot be parsed: it may be the zone that is down. */
 async function listMembers(env: Port, budget: ZoneBudgetView, timeoutMs: number): Promise<Known<readonly StatefulSetView[]>> {
-  return orUnknown(async () => {
-    const labelSelector = Object.entries(budget.matchLabels)
-      .map(([key, value]) => `${key}=${value}`)
-      .join(',');
-    const { items } = await listObjects(env, resources.statefulSets, {
-      namespace: budget.namespace,
-      ...(labelSelector === '' ? {} : { labelSelector }),
-      site: 'eviction.statefulSets',
-      timeoutMs,
-    });
-    const views = items.map(observeStatefulSet);
-    return views.find(isUnknown) ?? views.filter((view): view is StatefulSetView => !isUnknown(view));
-  });
+  const { namespace, matchLabels } = budget;
+  const labelSelector = Object.entries(matchLabels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+  const options = { namespace, ...(labelSelector === '' ? {} : { labelSelector }), site: 'eviction.statefulSets', timeoutMs };
+  const listed = await listObjects(env, resources.statefulSets, options).catch(unknownBecause);
+  return isUnknown(listed) ? listed : allKnown(listed.items.map(observeStatefulSet));
 }
 
 /** Returns the pods of each StatefulSet; each list may be unknown. */
@@ -287,22 +280,9 @@ async function listPodsOf(env: Port, sets: readonly StatefulSetView[], leftMs: (
 /** Returns the pods that have the label `name` of the template and that the StatefulSet controls: foreign pods must not count. */
 async function podsOf(env: Port, set: StatefulSetView, timeoutMs: number): Promise<PodsView> {
   const { namespace, name: statefulSet, podLabels, uid } = set;
-  const pods = await orUnknown(async () => {
-    const labelSelector = `name=${podLabels['name'] ?? ''}`;
-    const { items } = await listObjects(env, resources.pods, { namespace, labelSelector, site: 'eviction.pods', timeoutMs });
-    const views = items.map((item) => observePod(item));
-    return (
-      views.find(isUnknown) ??
-      views.filter((view): view is ObservedPod => !isUnknown(view) && view.owner?.kind === 'StatefulSet' && view.owner.uid === uid)
-    );
-  });
-  return { namespace, statefulSet, pods };
-}
-
-async function orUnknown<Value>(read: () => Promise<Known<Value>>): Promise<Known<Value>> {
-  try {
-    return await read();
-  } catch (error) {
-    return { unknown: messageOf(error) };
-  }
+  const options = { namespace, labelSelector: `name=${podLabels['name'] ?? ''}`, site: 'eviction.pods', timeoutMs };
+  const listed = await listObjects(env, resources.pods, options).catch(unknownBecause);
+  const pods = isUnknown(listed) ? listed : allKnown(listed.items.map((item) => observePod(item)));
+  const isOwned = ({ owner }: ObservedPod): boolean => owner?.kind === 'StatefulSet' && owner.uid === uid;
+  return { namespace, statefulSet, pods: isUnknown(pods) ? pods : pods.filter(isOwned) };
 }

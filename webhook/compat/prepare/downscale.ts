@@ -1,13 +1,12 @@
 // Serves /admission/prepare-downscale. It asks pods of StatefulSets with the label grafana.com/prepare-downscale to prepare for removal,
 // or to stay after a scale-up.
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
-import { isUnknown, type StatefulSetView } from '../../../engine/snapshot.ts';
+import { isUnknown, orThrow, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
 import type { NativePreview, WebhookEnv } from '../../env.ts';
 import type { Answer, Endpoint, Review } from '../../review/review.ts';
 import { lastDownscale, zoneTracker } from '../downscale-times.ts';
 import {
-  orThrow,
   problemText,
   type Resize,
   readParent,
@@ -29,10 +28,6 @@ export interface PrepareDownscaleConfig {
   readonly podTimeoutMs?: number;
   /** Stores the times of downscales in this ConfigMap of the request's namespace instead of annotations. */
   readonly zoneTracker?: { readonly configMapName: string };
-  /**
-   * The answer if the StatefulSet of a Scale cannot be read: `deny`, or `allow` with a warning (default, as in grafana/rollout-operator).
-   */
-  readonly unreadableParent?: 'allow' | 'deny';
   /** Returns the denial of `/admission/enforce` for the same request, if any. A denied request prepares no pod. */
   readonly native?: NativePreview;
 }
@@ -45,13 +40,10 @@ const defaultPodTimeoutMs = 5_000;
  * calls `/admission/enforce` later, so this endpoint asks for the denial of that endpoint before it calls a pod.
  */
 export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig): Endpoint {
-  const { clusterDomain, podTimeoutMs = defaultPodTimeoutMs, unreadableParent = 'allow' } = config;
+  const { clusterDomain, podTimeoutMs = defaultPodTimeoutMs } = config;
   const times = config.zoneTracker === undefined ? lastDownscale(env) : zoneTracker(env, config.zoneTracker.configMapName);
   const native: NativePreview = config.native ?? (async () => undefined);
   const tools = { env, clusterDomain, podTimeoutMs, times, locks: new GroupLocks(), native };
-  const unread = (review: Review, change: Resize, problem: string): Answer =>
-    unreadableParent === 'deny' ? refused(review, change, problem) : { allowed: true, warnings: [`${problem}, allowing the change`] };
-
   return {
     path: '/admission/prepare-downscale',
     handle: async (review, call) => {
@@ -63,7 +55,7 @@ export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig
       }
       if (change.kind !== 'shrinkage') return unprepared(change);
       const set = await statefulSetOf(env, { review, change, call });
-      if ('problem' in set) return unread(review, change, set.problem);
+      if ('problem' in set) return unread(set.problem);
       if (set.labels[labelKeys.prepareDownscale] !== 'true') return { allowed: true };
       return await prepare({ ...tools, review, change, call, set });
     },
@@ -76,9 +68,14 @@ export function prepareDownscale(env: WebhookEnv, config: PrepareDownscaleConfig
       }
       // Some pods may be prepared already. A client must not bypass the label by keeping the process busy.
       if (isStatefulSet(review, change)) return refused(review, change, problem);
-      return unread(review, change, `${subjectOf(review)} in namespace ${review.namespace}: ${problem}`);
+      return unread(`${subjectOf(review)} in namespace ${review.namespace}: ${problem}`);
     },
   };
+}
+
+/** Allows a change whose StatefulSet cannot be read, as grafana/rollout-operator does. */
+function unread(problem: string): Answer {
+  return { allowed: true, warnings: [`${problem}, allowing the change`] };
 }
 
 /** Returns the answer without preparation. As in grafana/rollout-operator, `unreadable` and `countless` have the same message. */

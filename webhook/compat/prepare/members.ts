@@ -4,13 +4,12 @@ import { listObjects } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { type ObservedPod, observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { shortfall } from '../../../engine/rules/scale.ts';
-import type { StatefulSetView } from '../../../engine/snapshot.ts';
+import { orThrow, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys, podNameLabel } from '../../../policies/adopt/keys.ts';
 import { withinGoDuration } from '../../../policies/adopt/settings.ts';
 import { goDurationMs } from '../../../policies/duration.ts';
 import { instantMs } from '../../../policies/instant.ts';
 import { goDurationText, goTimeText } from '../go-text.ts';
-import { orThrow } from '../replicas.ts';
 
 interface ReadOptions {
   readonly namespace: string;

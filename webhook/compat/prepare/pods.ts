@@ -8,15 +8,14 @@ import { urlParts } from '../../../policies/adopt/url.ts';
 import type { WebhookEnv } from '../../env.ts';
 import { problemText } from '../replicas.ts';
 
-/** A pod to call. */
 interface CalledPod {
   readonly namespace: string;
   readonly name: string;
-  readonly url: string | { readonly problem: string };
+  /** Returns the address. Throws if a setting is not a valid part of it. */
+  readonly url: () => string;
 }
 
 interface CallOptions {
-  /** Timeout of each call in milliseconds. */
   readonly timeoutMs: number;
   /** Returns the remaining time for a call that begins now, in milliseconds. */
   readonly leftMs: () => number;
@@ -35,33 +34,22 @@ export function missingSetting({ annotations, serviceName }: Pick<StatefulSetVie
 
 /** Returns the pods with these ordinals. As in grafana/rollout-operator, the URL adds a slash to the path: `/path` becomes `//path`. */
 export function podsToCall(set: StatefulSetView, ordinals: readonly number[], clusterDomain: string): readonly CalledPod[] {
-  const endpoint = endpointOf(set);
+  const { namespace, serviceName } = set;
   return ordinals.map((ordinal) => {
     const name = `${set.name}-${ordinal}`;
-    const address = { namespace: set.namespace, pod: name, serviceName: set.serviceName, clusterDomain };
-    return { namespace: set.namespace, name, url: 'problem' in endpoint ? endpoint : urlOf(address, endpoint) };
+    return { namespace, name, url: () => podUrl({ namespace, pod: name, serviceName, clusterDomain }, endpointOf(set)) };
   });
 }
 
-type Endpoint = Parameters<typeof podUrl>[1];
-
-function endpointOf({ annotations }: StatefulSetView): Endpoint | { readonly problem: string } {
+function endpointOf({ annotations }: StatefulSetView): Parameters<typeof podUrl>[1] {
   const portText = annotations[annotationKeys.preparePort] ?? '';
   const port = /^\d{1,8}$/.test(portText) ? Number(portText) : Number.NaN;
   const parts = urlParts(`http://pod/${annotations[annotationKeys.preparePath] ?? ''}`);
-  if (!(port >= 1 && port <= 65_535)) return { problem: `annotation ${annotationKeys.preparePort} is not a port` };
-  if (parts === undefined) return { problem: `annotation ${annotationKeys.preparePath} is not a URL path` };
+  if (!(port >= 1 && port <= 65_535)) throw new Error(`annotation ${annotationKeys.preparePort} is not a port`);
+  if (parts === undefined) throw new Error(`annotation ${annotationKeys.preparePath} is not a URL path`);
   // `podUrl` accepts no white space, `@` or backslash.
   const path = parts.pathAndQuery.replace(/[\s@\\]/gu, (character) => (character === '@' ? '%40' : encodeURIComponent(character)));
   return { scheme: 'http', port, path };
-}
-
-function urlOf(address: Parameters<typeof podUrl>[0], endpoint: Endpoint): CalledPod['url'] {
-  try {
-    return podUrl(address, endpoint);
-  } catch (error) {
-    return { problem: problemText(error) };
-  }
 }
 
 /**
@@ -92,15 +80,17 @@ export async function askToStay(env: WebhookEnv, pods: readonly CalledPod[], opt
 type CallResult = 'done' | { readonly problem: string; readonly isSilent: boolean };
 
 async function ask(env: WebhookEnv, pod: CalledPod, method: 'POST' | 'DELETE', { timeoutMs, leftMs }: CallOptions): Promise<CallResult> {
-  if (typeof pod.url !== 'string') return { problem: pod.url.problem, isSilent: false };
   const allowedMs = Math.min(timeoutMs, leftMs());
-  if (allowedMs <= 0) return { problem: 'no time was left for the call', isSilent: false };
   const site = method === 'POST' ? 'prepareDownscale.preparePod' : 'prepareDownscale.withdrawPod';
+  let isSilent = false;
   try {
-    const { status } = await env.pods.call({ method, url: pod.url, timeoutMs: allowedMs, maxBodyBytes, site });
+    const url = pod.url();
+    if (allowedMs <= 0) throw new Error('no time was left for the call');
+    isSilent = true;
+    const { status } = await env.pods.call({ method, url, timeoutMs: allowedMs, maxBodyBytes, site });
     return status >= 200 && status <= 299 ? 'done' : { problem: `it answered ${status}`, isSilent: false };
   } catch (error) {
-    return { problem: problemText(error), isSilent: true };
+    return { problem: problemText(error), isSilent };
   }
 }
 

@@ -3,19 +3,18 @@ import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { leavingFromTop } from '../../../engine/rules/prepare.ts';
-import type { StatefulSetView } from '../../../engine/snapshot.ts';
+import { orThrow, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
 import type { NativePreview, WebhookEnv } from '../../env.ts';
 import type { Answer, Call, Review } from '../../review/review.ts';
 import type { DownscaleTimes, LoadedTimes } from '../downscale-times.ts';
-import { orThrow, problemText, type Resize, refused, requestMs } from '../replicas.ts';
+import { problemText, type Resize, refused, requestMs } from '../replicas.ts';
 import { gapProblem, groupMembers, hasMinTime, podsOf, unreadiness } from './members.ts';
 import { askToPrepare, askToStay, missingSetting, podsToCall } from './pods.ts';
 
 interface PrepareTools {
   readonly env: WebhookEnv;
   readonly clusterDomain: string;
-  /** Timeout of each call to a pod in milliseconds. */
   readonly podTimeoutMs: number;
   readonly times: DownscaleTimes;
   readonly locks: GroupLocks;
@@ -151,12 +150,10 @@ async function callAndRecord(
     return { problem: `one or more pods failed to prepare: ${failure}` };
   }
   const downscale = { set: self, from, to, others, timeoutMs: deadlineOf(request) };
-  const recorded = await loaded.record(downscale).catch(refusalBecause(times.problems.record));
-  if ('problem' in recorded) {
-    await askPodsToStay();
-    return { problem: recorded.problem };
-  }
-  return undefined;
+  const problem = await loaded.record(downscale).catch((error: unknown) => `${times.problems.record}: ${problemText(error)}`);
+  if (problem === undefined) return undefined;
+  await askPodsToStay();
+  return { problem };
 }
 
 function deadlineOf({ env, call }: PrepareRequest): () => number {

@@ -92,7 +92,7 @@ export const wakingDefects: readonly Defect[] = [
   {
     id: 'watch-left-behind',
     title: 'an agent that has stopped leaves its watches open',
-    edits: [{ file: 'agent/agent.ts', find: 'this.#caches.stop();', replace: '' }],
+    edits: [{ file: 'agent/agent.ts', find: 'this.#pinWebhook, this.#caches]', replace: 'this.#pinWebhook]' }],
     breaks: ['unfinished'],
   },
   {

@@ -10,6 +10,6 @@ type MakeEndpoint = (world: World, settings: Json) => Endpoint | Promise<Endpoin
 
 /** By path. */
 export const makers: Readonly<Record<string, MakeEndpoint>> = {
-  '/admission/no-downscale': ({ env }, settings) => noDownscale(env, settings),
+  '/admission/no-downscale': ({ env }) => noDownscale(env),
   '/admission/prepare-downscale': ({ env }, settings) => prepareDownscale(env, { clusterDomain: 'cluster.local.', ...settings }),
 };

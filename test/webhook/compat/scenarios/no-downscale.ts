@@ -8,7 +8,6 @@ interface Case {
   readonly labels?: Json;
   readonly state?: WebhookScenario['state'];
   readonly faults?: WebhookScenario['faults'];
-  readonly settings?: Json;
   readonly allowed: boolean;
   readonly message?: readonly string[];
   readonly warnings?: readonly (readonly string[])[];
@@ -16,7 +15,7 @@ interface Case {
 }
 
 function scenario(row: number, name: string, request: ScenarioRequest, given: Case): WebhookScenario {
-  const { labels = keep, state = { 'statefulsets.apps': [statefulSet('zone-a', { labels })] }, faults, settings } = given;
+  const { labels = keep, state = { 'statefulsets.apps': [statefulSet('zone-a', { labels })] }, faults } = given;
   const { allowed, message, warnings, calls = [] } = given;
   return {
     name,
@@ -25,7 +24,6 @@ function scenario(row: number, name: string, request: ScenarioRequest, given: Ca
     state,
     request,
     ...(faults !== undefined && { faults }),
-    ...(settings !== undefined && { settings }),
     expected: { allowed, calls, ...(message !== undefined && { message }), ...(warnings !== undefined && { warnings }) },
   };
 }
@@ -156,13 +154,6 @@ export const noDownscaleScenarios: readonly WebhookScenario[] = [
     faults: [{ on: `GET ${at.set('zone-a')}`, answer: 'silent' }],
     allowed: true,
     warnings: [['statefulsets/zone-a', 'namespace one', 'no answer']],
-    calls: readsSet,
-  }),
-  scenario(8, 'a Scale whose StatefulSet cannot be read is denied where that was chosen', rescale('zone-a', 3, 2), {
-    settings: { unreadableParent: 'deny' },
-    faults: [{ on: `GET ${at.set('zone-a')}`, answer: 'lost' }],
-    allowed: false,
-    message: ['statefulsets/zone-a', 'from 3 to 2', 'connection was reset'],
     calls: readsSet,
   }),
   scenario(8, 'a Scale of a marked Deployment is denied', rescale('worker', 3, 2, { resource: 'deployments' }), {

@@ -130,11 +130,6 @@ const scope: readonly WebhookScenario[] = [
       calls: [`GET ${at.set('zone-a')}`],
     },
   }),
-  scenario(4, 'a Scale whose StatefulSet cannot be read is denied where that was chosen', rescale('zone-a', 3, 2), {
-    settings: { unreadableParent: 'deny' },
-    faults: [{ on: `GET ${at.set('zone-a')}`, answer: { status: 500, message: 'etcd is away' } }],
-    expected: { ...deny('etcd is away'), calls: [`GET ${at.set('zone-a')}`] },
-  }),
   scenario(5, 'an unmarked StatefulSet shrinks silently', shrink, {
     sets: [statefulSet('zone-a', { labels: group, annotations: endpoint })],
     expected: allow,
