@@ -3,6 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
 import { isUnknown, type Known, type Unknown } from '../../engine/snapshot.ts';
 import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
@@ -30,36 +31,40 @@ interface Listed {
   readonly resource: Resource;
   readonly site: string;
   readonly labelSelector?: string;
+  /** The name of the list in messages; absent for a list that decisions do not need. */
+  readonly title?: string;
 }
 
 /** The lists with groups, ledgers, published decisions and members. */
 const definitions = {
-  groups: { resource: rolloutGroups, site: 'live.groups' },
-  documents: { resource: resources.configMaps, site: 'live.documents', labelSelector: 'rollout-group.dev/document' },
-  statefulSets: { resource: resources.statefulSets, site: 'live.statefulSets' },
+  groups: { resource: rolloutGroups, site: 'live.groups', title: 'RolloutGroups' },
+  documents: { resource: resources.configMaps, site: 'live.documents', labelSelector: 'rollout-group.dev/document', title: 'ledgers' },
+  statefulSets: { resource: resources.statefulSets, site: 'live.statefulSets', title: 'StatefulSets' },
 } as const satisfies Record<string, Listed>;
 
-/** The other lists that a decision needs. */
+/** The other lists that a decision needs. Nodes have no title: without permission to list them, the agent counts every node as ready. */
 const evidence = {
-  policies: { resource: rolloutPolicies, site: 'live.policies' },
-  agentPolicies: { resource: rolloutPolicies, site: 'live.agentPolicies', isOfAgent: true },
-  exceptions: { resource: rolloutExceptions, site: 'live.exceptions' },
-  intents: { resource: rolloutIntents, site: 'live.intents' },
-  pods: { resource: resources.pods, site: 'live.pods' },
+  policies: { resource: rolloutPolicies, site: 'live.policies', title: 'RolloutPolicies' },
+  agentPolicies: {
+    resource: rolloutPolicies,
+    site: 'live.agentPolicies',
+    isOfAgent: true,
+    title: "RolloutPolicies of the agent's namespace",
+  },
+  exceptions: { resource: rolloutExceptions, site: 'live.exceptions', title: 'RolloutExceptions' },
+  intents: { resource: rolloutIntents, site: 'live.intents', title: 'RolloutIntents' },
+  pods: { resource: resources.pods, site: 'live.pods', title: 'pods' },
   nodes: { resource: resources.nodes, site: 'live.nodes' },
-  podBudgets: { resource: resources.podDisruptionBudgets, site: 'live.podBudgets' },
-  zoneBudgets: { resource: zoneBudgetResource, site: 'live.zoneBudgets' },
+  podBudgets: { resource: resources.podDisruptionBudgets, site: 'live.podBudgets', title: 'PodDisruptionBudgets' },
+  zoneBudgets: { resource: zoneBudgetResource, site: 'live.zoneBudgets', title: 'ZoneAwarePodDisruptionBudgets' },
 } as const satisfies Record<string, Listed>;
 
-/** The list with the templates of earlier revisions, which only plans need. */
-const history = { revisions: { resource: resources.controllerRevisions, site: 'plan.revisions' } } as const satisfies Record<
-  string,
-  Listed
->;
+/** The templates of earlier revisions, which only plans need. */
+const revisions: Listed = { resource: resources.controllerRevisions, site: 'plan.revisions' };
 
-type ListedName = keyof typeof definitions | keyof typeof evidence | keyof typeof history;
+type ListedName = keyof typeof definitions | keyof typeof evidence | 'revisions';
 
-const listed: Readonly<Record<ListedName, Listed>> = { ...definitions, ...evidence, ...history };
+const listed: Readonly<Record<ListedName, Listed>> = { ...definitions, ...evidence, revisions };
 export const definitionNames: readonly ListedName[] = namesOf(definitions);
 /** The lists that show whether a published decision is outdated. */
 export const shownNames: readonly ListedName[] = [...definitionNames, 'intents'];
@@ -77,7 +82,8 @@ export async function listCluster(cluster: Cluster, names: readonly ListedName[]
   const lists = names.map(async (name): Promise<readonly [ListedName, ObjectList]> => {
     const { resource, isOfAgent, ...options } = listed[name];
     if (isOfAgent !== true) return [name, await listKnown(cluster, resource, namespaces, options)];
-    return [name, includes(namespaces, agentNamespace) ? [] : await listKnown(cluster, resource, [agentNamespace], options)];
+    const isCovered = namespaces === undefined || namespaces.includes(agentNamespace);
+    return [name, isCovered ? [] : await listKnown(cluster, resource, [agentNamespace], options)];
   });
   return Object.fromEntries(await Promise.all(lists));
 }
@@ -121,7 +127,6 @@ function forbiddenText({ plural, group }: Resource): string {
   return `no permission to list ${group === '' ? plural : `${plural}.${group}`}`;
 }
 
-/** The lists that watches keep up to date. */
 interface WatchedListing {
   /** Returns the current lists. A list that is not complete yet is absent. */
   readonly current: () => Listing;
@@ -136,17 +141,13 @@ export function watchListing(
   namespace: string | undefined,
   onChange: () => void,
 ): WatchedListing {
-  const reflectors = new Map<ListedName, Reflector<KubernetesObject>>();
-  /** The lists whose objects are in the list of another watch. */
-  const covered = new Set<ListedName>();
-  const watch = (name: ListedName): void => {
+  /** The watches by list; undefined for a list whose objects are in the list of another watch. */
+  const watches = new Map<ListedName, Reflector<KubernetesObject> | undefined>();
+  const watch = (name: ListedName): Reflector<KubernetesObject> | undefined => {
     const { resource, site, labelSelector, isOfAgent } = listed[name];
-    if (isOfAgent === true && includes(namespace === undefined ? undefined : [namespace], agentNamespace)) {
-      covered.add(name);
-      return;
-    }
+    if (isOfAgent === true && (namespace === undefined || namespace === agentNamespace)) return undefined;
     const place = isOfAgent === true ? agentNamespace : namespace;
-    const reflector = startReflector<KubernetesObject>({
+    return startReflector<KubernetesObject>({
       env,
       resource,
       ...(resource.isNamespaced && place !== undefined ? { namespace: place } : {}),
@@ -156,27 +157,20 @@ export function watchListing(
       onState: onChange,
       site,
     });
-    reflectors.set(name, reflector);
   };
   return {
-    current: () => ({
-      ...Object.fromEntries([...covered].map((name) => [name, []])),
-      ...Object.fromEntries([...reflectors].flatMap(([name, reflector]) => listOf(name, reflector))),
-    }),
+    current: () => Object.fromEntries([...watches].flatMap(([name, reflector]) => listOf(name, reflector))),
     add: (names) => {
-      for (const name of names) if (!reflectors.has(name)) watch(name);
+      for (const name of names) if (!watches.has(name)) watches.set(name, watch(name));
     },
     stop: () => {
-      for (const reflector of reflectors.values()) reflector.stop();
+      for (const reflector of watches.values()) reflector?.stop();
     },
   };
 }
 
-function includes(namespaces: Namespaces, namespace: string): boolean {
-  return namespaces === undefined || namespaces.includes(namespace);
-}
-
-function listOf(name: ListedName, reflector: Reflector<KubernetesObject>): readonly (readonly [ListedName, ObjectList])[] {
+function listOf(name: ListedName, reflector: Reflector<KubernetesObject> | undefined): readonly (readonly [ListedName, ObjectList])[] {
+  if (reflector === undefined) return [[name, []]];
   const state = reflector.state();
   if (state.kind === 'synced' || (state.kind === 'failing' && state.hasSynced)) return [[name, reflector.store.list()]];
   if (state.kind === 'starting') return [];
@@ -184,7 +178,6 @@ function listOf(name: ListedName, reflector: Reflector<KubernetesObject>): reado
   return [[name, { unknown: state.reason === 'forbidden' ? forbiddenText(listed[name].resource) : state.message, denial: state.message }]];
 }
 
-/** Returns the object without `managedFields`. */
 export function withoutManagedFields(object: KubernetesObject): KubernetesObject {
   const { managedFields: _managedFields, ...metadata } = object.metadata;
   return { ...object, metadata };
@@ -207,31 +200,16 @@ export function denialOf(list: ObjectList): string | undefined {
   return isUnknown(list) ? (list.denial ?? list.unknown) : undefined;
 }
 
-/** The titles of lists in messages. Nodes are missing here: an agent without permission to list nodes also counts every node as ready. */
-const listTitles: readonly (readonly [ListedName, string])[] = [
-  ['groups', 'RolloutGroups'],
-  ['documents', 'ledgers'],
-  ['statefulSets', 'StatefulSets'],
-  ['policies', 'RolloutPolicies'],
-  ['agentPolicies', "RolloutPolicies of the agent's namespace"],
-  ['exceptions', 'RolloutExceptions'],
-  ['intents', 'RolloutIntents'],
-  ['pods', 'pods'],
-  ['podBudgets', 'PodDisruptionBudgets'],
-  ['zoneBudgets', 'ZoneAwarePodDisruptionBudgets'],
-];
-
 /** Returns the titles of the lists that the user may not read. */
 export function unreadLists(listing: Listing): readonly string[] {
-  return listTitles.flatMap(([name, title]) => {
+  return snapshotNames.flatMap((name) => {
     const list = listing[name];
-    return list !== undefined && isUnknown(list) ? [title] : [];
+    return list !== undefined && isUnknown(list) ? (listed[name].title ?? []) : [];
   });
 }
 
-/** Returns a value of `data` of a ConfigMap. */
-export function textIn(object: KubernetesObject, key: string): string | undefined {
-  const data = object['data'];
-  const text = typeof data === 'object' && data !== null ? Object.entries(data).find(([name]) => name === key)?.[1] : undefined;
+/** Returns a value of `data` of a ConfigMap; undefined without the object or the value. */
+export function textIn(object: KubernetesObject | undefined, key: string): string | undefined {
+  const text = fieldAt(object, ['data', key]);
   return typeof text === 'string' ? text : undefined;
 }

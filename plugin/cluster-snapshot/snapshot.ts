@@ -7,6 +7,7 @@ import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-
 import { observePodBudget, observeZoneBudget } from '../../engine/observe/budget.ts';
 import { snapshotOf } from '../../engine/observe/cluster.ts';
 import { observeNode, observePod, observeStatefulSet } from '../../engine/observe/objects.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
 import { observeReplicaSource, type ReplicaSourceReference } from '../../engine/observe/source.ts';
 import { boundInputs, metricsOf, newestMetrics } from '../../engine/publish/metrics.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
@@ -38,23 +39,12 @@ export function clusterSnapshot(
   { policies, agentNamespace, published, nowMs, replicaSources }: SnapshotSources,
 ): Snapshot {
   const unread: UnreadObject[] = [];
-  const readableViews = <View>(
-    kind: UnreadObject['kind'],
-    items: readonly KubernetesObject[],
-    read: (item: KubernetesObject) => Known<View>,
-  ): View[] =>
-    items.flatMap((item) => {
-      const view = read(item);
-      if (!isUnknown(view)) return [view];
-      unread.push({ kind, unknown: view.unknown, namespace: item.metadata.namespace ?? '', name: item.metadata.name });
-      return [];
-    });
-  const ledgers = policies.groups.flatMap(({ namespace, name }) => {
-    const ledger = ledgerOf(listing, namespace, name);
-    if (!isUnknown(ledger)) return [ledger];
-    unread.push({ kind: 'Ledger', unknown: ledger.unknown, namespace, name });
+  const readable = <View>(kind: UnreadObject['kind'], { namespace, name }: Named, view: Known<View>): readonly View[] => {
+    if (!isUnknown(view)) return [view];
+    unread.push({ kind, unknown: view.unknown, namespace: namespace ?? '', name });
     return [];
-  });
+  };
+  const ledgers = policies.groups.flatMap((group) => readable('Ledger', group, ledgerOf(listing, group.namespace, group.name)));
   return withObservedLedgers(
     snapshotOf({
       nowMs,
@@ -64,8 +54,10 @@ export function clusterSnapshot(
       policies: policies.policies,
       exceptions: policies.exceptions,
       intents: known(listing.intents, () => policies.intents),
-      statefulSets: known(listing.statefulSets, (items) => readableViews('StatefulSet', items, observeStatefulSet)),
-      pods: known(listing.pods, (items) => readableViews('Pod', items, (item) => observePod(item))),
+      statefulSets: known(listing.statefulSets, (items) =>
+        items.flatMap((item) => readable('StatefulSet', item.metadata, observeStatefulSet(item))),
+      ),
+      pods: known(listing.pods, (items) => items.flatMap((item) => readable('Pod', item.metadata, observePod(item)))),
       nodes: known(listing.nodes, (items) => new Map(items.map(observeNode).map(({ name, isReady }) => [name, isReady]))),
       zoneBudgets: known(listing.zoneBudgets, (items) => allOf(items, observeZoneBudget)),
       podBudgets: known(listing.podBudgets, (items) => allOf(items, observePodBudget)),
@@ -83,10 +75,12 @@ export function clusterSnapshot(
   );
 }
 
+type Named = { readonly namespace?: string; readonly name: string };
+
 function ledgerOf({ documents }: Listing, namespace: string, group: string): Known<Ledger> {
   if (documents !== undefined && isUnknown(documents)) return { unknown: documents.unknown };
   const object = itemsOf(documents).find(({ metadata }) => metadata.namespace === namespace && metadata.name === ledgerName(group));
-  return decodeLedger(object === undefined ? undefined : textIn(object, ledgerKey), { namespace, group });
+  return decodeLedger(textIn(object, ledgerKey), { namespace, group });
 }
 
 /** Reads all budgets. If one budget is unreadable, all are unknown, because that budget may be the smallest limit. */
@@ -143,23 +137,11 @@ export function clusterState(listing: Listing, agentNamespace = usualAgentNamesp
   return { policies, agentNamespace, published, problems };
 }
 
-/** Returns the decision that the agent published in an object, if any. */
+/** Returns the decision that the agent published in an object, if any. Invalid JSON stays text, so that the caller reports a problem. */
 function storedDecision(object: KubernetesObject): unknown {
-  if (object.kind === 'ConfigMap') return isStatusMapName(object.metadata.name) ? jsonIn(object, 'decision') : undefined;
-  const status = object['status'];
-  return typeof status === 'object' && status !== null && 'decision' in status ? status.decision : undefined;
-}
-
-/** Parses a value of `data`. Returns invalid JSON as text, so that the caller reports a problem. */
-function jsonIn(object: KubernetesObject, key: string): unknown {
-  const text = textIn(object, key);
+  if (object.kind !== 'ConfigMap') return fieldAt(object, ['status', 'decision']);
+  const text = isStatusMapName(object.metadata.name) ? textIn(object, 'decision') : undefined;
   return tryParseJson(text) ?? text;
-}
-
-/** A replica source as the engine reads it, with its object or Scale if that exists. */
-interface ReadReplicaSource {
-  readonly view: ReplicaSourceView;
-  readonly object: KubernetesObject | undefined;
 }
 
 /** Reads the replicas in the replica sources of the groups. */
@@ -167,11 +149,11 @@ export async function readReplicaSources(cluster: Cluster, groups: readonly Grou
   return (await readReplicaSourceObjects(cluster, groups)).map(({ view }) => view);
 }
 
-/** Reads the replica sources of the groups; sends no request if no group mirrors replicas. A source without permission is unknown. */
+/** Reads the replica sources of the groups and their objects; no request without mirrored replicas. A source without permission is unknown. */
 export async function readReplicaSourceObjects(
   cluster: Cluster,
   groups: readonly GroupDefinition[],
-): Promise<readonly ReadReplicaSource[]> {
+): Promise<readonly { readonly view: ReplicaSourceView; readonly object: KubernetesObject | undefined }[]> {
   const references = new Map<string, ReplicaSourceReference>();
   for (const { namespace, zones } of groups) {
     for (const { replicas } of zones) {

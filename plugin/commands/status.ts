@@ -20,7 +20,7 @@ import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, nameOf } from '../live/target.ts';
 import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
 import { renderTree } from '../output/get.ts';
-import { etaDocument, infoText, partText, personNeededText, podTotals } from '../output/group-text.ts';
+import { etaDocument, infoText, partText, personNeededText } from '../output/group-text.ts';
 import { ageText } from '../output/plan/plan-text.ts';
 import { heartbeatLine, renderStatus, statusLine } from '../output/status.ts';
 
@@ -159,8 +159,7 @@ function endingText({ cluster, name, verdict }: StatusCall, ending: Ending, bloc
 
 /** Returns why `status` ends without an agent, and the group as the agent saw it last. */
 function lostText(condition: Condition, { decision, unattended = '' }: LiveGroup, nowMs: number): string {
-  const totals = podTotals(decision);
-  const pods = `${partText(totals, totals.updated)} pods updated, ${partText(totals, totals.available)} available`;
+  const pods = `${partText(decision, 'updated')} pods updated, ${partText(decision, 'available')} available`;
   const missing = infoText({ decision });
   const seen = `${decision.phase}, ${pods}${missing === '' ? '' : `; ${missing}`}`;
   return `ended before ${conditionText(condition)}; ${unattended}. Decided ${ageText(decision.decidedMs, nowMs)} ago: ${seen}. Run: kubectl rollout-group doctor\n`;

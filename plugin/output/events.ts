@@ -5,29 +5,21 @@ import { secondText } from '../../policies/instant.ts';
 import type { GroupEvent } from '../live/events.ts';
 import { ageText, sourceText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { alignTable, type Column } from './text.ts';
-
-const columns: readonly Column[] = [
-  { title: 'LAST SEEN', align: 'left' },
-  { title: 'TYPE', align: 'left' },
-  { title: 'REASON', align: 'left' },
-  { title: 'OBJECT', align: 'left', isFlexible: true },
-  { title: 'MESSAGE', align: 'left' },
-];
+import { type ItemColumn, itemTable } from './text.ts';
 
 /** Returns the table with a final line break. Messages are never cut. */
-export function renderEvents(events: readonly GroupEvent[], nowMs: number, hasNamespaces: boolean, { paint }: TableLook): string {
-  const rows = events.map((event) => ({
-    cells: [`${ageText(event.atMs, nowMs)} ago`, event.type, event.reason, objectText(event, hasNamespaces), noteText(event)],
-  }));
-  const { header, lines } = alignTable(columns, rows, {
-    width: undefined,
-    ellipsis: '',
-  });
-  const painted = lines.map((line, index) =>
-    events[index]?.type === 'Warning' ? line.replace('Warning', () => paint('yellow', 'Warning')) : line,
+export function renderEvents(events: readonly GroupEvent[], nowMs: number, hasNamespaces: boolean, look: TableLook): string {
+  const columns: readonly ItemColumn<GroupEvent>[] = [
+    { title: 'LAST SEEN', align: 'left', cell: ({ atMs }) => `${ageText(atMs, nowMs)} ago` },
+    { title: 'TYPE', align: 'left', cell: ({ type }) => type },
+    { title: 'REASON', align: 'left', cell: ({ reason }) => reason },
+    { title: 'OBJECT', align: 'left', cell: (event) => objectText(event, hasNamespaces) },
+    { title: 'MESSAGE', align: 'left', cell: noteText },
+  ];
+  const lines = itemTable(columns, events, { ...look, columns: undefined }, (line, { type }) =>
+    type === 'Warning' ? line.replace('Warning', () => look.paint('yellow', 'Warning')) : line,
   );
-  return `${[paint('bold', header), ...painted].join('\n')}\n`;
+  return `${lines.join('\n')}\n`;
 }
 
 export function eventLine(event: GroupEvent): string {
@@ -57,7 +49,7 @@ interface Denial {
 
 /** Returns the text with a final line break. The message is never cut. */
 export function renderDenial({ id, events, last, nowMs, now }: Denial, { paint }: Pick<TableLook, 'paint'>): string {
-  const rows: readonly (readonly [label: string, text: string])[] = [
+  const rows: readonly Row[] = [
     ['denied', `${last.object} in ${last.namespace}`],
     ['reason', last.reason],
     // The webhook writes at most one Event in ten minutes for repeated requests.

@@ -16,20 +16,16 @@ interface LiveExplanation {
   readonly subject: Subject;
   readonly nowMs: number;
   readonly showsAllRules: boolean;
-  /** As for an `Explanation`. */
   readonly outdated: readonly string[];
 }
 
 /** Returns the text with a final line break. */
-export function renderLiveExplanation(explained: LiveExplanation, look: TableLook): string {
-  return renderExplanation(explanationOf(explained), look);
-}
-
-function explanationOf({ live, subject, nowMs, showsAllRules, outdated }: LiveExplanation): Explanation {
+export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, outdated }: LiveExplanation, look: TableLook): string {
   const { decision, from } = live;
   const isAbout = (step: PublishedStep): boolean => subject.zone === undefined || step.zone === subject.zone;
-  return {
-    decision: { ...decision, stops: decision.stops ?? [], actions: [], steps: decision.steps.filter(isAbout).map(stepOf) },
+  const steps = decision.steps.filter(isAbout).map(({ results = [], ...step }) => ({ ...step, pods: [], results }));
+  const explanation: Explanation = {
+    decision: { ...decision, stops: decision.stops ?? [], actions: [], steps },
     // Without an agent the start of the phase is unknown.
     ...(from === 'here' ? {} : { phaseSinceMs: decision.phaseSinceMs }),
     outdated,
@@ -53,6 +49,7 @@ function explanationOf({ live, subject, nowMs, showsAllRules, outdated }: LiveEx
     nowMs,
     showsAllRules,
   };
+  return renderExplanation(explanation, look);
 }
 
 /** Reports whether a rollout is in progress, which an abort would end. */
@@ -73,10 +70,6 @@ function troubleOf({ namespace }: PublishedDecision, pod: PublishedPod): { reado
   const command =
     pod.state === 'crashing' ? `logs ${pod.pod} -n ${namespace} --all-containers --previous` : `describe node ${pod.node ?? ''}`;
   return { what: podTrouble(pod), todo: `kubectl ${command.trim()}` };
-}
-
-function stepOf({ results = [], ...step }: PublishedStep): Explanation['decision']['steps'][number] {
-  return { ...step, pods: [], results };
 }
 
 type Fact = readonly [label: string, text: string];
@@ -125,7 +118,6 @@ function gateFacts({ gates }: PublishedDecision, nowMs: number): readonly Fact[]
   });
 }
 
-/** Returns the metrics that policy rules read. */
 function metricFacts({ metrics = [] }: PublishedDecision, nowMs: number): readonly Fact[] {
   return metrics.map((metric) => ['metric', metricText(metric, nowMs)]);
 }

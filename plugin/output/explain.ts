@@ -1,6 +1,6 @@
 // Renders why a group progresses, waits or is blocked: its goal, each next step with every evaluated rule, and the commands to act.
 import type { GroupDecision, RuleOutcome, RuleResult, Step, Stop } from '../../engine/decision.ts';
-import type { Refusal } from '../../engine/plan/document.ts';
+import type { GroupPlan, Refusal } from '../../engine/plan/document.ts';
 import { actionText } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
@@ -11,7 +11,7 @@ import { factText, passesText, sourceText, spanText, stopText } from './plan/pla
 import type { TableLook } from './plan/table.ts';
 import { zonePodsText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
-import { paragraph, plural } from './text.ts';
+import { paragraph, plural, styledParagraph } from './text.ts';
 
 /** A step with its pods, or with their number if the step comes from a published status. */
 type ExplainedStep = Step & { readonly podCount?: number };
@@ -24,7 +24,6 @@ export type ExplainedDecision = Pick<
 
 export interface Explanation {
   readonly decision: ExplainedDecision;
-  /** The start of the phase, if known. */
   readonly phaseSinceMs?: number;
   /** Further lines before the steps. */
   readonly facts?: readonly (readonly [label: string, text: string])[];
@@ -204,9 +203,10 @@ function endTexts({ isBlocking, endsWith, alternatives = [] }: Stop): readonly s
   return [`${isBlocking ? 'to continue' : 'to allow it again'}: ${endsWith}`, ...alternatives.map((other) => `or: ${other}`)];
 }
 
-/** Returns the actions of `todoOf` that are commands. */
-export function commandsOn(result: RuleResult, name: string): readonly string[] {
-  return todoOf(result, name).filter((text) => text.includes('kubectl '));
+/** Returns the commands that a person can run about the waits of a group, each once. */
+export function waitCommands({ namespace, group, waits }: Pick<GroupPlan, 'namespace' | 'group' | 'waits'>): readonly string[] {
+  const todo = waits.flatMap((result) => todoOf(result, `${namespace}/${group}`));
+  return [...new Set(todo.filter((text) => text.includes('kubectl ')))];
 }
 
 /** Returns the actions that a person can take about one rule, one per line. Empty if time alone resolves it. */
@@ -271,8 +271,5 @@ function zoneFlag(intent: string, name: string): string {
 }
 
 function field(name: string, text: string, look: TableLook, style: Style = 'bold'): readonly string[] {
-  const label = `  ${name.padEnd(9)}`;
-  return paragraph(label, text, look.columns).map((line, index) =>
-    index === 0 ? look.paint(style, label) + line.slice(label.length) : line,
-  );
+  return styledParagraph(`  ${name.padEnd(9)}`, text, look, style);
 }

@@ -27,25 +27,24 @@ interface FindingsReport {
   readonly exitCode: ExitCode;
 }
 
+type TextFormat = Exclude<FindingsFormat, 'json' | 'jsonl'>;
+
+const texts: Readonly<Record<TextFormat, (report: FindingsReport, stream: Pick<OutputStream, 'paint'>) => string>> = {
+  text: findingsText,
+  sarif: (report) => `${JSON.stringify(sarifLog(report), null, 2)}\n`,
+  junit: findingsJunit,
+  github: findingsGithub,
+  markdown: findingsMarkdown,
+};
+
 export async function writeFindings(stream: OutputStream, format: FindingsFormat, report: FindingsReport): Promise<void> {
-  switch (format) {
-    case 'text':
-      return stream.write(findingsText(report, stream));
-    case 'json':
-      return writeFindingsJson(stream, report);
-    case 'jsonl':
-      return writeFindingsLines(stream, report);
-    case 'sarif':
-      return stream.write(`${JSON.stringify(sarifLog(report), null, 2)}\n`);
-    case 'junit':
-      return stream.write(findingsJunit(report));
-    case 'github':
-      return stream.write(findingsGithub(report));
-    case 'markdown':
-      return stream.write(findingsMarkdown(report));
-    default:
-      return format satisfies never;
-  }
+  if (format === 'json') return writeFindingsJson(stream, report);
+  if (format === 'jsonl')
+    return writeLines(
+      stream,
+      report.findings.map((finding) => ({ kind: 'Finding', ...finding })),
+    );
+  stream.write(texts[format](report, stream));
 }
 
 /** Returns `4 findings (2 errors, 1 warning, 1 notice) in 9 files`. */
@@ -76,7 +75,6 @@ export function findingBlocks(findings: readonly Finding[], { paint }: Pick<Outp
   return findings.map((finding) => renderFinding(finding, (part, text) => paint(styles[part], text)));
 }
 
-/** Writes one document of kind `LintResult`. */
 async function writeFindingsJson(stream: OutputStream, { findings, files, exitCode }: FindingsReport): Promise<void> {
   const { error: errors, warning: warnings, notice: notices } = countFindings(findings);
   await writeDocument(stream, 'json', {
@@ -85,14 +83,6 @@ async function writeFindingsJson(stream: OutputStream, { findings, files, exitCo
     summary: { files: files.length, findings: findings.length, errors, warnings, notices },
     findings,
   });
-}
-
-/** Writes one document of kind `Finding` per finding. */
-function writeFindingsLines(stream: OutputStream, { findings }: FindingsReport): void {
-  writeLines(
-    stream,
-    findings.map((finding) => ({ kind: 'Finding', ...finding })),
-  );
 }
 
 /** Returns one command per finding, then the summary as a plain log line. */

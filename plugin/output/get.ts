@@ -27,7 +27,7 @@ import {
 import { ageText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
-import { alignTable, type Column, paragraph, plural, type Row, shorten } from './text.ts';
+import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, shorten } from './text.ts';
 
 interface GroupsTable {
   readonly groups: readonly LiveGroup[];
@@ -37,56 +37,30 @@ interface GroupsTable {
 
 /** Returns the table with a final line break. Groups are sorted by name, so that two lists can be compared. */
 export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look: TableLook): string {
-  const isShort = look.columns !== undefined && look.columns < 110 && !look.isWide;
-  const columns: readonly Column[] = [
-    ...(hasNamespaces ? [{ title: 'NAMESPACE', align: 'left', isFlexible: true } as const] : []),
-    { title: 'NAME', align: 'left', isFlexible: true },
-    { title: 'PHASE', align: 'left' },
-    { title: 'FOR', align: 'right' },
-    { title: 'WAVE', align: 'left', isFlexible: true },
-    { title: 'UPDATED', align: 'right' },
-    { title: 'READY', align: 'right' },
-    { title: 'AS OF', align: 'right' },
-    ...(look.isWide
-      ? [
-          { title: 'DEFINED', align: 'left' } as const,
-          { title: 'POLICY', align: 'left' } as const,
-          { title: 'LEADER', align: 'left', isFlexible: true } as const,
-        ]
-      : []),
-    { title: 'INFO', align: 'left', isFlexible: true },
+  const isWide = look.isWide === true;
+  const isShort = look.columns !== undefined && look.columns < 110 && !isWide;
+  const age = ({ from }: LiveGroup, atMs: number, here: string): string => (from === 'here' ? here : ageText(atMs, nowMs));
+  const columns: readonly ItemColumn<LiveGroup>[] = [
+    { title: 'NAMESPACE', align: 'left', isFlexible: true, cell: ({ decision }) => decision.namespace },
+    { title: 'NAME', align: 'left', isFlexible: true, cell: ({ decision }) => decision.group },
+    { title: 'PHASE', align: 'left', cell: ({ decision }) => decision.phase },
+    { title: 'FOR', align: 'right', cell: (live) => age(live, live.decision.phaseSinceMs, '-') },
+    { title: 'WAVE', align: 'left', isFlexible: true, cell: ({ decision }) => waveText(decision, { isShort }) || '-' },
+    { title: 'UPDATED', align: 'right', cell: ({ decision }) => partText(decision, 'updated') },
+    { title: 'READY', align: 'right', cell: ({ decision }) => partText(decision, 'available') },
+    { title: 'AS OF', align: 'right', cell: (live) => age(live, live.decision.decidedMs, 'now') },
+    { title: 'DEFINED', align: 'left', cell: ({ decision }) => decision.origin ?? '-' },
+    { title: 'POLICY', align: 'left', cell: ({ decision }) => shortDigest(decision.policyDigest) || '-' },
+    { title: 'LEADER', align: 'left', isFlexible: true, cell: ({ decision }) => decision.leader ?? '-' },
+    { title: 'INFO', align: 'left', isFlexible: true, cell: (live) => infoText(live, { isShort, nowMs }) },
   ];
-  const rows: Row[] = groups.map((live) => {
-    const { decision, from } = live;
-    const totals = podTotals(decision);
-    return {
-      cells: [
-        ...(hasNamespaces ? [decision.namespace] : []),
-        decision.group,
-        decision.phase,
-        from === 'here' ? '-' : ageText(decision.phaseSinceMs, nowMs),
-        waveText(decision, { isShort }) || '-',
-        partText(totals, totals.updated),
-        partText(totals, totals.available),
-        from === 'here' ? 'now' : ageText(decision.decidedMs, nowMs),
-        ...(look.isWide ? [decision.origin ?? '-', shortDigest(decision.policyDigest) || '-', decision.leader ?? '-'] : []),
-        infoText(live, { isShort, nowMs }),
-      ],
-    };
-  });
-  const { header, lines } = alignTable(columns, rows, {
-    width: look.isWide ? undefined : look.columns,
-    ellipsis: look.glyphs.ellipsis,
-  });
-  const painted = lines.map((line, index) => paintPhase(line, groups[index], look));
-  return `${[look.paint('bold', header), ...painted].join('\n')}\n`;
-}
-
-/** Paints the first word that equals the phase. A group named like a phase is painted instead, which does no harm. */
-function paintPhase(line: string, group: LiveGroup | undefined, { paint }: TableLook): string {
-  if (group === undefined) return line;
-  const { phase } = group.decision;
-  return line.replace(` ${phase} `, () => ` ${paint(phaseStyles[phase], phase)} `);
+  const hidden = [...(hasNamespaces ? [] : ['NAMESPACE']), ...(isWide ? [] : ['DEFINED', 'POLICY', 'LEADER'])];
+  const shown = columns.filter(({ title }) => !hidden.includes(title));
+  const lines = itemTable(shown, groups, { ...look, columns: isWide ? undefined : look.columns }, (line, { decision: { phase } }) =>
+    // A group named like a phase is painted instead, which does no harm.
+    line.replace(` ${phase} `, () => ` ${look.paint(phaseStyles[phase], phase)} `),
+  );
+  return `${lines.join('\n')}\n`;
 }
 
 const treeColumns: readonly Column[] = [
@@ -270,7 +244,6 @@ function section(title: string, lines: readonly string[], { paint }: TableLook):
   return lines.length === 0 ? [] : ['', paint('bold', title), ...lines];
 }
 
-/** The display of pods that are not in flight. */
 export type PodDetail = 'ranges' | 'all';
 
 /** The maximum number of rows of a zone. A zone with more pods is shown as ranges. */

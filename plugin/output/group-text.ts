@@ -32,28 +32,19 @@ export function goalText({ goal }: { readonly goal: string }, unread: readonly s
   return goal === noGoal ? unknown : `${goal}; ${unknown}`;
 }
 
-interface PodTotals {
-  readonly desired: number;
-  readonly updated: number;
-  readonly available: number;
-  /** True if every zone was read. Otherwise the sums are meaningless. */
-  readonly areKnown: boolean;
-}
+type PodTotals = Readonly<Record<'desired' | 'updated' | 'available', number>> & { readonly areKnown: boolean };
 
+/** Returns the sums over all zones. `areKnown` is false if a zone was not read; then the sums are meaningless. */
 export function podTotals(decision: Pick<PublishedDecision, 'zones' | 'steps'>): PodTotals {
-  const { zones } = decision;
-  const sum = (count: (zone: PublishedZone) => number): number => zones.reduce((total, zone) => total + count(zone), 0);
-  return {
-    desired: sum((zone) => zone.replicas),
-    updated: sum((zone) => zone.updated),
-    available: sum((zone) => zone.available),
-    areKnown: unreadZones(decision).length === 0,
-  };
+  const sum = (count: 'replicas' | 'updated' | 'available'): number => decision.zones.reduce((total, zone) => total + zone[count], 0);
+  const areKnown = unreadZones(decision).length === 0;
+  return { desired: sum('replicas'), updated: sum('updated'), available: sum('available'), areKnown };
 }
 
 /** Returns `27/60`, or `?` if not every zone was read. */
-export function partText({ desired, areKnown }: PodTotals, part: number): string {
-  return areKnown ? `${part}/${desired}` : '?';
+export function partText(decision: Pick<PublishedDecision, 'zones' | 'steps'>, part: 'updated' | 'available'): string {
+  const totals = podTotals(decision);
+  return totals.areKnown ? `${totals[part]}/${totals.desired}` : '?';
 }
 
 export interface ZoneProgress {
@@ -239,7 +230,6 @@ export function endText(estimate: Known<Estimate>, nowMs: number): string {
   return `${rangeText(end, nowMs)}${people}; ${timesText(estimate)}`;
 }
 
-/** Returns the measured and the assumed durations. */
 function timesText({ start, measuredPods, stop, measuredStops }: Estimate): string {
   const [starts, stops] = [spanText(start.p50Seconds), spanText(stop.p50Seconds)];
   if (measuredPods === 0) return `pods are assumed to stop in ${stops} and to start in ${starts}`;
@@ -333,20 +323,14 @@ function imageText({ from, to }: ImageChange, arrow: string): string {
 /** Returns a clause such as `mimir/ingester is paused until it is resumed`. */
 export function personNeededText(why: PersonNeeded, { namespace, group, waits }: PublishedDecision): string {
   const name = `${namespace}/${group}`;
-  switch (why) {
-    case 'failed':
-      return `the run of ${name} failed`;
-    case 'blocked':
-      return `${name} is blocked: a rule denies the next step`;
-    case 'misplaced':
-      return `${name} is blocked: pods restarted with the wrong revision`;
-    case 'approval':
-      return `${name} waits for an approval`;
-    case 'undone':
-      return `${name} is blocked: its update revision was undone`;
-    case 'paused': {
-      const untilMs = waits.find(({ rule }) => rule === 'paused')?.earliestMs;
-      return `${name} is paused until ${untilMs === undefined ? 'it is resumed' : instantText(untilMs)}`;
-    }
-  }
+  const untilMs = waits.find(({ rule }) => rule === 'paused')?.earliestMs;
+  const texts: Readonly<Record<PersonNeeded, string>> = {
+    failed: `the run of ${name} failed`,
+    blocked: `${name} is blocked: a rule denies the next step`,
+    misplaced: `${name} is blocked: pods restarted with the wrong revision`,
+    approval: `${name} waits for an approval`,
+    undone: `${name} is blocked: its update revision was undone`,
+    paused: `${name} is paused until ${untilMs === undefined ? 'it is resumed' : instantText(untilMs)}`,
+  };
+  return texts[why];
 }

@@ -6,18 +6,18 @@ import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { shortPods } from './pod-text.ts';
 import type { Style } from './terminal.ts';
-import { alignTable, type Column, paragraph, plural, reasonSuffix } from './text.ts';
+import { type ItemColumn, itemTable, paragraph, plural, reasonSuffix } from './text.ts';
 
-const columns: readonly Column[] = [
-  { title: 'RUN', align: 'left' },
-  { title: 'KIND', align: 'left' },
-  { title: 'TO', align: 'left', isFlexible: true },
-  { title: 'PODS', align: 'right' },
-  { title: 'START', align: 'left' },
-  { title: 'TOOK', align: 'right' },
-  { title: 'WAITED', align: 'right' },
-  { title: 'RESULT', align: 'left' },
-  { title: 'NOTE', align: 'left', isFlexible: true },
+const columns: readonly ItemColumn<ShownRun>[] = [
+  { title: 'RUN', align: 'left', cell: ({ id }) => id },
+  { title: 'KIND', align: 'left', cell: ({ kind }) => kind },
+  { title: 'TO', align: 'left', isFlexible: true, cell: targetText },
+  { title: 'PODS', align: 'right', cell: podsText },
+  { title: 'START', align: 'left', cell: ({ startedAt }) => startedAt.slice(0, 16).replace('T', ' ') },
+  { title: 'TOOK', align: 'right', cell: ({ took }) => (took === undefined ? '-' : spanText(took)) },
+  { title: 'WAITED', align: 'right', cell: ({ waited }) => spanText(waited) },
+  { title: 'RESULT', align: 'left', cell: ({ outcome }) => outcome },
+  { title: 'NOTE', align: 'left', isFlexible: true, cell: noteOf },
 ];
 
 const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
@@ -31,26 +31,10 @@ const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
 
 /** Returns the table with a summary line. */
 export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
-  const rows = runs.map((run) => ({
-    cells: [
-      run.id,
-      run.kind,
-      targetText(run),
-      podsText(run),
-      `${run.startedAt.slice(0, 16).replace('T', ' ')}`,
-      run.took === undefined ? '-' : spanText(run.took),
-      spanText(run.waited),
-      run.outcome,
-      noteOf(run),
-    ],
-  }));
-  const fit = { width: look.columns, ellipsis: look.glyphs.ellipsis };
-  const { header, lines } = alignTable(columns, rows, fit);
-  const painted = lines.map((line, index) => {
-    const outcome = runs[index]?.outcome;
-    return outcome === undefined ? line : line.replace(` ${outcome}`, () => ` ${look.paint(styles[outcome], outcome)}`);
-  });
-  return `${[look.paint('bold', header), ...painted, summary(runs)].join('\n')}\n`;
+  const lines = itemTable(columns, runs, look, (line, { outcome }) =>
+    line.replace(` ${outcome}`, () => ` ${look.paint(styles[outcome], outcome)}`),
+  );
+  return `${[...lines, summary(runs)].join('\n')}\n`;
 }
 
 /** Returns `3/9`: the pods that the agent replaced, of all pods; `-` if the record does not count them. */
@@ -145,32 +129,17 @@ function zoneText(shown: ShownZone): string {
   return `${zone} ${[...revision, ...replicas].join(', ')}`.trim();
 }
 
-const stepColumns: readonly Column[] = [
-  { title: 'START', align: 'left' },
-  { title: 'WAVE', align: 'left' },
-  { title: 'ZONE', align: 'left' },
-  { title: 'ACTION', align: 'left' },
-  { title: 'ORDINALS', align: 'left', isFlexible: true },
-  { title: 'FAILED', align: 'right' },
-  { title: 'TOOK', align: 'right' },
-  { title: 'WHAT', align: 'left', isFlexible: true },
-];
-
 function stepLines({ steps, stepsOmitted, zones }: ShownRun, look: TableLook): readonly string[] {
-  const rows = steps.map(({ startedAt, endedAt, wave, zone, action, pods, count, failures, what, message }) => ({
-    cells: [
-      startedAt.slice(11, 19),
-      wave ?? '-',
-      zone ?? '-',
-      count > 1 ? `${action} x${count}` : action,
-      pods ?? '-',
-      failures === undefined ? '-' : `${failures}`,
-      spanText((Date.parse(endedAt) - Date.parse(startedAt)) / 1000),
-      shortPods(message === undefined ? what : `${what} (${message})`, zones),
-    ],
-  }));
-  const fit = { width: look.columns, ellipsis: look.glyphs.ellipsis };
-  const { header, lines } = alignTable(stepColumns, rows, fit);
+  const stepColumns: readonly ItemColumn<ShownRun['steps'][number]>[] = [
+    { title: 'START', align: 'left', cell: ({ startedAt }) => startedAt.slice(11, 19) },
+    { title: 'WAVE', align: 'left', cell: ({ wave }) => wave ?? '-' },
+    { title: 'ZONE', align: 'left', cell: ({ zone }) => zone ?? '-' },
+    { title: 'ACTION', align: 'left', cell: ({ action, count }) => (count > 1 ? `${action} x${count}` : action) },
+    { title: 'ORDINALS', align: 'left', isFlexible: true, cell: ({ pods }) => pods ?? '-' },
+    { title: 'FAILED', align: 'right', cell: ({ failures = '-' }) => `${failures}` },
+    { title: 'TOOK', align: 'right', cell: ({ startedAt, endedAt }) => spanText((Date.parse(endedAt) - Date.parse(startedAt)) / 1000) },
+    { title: 'WHAT', align: 'left', isFlexible: true, cell: ({ what, message }) => shortPods(`${what}${reasonSuffix(message)}`, zones) },
+  ];
   const omitted = stepsOmitted === undefined ? [] : [look.paint('dim', `${plural(stepsOmitted, 'step')} in the middle not recorded`)];
-  return [look.paint('bold', header), ...lines, ...omitted];
+  return [...itemTable(stepColumns, steps, look), ...omitted];
 }

@@ -3,9 +3,9 @@ import type { CaseResult, RuleCoverage } from '../../engine/policy-test/policy-t
 import type { OutputStream } from '../context.ts';
 import type { ExitCode } from '../failure.ts';
 import { writeDocument } from './formats.ts';
-import { junitXml } from './junit.ts';
+import { type JunitCase, junitXml } from './junit.ts';
 import { boundedTable, markdownCode, markdownLine } from './markdown.ts';
-import { alignTable, type Column, plural } from './text.ts';
+import { type ItemColumn, itemTable, plural } from './text.ts';
 
 export type TestFormat = 'text' | 'json' | 'junit' | 'markdown' | 'tap';
 
@@ -22,29 +22,19 @@ interface TestReport {
   readonly exitCode: ExitCode;
 }
 
+const texts: Readonly<Record<Exclude<TestFormat, 'json'>, (report: TestReport, look: Style) => string>> = {
+  text: testText,
+  junit: testJunit,
+  markdown: testMarkdown,
+  tap: testTap,
+};
+
 export async function writeTestReport(stream: OutputStream, format: TestFormat, report: TestReport): Promise<void> {
-  switch (format) {
-    case 'text':
-      return stream.write(testText(report, stream));
-    case 'json':
-      return writeTestJson(stream, report);
-    case 'junit':
-      return stream.write(testJunit(report));
-    case 'markdown':
-      return stream.write(testMarkdown(report));
-    case 'tap':
-      return stream.write(testTap(report));
-    default:
-      return format satisfies never;
-  }
+  if (format === 'json') return writeTestJson(stream, report);
+  stream.write(texts[format](report, stream));
 }
 
-interface CaseCounts {
-  readonly passed: number;
-  readonly failed: number;
-}
-
-export function countCases(suites: readonly TestSuite[]): CaseCounts {
+export function countCases(suites: readonly TestSuite[]): { readonly passed: number; readonly failed: number } {
   const cases = suites.flatMap((suite) => suite.cases);
   const passed = cases.filter((one) => one.passed).length;
   return { passed, failed: cases.length - passed };
@@ -100,33 +90,29 @@ function suiteLines({ file, name, cases }: TestSuite, { paint, glyphs }: Style):
   return [`${paint('bold', name)}  ${file}`, ...lines, ''];
 }
 
-const columns: readonly Column[] = [
-  { title: 'RULE', align: 'left', isFlexible: true },
-  { title: 'BLOCKED', align: 'right' },
-  { title: 'PASSED', align: 'right' },
-  { title: 'DEFINED AT', align: 'left', isFlexible: true },
+const columns: readonly ItemColumn<RuleCoverage>[] = [
+  { title: 'RULE', align: 'left', isFlexible: true, cell: ({ rule }) => rule },
+  { title: 'BLOCKED', align: 'right', cell: (one) => countText(one, one.held) },
+  { title: 'PASSED', align: 'right', cell: (one) => countText(one, one.passed) },
+  { title: 'DEFINED AT', align: 'left', isFlexible: true, cell: definitionText },
 ];
 
+function countText({ unreachable }: RuleCoverage, cases: readonly unknown[]): string {
+  return unreachable !== undefined && cases.length === 0 ? '-' : `${cases.length}`;
+}
+
+function definitionText({ source }: RuleCoverage): string {
+  return source?.file === undefined ? (source?.object ?? '') : `${source.file}:${source.line ?? 1}:${source.column ?? 1}`;
+}
+
 /** Returns the coverage table. Uncovered rules come first, unreachable rules last. */
-function coverageLines(coverage: readonly RuleCoverage[], { paint, glyphs, columns: width }: Style): readonly string[] {
+function coverageLines(coverage: readonly RuleCoverage[], look: Style): readonly string[] {
   const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined);
   const sorted = [...coverage.filter(isOpen), ...coverage.filter(isCovered), ...outOfReach];
-  const rows = sorted.map(({ rule, held, passed, source, unreachable }) => {
-    const place = source?.file === undefined ? (source?.object ?? '') : `${source.file}:${source.line ?? 1}:${source.column ?? 1}`;
-    const mark = (count: number): string => (unreachable !== undefined && count === 0 ? '-' : `${count}`);
-    return { cells: [rule, mark(held.length), mark(passed.length), place] };
-  });
-  const { header: head, lines } = alignTable(columns, rows, {
-    width,
-    ellipsis: glyphs.ellipsis,
-  });
-  const painted = lines.map((line, index) => {
-    const one = sorted[index];
-    return one === undefined || isCovered(one) ? line : paint(isOpen(one) ? 'yellow' : 'dim', line);
-  });
+  const lines = itemTable(columns, sorted, look, (line, one) => (isCovered(one) ? line : look.paint(isOpen(one) ? 'yellow' : 'dim', line)));
   const reasons = [...new Set(outOfReach.map(({ unreachable = '' }) => unreachable))];
   const explained = reasons.map((reason) => `unreachable (marked -): ${reason}`);
-  return [paint('bold', head), ...painted, coverageSummary(coverage), ...explained, ''];
+  return [...lines, coverageSummary(coverage), ...explained, ''];
 }
 
 /** Writes one document of kind `TestResult`, with every evaluated rule of a case. */
@@ -142,24 +128,14 @@ async function writeTestJson(stream: OutputStream, { suites, coverage, exitCode 
 }
 
 function testJunit({ suites }: TestReport): string {
-  return junitXml(
-    suites.map(({ file, name, cases }) => ({
-      name,
-      cases: cases.map((one) => ({
-        name: one.name,
-        className: file,
-        ...(one.passed
-          ? {}
-          : {
-              failure: {
-                type: one.decision === '' ? 'error' : 'decision',
-                message: one.problems[0] ?? '',
-                text: failureFacts(one).join('\n'),
-              },
-            }),
-      })),
-    })),
-  );
+  return junitXml(suites.map(({ file, name, cases }) => ({ name, cases: cases.map((one) => junitCase(one, file)) })));
+}
+
+function junitCase(one: CaseResult, className: string): JunitCase {
+  const { name, passed, decision, problems } = one;
+  if (passed) return { name, className };
+  const type = decision === '' ? 'error' : 'decision';
+  return { name, className, failure: { type, message: problems[0] ?? '', text: failureFacts(one).join('\n') } };
 }
 
 function testMarkdown(report: TestReport): string {

@@ -95,11 +95,14 @@ interface TimelineOptions {
   readonly columns: number | undefined;
 }
 
-/** The marks. They are ASCII, because they must look the same everywhere. */
-const marks: Readonly<Record<LaneSpan['kind'], string>> = { roll: '#', scale: '%', soak: '=', wait: '.', fault: 'x' };
-const words: Readonly<Record<LaneSpan['kind'], string>> = { roll: 'roll', scale: 'replicas', soak: 'soak', wait: 'wait', fault: 'fault' };
-/** The drawing order. Later kinds cover earlier kinds. */
-const order: readonly LaneSpan['kind'][] = ['wait', 'soak', 'scale', 'roll', 'fault'];
+/** The marks and the words of the legend, in drawing order: later kinds cover earlier kinds. ASCII, because it must look the same everywhere. */
+const kinds: Readonly<Record<LaneSpan['kind'], readonly [mark: string, word: string]>> = {
+  wait: ['.', 'wait'],
+  soak: ['=', 'soak'],
+  scale: ['%', 'replicas'],
+  roll: ['#', 'roll'],
+  fault: ['x', 'fault'],
+};
 
 /** Returns the lanes, an axis and a legend of the used marks, or no line without spans. */
 export function renderLanes(spans: readonly LaneSpan[], { lanes, columns = 80 }: TimelineOptions): readonly string[] {
@@ -110,20 +113,20 @@ export function renderLanes(spans: readonly LaneSpan[], { lanes, columns = 80 }:
   const column = (seconds: number) => Math.min(width - 1, Math.floor((seconds / endSeconds) * width));
   const lines = lanes.map((lane) => {
     const cells = Array.from({ length: width }, () => ' ');
-    for (const kind of order) {
+    for (const [kind, [mark]] of Object.entries(kinds)) {
       for (const span of spans) {
         if (span.lane !== lane || span.kind !== kind) continue;
         const last = Math.max(column(span.startSeconds), column(span.endSeconds - 0.001));
-        cells.fill(marks[kind], column(span.startSeconds), last + 1);
+        cells.fill(mark, column(span.startSeconds), last + 1);
       }
     }
     return `  ${shorten(lane, labelWidth, '.').padEnd(labelWidth)} |${cells.join('')}|`;
   });
   const end = `+${spanText(endSeconds)}`;
-  const used = order.filter((kind) => spans.some((span) => span.kind === kind));
+  const used = Object.entries(kinds).filter(([kind]) => spans.some((span) => span.kind === kind));
   return [
     ...lines,
     `  ${' '.repeat(labelWidth)}  0${end.padStart(width - 1)}`,
-    `  ${' '.repeat(labelWidth)}  ${used.map((kind) => `${marks[kind]} ${words[kind]}`).join('  ')}`,
+    `  ${' '.repeat(labelWidth)}  ${used.map(([, [mark, word]]) => `${mark} ${word}`).join('  ')}`,
   ];
 }

@@ -10,7 +10,6 @@ import {
   endText,
   infoText,
   partText,
-  podTotals,
   startingText,
   troubledPods,
   unreadZones,
@@ -76,7 +75,6 @@ function endField(estimation: Estimation): string {
 
 function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   const { decision, unattended } = live;
-  const totals = podTotals(decision);
   const unread = unreadZones(decision);
   const { wave } = decision;
   const info = infoText(live, { nowMs });
@@ -87,8 +85,8 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
     decision.phase.toLowerCase(),
     ...(wave === undefined ? [] : [`wave=${Math.min(wave.index + 1, wave.count)}/${wave.count}`, `name=${wave.name}`]),
     ...(working.length === 0 ? [] : [`zone=${working.join(',')}`]),
-    `updated=${partText(totals, totals.updated)}`,
-    `available=${partText(totals, totals.available)}`,
+    `updated=${partText(decision, 'updated')}`,
+    `available=${partText(decision, 'available')}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
     ...(stops.length === 0 ? [] : [`stops=${stops.join(',')}`]),
     ...(info === '' || !hasProblem ? [] : [JSON.stringify(info)]),

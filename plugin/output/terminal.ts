@@ -3,42 +3,11 @@ import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import type { OutputStream } from '../context.ts';
 
+const unicode = { ok: '✓', wait: '◷', no: '✗', bullet: '•', arrow: '→', ellipsis: '…', full: '█', half: '▒', empty: '░' };
+const ascii = { ok: '+', wait: '~', no: 'x', bullet: '*', arrow: '>', ellipsis: '.', full: '#', half: '=', empty: '.' };
+
 /** The symbols of tables and charts. A word always accompanies a symbol. Both sets have the same width. */
-export interface Glyphs {
-  readonly ok: string;
-  readonly wait: string;
-  readonly no: string;
-  readonly bullet: string;
-  readonly arrow: string;
-  readonly ellipsis: string;
-  readonly full: string;
-  readonly half: string;
-  readonly empty: string;
-}
-
-const unicode: Glyphs = {
-  ok: '✓',
-  wait: '◷',
-  no: '✗',
-  bullet: '•',
-  arrow: '→',
-  ellipsis: '…',
-  full: '█',
-  half: '▒',
-  empty: '░',
-};
-
-const ascii: Glyphs = {
-  ok: '+',
-  wait: '~',
-  no: 'x',
-  bullet: '*',
-  arrow: '>',
-  ellipsis: '.',
-  full: '#',
-  half: '=',
-  empty: '.',
-};
+export type Glyphs = Readonly<typeof unicode>;
 
 export interface OutputSettings {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -55,7 +24,7 @@ export function outputStream(
 ): OutputStream {
   const { env, width } = settings;
   const isTerminal = stream.isTTY === true;
-  const colour = hasColour({ isTerminal, env, ...(settings.color === undefined ? {} : { flag: settings.color }) });
+  const colour = hasColour({ ...settings, isTerminal });
   return {
     write: (text) => {
       stream.write(withoutControls(text, colour));
@@ -100,16 +69,13 @@ export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'unde
 /** Styles text if colour is on; otherwise returns the text unchanged. */
 export type Paint = (style: Style, text: string) => string;
 
-export interface ColourQuestion {
-  readonly isTerminal: boolean;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** The value of --color; `never` for --no-color. */
-  readonly flag?: 'always' | 'auto' | 'never';
-}
-
-/** Reports whether the stream gets colour: by flag, NO_COLOR (https://no-color.org), FORCE_COLOR, then stream. */
-export function hasColour({ isTerminal, env, flag = 'auto' }: ColourQuestion): boolean {
-  if (flag !== 'auto') return flag === 'always';
+/** Reports whether the stream gets colour: by --color, NO_COLOR (https://no-color.org), FORCE_COLOR, then stream. */
+export function hasColour({
+  isTerminal,
+  env,
+  color = 'auto',
+}: Pick<OutputSettings, 'env' | 'color'> & { readonly isTerminal: boolean }): boolean {
+  if (color !== 'auto') return color === 'always';
   if (isSet(env['NO_COLOR'])) return false;
   const forced = env['FORCE_COLOR'];
   if (isSet(forced)) return forced !== '0' && forced !== 'false';

@@ -1,4 +1,5 @@
 // Formats plain text: numbers with nouns, escaped control characters, columns and paragraphs that fit an optional width.
+import type { OutputStream } from '../context.ts';
 import type { Style } from './terminal.ts';
 
 export interface Column {
@@ -6,6 +7,11 @@ export interface Column {
   readonly align: 'left' | 'right';
   /** Cells can be shortened in the middle if the terminal is too narrow. */
   readonly isFlexible?: boolean;
+}
+
+/** A column with its cell of each item. */
+export interface ItemColumn<Item> extends Column {
+  readonly cell: (item: Item) => string;
 }
 
 export interface Row {
@@ -58,6 +64,18 @@ export function alignTable(
   return { header, lines };
 }
 
+/** Returns the titles in bold and one line per item, coloured by `paintLine`. Without a width, nothing is cut. */
+export function itemTable<Item>(
+  columns: readonly ItemColumn<Item>[],
+  items: readonly Item[],
+  { paint, glyphs, columns: width }: Pick<OutputStream, 'paint' | 'glyphs' | 'columns'>,
+  paintLine: (line: string, item: Item) => string = (line) => line,
+): readonly string[] {
+  const rows = items.map((item) => ({ cells: columns.map(({ cell }) => cell(item)) }));
+  const { header, lines } = alignTable(columns, rows, { width, ellipsis: glyphs.ellipsis });
+  return [paint('bold', header), ...items.map((item, index) => paintLine(lines[index] ?? '', item))];
+}
+
 function fittedWidths(columns: readonly Column[], rows: readonly Row[], width: number | undefined): readonly number[] {
   const widths = columns.map((_, index) =>
     Math.max(0, ...rows.map((row) => (isSpanned(row, index) ? 0 : (row.cells[index] ?? '').length))),
@@ -103,6 +121,17 @@ export function paragraph(label: string, text: string, width: number | undefined
   return wrapWords(oneLine(text), width === undefined ? undefined : width - label.length).map(
     (line, index) => (index === 0 ? label : indent) + line,
   );
+}
+
+/** Returns a paragraph whose label has a style. */
+export function styledParagraph(
+  label: string,
+  text: string,
+  { columns, paint }: Pick<OutputStream, 'columns' | 'paint'>,
+  style: Style,
+): readonly string[] {
+  const [first = '', ...rest] = paragraph(label, text, columns);
+  return [paint(style, label) + first.slice(label.length), ...rest];
 }
 
 /** Returns a text from a person, such as a reason, without its line breaks. */

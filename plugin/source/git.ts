@@ -1,5 +1,5 @@
 // Reads revisions of a Git repository: blobs from the object database, not a checkout. So no link is followed, and no hook or filter runs.
-import { spawn } from 'node:child_process';
+import { type ExecFileException, execFile } from 'node:child_process';
 import { exitCodes, Failure, usageFailure } from '../failure.ts';
 import {
   emptySource,
@@ -108,13 +108,6 @@ function missing(what: string, why: string, todo?: string): Failure {
   return new Failure({ exitCode: exitCodes.notFound, what, why, ...(todo === undefined ? {} : { todo }) });
 }
 
-interface GitResult {
-  readonly status: number;
-  readonly stdout: Buffer;
-  /** The first line of Git's standard error, without `fatal:`. */
-  readonly message: string;
-}
-
 const timeoutMs = 60_000;
 
 /** The options that disable the network, hooks and replaced objects. */
@@ -140,29 +133,24 @@ const kept = new Set([
   'GIT_CONFIG_NOSYSTEM',
 ]);
 
-/** Runs git with `input` on its standard input. */
-export async function runGit(args: readonly string[], { cwd, env }: Pick<InputAccess, 'cwd' | 'env'>, input = ''): Promise<GitResult> {
-  const child = spawn('git', [...hardening, ...args], { cwd, env: gitEnvironment(env), timeout: timeoutMs, stdio: 'pipe' });
-  // Git may end before it has read all input. Its exit code then shows the cause.
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(input);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  let errorText = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > 2 * maxTotalBytes) child.kill();
-    else chunks.push(chunk);
+/** Runs git with `input` on its standard input. `message` is the first line of its standard error, without `fatal:`. */
+async function runGit(
+  args: readonly string[],
+  { cwd, env }: Pick<InputAccess, 'cwd' | 'env'>,
+  input = '',
+): Promise<{ readonly status: number; readonly stdout: Buffer; readonly message: string }> {
+  const options = { cwd, env: gitEnvironment(env), timeout: timeoutMs, maxBuffer: 2 * maxTotalBytes, encoding: 'buffer' } as const;
+  const [error, stdout, stderr] = await new Promise<[ExecFileException | null, Buffer, Buffer]>((resolve) => {
+    const child = execFile('git', [...hardening, ...args], options, (...result) => resolve(result));
+    // Git may end before it has read all input. Its exit code then shows the cause.
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(input);
   });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    if (errorText.length < 4096) errorText += text;
-  });
-  const status = await new Promise<number>((resolve, reject) => {
-    child.on('error', (error: NodeJS.ErrnoException) => reject(error.code === 'ENOENT' ? gitMissing() : error));
-    child.on('close', (code, signal) => (signal === null ? resolve(code ?? 1) : reject(gitStopped(args[0] ?? ''))));
-  });
-  const [message = ''] = errorText.trim().split('\n');
-  return { status, stdout: Buffer.concat(chunks), message: message.replace(/^(?:fatal|error): /, '') };
+  if (error?.errno !== undefined) throw error.code === 'ENOENT' ? gitMissing() : error;
+  // Without an exit code, git was stopped at a limit.
+  if (error !== null && typeof error.code !== 'number') throw gitStopped(args[0] ?? '');
+  const [message = ''] = stderr.toString('utf8').trim().split('\n');
+  return { status: Number(error?.code ?? 0), stdout, message: message.replace(/^(?:fatal|error): /, '') };
 }
 
 function gitEnvironment(env: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {

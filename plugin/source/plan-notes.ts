@@ -63,13 +63,19 @@ export function notesOf(sources: PlanSources, absent: readonly AbsentMembers[] =
   return alone.length === 0 ? [] : [`this plan does not cover ${aloneText(alone)}`];
 }
 
-function groupsElsewhere({
-  files,
-}: PlanSources): readonly { readonly namespace: string; readonly name: string; readonly text: string; readonly place: Place }[] {
+interface GroupElsewhere {
+  readonly namespace: string;
+  readonly name: string;
+  readonly text: string;
+  readonly place: Place;
+}
+
+/** Returns the groups with StatefulSets in another namespace that count. */
+function groupsElsewhere({ files }: PlanSources, isCounted: (set: Manifest) => boolean = () => true): readonly GroupElsewhere[] {
   const { loaded: load, resolution } = files;
   const groups = ofKind(load.documents, 'RolloutGroup');
   return groups.flatMap((group) => {
-    const sets = membersElsewhere({ load, bundle: resolution.bundle, groups }, group);
+    const sets = membersElsewhere({ load, bundle: resolution.bundle, groups }, group).filter(isCounted);
     return sets.length === 0 ? [] : [{ namespace: group.namespace, name: group.name, ...describeElsewhere(group, sets) }];
   });
 }
@@ -90,32 +96,23 @@ function isStatefulSet({ kind }: Manifest): boolean {
 
 /** Returns why groups with missing members cannot be planned. Skips groups without any member, unless another namespace has the members. */
 export function absentMembers(sources: PlanSources, groups: readonly GroupDefinition[]): readonly AbsentMembers[] {
-  const given = new Set([...sources.current, ...sources.desired].filter(({ kind }) => kind === 'StatefulSet').map(nameOf));
+  const given = new Set([...sources.current, ...sources.desired].filter(isStatefulSet).map(nameOf));
+  const taken = new Set(sources.groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)));
+  const elsewhere = groupsElsewhere(sources, (set) => given.has(nameOf(set)) && !taken.has(nameOf(set)));
   return groups.flatMap((group): readonly AbsentMembers[] => {
     const missing = group.zones.filter(({ statefulSet }) => !given.has(`${group.namespace}/${statefulSet}`));
     if (missing.length === 0) return [];
-    const elsewhere = textElsewhere(sources, group, given);
-    const isMeant = missing.length < group.zones.length;
-    const results = elsewhere === undefined ? (isMeant ? missing.map((zone) => notGiven(sources, group, zone)) : []) : [elsewhere];
-    return results.length === 0 ? [] : [{ namespace: group.namespace, group: group.name, results }];
+    const other = elsewhere.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
+    if (other === undefined && missing.length === group.zones.length) return [];
+    const results =
+      other === undefined
+        ? missing.map((zone) => notGiven(sources, group, zone))
+        : [blockedBy(`${other.text}; write the same metadata.namespace into the group and the StatefulSets (RG2119)`, other.place)];
+    return [{ namespace: group.namespace, group: group.name, results }];
   });
 }
 
 type Answer = AbsentMembers['results'][number];
-
-function textElsewhere({ files, groups }: PlanSources, group: GroupDefinition, given: ReadonlySet<string>): Answer | undefined {
-  const { loaded: load, resolution } = files;
-  const documents = ofKind(load.documents, 'RolloutGroup');
-  const document = documents.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
-  if (document === undefined) return undefined;
-  const taken = new Set(groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)));
-  const sets = membersElsewhere({ load, bundle: resolution.bundle, groups: documents }, document)
-    .filter((set) => given.has(nameOf(set)))
-    .filter((set) => !taken.has(nameOf(set)));
-  if (sets.length === 0) return undefined;
-  const { text, place } = describeElsewhere(document, sets);
-  return blockedBy(`${text}; write the same metadata.namespace into the group and the StatefulSets (RG2119)`, place);
-}
 
 function notGiven({ files }: PlanSources, group: GroupDefinition, zone: GroupDefinition['zones'][number]): Answer {
   const document = ofKind(files.loaded.documents, 'RolloutGroup').find(
@@ -123,9 +120,7 @@ function notGiven({ files }: PlanSources, group: GroupDefinition, zone: GroupDef
   );
   const index = document?.value.spec.members.zones?.findIndex(({ statefulSet }) => statefulSet === zone.statefulSet) ?? -1;
   const path = index < 0 ? ['spec', 'members'] : ['spec', 'members', 'zones', index, 'statefulSet'];
-  const manifest = files.loaded.manifests.find(
-    (one) => one.kind === 'StatefulSet' && nameOf(one) === `${group.namespace}/${zone.statefulSet}`,
-  );
+  const manifest = files.loaded.manifests.find((one) => isStatefulSet(one) && nameOf(one) === `${group.namespace}/${zone.statefulSet}`);
   const where =
     manifest === undefined ? '' : `, and only --filename names its manifest (${placeText(manifest.place(['metadata', 'name']))})`;
   const fact = `the StatefulSet ${zone.statefulSet} of zone ${zone.name} is in no manifest of --current or --desired${where}; give its manifest together with the manifests of the other zones`;

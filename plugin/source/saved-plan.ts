@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import type { Plan } from '../../engine/plan/document.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import { exitCodes, Failure } from '../failure.ts';
 import { version } from '../version.ts';
@@ -73,8 +74,9 @@ export function writePlanFile(content: object, path: string, cwd: string): void 
 
 /** Reads a saved plan. Throws Failure with exit code 10 without the file, 3 if the file is not a saved plan or was changed. */
 export function readSavedPlan(path: string, cwd: string): SavedPlan {
-  const value = parsed(read(path, cwd), path);
-  if (isPlanOfFiles(value)) {
+  const value = tryParseJson(read(path, cwd));
+  if (value === undefined) throw unusable(path, 'it is not JSON', 'name the file that plan --out wrote');
+  if (isRecord(value) && value['kind'] === 'Plan') {
     throw unusable(path, 'it was made from manifests, so the running state is unknown', 'make it from the cluster: plan --live --out FILE');
   }
   if (!isSavedPlan(value)) throw unusable(path, 'it is not a saved plan of this version', 'make it with plan --live --out FILE');
@@ -92,21 +94,10 @@ function read(path: string, cwd: string): string {
   }
 }
 
-function parsed(text: string, path: string): unknown {
-  const value = tryParseJson(text);
-  if (value === undefined) throw unusable(path, 'it is not JSON', 'name the file that plan --out wrote');
-  return value;
-}
-
-function isPlanOfFiles(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'Plan';
-}
-
 /** Reports whether the value has the shape of a saved plan. The digest proves that nothing was changed. */
 function isSavedPlan(value: unknown): value is SavedPlan {
-  if (typeof value !== 'object' || value === null) return false;
-  const has = (key: string): boolean => key in value;
-  return 'kind' in value && value.kind === 'SavedPlan' && ['metadata', 'scope', 'basis', 'objects', 'plan'].every(has);
+  const parts = ['metadata', 'scope', 'basis', 'objects', 'plan'];
+  return isRecord(value) && value['kind'] === 'SavedPlan' && parts.every((key) => key in value);
 }
 
 function unusable(path: string, why: string, todo: string): Failure {

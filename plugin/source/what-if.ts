@@ -1,7 +1,7 @@
 // Reads the assumed circumstances of a plan: changes of manifests with --set, and a file with durations, metrics and the outcomes of gates.
 import { parseDocument } from 'yaml';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
-import { fieldAt } from '../../engine/observe/raw.ts';
+import { fieldAt, objectKey } from '../../engine/observe/raw.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from '../../engine/plan/document.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { parseDuration } from '../../policies/duration.ts';
@@ -12,16 +12,8 @@ import type { InputFile } from './input.ts';
 /** A parsed `--set`. */
 export type WhatIf = { readonly text: string; readonly zone?: string } & (
   | { readonly kind: 'image'; readonly container?: string; readonly image: string }
-  | { readonly kind: 'replicas'; readonly replicas: number }
   | { readonly kind: 'field'; readonly path: readonly string[]; readonly value: unknown }
 );
-
-/** A member of a group among manifests. */
-interface Member {
-  readonly index: number;
-  readonly zone: string;
-  readonly object: ObjectContent;
-}
 
 /**
  * Reads `[ZONE.]image=[CONTAINER=]REPOSITORY:TAG`, `[ZONE.]replicas=N` or `spec.PATH=VALUE`. Throws Failure with exit code 3 for anything
@@ -32,7 +24,7 @@ export function parseWhatIf(text: string): WhatIf {
   if (/^spec\.[\w.-]+$/.test(key)) return { text, kind: 'field', path: key.split('.'), value: scalar(value) };
   const [, zone, name] = /^(?:(.+)\.)?(image|replicas)$/.exec(key) ?? [];
   const target = zone === undefined ? { text } : { text, zone };
-  if (name === 'replicas' && /^\d{1,6}$/.test(value)) return { ...target, kind: 'replicas', replicas: Number(value) };
+  if (name === 'replicas' && /^\d{1,6}$/.test(value)) return { ...target, kind: 'field', path: ['spec', 'replicas'], value: Number(value) };
   const [, container, image = ''] = /^(?:([a-z0-9-]+)=)?([^\s=]+)$/.exec(value) ?? [];
   if (name === 'image' && image !== '') return { ...target, kind: 'image', image, ...(container === undefined ? {} : { container }) };
   throw usageFailure(
@@ -57,15 +49,15 @@ export function applyWhatIf(
 }
 
 function applyOne(objects: readonly ObjectContent[], groups: readonly GroupDefinition[], change: WhatIf): readonly ObjectContent[] {
-  const members = membersOf(objects, groups).filter((member) => change.zone === undefined || member.zone === change.zone);
+  const members = membersOf(objects, groups, change.zone);
   if (members.length === 0)
     throw nothingFound(
       change,
       change.zone === undefined ? 'no group has a member here' : `no group has a zone ${change.zone}; known are ${zoneNames(groups)}`,
     );
-  const changed = new Map(members.flatMap((member) => changedMember(member, members, change)));
-  if (changed.size === 0) throw nothingFound(change, 'no member has such a container');
-  return objects.map((object, index) => changed.get(index) ?? object);
+  const changed = new Map(members.map((member) => [member, changedMember(member, members, change)]));
+  if ([...changed.values()].every((member) => member === undefined)) throw nothingFound(change, 'no member has such a container');
+  return objects.map((object) => changed.get(object) ?? object);
 }
 
 function zoneNames(groups: readonly GroupDefinition[]): string {
@@ -76,29 +68,25 @@ function nothingFound(change: WhatIf, why: string): Failure {
   return new Failure({ exitCode: exitCodes.notFound, what: `--set ${change.text} applies to nothing`, why });
 }
 
-function membersOf(objects: readonly ObjectContent[], groups: readonly GroupDefinition[]): readonly Member[] {
-  const zones = new Map(
+/** Returns the StatefulSets of the groups, or only those of the zone. */
+function membersOf(
+  objects: readonly ObjectContent[],
+  groups: readonly GroupDefinition[],
+  wanted: string | undefined,
+): readonly ObjectContent[] {
+  const zones = new Map<string, string>(
     groups.flatMap((group) => group.zones.map((zone) => [`${group.namespace}/${zone.statefulSet}`, zone.name] as const)),
   );
-  return objects.flatMap((object, index) => {
-    if (object['kind'] !== 'StatefulSet') return [];
-    const namespace = fieldAt(object, ['metadata', 'namespace']) ?? 'default';
-    const zone = zones.get(`${String(namespace)}/${String(fieldAt(object, ['metadata', 'name']))}`);
-    return zone === undefined ? [] : [{ index, zone, object }];
+  return objects.filter((object) => {
+    const zone = object['kind'] === 'StatefulSet' ? zones.get(objectKey(object)) : undefined;
+    return zone !== undefined && (wanted === undefined || zone === wanted);
   });
 }
 
-function changedMember(member: Member, members: readonly Member[], change: WhatIf): readonly (readonly [number, ObjectContent])[] {
-  switch (change.kind) {
-    case 'replicas':
-      return [[member.index, withField(member.object, ['spec', 'replicas'], change.replicas)]];
-    case 'field':
-      return [[member.index, withField(member.object, change.path, change.value)]];
-    case 'image': {
-      const containers = withImage(containersOf(member.object), change, isRunAnywhere(change, members));
-      return containers === undefined ? [] : [[member.index, withField(member.object, containersPath, containers)]];
-    }
-  }
+function changedMember(member: ObjectContent, members: readonly ObjectContent[], change: WhatIf): ObjectContent | undefined {
+  if (change.kind === 'field') return withField(member, change.path, change.value);
+  const containers = withImage(containersOf(member), change, isRunAnywhere(change, members));
+  return containers === undefined ? undefined : withField(member, containersPath, containers);
 }
 
 const containersPath: readonly string[] = ['spec', 'template', 'spec', 'containers'];
@@ -109,8 +97,8 @@ function containersOf(object: ObjectContent): readonly unknown[] {
 }
 
 /** Reports whether a member already runs an image of the repository. Then only containers with this repository change. */
-function isRunAnywhere(change: { readonly image: string }, members: readonly Member[]): boolean {
-  return members.some((member) => containersOf(member.object).some((container) => repositoryOf(container) === repository(change.image)));
+function isRunAnywhere(change: { readonly image: string }, members: readonly ObjectContent[]): boolean {
+  return members.some((member) => containersOf(member).some((container) => repositoryOf(container) === repository(change.image)));
 }
 
 /** Changes the named container. Without a name, changes the containers with the repository, or else the first container. */
@@ -138,7 +126,8 @@ function repository(image: string): string {
   return image.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
 }
 
-function withField(object: ObjectContent, [key = '', ...rest]: readonly string[], value: unknown): ObjectContent {
+/** Returns the object with the value at the path. */
+export function withField(object: ObjectContent, [key = '', ...rest]: readonly string[], value: unknown): ObjectContent {
   if (rest.length === 0) return { ...object, [key]: value };
   const inner = object[key];
   return { ...object, [key]: withField(isRecord(inner) ? inner : {}, rest, value) };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type ColourQuestion, hasColour } from '../../plugin/output/terminal.ts';
+import { hasColour } from '../../plugin/output/terminal.ts';
 
-const cases: readonly (readonly [sentence: string, question: ColourQuestion, answer: boolean])[] = [
+const cases: readonly (readonly [sentence: string, question: Parameters<typeof hasColour>[0], answer: boolean])[] = [
   ['a terminal has colour', { isTerminal: true, env: { TERM: 'xterm-256color' } }, true],
   ['a terminal without TERM has colour', { isTerminal: true, env: {} }, true],
   ['a pipe has none', { isTerminal: false, env: { TERM: 'xterm-256color' } }, false],
@@ -13,10 +13,10 @@ const cases: readonly (readonly [sentence: string, question: ColourQuestion, ans
   ['FORCE_COLOR=0 turns a terminal off', { isTerminal: true, env: { FORCE_COLOR: '0' } }, false],
   ['an empty FORCE_COLOR counts as unset', { isTerminal: false, env: { FORCE_COLOR: '' } }, false],
   ['NO_COLOR wins over FORCE_COLOR', { isTerminal: true, env: { NO_COLOR: '1', FORCE_COLOR: '1' } }, false],
-  ['--color=always wins over a pipe and NO_COLOR', { isTerminal: false, env: { NO_COLOR: '1' }, flag: 'always' }, true],
-  ['--color=always wins over a dumb terminal', { isTerminal: true, env: { TERM: 'dumb' }, flag: 'always' }, true],
-  ['--color=never wins over FORCE_COLOR', { isTerminal: true, env: { FORCE_COLOR: '1' }, flag: 'never' }, false],
-  ['--color=auto asks the stream', { isTerminal: true, env: {}, flag: 'auto' }, true],
+  ['--color=always wins over a pipe and NO_COLOR', { isTerminal: false, env: { NO_COLOR: '1' }, color: 'always' }, true],
+  ['--color=always wins over a dumb terminal', { isTerminal: true, env: { TERM: 'dumb' }, color: 'always' }, true],
+  ['--color=never wins over FORCE_COLOR', { isTerminal: true, env: { FORCE_COLOR: '1' }, color: 'never' }, false],
+  ['--color=auto asks the stream', { isTerminal: true, env: {}, color: 'auto' }, true],
 ];
 
 describe('colour', () => {

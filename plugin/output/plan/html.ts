@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
-import { commandsOn } from '../explain.ts';
+import { waitCommands } from '../explain.ts';
 import { changeLines } from './changes.ts';
 import { type Html, html, htmlTable, nothing, planStyle } from './html-text.ts';
 import { timelineLegend, timelinePatterns, timelineSvg } from './html-timeline.ts';
@@ -144,9 +144,10 @@ function changes(group: GroupPlan): Html {
 }
 
 function refusals(group: GroupPlan, startMs: number | undefined): readonly Html[] {
-  return group.refused.map((refusal) => {
-    return html`<div class="notice refused"><b>Denied: ${refusal.what}</b><p>${refusal.message}</p><ul>${words.denyingResults(refusal).map(({ result, fact }) => resultItem(result, fact, startMs))}</ul></div>\n`;
-  });
+  return group.refused.map(
+    (refusal) =>
+      html`<div class="notice refused"><b>Denied: ${refusal.what}</b><p>${refusal.message}</p><ul>${words.denyingResults(refusal).map(({ result, fact }) => resultItem(result, fact, startMs))}</ul></div>\n`,
+  );
 }
 
 function exceptions({ permitted = [] }: GroupPlan): Html {
@@ -159,9 +160,8 @@ function waits(group: GroupPlan, startMs: number | undefined): Html {
   if (group.waits.length === 0) return nothing;
   const next = words.afterWaitText(group);
   const then = next === undefined ? nothing : html`<li>then: ${next}</li>`;
-  const name = `${group.namespace}/${group.group}`;
   const items = group.waits.map((result) => resultItem(result, words.factText(result), startMs));
-  const commands = [...new Set(group.waits.flatMap((result) => commandsOn(result, name)))].map((command) => html`<li>${command}</li>`);
+  const commands = waitCommands(group).map((command) => html`<li>${command}</li>`);
   return html`<div class="notice"><b>Waits</b><ul>${items}${commands}${then}</ul></div>\n`;
 }
 

@@ -4,7 +4,7 @@ import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
-import { commandsOn } from '../explain.ts';
+import { waitCommands } from '../explain.ts';
 import { clip, markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { plural } from '../text.ts';
 import { changeLines } from './changes.ts';
@@ -73,12 +73,8 @@ function overview(changed: readonly GroupPlan[]): Section {
     ];
     return [markdownTable([], [cells]).split('\n').at(-1) ?? ''];
   });
-  return {
-    title: '',
-    items: rows.length === 0 ? [] : [[markdownTable(['group', 'outcome', 'restarts', 'scale changes', 'p50', 'p90'], [])], ...rows],
-    separator: '\n',
-    more: (count) => `${plural(count, 'more group')}.`,
-  };
+  const head = [markdownTable(['group', 'outcome', 'restarts', 'scale changes', 'p50', 'p90'], [])];
+  return listed('', 'group', rows.length === 0 ? [] : [head, ...rows]);
 }
 
 function denials(changed: readonly GroupPlan[], plan: Plan): Section {
@@ -94,29 +90,19 @@ function denials(changed: readonly GroupPlan[], plan: Plan): Section {
       return [[first, ...lines].join('\n'), first];
     }),
   );
-  return { title: '**Denied**', items: [...ofServer, ...ofGroups], separator: '\n', more: (count) => `${plural(count, 'more denial')}.` };
+  return listed('**Denied**', 'denial', [...ofServer, ...ofGroups]);
 }
 
 function policies({ policyChanges = [] }: Plan): Section {
   const items = policyChanges.map((change) => [`- ${markdownText(clip(words.policyChangeText(change), longestText))}`]);
-  return {
-    title: items.length === 0 ? '' : '**Policies**',
-    items,
-    separator: '\n',
-    more: (count) => `${plural(count, 'more policy change')}.`,
-  };
+  return listed('**Policies**', 'policy change', items);
 }
 
 function exceptions(changed: readonly GroupPlan[]): Section {
   const items = changed.flatMap((group) =>
     (group.permitted ?? []).map((result) => [`- ${groupName(group)}: ${ruleText(result, result.fact)}`]),
   );
-  return {
-    title: items.length === 0 ? '' : '**Exceptions in force**',
-    items,
-    separator: '\n',
-    more: (count) => `${plural(count, 'more exception')}.`,
-  };
+  return listed('**Exceptions in force**', 'exception', items);
 }
 
 function waits(changed: readonly GroupPlan[], plan: Plan): Section {
@@ -127,13 +113,11 @@ function waits(changed: readonly GroupPlan[], plan: Plan): Section {
         const verb = isUntilPerson(result) ? 'is blocked by' : 'waits for';
         return [`- ${groupName(group)} ${verb} ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}`];
       }),
-      ...[...new Set(group.waits.flatMap((result) => commandsOn(result, `${group.namespace}/${group.group}`)))].map((command) => [
-        `- ${groupName(group)}: ${markdownText(clip(command, longestText))}`,
-      ]),
+      ...waitCommands(group).map((command) => [`- ${groupName(group)}: ${markdownText(clip(command, longestText))}`]),
       ...(next === undefined ? [] : [[`- ${groupName(group)} then: ${markdownText(clip(next, longestText))}`]]),
     ];
   });
-  return { title: '**Waits**', items, separator: '\n', more: (count) => `${plural(count, 'more wait')}.` };
+  return listed('**Waits**', 'wait', items);
 }
 
 /** Returns each risk once, with the groups that have it. */
@@ -149,23 +133,15 @@ function risks(changed: readonly GroupPlan[]): Section {
     const more = names.length > 3 ? ` and ${plural(names.length - 3, 'more group')}` : '';
     return [`- ${names.slice(0, 3).join(', ')}${more}: ${text}`];
   });
-  return { title: '**Risks**', items, separator: '\n', more: (count) => `${plural(count, 'more risk')}.` };
+  return listed('**Risks**', 'risk', items);
 }
 
 function safety(changed: readonly GroupPlan[]): Section {
-  const safe = changed.filter(words.isOneZoneAtATime);
-  return {
-    title: '**Safety**: at most one zone at a time is disrupted in',
-    items: safe.map((group) => [groupName(group)]),
-    separator: ', ',
-    more: (count) => `and ${plural(count, 'more group')}.`,
-  };
+  return groupList('**Safety**: at most one zone at a time is disrupted in', changed.filter(words.isOneZoneAtATime));
 }
 
-function ruleText(result: RuleResult, fact: string | undefined = words.factText(result)): string {
-  const source = words.sourceText(result.source);
-  const shown = fact === undefined ? '' : `: ${markdownText(clip(fact, 500))}`;
-  return `${markdownCode(result.rule)}${shown}${source === undefined ? '' : ` (${markdownCode(source)})`}`;
+function unchanged(same: readonly GroupPlan[]): Section {
+  return groupList('Without changes:', same);
 }
 
 function details(changed: readonly GroupPlan[]): Section {
@@ -177,14 +153,23 @@ function details(changed: readonly GroupPlan[]): Section {
   };
 }
 
-function unchanged(same: readonly GroupPlan[]): Section {
-  const items = same.map((group) => [groupName(group)]);
+/** Returns a section of lines. `noun` names the omitted items. */
+function listed(title: string, noun: string, items: Section['items']): Section {
+  return { title, items, separator: '\n', more: (count) => `${plural(count, `more ${noun}`)}.` };
+}
+
+function groupList(title: string, groups: readonly GroupPlan[]): Section {
   return {
-    title: items.length === 0 ? '' : 'Without changes:',
-    items,
+    title,
+    items: groups.map((group) => [groupName(group)]),
     separator: ', ',
     more: (count) => `and ${plural(count, 'more group')}.`,
   };
+}
+
+function ruleText(result: RuleResult, fact: string | undefined = words.factText(result)): string {
+  const shown = fact === undefined ? '' : `: ${markdownText(clip(fact, 500))}`;
+  return `${markdownCode(result.rule)}${shown}${sourceSuffix(result.source)}`;
 }
 
 function foot(plan: Plan): string {

@@ -305,10 +305,7 @@ export function replicasText({ replicasBefore, replicasAfter }: GroupPlan['zones
 export function byAttention(groups: readonly GroupPlan[]): readonly GroupPlan[] {
   const order: readonly GroupPlan['outcome'][] = ['blocked', 'waits', 'complete', 'unchanged'];
   const rank = (group: GroupPlan) => (group.refused.length > 0 ? 0 : order.indexOf(group.outcome));
-  return groups
-    .map((group, index) => ({ group, index }))
-    .sort((a, b) => rank(a.group) - rank(b.group) || a.index - b.index)
-    .map(({ group }) => group);
+  return [...groups].sort((a, b) => rank(a) - rank(b));
 }
 
 /** Returns `100 groups: 2 blocked, 1 waiting, 40 with changes, 57 without changes`. */

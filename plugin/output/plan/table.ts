@@ -2,9 +2,9 @@
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
-import { commandsOn } from '../explain.ts';
+import { waitCommands } from '../explain.ts';
 import type { Glyphs, Paint } from '../terminal.ts';
-import { alignRows, type Column, paragraph, type Row } from '../text.ts';
+import { alignRows, type Column, paragraph, type Row, styledParagraph } from '../text.ts';
 import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';
 
@@ -181,11 +181,10 @@ function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook)
     const start = `${label(isBlocked ? 'BLOCKED' : 'WAITS', look, 'yellow')}${mark} ${isBlocked ? 'by' : 'for'}`;
     return [`${start} ${result.rule}`, ...resultLines(result, words.factText(result), nowMs, look)];
   });
-  const commands = new Set(group.waits.flatMap((result) => commandsOn(result, `${group.namespace}/${group.group}`)));
   const next = words.afterWaitText(group);
   return [
     ...lines,
-    ...[...commands].flatMap((command) => labelled('DO', command, look)),
+    ...waitCommands(group).flatMap((command) => labelled('DO', command, look)),
     ...(next === undefined ? [] : labelled('THEN', next, look)),
   ];
 }
@@ -206,17 +205,12 @@ function riskBlock(group: GroupPlan, look: TableLook): readonly string[] {
   return group.risks.flatMap((risk, index) => {
     const source = words.sourceText(risk.source);
     const text = `${risk.code} ${risk.severity}  ${risk.message}${source === undefined ? '' : ` (${source})`}`;
-    return paragraph(index === 0 ? 'RISKS'.padEnd(labelWidth) : ' '.repeat(labelWidth), text, look.columns).map((line, part) =>
-      index === 0 && part === 0 ? label('RISKS', look) + line.slice(labelWidth) : line,
-    );
+    return index === 0 ? labelled('RISKS', text, look) : paragraph(' '.repeat(labelWidth), text, look.columns);
   });
 }
 
 function labelled(word: string, text: string, look: TableLook): readonly string[] {
-  const head = `${word.padEnd(labelWidth - 1)} `;
-  return paragraph(head, text, look.columns).map((line, index) =>
-    index === 0 ? look.paint('bold', head) + line.slice(head.length) : line,
-  );
+  return styledParagraph(`${word.padEnd(labelWidth - 1)} `, text, look, 'bold');
 }
 
 function label(word: string, { paint }: TableLook, style: 'bold' | 'yellow' = 'bold'): string {

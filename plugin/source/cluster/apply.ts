@@ -13,7 +13,6 @@ export interface AppliedObject {
   /** `kind namespace/name`. */
   readonly object: string;
   readonly result: ApplyResult;
-  /** The error message of a failure. */
   readonly message?: string;
   /** The fields of other managers that the manifest now owns; absent without such fields. */
   readonly taken?: readonly Conflict[];

@@ -8,11 +8,12 @@ import { fieldAt } from '../../../engine/observe/raw.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
-import type { ResourceOf } from '../../cluster-snapshot/kinds.ts';
+import { resourcesOf } from '../../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../../connection.ts';
 import { isAdmission, shortMessage } from '../../connection-failure.ts';
 import { nameOf } from '../../difference.ts';
 import { fieldManager } from '../../live/intents.ts';
+import { withField } from '../what-if.ts';
 import { gitOpsOwner } from './git-ops-owner.ts';
 import { adoptionOf, applied, removableFields } from './managed-fields.ts';
 import { mergePatch } from './merge-patch.ts';
@@ -45,7 +46,8 @@ export async function storedObject(cluster: Cluster, desired: ManifestObject, fo
   const mode = { isDryRun: true, forceConflicts };
   try {
     const { object, taken, moved } = await serverApply(cluster, ready, mode);
-    return { object, taken, notes: moved.length > 0 ? [movedText(moved)] : keptNotes(ready, object) };
+    const movedNote = `apply moves the fields of ${moved.join(' and ')} to ${fieldManager}`;
+    return { object, taken, notes: moved.length > 0 ? [movedNote] : keptNotes(ready, object) };
   } catch (error) {
     if (error instanceof ApiFailure) return { ...(await refusedObject(cluster, ready, error, mode)), trouble: error };
     if (error instanceof WriteRefused) return refusedObject(cluster, ready, error, mode);
@@ -60,18 +62,16 @@ async function refusedObject(cluster: Cluster, ready: ReadyObject, error: Error,
   // Client-side apply also owns defaults, which stay. The last applied manifest names the fields that are removed.
   const kept = mode.forceConflicts ? overlaid(merged, ready.object) : merged;
   const object = live === undefined ? kept : withDefaults(live, kept);
-  if (conflictsOf(error).length > 0) return forced(cluster, ready, object);
-  return computedObject(live, object, error);
+  if (conflictsOf(error).length === 0) return computedObject(live, object, error);
+  const { env, timeoutMs } = cluster;
+  const options = { fieldManager, takesFields: true, dryRun: true, site: 'source.force', timeoutMs };
+  return triedObject(applyObject(env, ready.resource, preconditioned(ready.object, live), options), live, object);
 }
 
 /** Returns the object that was computed here, with a note if it differs from the live object. */
 function computedObject(live: ObjectContent | undefined, object: ObjectContent, error: Error): StoredObject {
   const isChanged = live === undefined || fieldDiff(live, object).length > 0;
   return { object, notes: isChanged ? [computedText(error)] : [], taken: [] };
-}
-
-function movedText(managers: readonly string[]): string {
-  return `apply moves the fields of ${managers.join(' and ')} to ${fieldManager}`;
 }
 
 /** Returns the note on a computed result. The message of a denial is left out, because plan and diff show it as DENIED. */
@@ -90,17 +90,16 @@ function keptNotes({ live, object }: ReadyObject, stored: ObjectContent): readon
   return [`${fields} of ${adoption.managers.join(' and ')} ${stay}; --force-conflicts removes what the manifest omits`];
 }
 
-/** Returns the object as if the apply forced its conflicts. The apply itself is rejected. */
-async function forced(
-  { env, timeoutMs }: Cluster,
-  { resource, live, object }: ReadyObject,
-  otherwise: ObjectContent,
+/** Returns the result of a dry run. If the API server rejects it, returns the object that was computed here. */
+async function triedObject(
+  dryRun: Promise<KubernetesObject>,
+  live: KubernetesObject | undefined,
+  computed: ObjectContent,
 ): Promise<StoredObject> {
-  const options = { fieldManager, takesFields: true, dryRun: true, site: 'source.force', timeoutMs };
   try {
-    return { object: await applyObject(env, resource, preconditioned(object, live), options), notes: [], taken: [] };
+    return { object: await dryRun, notes: [], taken: [] };
   } catch (error) {
-    if (error instanceof ApiFailure) return computedObject(live, otherwise, error);
+    if (error instanceof ApiFailure) return computedObject(live, computed, error);
     throw error;
   }
 }
@@ -115,57 +114,47 @@ async function writtenByOwner(
   const object = overlaid(live, manifest);
   const patch = mergePatch(live, object);
   if (patch === undefined) return { object: live, notes: [], taken: [] };
-  try {
-    const tried = await patchObject(env, resource, targetIn(live), { patch, site: 'source.tryPatch', timeoutMs, dryRun: true });
-    return { object: tried, notes: [], taken: [] };
-  } catch (error) {
-    if (!(error instanceof ApiFailure)) throw error;
-    return computedObject(live, withDefaults(live, object), error);
-  }
+  const dryRun = patchObject(env, resource, targetIn(live), { patch, site: 'source.tryPatch', timeoutMs, dryRun: true });
+  return triedObject(dryRun, live, withDefaults(live, object));
 }
 
-/** Pairs each manifest with the live object of the same name. Objects in `seen` are not read again. */
+/**
+ * Pairs each manifest with its resource and the live object of the same name. Adds the namespace of the context to manifests without one.
+ * Objects in `seen` are not read again.
+ */
 export async function pairWithLiveObjects(
-  { env, timeoutMs }: Cluster,
+  cluster: Cluster,
   manifests: readonly ObjectContent[],
-  resourceOf: ResourceOf,
   seen: readonly ObjectContent[],
 ): Promise<readonly ManifestObject[]> {
+  const resourceOf = await resourcesOf(cluster, manifests);
   const read = new Map(seen.map((object) => [nameOf(object), object]));
   return Promise.all(
-    manifests.map(async (manifest): Promise<ManifestObject> => {
-      const resource = resourceOf(String(manifest['apiVersion']), String(manifest['kind']));
+    manifests.map(async (written): Promise<ManifestObject> => {
+      const resource = resourceOf(String(written['apiVersion']), String(written['kind']));
+      const manifest = resource?.isNamespaced === false ? written : inNamespace(written, cluster.namespace);
       const found = read.get(nameOf(manifest));
       if (found !== undefined && hasName(found)) return { manifest, resource, live: found };
-      return { manifest, resource, live: resource === undefined ? undefined : await get(resource, manifest) };
+      return { manifest, resource, live: resource === undefined ? undefined : await liveObject(cluster, resource, manifest) };
     }),
   );
-
-  async function get(resource: Resource, manifest: ObjectContent): Promise<KubernetesObject | undefined> {
-    const namespace = fieldAt(manifest, ['metadata', 'namespace']);
-    const target = { name: String(fieldAt(manifest, ['metadata', 'name']) ?? ''), ...(typeof namespace === 'string' ? { namespace } : {}) };
-    try {
-      return await getObject(env, resource, target, { site: 'source.twin', timeoutMs });
-    } catch (error) {
-      // The resource was removed after discovery.
-      if (isStatus(error, 404)) return undefined;
-      throw error;
-    }
-  }
 }
 
-/** Removes the identity and status of the object from which a manifest was exported. */
-function withoutIdentity(manifest: ObjectContent & Pick<KubernetesObject, 'metadata'>): KubernetesObject {
-  const {
-    uid: _uid,
-    resourceVersion: _version,
-    managedFields: _fields,
-    creationTimestamp: _created,
-    generation: _generation,
-    ...metadata
-  } = manifest.metadata;
-  const { status: _status, ...rest } = manifest;
-  return { ...rest, metadata };
+function inNamespace(object: ObjectContent, namespace: string): ObjectContent {
+  const metadata = isRecord(object['metadata']) ? object['metadata'] : {};
+  return metadata['namespace'] === undefined ? { ...object, metadata: { ...metadata, namespace } } : object;
+}
+
+async function liveObject({ env, timeoutMs }: Cluster, resource: Resource, manifest: ObjectContent): Promise<KubernetesObject | undefined> {
+  const namespace = fieldAt(manifest, ['metadata', 'namespace']);
+  const target = { name: String(fieldAt(manifest, ['metadata', 'name']) ?? ''), ...(typeof namespace === 'string' ? { namespace } : {}) };
+  try {
+    return await getObject(env, resource, target, { site: 'source.twin', timeoutMs });
+  } catch (error) {
+    // The resource was removed after discovery.
+    if (isStatus(error, 404)) return undefined;
+    throw error;
+  }
 }
 
 /**
@@ -173,14 +162,22 @@ function withoutIdentity(manifest: ObjectContent & Pick<KubernetesObject, 'metad
  * partition of the agent.
  */
 export function toApply(manifest: ObjectContent, live?: KubernetesObject): KubernetesObject {
-  if (!hasName(manifest)) throw new Error(`${nameOf(manifest)} has no name`);
-  const { metadata: named, ...rest } = withoutIdentity(live === undefined ? manifest : withHeldPartition(manifest, live));
-  const { selfLink: _link, ...metadata } = named;
-  const { [lastAppliedAnnotation]: _last, [planAnnotation]: _plan, ...own } = metadata.annotations ?? {};
+  const held = live === undefined ? manifest : withHeldPartition(manifest, live);
+  if (!hasName(held)) throw new Error(`${nameOf(manifest)} has no name`);
+  const { status: _status, metadata, ...rest } = held;
+  const {
+    uid: _uid,
+    resourceVersion: _version,
+    managedFields: _fields,
+    creationTimestamp: _created,
+    generation: _generation,
+    selfLink: _link,
+    annotations: { [lastAppliedAnnotation]: _last, [planAnnotation]: _plan, ...own } = {},
+    ...named
+  } = metadata;
   const mark = live?.metadata.annotations?.[planAnnotation];
   const annotations = mark === undefined ? own : { ...own, [planAnnotation]: mark };
-  const { annotations: _all, ...others } = metadata;
-  return { ...rest, metadata: { ...others, ...(Object.keys(annotations).length === 0 ? {} : { annotations }) } };
+  return { ...rest, metadata: { ...named, ...(Object.keys(annotations).length === 0 ? {} : { annotations }) } };
 }
 
 const partitionPath = ['spec', 'updateStrategy', 'rollingUpdate', 'partition'];
@@ -190,7 +187,7 @@ const partitionField = partitionPath.map((name) => `/f:${name}`).join('');
  * Adds the partition that keeps templates from the pods, if an earlier manifest named it and this manifest omits it. Otherwise the apply
  * would remove the partition, and the StatefulSet controller would replace pods until the agent writes it again.
  */
-function withHeldPartition<Manifest extends ObjectContent>(manifest: Manifest, live: KubernetesObject): Manifest {
+function withHeldPartition(manifest: ObjectContent, live: KubernetesObject): ObjectContent {
   const partition = fieldAt(live, partitionPath);
   const isKept =
     manifest['kind'] === 'StatefulSet' &&
@@ -198,22 +195,15 @@ function withHeldPartition<Manifest extends ObjectContent>(manifest: Manifest, l
     fieldAt(manifest, partitionPath) === undefined &&
     fieldAt(manifest, ['spec', 'updateStrategy', 'type']) !== 'OnDelete' &&
     removableFields(live).includes(partitionField);
-  return isKept ? withPartition(manifest, partition) : manifest;
+  return isKept ? withField(manifest, partitionPath, partition) : manifest;
 }
 
 /** Returns the stored object without a partition that the manifest omits. The agent wrote it, so lint must not judge it. */
 export function withManifestPartition(object: ObjectContent, manifest: ObjectContent): ObjectContent {
   const isOthers = fieldAt(object, partitionPath) !== undefined && fieldAt(manifest, partitionPath) === undefined;
-  return object['kind'] === 'StatefulSet' && isOthers ? withPartition(object, undefined) : object;
+  return object['kind'] === 'StatefulSet' && isOthers ? withField(object, partitionPath, undefined) : object;
 }
 
-function withPartition<Content extends ObjectContent>(object: Content, partition: number | undefined): Content {
-  const spec = Object(object['spec']);
-  const rollingUpdate = { ...Object(spec.updateStrategy?.rollingUpdate), partition };
-  return { ...object, spec: { ...spec, updateStrategy: { ...Object(spec.updateStrategy), rollingUpdate } } };
-}
-
-/** Reports whether the manifest has a name. */
 function hasName(manifest: ObjectContent): manifest is ObjectContent & Pick<KubernetesObject, 'metadata'> {
   const metadata = manifest['metadata'];
   return isRecord(metadata) && typeof metadata['name'] === 'string' && metadata['name'] !== '';

@@ -56,12 +56,6 @@ export function replicaOwners(live: unknown): readonly string[] {
     .map(({ manager }) => manager);
 }
 
-/** Returns when a manager last wrote the object, in milliseconds. */
-export function lastWriteMs(live: unknown, manager: string): number | undefined {
-  const times = managedFields(live).flatMap((entry) => (entry.manager === manager && entry.timeMs !== undefined ? [entry.timeMs] : []));
-  return times.length === 0 ? undefined : Math.max(...times);
-}
-
 function toolOf(manager: string): string | undefined {
   return managers.find(([pattern]) => pattern.test(manager))?.[1];
 }

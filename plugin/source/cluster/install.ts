@@ -7,8 +7,7 @@ import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { admissionPolicyKinds } from '../../../install/admission-policy.ts';
-import type { BlockedStatefulSet } from '../../../install/installation.ts';
-import { removal } from '../../../install/installation.ts';
+import { type BlockedStatefulSet, removal } from '../../../install/installation.ts';
 import { agentName, type InstallObject, type InstallOptions, installLabel } from '../../../install/object.ts';
 import { everywhere } from '../../../install/scope.ts';
 import { holdingPartition, traitsOf } from '../../../policies/strategies.ts';
@@ -34,6 +33,7 @@ const resource = (group: string, plural: string, kind: string, isNamespaced = tr
 
 const rbac = 'rbac.authorization.k8s.io';
 const admission = 'admissionregistration.k8s.io';
+const deployments = resource('apps', 'deployments', 'Deployment');
 
 /** The resources of all objects in an installation. */
 const installed: readonly Resource[] = [
@@ -47,7 +47,7 @@ const installed: readonly Resource[] = [
   resource('', 'services', 'Service'),
   resource('networking.k8s.io', 'networkpolicies', 'NetworkPolicy'),
   resources.podDisruptionBudgets,
-  resource('apps', 'deployments', 'Deployment'),
+  deployments,
   resource(admission, 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration', false),
   resource(admission, 'mutatingwebhookconfigurations', 'MutatingWebhookConfiguration', false),
   resource(admission, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy', false),
@@ -114,36 +114,27 @@ function installFailure(
   { done, of, server, isDryRun }: { readonly done: number; readonly of: number; readonly server: string; readonly isDryRun: boolean },
 ): unknown {
   const name = nameOf(object);
-  const rest = done === 0 || isDryRun ? 'nothing was applied' : `${done} of ${of} objects were applied and stay`;
-  if (isStatus(error, 409)) {
-    const [first, ...others] = conflictsOf(error);
-    if (first !== undefined) {
-      const more = others.length === 0 ? '' : ` and ${others.length} more`;
-      return new Failure({
-        exitCode: exitCodes.refused,
-        what: `${name} belongs to another field manager; ${rest}`,
-        why: `${first.manager} owns ${first.field}${more}; install forces no conflict`,
-        todo: `uninstall the objects of ${first.manager}, or let ${first.manager} apply install.yaml: kubectl rollout-group install > install.yaml`,
-      });
-    }
-  }
   const { namespace } = object.metadata;
-  if (isStatus(error, 404) && namespace !== undefined) {
-    return new Failure({
-      exitCode: exitCodes.notFound,
-      what: `${name} cannot be applied; ${rest}`,
-      why: error.message,
-      todo: `create the namespace: kubectl create namespace ${namespace}, or use --create-namespace for the agent's namespace`,
-    });
-  }
-  if (object.kind.endsWith('RoleBinding') && isStatus(error, 422)) {
-    const place = namespace === undefined ? '' : ` -n ${namespace}`;
+  const rest = done === 0 || isDryRun ? 'nothing was applied' : `${done} of ${of} objects were applied and stay`;
+  const what = `${name} cannot be applied; ${rest}`;
+  const [conflict, ...others] = conflictsOf(error);
+  if (conflict !== undefined) {
+    const more = others.length === 0 ? '' : ` and ${others.length} more`;
     return new Failure({
       exitCode: exitCodes.refused,
-      what: `${name} cannot be applied; ${rest}`,
-      why: error.message,
-      todo: `if the binding names another role, delete the binding first: kubectl delete ${object.kind.toLowerCase()} ${object.metadata.name}${place}`,
+      what: `${name} belongs to another field manager; ${rest}`,
+      why: `${conflict.manager} owns ${conflict.field}${more}; install forces no conflict`,
+      todo: `uninstall the objects of ${conflict.manager}, or let ${conflict.manager} apply install.yaml: kubectl rollout-group install > install.yaml`,
     });
+  }
+  if (isStatus(error, 404) && namespace !== undefined) {
+    const todo = `create the namespace: kubectl create namespace ${namespace}, or use --create-namespace for the agent's namespace`;
+    return new Failure({ exitCode: exitCodes.notFound, what, why: error.message, todo });
+  }
+  if (object.kind.endsWith('RoleBinding') && isStatus(error, 422)) {
+    const binding = `${object.kind.toLowerCase()} ${object.metadata.name}${namespace === undefined ? '' : ` -n ${namespace}`}`;
+    const todo = `if the binding names another role, delete the binding first: kubectl delete ${binding}`;
+    return new Failure({ exitCode: exitCodes.refused, what, why: error.message, todo });
   }
   const failure = connectionFailure(error, server);
   return failure instanceof Failure ? new Failure({ ...failure.details, what: `${name}: ${failure.details.what}; ${rest}` }) : failure;
@@ -251,12 +242,7 @@ export async function readBlockedStatefulSets(
 
 /** Returns the namespaces that the agent watches; undefined for all, or if unknown. */
 async function watchedNamespaces({ env, timeoutMs }: Cluster, namespace: string): Promise<readonly string[] | undefined> {
-  const agent = await getObject(
-    env,
-    resource('apps', 'deployments', 'Deployment'),
-    { namespace, name: agentName },
-    { site: 'uninstall.agent', timeoutMs },
-  );
+  const agent = await getObject(env, deployments, { namespace, name: agentName }, { site: 'uninstall.agent', timeoutMs });
   const watched = namespacesFlagOf(wordsOf(fieldAt(agent, ['spec', 'template', 'spec'])));
   return watched?.includes('*') === true ? undefined : watched;
 }

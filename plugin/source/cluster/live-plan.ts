@@ -17,8 +17,7 @@ import type { LivePolicies } from '../../../policies/live/sources.ts';
 import { type LoadedDocument, loadPolicies } from '../../../policies/load.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
-import { isRecord } from '../../../policies/values/is-record.ts';
-import { resourcesOf, rolloutGroups } from '../../cluster-snapshot/kinds.ts';
+import { rolloutGroups } from '../../cluster-snapshot/kinds.ts';
 import {
   itemsOf,
   type Listing,
@@ -92,7 +91,6 @@ export async function givenFiles(context: CommandContext, { desired, filename: f
   return { manifests: desired === undefined ? policies : await readInput(desired, context), policies };
 }
 
-/** Reads the inputs and plans. */
 export async function readAndPlan(
   context: CommandContext,
   options: LivePlanOptions,
@@ -120,8 +118,7 @@ export async function readLiveInputs(
   const namespaces = namespacesOf(options, namespace, [...manifests, ...loaded.documents]);
   const { listing, agentNamespace } = await listForPlan(cluster, namespaces, options.agentNamespace);
   const live = comparedObjects(listing);
-  const requested = [...documentsOf(files), ...manifests.map(({ value }) => value)].map((object) => inNamespace(object, namespace));
-  const manifestObjects = await pairWithLiveObjects(cluster, requested, await resourcesOf(cluster, requested), live);
+  const manifestObjects = await pairWithLiveObjects(cluster, [...documentsOf(files), ...manifests.map(({ value }) => value)], live);
   const forceConflicts = options.forceConflicts === true;
   const desiredObjects = await Promise.all(
     manifestObjects.map(async (one) => ({ ...one, ...(await storedObject(cluster, one, forceConflicts)) })),
@@ -170,7 +167,7 @@ export async function readLiveInputs(
     forceConflicts,
     namespaces,
     agentNamespace,
-    basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: requested }),
+    basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: manifestObjects.map(({ manifest }) => manifest) }),
     stoppedAgents: agents.stopped,
     notes: [...unreadNotes(listing), ...agents.stopped, ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
   };
@@ -231,20 +228,16 @@ function replaceByDesired(current: readonly ObjectContent[], desiredObjects: rea
   });
 }
 
-interface LiveAbsence {
-  /** The groups that are blocked because their StatefulSets exist only in another namespace, where no group names them. */
-  readonly absent: readonly AbsentMembers[];
-  /** The groups without any StatefulSet, each as a part of a sentence. */
-  readonly notes: readonly string[];
-}
-
-/** Searches all namespaces for the StatefulSets of these groups. `desiredGroups` contains `namespace/name`. */
+/**
+ * Searches all namespaces for the StatefulSets of these groups. `desiredGroups` contains `namespace/name`. Returns the groups that are
+ * blocked because their StatefulSets exist only in another namespace, where no group names them, and a note on each other group.
+ */
 export async function liveAbsence(
   cluster: Cluster,
   groups: readonly GroupDefinition[],
   desiredGroups: ReadonlySet<string>,
   desired: readonly unknown[],
-): Promise<LiveAbsence> {
+): Promise<{ readonly absent: readonly AbsentMembers[]; readonly notes: readonly string[] }> {
   const there = new Set(desired.filter((object) => fieldAt(object, ['kind']) === 'StatefulSet').map(objectKey));
   const empty = groups.filter(
     ({ namespace, name, zones }) =>
@@ -389,27 +382,6 @@ async function readAgents(
 function deniedByServer({ namespace, group, waits }: PublishedDecision): readonly MissingAccess[] {
   return waits.flatMap(({ rule, fact }) => (rule === 'agent-access' ? [{ namespaces: [namespace], group, fact }] : []));
 }
-
-function inNamespace(object: ObjectContent, namespace: string): ObjectContent {
-  const metadata = isRecord(object['metadata']) ? object['metadata'] : {};
-  return metadata['namespace'] === undefined && !clusterScopedKinds.has(String(object['kind']))
-    ? { ...object, metadata: { ...metadata, namespace } }
-    : object;
-}
-
-/** The cluster-scoped kinds that are common in manifests. */
-const clusterScopedKinds: ReadonlySet<string> = new Set([
-  resources.namespaces.kind,
-  resources.nodes.kind,
-  resources.customResourceDefinitions.kind,
-  'ClusterRole',
-  'ClusterRoleBinding',
-  'PriorityClass',
-  'StorageClass',
-  'PersistentVolume',
-  'ValidatingWebhookConfiguration',
-  'MutatingWebhookConfiguration',
-]);
 
 /** Returns the namespace of the agent's Lease, or the default. Throws Failure if several agents are possible. */
 export async function agentNamespaceOf(cluster: Cluster, namespaces: readonly string[] | undefined): Promise<string> {

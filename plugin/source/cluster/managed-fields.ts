@@ -1,7 +1,6 @@
 // Reads the field managers of a live object, and computes the result of a server-side apply from them.
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
-import { instantMs } from '../../../policies/instant.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
@@ -13,16 +12,13 @@ interface ManagedFields {
   readonly isApplier: boolean;
   /** A tree (FieldsV1): `f:NAME` is a field, `k:KEYS` and `v:VALUE` are list entries, `.` is the value itself. */
   readonly fields: unknown;
-  readonly timeMs?: number;
 }
 
 export function managedFields(live: unknown): readonly ManagedFields[] {
   return entriesOf(live).flatMap((entry): readonly ManagedFields[] => {
-    const { manager, time } = entry;
+    const { manager, subresource, fieldsV1: fields } = entry;
     // A writer of only the status does not own the spec.
-    if (typeof manager !== 'string' || entry['subresource'] === 'status') return [];
-    const timeMs = typeof time === 'string' ? instantMs(time) : undefined;
-    return [{ manager, isApplier: isApplier(entry), fields: entry['fieldsV1'], ...(timeMs === undefined ? {} : { timeMs }) }];
+    return typeof manager !== 'string' || subresource === 'status' ? [] : [{ manager, isApplier: isApplier(entry), fields }];
   });
 }
 

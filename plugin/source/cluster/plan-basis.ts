@@ -107,25 +107,12 @@ function readsOf(group: GroupDefinition, snapshot: Snapshot): readonly ReadObjec
       .flatMap(({ statefulSet, pods }) =>
         isUnknown(pods) ? [unread(`Pods ${namespace}/${statefulSet}`)] : pods.map((pod) => podRead(namespace, pod)),
       ),
-    ...known(snapshot.zoneBudgets, `ZoneAwarePodDisruptionBudgets ${namespace}`, (budgets) =>
-      budgets
-        .filter((budget) => budget.namespace === namespace && selects({ matchLabels: { ...budget.matchLabels } }))
-        .map(({ name, ...rest }) => ({ object: `ZoneAwarePodDisruptionBudget ${namespace}/${name}`, parts: digests(rest) })),
-    ),
-    ...known(snapshot.podBudgets, `PodDisruptionBudgets ${namespace}`, (budgets) =>
-      budgets
-        .filter((budget) => budget.namespace === namespace && selects(budget.selector))
-        .map(({ name, ...rest }) => ({ object: `PodDisruptionBudget ${namespace}/${name}`, parts: digests(rest) })),
-    ),
+    ...views(namespace, 'ZoneAwarePodDisruptionBudget', snapshot.zoneBudgets, (one) => selects({ matchLabels: { ...one.matchLabels } })),
+    ...views(namespace, 'PodDisruptionBudget', snapshot.podBudgets, ({ selector }) => selects(selector)),
     ...snapshot.replicaSources
       .filter((source) => source.namespace === namespace && sources.has(`${source.kind} ${source.name}`))
       .map(({ kind, name, replicas }) => ({ object: `${kind} ${namespace}/${name}`, parts: digests({ replicas }) })),
-    ...known(snapshot.intents, `RolloutIntents ${namespace}`, (intents) =>
-      intents
-        .filter((intent) => intent.namespace === namespace && intent.group === group.name)
-        // Another user, who applies the plan, may not read whether requesters are verified.
-        .map(({ name, requestedBy: _requester, ...rest }) => ({ object: `RolloutIntent ${namespace}/${name}`, parts: digests(rest) })),
-    ),
+    ...views(namespace, 'RolloutIntent', snapshot.intents, (intent) => intent.group === group.name),
     ...snapshot.ledgers.filter((ledger) => ledger.namespace === namespace && ledger.group === group.name).map(ledgerRead),
     ...(snapshot.unread ?? [])
       .filter((one) => one.kind === 'Ledger' && (one.namespace ?? namespace) === namespace && (one.name ?? group.name) === group.name)
@@ -160,8 +147,17 @@ function ledgerRead({ namespace, group, claims, downscales, preparations, run }:
   return { object: `Ledger ${namespace}/${group}`, parts: digests({ claims, downscales, preparations, run: rest }) };
 }
 
-function known<Value>(value: Known<Value>, object: string, reads: (value: Value) => readonly ReadObject[]): readonly ReadObject[] {
-  return isUnknown(value) ? [unread(object)] : reads(value);
+/** Returns the wanted views of a namespace. Without the requester: another user, who applies the plan, may not read whether it is verified. */
+function views<View extends { readonly namespace: string; readonly name: string; readonly requestedBy?: unknown }>(
+  namespace: string,
+  kind: string,
+  all: Known<readonly View[]>,
+  isWanted: (view: View) => boolean,
+): readonly ReadObject[] {
+  if (isUnknown(all)) return [unread(`${kind}s ${namespace}`)];
+  return all
+    .filter((view) => view.namespace === namespace && isWanted(view))
+    .map(({ name, requestedBy: _requester, ...rest }) => ({ object: `${kind} ${namespace}/${name}`, parts: digests(rest) }));
 }
 
 function unread(object: string): ReadObject {

@@ -130,9 +130,7 @@ async function readUnchanged(cluster: Cluster, ready: ReadyObject, error: unknow
 
 /** Reads the object again. Throws the error if the spec changed. */
 async function readAgain({ env, timeoutMs }: Cluster, ready: ReadyObject, error: unknown): Promise<KubernetesObject | undefined> {
-  const { namespace, name } = ready.object.metadata;
-  const target = { name, ...(namespace === undefined ? {} : { namespace }) };
-  const now = await getObject(env, ready.resource, target, { site: 'apply.read', timeoutMs });
+  const now = await getObject(env, ready.resource, ready.object.metadata, { site: 'apply.read', timeoutMs });
   if (!isSameValue(targetOf('', ready.live), targetOf('', now))) throw error;
   return now;
 }

@@ -1,17 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { gitOpsOwner, lastWriteMs, replicaOwners } from '../../../plugin/source/cluster/git-ops-owner.ts';
+import { gitOpsOwner, replicaOwners } from '../../../plugin/source/cluster/git-ops-owner.ts';
 
 const replicas = { 'f:spec': { 'f:replicas': {} } };
 
-function managed(
-  ...managers: readonly { readonly manager: string; readonly fields?: object; readonly subresource?: string; readonly time?: string }[]
-) {
-  const managedFields = managers.map(({ manager, fields = { 'f:spec': {} }, subresource, time }) => ({
+function managed(...managers: readonly { readonly manager: string; readonly fields?: object; readonly subresource?: string }[]) {
+  const managedFields = managers.map(({ manager, fields = { 'f:spec': {} }, subresource }) => ({
     manager,
     operation: 'Apply',
     fieldsV1: fields,
     ...(subresource === undefined ? {} : { subresource }),
-    ...(time === undefined ? {} : { time }),
   }));
   return { kind: 'StatefulSet', metadata: { name: 'a', managedFields } };
 }
@@ -56,11 +53,5 @@ describe('the tool that keeps an object as in Git', () => {
     expect(gitOpsOwner(managed({ manager: 'helm', fields: replicas }))?.ownsReplicas).toBe(true);
     expect(replicaOwners(managed({ manager: 'helm' }, { manager: 'kubectl', fields: replicas }))).toEqual(['kubectl']);
     expect(replicaOwners({})).toEqual([]);
-  });
-
-  it('last wrote when the latest entry says', () => {
-    const object = managed({ manager: 'x', time: '2026-01-15T10:00:00Z' }, { manager: 'x', time: '2026-01-15T11:00:00Z' });
-    expect(lastWriteMs(object, 'x')).toBe(Date.parse('2026-01-15T11:00:00Z'));
-    expect(lastWriteMs(object, 'y')).toBeUndefined();
   });
 });
