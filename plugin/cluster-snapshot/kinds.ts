@@ -27,7 +27,7 @@ export function ifNotInstalled({ kind }: Resource, what: string): (error: unknow
   };
 }
 
-export type ResourceOf = (apiVersion: string, kind: string) => Resource | undefined;
+type ResourceOf = (apiVersion: string, kind: string) => Resource | undefined;
 
 /** The built-in resources of Kubernetes. Every other kind, also our own, may be missing. */
 const builtIn: readonly Resource[] = Object.values(resources);
