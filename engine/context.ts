@@ -1,5 +1,5 @@
 // Gathers the input of the rules for one group, once per decision.
-import type { ExceptionDefinition, GroupDefinition, LimitsDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
+import type { ExceptionDefinition, GroupDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
 import { joinLimits, policiesFor } from '../policies/join.ts';
 import { compareText } from '../policies/values/compare-text.ts';
 import { type GroupView, viewGroup, type ZoneView } from './observe/view.ts';
@@ -13,7 +13,7 @@ export interface GroupContext {
   /** The policies that bind this group, by name. */
   readonly policies: readonly PolicyDefinition[];
   /** The strictest limits of these policies. */
-  readonly limits: LimitsDefinition;
+  readonly limits: ReturnType<typeof joinLimits>;
   readonly exceptions: readonly ExceptionDefinition[];
   /** The requests for this group that are in force. */
   readonly intents: Known<readonly IntentView[]>;
@@ -61,7 +61,7 @@ export function protectSource(context: GroupContext, zone: string, field: 'noDow
 }
 
 /** Returns the place of the policy that sets a limit. */
-export function limitSource(context: GroupContext, field: keyof LimitsDefinition): Source | undefined {
+export function limitSource(context: GroupContext, field: keyof GroupContext['limits']): Source | undefined {
   const strictest = context.limits[field];
   // `limitSources` uses the field names of the policy file, which have no unit.
   const fieldName = field.replace(/Ms$/, '');

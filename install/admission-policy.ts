@@ -1,12 +1,12 @@
 // Defines the ValidatingAdmissionPolicies of an installation. A mark on each object shows whether a user changed it.
-import { apiGroup, apiVersion } from '../policies/schema/kinds.ts';
 import { holdingPartition } from '../policies/strategies.ts';
 import { canonicalJson, isSameValue } from '../policies/values/canonical-json.ts';
 import { sha256 } from '../policies/values/hash.ts';
+import { isRecord } from '../policies/values/is-record.ts';
 import { changesSpec, isNotTheAgent, type MatchCondition, nameIn } from './conditions.ts';
 import { clusterName, enforceLabel, type InstallObject, type InstallOptions, installObject } from './object.ts';
 import { usesStrategy } from './scope.ts';
-import { admissionVersion } from './webhooks.ts';
+import { admissionVersion, ourRule, ruleOf, type WebhookRule } from './webhooks.ts';
 
 /** Returns the policies with their bindings; empty if the API servers do not support them. */
 export function admissionPoliciesOf(options: InstallOptions): readonly InstallObject[] {
@@ -19,15 +19,19 @@ export const admissionPolicyKinds = ['ValidatingAdmissionPolicy', 'ValidatingAdm
 interface BoundPolicy {
   /** The name without the namespace of the installation. */
   readonly base: string;
-  /** The spec of the policy. */
-  readonly spec: Readonly<Record<string, unknown>>;
+  readonly rule: WebhookRule;
+  readonly conditions: readonly MatchCondition[];
+  readonly variables: readonly { readonly name: string; readonly expression: string }[];
+  readonly validations: readonly object[];
   /** The namespaces in which the policy applies; all if absent. */
   readonly namespaceSelector?: object;
 }
 
 /** Returns a policy and its binding with the action Deny. Their name is unique for each installation. */
 function boundPolicy({ namespace }: Pick<InstallOptions, 'namespace'>, bound: BoundPolicy): readonly InstallObject[] {
-  const { base, spec, namespaceSelector } = bound;
+  const { base, rule, conditions, variables, validations, namespaceSelector } = bound;
+  const matchConstraints = { resourceRules: [rule], matchPolicy: 'Equivalent' };
+  const spec = { failurePolicy: 'Fail', matchConstraints, matchConditions: conditions, variables, validations };
   const name = clusterName(base, namespace);
   const [policy, binding] = admissionPolicyKinds;
   const matchResources = namespaceSelector === undefined ? {} : { matchResources: { namespaceSelector } };
@@ -64,47 +68,33 @@ const stampAdvice = `leave spec.${stamp} out or set it to null: the webhook /adm
 export function stampPolicyOf(options: InstallOptions): readonly InstallObject[] {
   return boundPolicy(options, {
     base: 'rollout-group-requested-by',
-    spec: {
-      failurePolicy: 'Fail',
-      matchConstraints: {
-        resourceRules: [
-          {
-            apiGroups: [apiGroup],
-            apiVersions: [apiVersion.slice(apiGroup.length + 1)],
-            resources: ['rolloutexceptions', 'rolloutintents'],
-            operations: ['CREATE', 'UPDATE'],
-            scope: 'Namespaced',
-          },
-        ],
-        matchPolicy: 'Equivalent',
+    rule: ourRule('rolloutexceptions', 'rolloutintents'),
+    conditions: [changesSpec],
+    variables: [
+      { name: 'spec', expression: 'dyn(object.spec)' },
+      { name: 'oldSpec', expression: "request.operation == 'CREATE' ? dyn({}) : dyn(oldObject.spec)" },
+      { name: 'stamp', expression: stampIn('variables.spec') },
+      { name: 'oldStamp', expression: stampIn('variables.oldSpec') },
+      { name: 'groups', expression: 'has(request.userInfo.groups) ? dyn(request.userInfo.groups) : dyn([])' },
+      { name: 'isAsked', expression: isAsked },
+    ],
+    validations: [
+      // The policy does not check the time of the stamp. CEL could compare the time only with the creation timestamp. Such a check would
+      // not cover updates, and would deny every intent, even an emergency pause, while the clock of the webhook is ahead. The agent
+      // ignores times ahead of its clock.
+      {
+        expression: `!variables.isAsked || variables.stamp == null || (variables.stamp.user == request.userInfo.username && (${areOwnGroups}))`,
+        messageExpression: `'spec.${stamp} is not the requester ' + request.userInfo.username + ' with a subset of the groups of this user; ${stampAdvice}'`,
+        reason: 'Forbidden',
       },
-      matchConditions: [changesSpec],
-      variables: [
-        { name: 'spec', expression: 'dyn(object.spec)' },
-        { name: 'oldSpec', expression: "request.operation == 'CREATE' ? dyn({}) : dyn(oldObject.spec)" },
-        { name: 'stamp', expression: stampIn('variables.spec') },
-        { name: 'oldStamp', expression: stampIn('variables.oldSpec') },
-        { name: 'groups', expression: 'has(request.userInfo.groups) ? dyn(request.userInfo.groups) : dyn([])' },
-        { name: 'isAsked', expression: isAsked },
-      ],
-      validations: [
-        // The policy does not check the time of the stamp. CEL could compare the time only with the creation timestamp. Such a check would
-        // not cover updates, and would deny every intent, even an emergency pause, while the clock of the webhook is ahead. The agent
-        // ignores times ahead of its clock.
-        {
-          expression: `!variables.isAsked || variables.stamp == null || (variables.stamp.user == request.userInfo.username && (${areOwnGroups}))`,
-          messageExpression: `'spec.${stamp} is not the requester ' + request.userInfo.username + ' with a subset of the groups of this user; ${stampAdvice}'`,
-          reason: 'Forbidden',
-        },
-        // Allow the removal of the field, for a manifest that is applied again after the webhook was removed. The request then has no
-        // verified requester. A user who may remove the field may also change the request without a requester.
-        {
-          expression: 'variables.isAsked || variables.stamp == null || variables.stamp == variables.oldStamp',
-          message: `spec.${stamp} must stay unchanged or be removed if the rest of the spec is unchanged`,
-          reason: 'Forbidden',
-        },
-      ],
-    },
+      // Allow the removal of the field, for a manifest that is applied again after the webhook was removed. The request then has no
+      // verified requester. A user who may remove the field may also change the request without a requester.
+      {
+        expression: 'variables.isAsked || variables.stamp == null || variables.stamp == variables.oldStamp',
+        message: `spec.${stamp} must stay unchanged or be removed if the rest of the spec is unchanged`,
+        reason: 'Forbidden',
+      },
+    ],
   });
 }
 
@@ -147,35 +137,27 @@ export function strategyPolicyOf(options: InstallOptions): readonly InstallObjec
   if (!(usesStrategy(scope.pinned) || usesStrategy(scope.partition))) return [];
   return boundPolicy(options, {
     base: 'rollout-group-update-strategy',
-    spec: {
-      failurePolicy: 'Fail',
-      matchConstraints: {
-        resourceRules: [
-          { apiGroups: ['apps'], apiVersions: ['v1'], resources: ['statefulsets'], operations: ['UPDATE'], scope: 'Namespaced' },
-        ],
-        matchPolicy: 'Equivalent',
+    rule: ruleOf('apps', 'v1', 'UPDATE', 'statefulsets'),
+    conditions: [isNotTheAgent(options), isGuardedStatefulSet(options)],
+    variables: [
+      { name: 'before', expression: partitionOf('oldObject') },
+      { name: 'after', expression: partitionOf('object') },
+      { name: 'strategyBefore', expression: strategyOf('oldObject') },
+      { name: 'strategyAfter', expression: strategyOf('object') },
+      { name: 'isMoving', expression: isMoving },
+    ],
+    validations: [
+      {
+        expression: '!variables.isMoving || variables.strategyBefore == variables.strategyAfter',
+        messageExpression: `'the update strategy ' + variables.strategyAfter + ' is denied in the middle of a rollout or with a template change: pods of ' + object.metadata.name + ' could change their version at a restart; ${strategyAdvice}'`,
+        reason: 'Forbidden',
       },
-      matchConditions: [isNotTheAgent(options), isGuardedStatefulSet(options)],
-      variables: [
-        { name: 'before', expression: partitionOf('oldObject') },
-        { name: 'after', expression: partitionOf('object') },
-        { name: 'strategyBefore', expression: strategyOf('oldObject') },
-        { name: 'strategyAfter', expression: strategyOf('object') },
-        { name: 'isMoving', expression: isMoving },
-      ],
-      validations: [
-        {
-          expression: '!variables.isMoving || variables.strategyBefore == variables.strategyAfter',
-          messageExpression: `'the update strategy ' + variables.strategyAfter + ' is denied in the middle of a rollout or with a template change: pods of ' + object.metadata.name + ' could change their version at a restart; ${strategyAdvice}'`,
-          reason: 'Forbidden',
-        },
-        {
-          expression: `!variables.isMoving || variables.strategyAfter != 'RollingUpdate' || variables.after >= variables.before || variables.after >= ${holdingPartition}`,
-          messageExpression: `'the partition ' + string(variables.after) + ' is denied in the middle of a rollout or with a template change: the StatefulSet controller would replace pods of ' + object.metadata.name + ' without waves, gates and budgets; remove the partition from the manifest, or ${strategyAdvice}'`,
-          reason: 'Forbidden',
-        },
-      ],
-    },
+      {
+        expression: `!variables.isMoving || variables.strategyAfter != 'RollingUpdate' || variables.after >= variables.before || variables.after >= ${holdingPartition}`,
+        messageExpression: `'the partition ' + string(variables.after) + ' is denied in the middle of a rollout or with a template change: the StatefulSet controller would replace pods of ' + object.metadata.name + ' without waves, gates and budgets; remove the partition from the manifest, or ${strategyAdvice}'`,
+        reason: 'Forbidden',
+      },
+    ],
     namespaceSelector: enforcedNamespaces(options),
   });
 }
@@ -194,7 +176,8 @@ function enforcedNamespaces({ scope: { namespaces } }: InstallOptions): object {
   return { matchLabels, matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: namespaces }] };
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+/** The fields of an object as read from the cluster. Any field may be missing or have another type. */
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** The annotation with the mark. It is not a signature: a user who may change the policy may also change the annotation. */
 export const markAnnotation = 'rollout-group.dev/installed-spec';
@@ -216,7 +199,6 @@ const usualFields: Fields = {
   matchResources: matchesAll,
 };
 
-/** Returns the object with its mark. */
 function withMark(object: InstallObject): InstallObject {
   const { metadata, spec, ...rest } = object;
   const annotations = { ...metadata.annotations, [markAnnotation]: markOf(fieldsOf(spec)) };
@@ -226,17 +208,18 @@ function withMark(object: InstallObject): InstallObject {
 /** Returns the mark of a spec. A written spec and the stored spec have the same mark. */
 export function markOf(spec: Fields): string {
   const custom = Object.entries(usualFields).flatMap(([field, usual]) => {
-    const value = usual === matchesAll ? matched(spec[field]) : (spec[field] ?? usual);
+    const value = fieldOf(spec, field);
     return isSameValue(value, usual) ? [] : [[field, value] as const];
   });
   return sha256(canonicalJson(Object.fromEntries(custom))).slice(0, 32);
 }
 
-/** Returns `matchConstraints` or `matchResources` with the defaults of the API server. */
-export function matched(value: unknown): Fields {
-  return { ...matchesAll, ...fieldsOf(value) };
+/** Returns a field of a spec with the default of the API server. */
+export function fieldOf(spec: Fields, field: string): unknown {
+  const usual = usualFields[field];
+  return usual === matchesAll ? { ...matchesAll, ...fieldsOf(spec[field]) } : (spec[field] ?? usual);
 }
 
 export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+  return isRecord(value) ? value : {};
 }

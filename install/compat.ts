@@ -1,4 +1,5 @@
 // Defines the kinds and webhook configurations of grafana/rollout-operator, with the names of that operator.
+import { definitionObject } from '../policies/schema/json-schema.ts';
 import { isNoPodOfTheAgent } from './conditions.ts';
 import type { InstallObject, InstallOptions } from './object.ts';
 import { configuration, ruleOf, serviceAt, type WebhookRule } from './webhooks.ts';
@@ -60,47 +61,21 @@ function configurationOf({ name, kind, rule, sideEffects, exemptsAgent }: Hook, 
   return configuration([kind, `${name}-${namespace}`], options, [webhook]);
 }
 
-interface Definition {
-  readonly names: { readonly plural: string } & Readonly<Record<string, unknown>>;
-  readonly schema: Readonly<Record<string, unknown>>;
-  readonly subresources: object;
-  readonly columns: readonly object[];
-}
-
-function definition({ names, schema, subresources, columns }: Definition): InstallObject {
+function objectSchema(fields: Readonly<Record<string, unknown>>): object {
   const standard = { apiVersion: { type: 'string' }, kind: { type: 'string' }, metadata: { type: 'object' } };
-  const version = {
-    name: 'v1',
-    served: true,
-    storage: true,
-    ...(columns.length === 0 ? {} : { additionalPrinterColumns: columns }),
-    schema: { openAPIV3Schema: { type: 'object', properties: { ...standard, ...schema } } },
-    subresources,
-  };
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${names.plural}.${group}`, labels: { 'app.kubernetes.io/part-of': 'rollout-group' } },
-    spec: { group, names, scope: 'Namespaced', versions: [version] },
-  };
+  return { type: 'object', properties: { ...standard, ...fields } };
 }
 
 const count = { type: 'integer', minimum: 0 };
 
 /** The kinds ZoneAwarePodDisruptionBudget and ReplicaTemplate. */
 export const compatDefinitions: readonly InstallObject[] = [
-  definition({
-    names: {
-      kind: 'ReplicaTemplate',
-      listKind: 'ReplicaTemplateList',
-      plural: 'replicatemplates',
-      singular: 'replicatemplate',
-      categories: ['all'],
-    },
-    schema: {
+  definitionObject(group, 'v1', {
+    names: { kind: 'ReplicaTemplate', plural: 'replicatemplates', categories: ['all'] },
+    schema: objectSchema({
       spec: { type: 'object', properties: { replicas: { ...count, default: 1 }, labelSelector: { type: 'string' } } },
       status: { type: 'object', properties: { replicas: count } },
-    },
+    }),
     subresources: {
       status: {},
       scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.spec.labelSelector' },
@@ -110,15 +85,9 @@ export const compatDefinitions: readonly InstallObject[] = [
       { name: 'SpecReplicas', type: 'string', jsonPath: '.spec.replicas' },
     ],
   }),
-  definition({
-    names: {
-      kind: 'ZoneAwarePodDisruptionBudget',
-      listKind: 'ZoneAwarePodDisruptionBudgetList',
-      plural: 'zoneawarepoddisruptionbudgets',
-      singular: 'zoneawarepoddisruptionbudget',
-      shortNames: ['zpdb'],
-    },
-    schema: {
+  definitionObject(group, 'v1', {
+    names: { kind: 'ZoneAwarePodDisruptionBudget', plural: 'zoneawarepoddisruptionbudgets', shortNames: ['zpdb'] },
+    schema: objectSchema({
       spec: {
         type: 'object',
         required: ['selector'],
@@ -136,8 +105,7 @@ export const compatDefinitions: readonly InstallObject[] = [
         },
       },
       status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-    },
+    }),
     subresources: { status: {} },
-    columns: [],
   }),
 ];

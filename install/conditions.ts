@@ -2,7 +2,7 @@
 import { annotationKeys, preparationKeys } from '../policies/adopt/keys.ts';
 import { podNamesOf } from '../policies/objects/agent-deployment.ts';
 import { agentName, type InstallOptions } from './object.ts';
-import type { Member } from './scope.ts';
+import { type Member, memberKey } from './scope.ts';
 
 /** A condition of `admissionregistration.k8s.io/v1`. A request is sent only if all conditions are true. */
 export interface MatchCondition {
@@ -58,13 +58,11 @@ export const onlyGrows: MatchCondition = {
   expression: `${setReplicas('object')} > ${setReplicas('oldObject')} && !(${guardedUpdate})`,
 };
 
-/** Matches a `/scale` request that removes replicas. */
 export const scalesDown: MatchCondition = {
   name: 'removes-replicas',
   expression: `${scaleReplicas('object')} < ${scaleReplicas('oldObject')}`,
 };
 
-/** Matches a `/scale` request that adds replicas. */
 export const scalesUp: MatchCondition = {
   name: 'adds-replicas',
   expression: `${scaleReplicas('object')} > ${scaleReplicas('oldObject')}`,
@@ -129,7 +127,6 @@ export const removesPod: MatchCondition = {
 /** Matches evictions of pods with an ordinal in the name, because an eviction request contains only the name of the pod. */
 export const hasOrdinal: MatchCondition = { name: 'has-an-ordinal', expression: "request.name.matches('^.+-[0-9]+$')" };
 
-/** Matches a request that changes the spec. */
 export const changesSpec: MatchCondition = {
   name: 'says-something-new',
   expression: `request.operation == 'CREATE' || ${differs('spec')}`,
@@ -158,18 +155,18 @@ export function isMadeForOneOf(list: string): string {
 
 /** Returns the condition `isMember` for the creation of pods. It matches only members of groups of the strategy `pinned`. */
 export function isMadeForMember({ scope, isMembersOnly }: Pick<InstallOptions, 'scope' | 'isMembersOnly'>): readonly MatchCondition[] {
-  if (!isMembersOnly) return [];
-  const names = scope.pinned.members.map(({ namespace, statefulSet }) => `'${namespace}/${statefulSet}'`);
-  return [{ name: 'is-a-member', expression: isMadeForOneOf(`[${names.join(', ')}]`) }];
+  return isMembersOnly ? [{ name: 'is-a-member', expression: isMadeForOneOf(memberList(scope.pinned.members)) }] : [];
+}
+
+export function memberList(members: readonly Member[]): string {
+  return `[${members.map((member) => `'${memberKey(member)}'`).join(', ')}]`;
 }
 
 /** The field with the name. A DELETE request for a collection has no name, so the condition reads the stored object. */
 type NameOf = 'request.name' | 'oldObject.metadata.name';
 
-/** Returns CEL that matches a request for one of these StatefulSets. */
 export function nameIn(name: NameOf, members: readonly Member[]): string {
-  const names = members.map(({ namespace, statefulSet }) => `'${namespace}/${statefulSet}'`);
-  return `request.namespace + '/' + ${name} in [${names.join(', ')}]`;
+  return `request.namespace + '/' + ${name} in ${memberList(members)}`;
 }
 
 /**

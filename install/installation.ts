@@ -1,6 +1,6 @@
 // Lists all objects of an installation in the order of installation and of removal, with notes for the user.
 import { customResourceDefinition } from '../policies/schema/json-schema.ts';
-import { apiGroup, type Kind, kinds } from '../policies/schema/kinds.ts';
+import { type Kind, kinds } from '../policies/schema/kinds.ts';
 import { admissionPoliciesOf, admissionPolicyKinds } from './admission-policy.ts';
 import { compatDefinitions, compatWebhooksOf } from './compat.ts';
 import { agentName, certificateSecret, enforceLabel, type InstallObject, type InstallOptions, installLabel } from './object.ts';
@@ -102,18 +102,8 @@ const ledgerLabel = 'rollout-group.dev/document';
 
 /** Returns the kinds. They have no installation label, because all installations in the cluster share them. */
 function definitionsOf({ hasCompat }: Pick<InstallOptions, 'hasCompat'>): readonly InstallObject[] {
-  const ours = kindNames().flatMap((kind): readonly InstallObject[] => {
-    const { plural } = kinds[kind];
-    const definition = customResourceDefinition(kind);
-    if (plural === undefined || definition === undefined) return [];
-    const metadata = { name: `${plural}.${apiGroup}`, labels: { 'app.kubernetes.io/part-of': 'rollout-group' } };
-    return [{ ...definition, apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata }];
-  });
+  const ours = (Object.keys(kinds) as Kind[]).flatMap((kind) => customResourceDefinition(kind) ?? []);
   return [...ours, ...(hasCompat ? compatDefinitions : [])];
-}
-
-function kindNames(): readonly Kind[] {
-  return Object.keys(kinds).filter((kind): kind is Kind => Object.hasOwn(kinds, kind));
 }
 
 function enforcedNamespace(name: string): InstallObject {
@@ -131,14 +121,12 @@ export function releaseCommand({ namespace, name }: BlockedStatefulSet): string 
   return `kubectl patch statefulset ${name} -n ${namespace} --type merge -p '${patch}'`;
 }
 
-/** Returns the warning before the agent is uninstalled. */
 export function partitionWarning(sets: readonly BlockedStatefulSet[]): string {
   const names = sets.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
   return `warning: a partition blocks ${sets.length === 1 ? 'the StatefulSet' : `${sets.length} StatefulSets`} ${names}. Without the agent, template changes have no effect, \`kubectl rollout status\` reports success, and a deleted pinned pod returns at the old revision. To release the StatefulSets first: finish all rollouts, set \`spec.rollout.onPolicyDeleted: release\` in their groups, and delete the groups while the agent runs.\n`;
 }
 
-/** Returns one leftover per StatefulSet, with its command. */
-export function partitionLeftovers(sets: readonly BlockedStatefulSet[]): readonly { readonly what: string; readonly command: string }[] {
+export function partitionLeftovers(sets: readonly BlockedStatefulSet[]): readonly Leftover[] {
   return sets.map((set) => ({
     what: `the partition of StatefulSet ${set.namespace}/${set.name}; removing it replaces every outdated pod. Patch one StatefulSet after another`,
     command: releaseCommand(set),

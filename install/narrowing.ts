@@ -1,5 +1,7 @@
 // Adds conditions to entries (rows) of webhook configurations for the agent, so that rows with `failurePolicy: Fail` cover members only.
-import { isMadeForOneOf, type MatchCondition } from './conditions.ts';
+import { compareText } from '../policies/values/compare-text.ts';
+import { fieldsOf } from './admission-policy.ts';
+import { isMadeForOneOf, type MatchCondition, memberList } from './conditions.ts';
 import { endpointPaths } from './object.ts';
 import { type Member, memberKey } from './scope.ts';
 
@@ -26,7 +28,7 @@ const othersSuffix = `-of-others${enforceSuffix}`;
 export const maxMembers = 2_000;
 
 /** An entry of `webhooks` as read from the cluster. Any field may be missing or have another type. */
-type Row = Readonly<Record<string, unknown>>;
+export type Row = Readonly<Record<string, unknown>>;
 
 /**
  * Returns the rows with conditions for the current members. Each fail-closed row matches only members, and a second, fail-open row matches
@@ -36,7 +38,7 @@ type Row = Readonly<Record<string, unknown>>;
 export function narrowed(rows: readonly Row[], members: readonly Member[]): readonly Row[] {
   const installed = rows.filter((row) => !nameOf(row).endsWith(othersSuffix));
   const isTooMany = members.length > maxMembers;
-  const list = `[${members.map(memberKey).sort().map(quoted).join(', ')}]`;
+  const list = memberList([...members].sort((a, b) => compareText(memberKey(a), memberKey(b))));
   const others: Row[] = [];
   const own = installed.map((row): Row => {
     const membership = membershipOf(row);
@@ -105,14 +107,7 @@ function nameOf({ name }: Row): string {
 export function conditionsOf({ matchConditions }: Row): readonly MatchCondition[] {
   if (!Array.isArray(matchConditions)) return [];
   return matchConditions.flatMap((one: unknown) => {
-    const { name, expression } = (typeof one === 'object' && one !== null ? one : {}) as {
-      readonly name?: unknown;
-      readonly expression?: unknown;
-    };
+    const { name, expression } = fieldsOf(one);
     return typeof name === 'string' && typeof expression === 'string' ? [{ name, expression }] : [];
   });
-}
-
-function quoted(text: string): string {
-  return `'${text}'`;
 }

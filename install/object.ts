@@ -3,7 +3,6 @@ import { usualAgentNamespace } from '../policies/objects/agent-deployment.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { InstallScope } from './scope.ts';
 
-/** A Kubernetes object to print or apply. */
 export interface InstallObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -39,7 +38,6 @@ export interface InstallOptions {
 /** The name of the ServiceAccount, Deployment, Service, Lease and most other objects. */
 export const agentName = 'rollout-group-agent';
 
-/** The Secret with the self-signed certificate of the agent. */
 export const certificateSecret = 'rollout-group-agent-tls';
 
 /** The label that enables enforcement in a namespace. In an emergency, its removal turns enforcement off. */
@@ -77,7 +75,6 @@ export function installObject(
   };
 }
 
-/** The paths of our webhook endpoints. */
 export const endpointPaths = {
   enforce: '/admission/enforce',
   enforceOthers: '/admission/enforce-others',

@@ -1,12 +1,19 @@
 // Compares stored ValidatingAdmissionPolicies with those of this version, and reports missing, changed and unbound policies.
 import { isSameValue } from '../policies/values/canonical-json.ts';
-import { fieldsOf, isGuardedStatefulSet, markOf, matched, stampPolicyOf, strategyPolicyOf } from './admission-policy.ts';
+import {
+  admissionPoliciesOf,
+  type Fields,
+  fieldOf,
+  fieldsOf,
+  isGuardedStatefulSet,
+  markOf,
+  stampPolicyOf,
+  strategyPolicyOf,
+} from './admission-policy.ts';
 import type { MatchCondition } from './conditions.ts';
 import { conditionsOf, membersIn } from './narrowing.ts';
 import type { InstallObject, InstallOptions } from './object.ts';
 import { everywhere, type Member, memberKey } from './scope.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** A policy or binding as read from the cluster, with the fields that are compared. */
 export interface StoredPolicy {
@@ -49,8 +56,7 @@ export function everyOptions(namespace: string): InstallOptions {
 
 /** Returns the names of all policies; a policy and its binding share a name. */
 export function policyNames({ namespace }: Pick<PolicyQuestion, 'namespace'>): readonly string[] {
-  const options = everyOptions(namespace);
-  return [...new Set([...stampPolicyOf(options), ...strategyPolicyOf(options)].map(({ metadata }) => metadata.name))];
+  return [...new Set(admissionPoliciesOf(everyOptions(namespace)).map(({ metadata }) => metadata.name))];
 }
 
 /** Returns the differences from this version. The policy for update strategies is missing only if a partition blocks a StatefulSet. */
@@ -93,10 +99,10 @@ function problemsOf(
   const boundBy = `${binding.kind} ${binding.metadata.name}`;
   const { spec } = storedBinding;
   return [
-    ...unlessOutdated(name, storedPolicy, policyProblems(name, storedPolicy.spec, specOf(policy), question)),
+    ...unlessOutdated(name, storedPolicy, policyProblems(name, storedPolicy.spec, fieldsOf(policy['spec']), question)),
     // The bindings of every version have the action Deny, so a missing Deny is always a change by a user.
     ...refusalProblems(boundBy, spec),
-    ...unlessOutdated(boundBy, storedBinding, bindingProblems(boundBy, spec, specOf(binding), question)),
+    ...unlessOutdated(boundBy, storedBinding, bindingProblems(boundBy, spec, fieldsOf(binding['spec']), question)),
   ];
 }
 
@@ -107,21 +113,18 @@ function unlessOutdated(name: string, { spec, mark }: StoredPolicy, problems: re
   return [{ kind: 'outdated', message }, ...problems.filter(({ kind }) => kind !== 'changed')];
 }
 
-/** The compared fields with the defaults of the API server. */
-const policyFields: Readonly<Record<string, unknown>> = { failurePolicy: 'Fail', paramKind: null, variables: [], validations: [] };
+function changedFields(name: string, spec: Fields, wanted: Fields, fields: readonly string[]): readonly PolicyProblem[] {
+  const differing = fields.filter((field) => !isSameValue(fieldOf(spec, field), fieldOf(wanted, field)));
+  return differing.map((field) => changed(`${field} of ${name} was changed`));
+}
 
 function policyProblems(name: string, spec: Fields, wanted: Fields, question: PolicyQuestion | undefined): readonly PolicyProblem[] {
-  const fields = Object.entries(policyFields).filter(([field, usual]) => !isSameValue(spec[field] ?? usual, wanted[field] ?? usual));
-  const differences = [
-    ...fields.map(([field]) => field),
-    ...(isSameValue(matched(spec['matchConstraints']), matched(wanted['matchConstraints'])) ? [] : ['matchConstraints']),
-  ].map((field) => changed(`${field} of ${name} was changed`));
   const conditions = conditionsOf(spec);
   const wants = conditionsOf(wanted);
   const lost = wants.filter((one) => !conditions.some((other) => isCondition(other, one)));
   const added = conditions.filter(({ name: condition }) => !wants.some((one) => one.name === condition));
   return [
-    ...differences,
+    ...changedFields(name, spec, wanted, ['failurePolicy', 'paramKind', 'variables', 'validations', 'matchConstraints']),
     ...lost.map((one) => changed(`matchCondition ${one.name} of ${name} was changed`)),
     ...added.map((one) => changed(`matchCondition ${one.name} of ${name} was added`)),
     ...(question === undefined || lost.length > 0 ? [] : unnamed(name, conditions, question)),
@@ -157,15 +160,13 @@ function refusalProblems(name: string, spec: Fields): readonly PolicyProblem[] {
 }
 
 function bindingProblems(name: string, spec: Fields, wanted: Fields, question: PolicyQuestion | undefined): readonly PolicyProblem[] {
-  const { namespaceSelector, ...matches } = matched(spec['matchResources']);
-  const { namespaceSelector: wantedSelector, ...wantedMatches } = matched(wanted['matchResources']);
+  const { namespaceSelector, ...matches } = fieldsOf(fieldOf(spec, 'matchResources'));
+  const { namespaceSelector: wantedSelector, ...wantedMatches } = fieldsOf(fieldOf(wanted, 'matchResources'));
   const namespaces = namespacesIn(namespaceSelector, wantedSelector);
   const isSelective = namespaces === undefined || !isSameValue(matches, wantedMatches);
   const left = question === undefined || namespaces === undefined || namespaces === 'all' ? [] : outside(question.held, namespaces);
   return [
-    ...(['policyName', 'paramRef'] as const)
-      .filter((field) => !isSameValue(spec[field] ?? null, wanted[field] ?? null))
-      .map((field) => changed(`${field} of ${name} was changed`)),
+    ...changedFields(name, spec, wanted, ['policyName', 'paramRef']),
     ...(isSelective ? [changed(`matchResources of ${name} were changed`)] : []),
     ...(left.length === 0 ? [] : [{ kind: 'narrow', message: `${name} does not cover namespace ${listed(left)}` } as const]),
   ];
@@ -190,10 +191,6 @@ function outside(held: readonly Member[], namespaces: readonly string[]): readon
 
 function changed(message: string): PolicyProblem {
   return { kind: 'changed', message };
-}
-
-function specOf({ spec }: InstallObject): Fields {
-  return fieldsOf(spec);
 }
 
 /** Returns at most three names. */

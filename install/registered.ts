@@ -1,14 +1,11 @@
 // Compares stored webhook configurations with those of this version, for the agent and `doctor`. Reports each difference in one sentence.
 import { isSameValue } from '../policies/values/canonical-json.ts';
 import { isMadeForMember, isMember, isPodOfMember, type MatchCondition } from './conditions.ts';
-import { conditionsOf, isFromInstall, memberCondition, membersIn, narrowed } from './narrowing.ts';
+import { conditionsOf, isFromInstall, memberCondition, membersIn, narrowed, type Row } from './narrowing.ts';
 import { foreignInjectors } from './object.ts';
 import { everyOptions, listed } from './registered-policies.ts';
 import { everywhere, type Member, memberKey } from './scope.ts';
 import { configurationName, pinConfigurationName, webhooksOf } from './webhooks.ts';
-
-/** An entry of `webhooks` as read from the cluster. Any field may be missing or have another type. */
-type Row = Readonly<Record<string, unknown>>;
 
 export interface Registered {
   readonly kind: string;
@@ -27,7 +24,6 @@ export interface StoredConfiguration extends Registered {
   readonly isInjected: boolean;
 }
 
-/** Returns the part of a configuration that is checked. */
 export function storedConfiguration(kind: string, { metadata: { name, annotations = {} }, webhooks }: StoredObject): StoredConfiguration {
   return { kind, name, webhooks: rowsOf(webhooks), isInjected: foreignInjectors.some((one) => annotations[one] !== undefined) };
 }

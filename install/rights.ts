@@ -22,20 +22,15 @@ export function rightsOf(options: InstallOptions, configurations: Configurations
     automountServiceAccountToken: false,
   });
   const own = { name: `${agentName}-own`, namespace };
+  const name = clusterName(agentName, namespace);
   const watched =
     scope.namespaces.length === 0
-      ? roleAndBinding(options, { name: clusterName(agentName, namespace) }, [
-          ...groupRules(options),
-          ...revisionRules(usesStrategy(scope.pinned)),
-          ...mirrorRules(undefined),
-        ])
-      : scope.namespaces.flatMap((one) =>
-          roleAndBinding(options, { name: clusterName(agentName, namespace), namespace: one }, [
-            ...groupRules(options),
-            ...revisionRules(scope.pinned.namespaces?.includes(one) ?? true),
-            ...mirrorRules(scope.mirrors.filter((mirror) => mirror.namespace === one)),
-          ]),
-        );
+      ? roleAndBinding(options, { name }, groupRules(options, usesStrategy(scope.pinned), [anyReplicaTemplate]))
+      : scope.namespaces.flatMap((one) => {
+          const isPinned = scope.pinned.namespaces?.includes(one) ?? true;
+          const mirrors = scope.mirrors.filter((mirror) => mirror.namespace === one);
+          return roleAndBinding(options, { name, namespace: one }, groupRules(options, isPinned, mirrors));
+        });
   return [
     account,
     ...roleAndBinding(options, own, ownRules(options)),
@@ -64,8 +59,14 @@ const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[]
   ...(secrets.length === 0 ? [] : [rule('', ['secrets'], ['get'], secrets)]),
 ];
 
-/** Returns the rights in each namespace with groups. */
-function groupRules({ hasCompat }: InstallOptions): readonly PolicyRule[] {
+/** A mirrored kind; without names, all its objects. */
+type MirroredKind = Pick<MirrorSource, 'group' | 'kind' | 'readsScale' | 'writesStatus'> & Partial<Pick<MirrorSource, 'names'>>;
+
+/** The kind that groups may mirror if the groups are unknown. */
+const anyReplicaTemplate: MirroredKind = { group: compatGroup, kind: 'ReplicaTemplate', readsScale: true, writesStatus: true };
+
+/** Returns the rights in each namespace with groups, for the kinds that these groups mirror. */
+function groupRules({ hasCompat }: InstallOptions, isPinned: boolean, mirrors: readonly MirroredKind[]): readonly PolicyRule[] {
   return [
     // A new leader patches a pod, so that a delayed delete request of the former leader fails its precondition.
     rule('', ['pods'], ['get', 'list', 'watch', 'delete', 'patch']),
@@ -85,32 +86,20 @@ function groupRules({ hasCompat }: InstallOptions): readonly PolicyRule[] {
     rule('', ['namespaces'], ['get']),
     // The webhook decides a scale request for these kinds by the labels of the object.
     ...(hasCompat ? [rule('apps', ['deployments', 'replicasets'], ['get'])] : []),
+    // The templates of ControllerRevisions pin pods. Their names are not known in advance.
+    ...(isPinned ? [rule('apps', ['controllerrevisions'], ['get'])] : []),
+    ...mirrors.flatMap(mirrorRules),
   ];
 }
 
-/** Returns the rights for ControllerRevisions, whose templates pin pods. Their names are not known in advance. */
-function revisionRules(isNeeded: boolean): readonly PolicyRule[] {
-  return isNeeded ? [rule('apps', ['controllerrevisions'], ['get'])] : [];
-}
-
-/** Returns the rights for the kinds that groups mirror. If the groups are unknown, returns those for ReplicaTemplates. */
-function mirrorRules(mirrors: readonly MirrorSource[] | undefined): readonly PolicyRule[] {
-  if (mirrors === undefined) {
-    return [
-      rule(compatGroup, ['replicatemplates'], ['get', 'list', 'watch']),
-      rule(compatGroup, ['replicatemplates/scale'], ['get']),
-      rule(compatGroup, ['replicatemplates/status'], ['patch']),
-    ];
-  }
-  return mirrors.flatMap(({ group, kind, names, readsScale, writesStatus }) => {
-    const plural = pluralOf(kind);
-    return [
-      // With `resourceNames`, RBAC permits `list` and `watch` only for requests that select the object by name.
-      rule(group, [plural], ['get', 'list', 'watch'], names),
-      ...(readsScale ? [rule(group, [`${plural}/scale`], ['get'], names)] : []),
-      ...(writesStatus ? [rule(group, [`${plural}/status`], ['patch'], names)] : []),
-    ];
-  });
+function mirrorRules({ group, kind, names, readsScale, writesStatus }: MirroredKind): readonly PolicyRule[] {
+  const plural = pluralOf(kind);
+  return [
+    // With `resourceNames`, RBAC permits `list` and `watch` only for requests that select the object by name.
+    rule(group, [plural], ['get', 'list', 'watch'], names),
+    ...(readsScale ? [rule(group, [`${plural}/scale`], ['get'], names)] : []),
+    ...(writesStatus ? [rule(group, [`${plural}/status`], ['patch'], names)] : []),
+  ];
 }
 
 /** Returns the lower-case plural that the API most likely uses for a kind. Only the API server knows the actual plural. */

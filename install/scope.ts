@@ -1,8 +1,10 @@
 // Derives the scope of an installation from policies: namespaces, StatefulSets and the objects that replicas mirror.
-import type { PolicyBundle, ReplicasDefinition } from '../policies/definition.ts';
+import type { MirrorDefinition, PolicyBundle } from '../policies/definition.ts';
 import { secretKeysOf } from '../policies/integrations/channel.ts';
 import type { LoadedDocument } from '../policies/load.ts';
 import { type StrategyTraits, traitsOf } from '../policies/strategies.ts';
+import { firstByKey } from '../policies/values/first-by-key.ts';
+import { groupBy } from '../policies/values/group-by.ts';
 
 /** A kind in one namespace whose replicas a group mirrors. */
 export interface MirrorSource {
@@ -13,7 +15,6 @@ export interface MirrorSource {
   /** The names of the objects, sorted. */
   readonly names: readonly string[];
   readonly readsScale: boolean;
-  readonly readsObject: boolean;
   readonly writesStatus: boolean;
 }
 
@@ -91,14 +92,14 @@ export function installScope(
   const unknown = namespaces.filter((one) => !declared.some(({ namespace }) => namespace === one));
   const scopeOf = (hasTrait: (traits: StrategyTraits) => boolean): StrategyScope => ({
     namespaces: sorted([...unknown, ...declared.filter((one) => hasTrait(traitsOf(one))).map(({ namespace }) => namespace)]),
-    members: byKey(membersOf(groups.filter((group) => hasTrait(traitsOf(group)))), memberKey),
+    members: firstByKey(membersOf(groups.filter((group) => hasTrait(traitsOf(group)))), memberKey),
   });
   const members = membersOf(groups);
   return {
     namespaces: all,
     mirrors: mirrorsOf(groups),
     secrets: sorted(documents.flatMap((document) => secretKeysOf(document, agentNamespace).map(({ name }) => name))),
-    members: isEveryGroupKnown && members.length > 0 && !hasSelectors(documents) ? byKey(members, memberKey) : undefined,
+    members: isEveryGroupKnown && members.length > 0 && !hasSelectors(documents) ? firstByKey(members, memberKey) : undefined,
     pinned: scopeOf(({ pinsPods }) => pinsPods),
     partition: scopeOf(({ lowersPartition }) => lowersPartition),
   };
@@ -113,40 +114,30 @@ function hasSelectors(documents: readonly LoadedDocument[]): boolean {
   return documents.some((document) => document.kind === 'RolloutGroup' && document.value.spec.members.selector !== undefined);
 }
 
-type Mirror = Extract<ReplicasDefinition, { readonly kind: 'mirror' }>;
-
 function mirrorsOf(groups: PolicyBundle['groups']): readonly MirrorSource[] {
-  const byKind = new Map<string, MirrorSource>();
-  for (const { namespace, zones } of groups) {
-    for (const { replicas } of zones) {
-      if (replicas.kind !== 'mirror') continue;
-      const source = mirrorOf(namespace, replicas);
-      const key = mirrorKey(source);
-      const before = byKind.get(key);
-      byKind.set(key, before === undefined ? source : merged(before, source));
-    }
-  }
-  return byKey([...byKind.values()], mirrorKey);
+  const sources = groups.flatMap(({ namespace, zones }) =>
+    zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [mirrorOf(namespace, replicas)] : [])),
+  );
+  const merged = [...groupBy(sources, mirrorKey).values()].map((same) => same.reduce(mergedSource));
+  return firstByKey(merged, mirrorKey);
 }
 
-function mirrorOf(namespace: string, { apiVersion, resourceKind, name, read, writeBack }: Mirror): MirrorSource {
+function mirrorOf(namespace: string, { apiVersion, resourceKind, name, read, writeBack }: MirrorDefinition): MirrorSource {
   return {
     namespace,
     group: apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '',
     kind: resourceKind,
     names: [name],
     readsScale: read === 'scale',
-    readsObject: read !== 'scale',
     writesStatus: writeBack === 'status',
   };
 }
 
-function merged(a: MirrorSource, b: MirrorSource): MirrorSource {
+function mergedSource(a: MirrorSource, b: MirrorSource): MirrorSource {
   return {
     ...a,
     names: sorted([...a.names, ...b.names]),
     readsScale: a.readsScale || b.readsScale,
-    readsObject: a.readsObject || b.readsObject,
     writesStatus: a.writesStatus || b.writesStatus,
   };
 }
@@ -162,10 +153,4 @@ export function memberKey({ namespace, statefulSet }: Member): string {
 
 function sorted(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)].sort();
-}
-
-/** Returns the items sorted by key, each key once. */
-function byKey<T>(items: readonly T[], keyOf: (item: T) => string): readonly T[] {
-  const first = new Map(items.map((item) => [keyOf(item), item]));
-  return [...first.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
 }

@@ -32,7 +32,6 @@ export interface WebhookRule {
   readonly scope: 'Namespaced';
 }
 
-/** A webhook entry of a configuration. */
 interface Entry {
   readonly name: string;
   readonly path: string;
@@ -40,10 +39,6 @@ interface Entry {
   readonly conditions: readonly MatchCondition[];
   /** `Fail` if an unanswered request could lose protection; `Ignore` if denying it would block Kubernetes, or if the agent checks again. */
   readonly failurePolicy: 'Fail' | 'Ignore';
-  /** True if an answer stores claims. A dry run stores none. */
-  readonly isReserving: boolean;
-  /** True if the entry applies only to namespaces with the enforcement label. */
-  readonly isOptedIn: boolean;
 }
 
 /** The timeout of the API server for each request. The endpoint answers earlier. */
@@ -54,12 +49,9 @@ export const admissionVersion = 'admissionregistration.k8s.io/v1';
 /** Returns the webhook configurations. The one that pins pods is included only if a group of the strategy `pinned` exists or may exist. */
 export function webhooksOf(options: InstallOptions): readonly InstallObject[] {
   const name = configurationName(options);
+  const enforcing = validating(options).map((entry) => webhookOf(entry, options));
   return [
-    configuration(
-      ['ValidatingWebhookConfiguration', name],
-      options,
-      validating(options).map((entry) => webhookOf(entry, options)),
-    ),
+    configuration(['ValidatingWebhookConfiguration', name], options, enforcing),
     configuration(['MutatingWebhookConfiguration', name], options, [
       // API servers call the webhook again if another webhook changes the object.
       { ...webhookOf(stampEntry, options), reinvocationPolicy: 'IfNeeded' },
@@ -93,7 +85,9 @@ export function configuration(
 }
 
 function webhookOf(entry: Entry, { namespace }: InstallOptions): object {
-  const { name, path, rule, conditions, failurePolicy, isReserving, isOptedIn } = entry;
+  const { name, path, rule, conditions, failurePolicy } = entry;
+  // Enforcement needs the label of the namespace, and its answers store claims, except in a dry run.
+  const isEnforcing = path === endpointPaths.enforce;
   return {
     name: `${name}.${apiGroup}`,
     clientConfig: serviceAt(namespace, path),
@@ -101,11 +95,11 @@ function webhookOf(entry: Entry, { namespace }: InstallOptions): object {
     matchConditions: conditions,
     matchPolicy: 'Equivalent',
     failurePolicy,
-    sideEffects: isReserving ? 'NoneOnDryRun' : 'None',
+    sideEffects: isEnforcing ? 'NoneOnDryRun' : 'None',
     timeoutSeconds,
     admissionReviewVersions: ['v1'],
     // No objectSelector: requests for /scale and /eviction do not contain the labels of the object, so all would bypass the webhook.
-    ...(isOptedIn ? { namespaceSelector: { matchLabels: { [enforceLabel]: 'true' } } } : {}),
+    ...(isEnforcing ? { namespaceSelector: { matchLabels: { [enforceLabel]: 'true' } } } : {}),
   };
 }
 
@@ -175,8 +169,6 @@ function pinWebhook(options: InstallOptions): object {
     conditions: [isMadeForStatefulSet, ...isMadeForMember(options)],
     // A failed webhook must not block the creation of pods. The pod then has the revision of the StatefulSet controller.
     failurePolicy: 'Ignore',
-    isReserving: false,
-    isOptedIn: false,
   };
   return {
     ...webhookOf(entry, options),
@@ -195,31 +187,22 @@ const stampEntry: Entry = {
   rule: ourRule('rolloutexceptions', 'rolloutintents'),
   conditions: [changesSpec],
   failurePolicy: 'Fail',
-  isReserving: false,
-  isOptedIn: false,
 };
 
 function enforced(name: string, failurePolicy: Entry['failurePolicy'], rule: WebhookRule, conditions: readonly MatchCondition[]): Entry {
-  return { name: `${name}.enforce`, path: endpointPaths.enforce, rule, conditions, failurePolicy, isReserving: true, isOptedIn: true };
+  return { name: `${name}.enforce`, path: endpointPaths.enforce, rule, conditions, failurePolicy };
 }
 
 function validated(name: string, failurePolicy: Entry['failurePolicy'], ...resources: readonly string[]): Entry {
-  return {
-    name: `${name}.validate`,
-    path: endpointPaths.validate,
-    rule: ourRule(...resources),
-    conditions: [changesSpec],
-    failurePolicy,
-    isReserving: false,
-    isOptedIn: false,
-  };
+  return { name: `${name}.validate`, path: endpointPaths.validate, rule: ourRule(...resources), conditions: [changesSpec], failurePolicy };
 }
 
 export function ruleOf(group: string, version: string, operation: string, ...resources: readonly string[]): WebhookRule {
   return { apiGroups: [group], apiVersions: [version], resources, operations: [operation], scope: 'Namespaced' };
 }
 
-function ourRule(...resources: readonly string[]): WebhookRule {
+/** Returns the rule for new and changed objects of our kinds. */
+export function ourRule(...resources: readonly string[]): WebhookRule {
   const version = apiVersion.slice(apiGroup.length + 1);
   return { apiGroups: [apiGroup], apiVersions: [version], resources, operations: ['CREATE', 'UPDATE'], scope: 'Namespaced' };
 }

@@ -1,8 +1,17 @@
 // Defines policies in the form that the engine reads: defaults and overrides are resolved, durations are in milliseconds.
-import type { ApprovalSpec, EndpointSpec, GateSpec, ProfileName } from './schema/rollout-group.ts';
-import type { PolicyAction } from './schema/rollout-policy.ts';
+import type {
+  ApprovalSpec,
+  DisruptionSpec,
+  EndpointSpec,
+  GateSpec,
+  MirrorSpec,
+  ProfileName,
+  ReplicasSpec,
+  RolloutSpec,
+} from './schema/rollout-group.ts';
+import type { LimitsSpec, PolicyAction, PolicyRuleSpec, WindowSpec } from './schema/rollout-policy.ts';
 import type { CountOrPercent, LabelSelector } from './schema/scalars.ts';
-import type { StrategyName } from './strategies.ts';
+import type { Defined } from './values/defined.ts';
 
 export type { ProfileName } from './schema/rollout-group.ts';
 
@@ -19,26 +28,16 @@ export interface Source {
   readonly field?: string;
 }
 
-export type ReplicasDefinition =
-  | { readonly kind: 'count'; readonly count: number }
-  | {
-      readonly kind: 'mirror';
-      readonly apiVersion: string;
-      readonly resourceKind: string;
-      readonly name: string;
-      readonly read: 'scale' | 'desiredReplicas' | 'fieldPath';
-      readonly fieldPath?: readonly string[];
-      readonly writeBack: 'none' | 'status';
-      readonly onMissing: 'hold' | 'fail';
-    }
-  | { readonly kind: 'leader' };
+export type ReplicasDefinition = { readonly kind: 'count'; readonly count: number } | MirrorDefinition | { readonly kind: 'leader' };
 
-export interface BoundsDefinition {
-  readonly min?: number;
-  readonly max?: number;
-  readonly multipleOf: number;
-  readonly parity: 'any' | 'odd' | 'even';
+export interface MirrorDefinition
+  extends Readonly<Pick<MirrorSpec, 'writeBack' | 'onMissing'> & Pick<MirrorSpec['from'], 'apiVersion' | 'name' | 'read'>> {
+  readonly kind: 'mirror';
+  readonly resourceKind: string;
+  readonly fieldPath?: readonly string[];
 }
+
+export type BoundsDefinition = Readonly<Defined<NonNullable<ReplicasSpec['bounds']>>>;
 
 interface PrepareDefinition {
   readonly endpoint: EndpointSpec;
@@ -102,41 +101,25 @@ export interface WaveDefinition {
   readonly after: { readonly soakMs: number; readonly approval?: ApprovalDefinition; readonly gates: readonly string[] };
 }
 
-export interface GateDefinition {
-  readonly name: string;
-  readonly mode: 'enforce' | 'observe';
+export interface GateDefinition extends Readonly<Pick<GateSpec, 'name' | 'mode' | 'consecutive' | 'failureLimit' | 'noData' | 'onError'>> {
   readonly provider: Pick<GateSpec, 'prometheus' | 'consul' | 'http' | 'podsAvailable'>;
   readonly initialDelayMs: number;
   readonly everyMs: number;
-  readonly consecutive: number;
-  /** The number of failures that fails the run; 0 means that failures never fail the run. */
-  readonly failureLimit: number;
-  readonly noData: 'fail' | 'hold' | 'pass';
-  readonly onError: 'hold' | 'fail';
   /** The condition on `value`, in JsonLogic. */
   readonly pass: unknown;
 }
 
-export interface DisruptionDefinition {
-  readonly maxUnavailable?: number;
-  readonly maxUnavailablePercent?: number;
-  readonly partition?: { readonly pattern: string; readonly group: number };
+export interface DisruptionDefinition extends Readonly<Defined<Omit<DisruptionSpec, 'crossZoneDelay'>>> {
   readonly crossZoneDelayMs: number;
 }
 
-export interface RolloutDefinition {
-  readonly strategy: StrategyName;
-  readonly order: 'descending' | 'ascending';
-  readonly rotateBy: 'evict' | 'delete';
+export interface RolloutDefinition
+  extends Readonly<Pick<RolloutSpec, 'strategy' | 'order' | 'rotateBy' | 'onFailure' | 'skipOnRollback' | 'historyLimit'>> {
   readonly minIntervalMs: number;
-  readonly replaceUnready: { readonly when: 'any' | 'crashing' | 'none'; readonly afterMs: number };
+  readonly replaceUnready: { readonly when: RolloutSpec['replaceUnready']['when']; readonly afterMs: number };
   /** The waves, at least one. If the file has no waves, a single wave updates every zone completely. */
   readonly waves: readonly WaveDefinition[];
   readonly deadlines: { readonly progressMs?: number; readonly runMs?: number };
-  readonly onFailure: 'pause' | 'rollback';
-  readonly skipOnRollback: boolean;
-  /** The number of finished runs whose records are kept, at least 1. */
-  readonly historyLimit: number;
   /** The effect on the StatefulSets if the group is deleted; absent: no change. */
   readonly onPolicyDeleted?: 'release';
 }
@@ -167,10 +150,10 @@ export interface GroupDefinition {
 export interface PolicyRuleDefinition {
   readonly name: string;
   readonly actions: readonly PolicyAction[];
-  readonly effect: 'deny' | 'hold' | 'requireApproval' | 'warn';
+  readonly effect: PolicyRuleSpec['effect'];
   /** The condition in JsonLogic; if it is undefined, the rule always applies. */
   readonly when?: unknown;
-  readonly onUnknown: 'deny' | 'hold' | 'requireApproval' | 'warn' | 'allow';
+  readonly onUnknown: NonNullable<PolicyRuleSpec['onUnknown']>;
   readonly approval: ApprovalDefinition;
   readonly message?: string;
   readonly source: Source;
@@ -178,18 +161,15 @@ export interface PolicyRuleDefinition {
 
 export interface WindowDefinition {
   readonly name: string;
-  readonly kind: 'allow' | 'deny';
+  readonly kind: WindowSpec['kind'];
   readonly actions: readonly PolicyAction[];
   readonly schedule?: { readonly cron: string; readonly durationMs: number; readonly timeZone: string };
   readonly ranges?: readonly { readonly fromMs: number; readonly toMs: number; readonly reason?: string }[];
-  readonly inFlight: 'finishPod' | 'finishZone' | 'finishAll';
+  readonly inFlight: WindowSpec['inFlight'];
   readonly source: Source;
 }
 
-export interface LimitsDefinition {
-  readonly maxUnavailable?: CountOrPercent;
-  readonly minReplicas?: number;
-  readonly maxReplicas?: number;
+export interface LimitsDefinition extends Readonly<Defined<Pick<LimitsSpec, 'maxUnavailable' | 'minReplicas' | 'maxReplicas'>>> {
   readonly betweenZonesMs?: number;
   readonly minIntervalMs?: number;
 }

@@ -36,11 +36,8 @@ export function goDurationMs(text: string): number | undefined {
  * Returns the milliseconds of a Prometheus duration (`1d`, `1h30m`, `0`), or undefined. Each unit occurs once at most, larger units first.
  */
 export function prometheusDurationMs(text: string): number | undefined {
-  if (text === '0') return 0;
-  const match = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/.exec(text);
-  if (!match || text === '') return undefined;
-  const units = ['y', 'w', 'd', 'h', 'm', 's', 'ms'];
-  return units.reduce((sum, unit, index) => sum + Number(match[index + 1] ?? 0) * (unitMs[unit] ?? 0), 0);
+  const isOrdered = /^(?:\d+y)?(?:\d+w)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?(?:\d+ms)?$/.test(text);
+  return isOrdered || text === '0' ? sumOfUnits(text, ['y', 'w', 'd', 'h', 'm', 's', 'ms']) : undefined;
 }
 
 /** Returns the shortest exact text of a duration: `90m` becomes `1h30m`; 0 is `0s`. Fractions of a millisecond are dropped. */

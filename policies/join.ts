@@ -1,74 +1,30 @@
-// Joins several policies: the strictest effect and the strictest limit win, in any order of policies.
-import type { ExceptionDefinition, LimitsDefinition, PolicyDefinition } from './definition.ts';
+// Finds the policies and exceptions of a group, and joins the limits of several policies in any order: the strictest wins.
+import type { ExceptionDefinition, GroupDefinition, LimitsDefinition, PolicyDefinition } from './definition.ts';
 import { matchesSelector } from './label-selector.ts';
-import type { CountOrPercent } from './schema/scalars.ts';
 import { compareText } from './values/compare-text.ts';
 import { defined } from './values/defined.ts';
 
-/** The effects of rules, the strictest first. */
-export const effects = ['deny', 'hold', 'requireApproval', 'warn', 'allow'] as const;
-
-export type Effect = (typeof effects)[number];
-
-/** Returns the strictest of the effects; `allow` for an empty list. */
-export function strictest(given: readonly Effect[]): Effect {
-  return effects.find((effect) => given.includes(effect)) ?? 'allow';
-}
+type JoinedLimits = Omit<LimitsDefinition, 'maxUnavailable'>;
 
 /**
- * Returns the limits that satisfy all given limits: the highest minimum, the lowest maximum, the longest time. A count and a percentage can
- * be compared only in a zone of known size, so callers must pass `replicas` before they disrupt a pod. Without `replicas`, a count wins.
+ * Returns the limits that satisfy all given limits: the highest minimum, the lowest maximum, the longest time. `maxUnavailable` is not
+ * joined: a count and a percentage can be compared only in a zone of known size.
  */
-export function joinLimits(limits: readonly LimitsDefinition[], replicas: number = Number.POSITIVE_INFINITY): LimitsDefinition {
+export function joinLimits(limits: readonly LimitsDefinition[]): JoinedLimits {
+  const outermost = (choose: (...values: readonly number[]) => number, field: keyof JoinedLimits): number | undefined => {
+    const values = limits.flatMap((limit) => limit[field] ?? []);
+    return values.length === 0 ? undefined : choose(...values);
+  };
   return defined({
-    maxUnavailable: smallestMaxUnavailable(valuesOf(limits, 'maxUnavailable'), replicas),
-    minReplicas: highest(valuesOf(limits, 'minReplicas')),
-    maxReplicas: lowest(valuesOf(limits, 'maxReplicas')),
-    betweenZonesMs: highest(valuesOf(limits, 'betweenZonesMs')),
-    minIntervalMs: highest(valuesOf(limits, 'minIntervalMs')),
+    minReplicas: outermost(Math.max, 'minReplicas'),
+    maxReplicas: outermost(Math.min, 'maxReplicas'),
+    betweenZonesMs: outermost(Math.max, 'betweenZonesMs'),
+    minIntervalMs: outermost(Math.max, 'minIntervalMs'),
   });
 }
 
-/** Returns the value that allows the fewest unavailable pods; of equal values the count, then the lower percentage. */
-function smallestMaxUnavailable(values: readonly CountOrPercent[], replicas: number): CountOrPercent | undefined {
-  const order = (value: CountOrPercent): readonly number[] =>
-    typeof value === 'number' ? [value, 0, value] : [podsOf(value, replicas), 1, Number.parseInt(value, 10)];
-  return [...values].sort((a, b) => compareAll(order(a), order(b)))[0];
-}
-
-/** Returns the pods of a percentage, rounded down to at least one. Only the count 0 means no pod. */
-function podsOf(percentage: string, replicas: number): number {
-  return Math.max(1, Math.floor((Number.parseInt(percentage, 10) * replicas) / 100));
-}
-
-function compareAll(a: readonly number[], b: readonly number[]): number {
-  const index = a.findIndex((value, at) => value !== b[at]);
-  return index === -1 ? 0 : (a[index] ?? 0) < (b[index] ?? 0) ? -1 : 1;
-}
-
-function valuesOf<Field extends keyof LimitsDefinition>(
-  limits: readonly LimitsDefinition[],
-  field: Field,
-): NonNullable<LimitsDefinition[Field]>[] {
-  return limits.flatMap((limit) => limit[field] ?? []);
-}
-
-function highest(values: readonly number[]): number | undefined {
-  return values.length === 0 ? undefined : Math.max(...values);
-}
-
-function lowest(values: readonly number[]): number | undefined {
-  return values.length === 0 ? undefined : Math.min(...values);
-}
-
 /** The data of a group that decides which policies apply to it. */
-interface PolicyTarget {
-  readonly namespace: string;
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  /** Further labels that policies may select, such as those before a change. So the removal of a label never evades a policy. */
-  readonly otherLabels?: readonly Readonly<Record<string, string>>[];
-}
+type PolicyTarget = Pick<GroupDefinition, 'namespace' | 'name' | 'labels'>;
 
 /**
  * Returns the policies of a group, sorted by namespace and name. A policy applies to its namespace, or only to the namespaces that it
@@ -90,9 +46,7 @@ function reaches({ namespace, targets: { namespaces } }: PolicyDefinition, wante
 }
 
 function targets({ targets: { groups, selector, all } }: PolicyDefinition, group: PolicyTarget): boolean {
-  if (all === true || groups?.includes(group.name)) return true;
-  if (selector === undefined) return false;
-  return [group.labels, ...(group.otherLabels ?? [])].some((labels) => matchesSelector(selector, labels));
+  return all === true || groups?.includes(group.name) === true || (selector !== undefined && matchesSelector(selector, group.labels));
 }
 
 type ExceptionAnswer =

@@ -164,7 +164,8 @@ function isOurs(value: unknown): boolean {
   );
 }
 
-function textAt(value: unknown, path: Path): string | undefined {
+/** Returns the text at a path; undefined if there is no text, or if it is empty. */
+export function textAt(value: unknown, path: Path): string | undefined {
   const found = valueAt(value, path);
   return typeof found === 'string' && found !== '' ? found : undefined;
 }

@@ -23,13 +23,11 @@ export const strategyTraits = {
   onDelete: { updateStrategy: 'OnDelete', holdsPartition: false, lowersPartition: false, pinsPods: false, canRollBack: false },
 } as const satisfies Readonly<Record<string, StrategyTraits>>;
 
-/** A value of `spec.rollout.strategy`. */
 export type StrategyName = keyof typeof strategyTraits;
 
 /** Every strategy, the recommended one first. */
 export const strategyNames = Object.keys(strategyTraits) as [StrategyName, ...StrategyName[]];
 
-/** Returns the traits of the strategy of a group. */
 export function traitsOf({ rollout }: { readonly rollout: { readonly strategy: StrategyName } }): StrategyTraits {
   return strategyTraits[rollout.strategy];
 }

@@ -11,28 +11,14 @@ const shortMap = { members: 4, characters: 80 };
 /** A condition or a list of scalars on one line has at most this many characters. */
 const longestFlowText = 100;
 
-interface WriteOptions {
-  /** The address of the JSON Schema, for editors that read the line `# yaml-language-server: $schema=...`. */
-  readonly schemaUrl?: string;
-  /** The lines of a comment above the first document. */
-  readonly comment?: readonly string[];
-}
-
-/** Writes one document without a separator. Reading the text gives the same document, and the same document gives the same bytes. */
-export function writeDocument(document: PolicyDocument, options: WriteOptions = {}): string {
+/**
+ * Writes one document below the lines of a comment. Reading the text gives the same document, and the same document gives the same bytes.
+ */
+export function writeDocument(document: PolicyDocument, comment: readonly string[] = []): string {
   const yaml = new Document(withoutDefaults(schemas[document.kind], document), documentStyle);
-  const above = [
-    ...(options.schemaUrl === undefined ? [] : [`yaml-language-server: $schema=${options.schemaUrl}`]),
-    ...(options.comment ?? []),
-  ];
-  if (above.length > 0) yaml.commentBefore = above.map((line) => ` ${line}`).join('\n');
+  if (comment.length > 0) yaml.commentBefore = comment.map((line) => ` ${line}`).join('\n');
   shortenToOneLine(yaml);
   return yamlText(yaml);
-}
-
-/** Writes several documents with `---` between them. */
-export function writeDocuments(documents: readonly PolicyDocument[], options: WriteOptions = {}): string {
-  return documents.map((document, index) => writeDocument(document, index === 0 ? options : {})).join('---\n');
 }
 
 /** Returns the value with fields in the order of the schema and without defaults. */

@@ -107,7 +107,9 @@ function isHealthy(view: ZoneView, ordinal: number): boolean {
 function budgetOf(context: GroupContext, view: ZoneView): number | undefined {
   const { maxUnavailable } = view.zone;
   if (maxUnavailable === 'fromBudget' || isExcepted(context, view.zone.name, 'zone-budget')) return undefined;
-  const caps = context.limits.maxUnavailable === undefined ? [] : [unavailableLimit(context.limits.maxUnavailable, view.replicas)];
+  const caps = context.policies.flatMap(({ limits }) =>
+    limits.maxUnavailable === undefined ? [] : [unavailableLimit(limits.maxUnavailable, view.replicas)],
+  );
   return Math.min(unavailableLimit(maxUnavailable, view.replicas), ...caps);
 }
 

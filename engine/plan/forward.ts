@@ -281,7 +281,7 @@ function quietValue(policy: PolicyDefinition, input: string, group: GroupDefinit
     const data = { inputs: { metrics }, group: { name: group.name, namespace: group.namespace } };
     return policy.rules.every((rule) => {
       if (rule.when === undefined || !JSON.stringify(rule.when).includes(`inputs.metrics.${input}`)) return true;
-      const answer = evaluateCondition(rule.when, data, { nowMs: 0 });
+      const answer = evaluateCondition(rule.when, data, 0);
       return answer.kind === 'value' && !answer.isTrue;
     });
   });

@@ -107,7 +107,7 @@ function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number)
   if (reading.result === 'error') return onError;
   // A value that is not a finite number counts as no data.
   if (reading.result === 'notFinite' || !Number.isFinite(reading.value)) return onNoData;
-  const answer = evaluateCondition(gate.pass, { value: reading.value }, { nowMs });
+  const answer = evaluateCondition(gate.pass, { value: reading.value }, nowMs);
   if (answer.kind === 'unknown') return onError;
   return answer.isTrue ? 'success' : 'failure';
 }

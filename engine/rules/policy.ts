@@ -65,7 +65,7 @@ function askRule(
 ): RuleAnswer {
   const id = `${policy.name}/${rule.name}`;
   const source = rule.source;
-  const verdict = rule.when === undefined ? undefined : evaluateCondition(rule.when, data, { nowMs: question.context.nowMs });
+  const verdict = rule.when === undefined ? undefined : evaluateCondition(rule.when, data, question.context.nowMs);
   if (verdict?.kind === 'value' && !verdict.isTrue) return { result: result(id, 'ok', 'the condition is false', { source }) };
   const isUnknownCondition = verdict?.kind === 'unknown';
   const effect = isUnknownCondition ? rule.onUnknown : rule.effect;
@@ -212,7 +212,7 @@ export function readsTime(condition: unknown): boolean {
 export function changesAtMs(condition: unknown, data: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {
   if (!readsTime(condition)) return undefined;
   const answerAt = (atMs: number): boolean | undefined => {
-    const answer = evaluateCondition(condition, { ...data, now: atMs }, { nowMs: atMs });
+    const answer = evaluateCondition(condition, { ...data, now: atMs }, atMs);
     return answer.kind === 'value' ? answer.isTrue : undefined;
   };
   const current = answerAt(nowMs);

@@ -90,7 +90,7 @@ export function modelReadings(
 function assumedValue(gate: GateDefinition, assumption: Assumptions['gates'], nowMs: number): number | undefined {
   const candidates = [...plainValues, ...numbersIn(gate.pass).flatMap((number) => [number, number + 1, number - 1])];
   return candidates.find((value) => {
-    const answer = evaluateCondition(gate.pass, { value }, { nowMs });
+    const answer = evaluateCondition(gate.pass, { value }, nowMs);
     return answer.kind === 'value' && answer.isTrue === (assumption === 'pass');
   });
 }

@@ -15,7 +15,7 @@ import { loadPolicies, type Manifest } from '../../policies/load.ts';
 import { type MetricSource, type NotificationChannel, type RolloutGroup, schemas } from '../../policies/schema/kinds.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
-import { manifestText, writeDocuments } from '../../policies/write.ts';
+import { manifestText, writeDocument } from '../../policies/write.ts';
 import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { listIn, listKnown } from '../cluster-snapshot/listing.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
@@ -103,13 +103,13 @@ function pagesOf({ groups, documents, statefulSets }: InitReading, guessed: read
 function groupPage(group: RolloutGroup, place: (namespace: string, name: string) => string): Page {
   const { namespace = 'default', name } = group.metadata;
   const zones = plural(group.spec.members.zones?.length ?? 0, 'zone');
-  return { path: place(namespace, name), text: writeDocuments([group]), content: `RolloutGroup ${namespace}/${name}, ${zones}` };
+  return { path: place(namespace, name), text: writeDocument(group), content: `RolloutGroup ${namespace}/${name}, ${zones}` };
 }
 
 /** Returns the file of a guessed group. A comment in the file explains the guess. */
 function guessedPage({ group, comment, because }: GuessedGroup, place: (namespace: string, name: string) => string): Page {
   const page = groupPage(group, place);
-  return { ...page, text: writeDocuments([group], { comment }), content: `${page.content}, guessed: ${because}` };
+  return { ...page, text: writeDocument(group, comment), content: `${page.content}, guessed: ${because}` };
 }
 
 function leftOutNotes({ leftOut }: Guesses): readonly string[] {
@@ -135,7 +135,7 @@ function agentPage(document: MetricSource | NotificationChannel): Page {
   const { kind, metadata, spec } = document;
   const prefix = kind === 'MetricSource' ? 'source' : 'channel';
   const path = `${agentFolder}/${prefix}-${metadata.name}.yaml`;
-  return { path, text: writeDocuments([document]), content: `${kind} ${metadata.name}, for ${spec.usableFrom.namespaces.join(', ')}` };
+  return { path, text: writeDocument(document), content: `${kind} ${metadata.name}, for ${spec.usableFrom.namespaces.join(', ')}` };
 }
 
 /** Throws Failure before any file is written, if an existing file would change. */

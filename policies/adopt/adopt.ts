@@ -3,6 +3,9 @@ import type { Source } from '../definition.ts';
 import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
 import { schemaProblems } from '../schema/schema-findings.ts';
 import { valueAt } from '../schema/schema-walk.ts';
+import { compareText } from '../values/compare-text.ts';
+import { firstByKey } from '../values/first-by-key.ts';
+import { groupBy } from '../values/group-by.ts';
 import { annotationKeys, labelKeys } from './keys.ts';
 import { type AdoptedMember, readMembers } from './member.ts';
 import { groupName, zoneNames } from './names.ts';
@@ -56,26 +59,21 @@ export function adoptGroups(statefulSets: readonly unknown[], options: { readonl
   return { groups, findings, sources };
 }
 
-/** Returns the members of each group, sorted; a StatefulSet that is listed twice counts once. */
+/**
+ * Returns the members of each group, byte by byte sorted as in grafana/rollout-operator: `zone-10` comes before `zone-2`. A StatefulSet that
+ * is listed twice counts once.
+ */
 function membersByGroup(sets: readonly AdoptedStatefulSet[]): readonly (readonly AdoptedStatefulSet[])[] {
-  const groups = new Map<string, Map<string, AdoptedStatefulSet>>();
-  const sorted = sets
-    .map((set) => ({ set, key: [set.namespace, set.labels[labelKeys.group], set.name, JSON.stringify(set)] }))
-    .filter(({ key }) => key[1] !== undefined)
-    .sort((a, b) => compareKeys(a.key, b.key));
-  for (const { set } of sorted) {
-    const key = `${set.namespace}/${set.labels[labelKeys.group]}`;
-    const members = groups.get(key) ?? new Map<string, AdoptedStatefulSet>();
-    groups.set(key, members);
-    if (!members.has(set.name)) members.set(set.name, set);
-  }
-  return [...groups.values()].map((members) => [...members.values()]);
-}
-
-/** Compares byte by byte as grafana/rollout-operator does: `zone-10` comes before `zone-2`. */
-function compareKeys(a: readonly (string | undefined)[], b: readonly (string | undefined)[]): number {
-  const index = a.findIndex((text, position) => text !== b[position]);
-  return index < 0 ? 0 : (a[index] ?? '') < (b[index] ?? '') ? -1 : 1;
+  const groupKey = ({ namespace, labels }: AdoptedStatefulSet): string => `${namespace}\0${labels[labelKeys.group]}`;
+  const labelled = sets
+    .filter(({ labels }) => labels[labelKeys.group] !== undefined)
+    .sort((a, b) => compareText(JSON.stringify(a), JSON.stringify(b)));
+  return [
+    ...groupBy(
+      firstByKey(labelled, (set) => `${groupKey(set)}\0${set.name}`),
+      groupKey,
+    ).values(),
+  ];
 }
 
 function groupFindings(members: readonly AdoptedMember[]): readonly AdoptionFinding[] {

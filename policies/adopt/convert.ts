@@ -4,6 +4,7 @@ import { type Finding, sortFindings } from '../findings/finding.ts';
 import { apiVersion, type MetricSource, type NotificationChannel, type RolloutGroup, schemas } from '../schema/kinds.ts';
 import { schemaProblems } from '../schema/schema-findings.ts';
 import { valueAt } from '../schema/schema-walk.ts';
+import { groupBy } from '../values/group-by.ts';
 import {
   type ConversionContext,
   type ConvertedObject,
@@ -104,9 +105,9 @@ function conflictOf(converted: ConvertedObject, { all, present, statefulSet }: O
       'keep only one of them',
     );
   }
-  const isTaken = neighbours.some(({ metadata }) => metadata.name === group.name);
-  if (!isTaken && !others.some((other) => other.group?.name === group.name)) return undefined;
-  return refusal(object, 'metadata.name', `another group has the name ${group.name}`, 'rename one of the two');
+  const isTaken = neighbours.some(({ metadata }) => metadata.name === object.name);
+  if (!isTaken && !others.some((other) => other.object.name === object.name)) return undefined;
+  return refusal(object, 'metadata.name', `another group has the name ${object.name}`, 'rename one of the two');
 }
 
 /** Returns the group of an object, or the error if its group or a needed document is invalid. */
@@ -118,7 +119,8 @@ function groupOf(
   if (group === undefined) return undefined;
   const problem = needs.flatMap(({ key }) => problems.get(key) ?? [])[0];
   if (problem !== undefined) return { finding: refusal(object, 'metadata.name', problem) };
-  const document = group.document(nameOf);
+  const metadata = { name: object.name, namespace: object.namespace };
+  const document = { apiVersion, kind: 'RolloutGroup', metadata, spec: group.spec(nameOf) };
   const parsed = schemas.RolloutGroup.safeParse(document);
   if (parsed.success) return { group: parsed.data };
   return { finding: refusal(object, 'metadata.name', `its group is invalid: ${schemaProblems(schemas.RolloutGroup, document)}`) };
@@ -137,12 +139,7 @@ const usualIntervalMs = durationMs('15s');
 
 /** Returns one document per key, each with a unique name. */
 function neededDocuments(needs: readonly NeededDocument[]): NeededDocuments {
-  const byKey = new Map<string, [NeededDocument, ...NeededDocument[]]>();
-  for (const need of needs) {
-    const same = byKey.get(need.key);
-    if (same === undefined) byKey.set(need.key, [need]);
-    else same.push(need);
-  }
+  const byKey = groupBy(needs, ({ key }) => key);
   const firsts = [...byKey.values()].map(([first]) => first);
   const nameOf: NameOf = (key) => {
     const { kind, base } = byKey.get(key)?.[0] ?? { base: '' };

@@ -4,6 +4,7 @@ import type { FindingCode } from '../findings/codes.ts';
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { ObjectName } from '../load.ts';
 import { schemaFindings } from '../schema/schema-findings.ts';
+import { walkWithSchema } from '../schema/schema-walk.ts';
 import { isRecord } from '../values/is-record.ts';
 import type { Path, Places } from '../yaml/document.ts';
 
@@ -13,7 +14,6 @@ export interface ForeignObject extends ObjectName {
   readonly place: Places['place'];
 }
 
-/** The context of a conversion. */
 export interface ConversionContext {
   /** Returns the StatefulSet of this name; undefined if the input does not contain it. */
   readonly statefulSet: (namespace: string, name: string) => ForeignObject | undefined;
@@ -43,18 +43,15 @@ export interface ConvertedObject {
   readonly findings: readonly Finding[];
   readonly needs: readonly NeededDocument[];
   readonly group?: {
-    readonly name: string;
     readonly statefulSet: string;
-    /** The field with the name of the StatefulSet. */
     readonly statefulSetField: string;
-    /** Returns the RolloutGroup, without defaults. */
-    readonly document: (nameOf: NameOf) => unknown;
+    /** Returns the spec of the RolloutGroup, without defaults. The group has the name of the object. */
+    readonly spec: (nameOf: NameOf) => unknown;
   };
   /** The StatefulSet that is embedded in the object. */
   readonly statefulSet?: Readonly<Record<string, unknown>>;
 }
 
-/** Returns `kind namespace/name`. */
 export function foreignText({ kind, namespace, name }: ObjectName): string {
   return `${kind} ${namespace}/${name}`;
 }
@@ -88,26 +85,17 @@ function placeIn(object: ForeignObject, { excerpt, ...place }: Place): Place {
   return { ...place, ...(excerpt === undefined || hasCredentials ? {} : { excerpt }), object: foreignText(object) };
 }
 
-/** The known fields as a tree; true means any value. */
-interface KnownFields {
-  readonly [field: string]: true | KnownFields;
-}
-
-/** Returns a finding for each field of `spec` that is not in the tree. */
-export function unknownFields(object: ForeignObject, known: KnownFields): readonly Finding[] {
-  return pathsBeyond(object.value['spec'], known, ['spec']).map((path) =>
+/** Returns a finding for each field of `spec` that is not in the schema. A loose object takes any field. */
+export function unknownFields(object: ForeignObject, spec: z.ZodObject): readonly Finding[] {
+  const unknown: Path[] = [];
+  walkWithSchema(spec, object.value['spec'], (schema, value, path) => {
+    if (!(schema instanceof z.ZodObject) || schema.def.catchall !== undefined || !isRecord(value)) return;
+    const fields = Object.keys(value).filter((field) => !Object.hasOwn(schema.shape, field));
+    unknown.push(...fields.map((field) => ['spec', ...path, field]));
+  });
+  return unknown.map((path) =>
     finding('RG7002', placeIn(object, object.place(path, 'key')), `${path.join('.')} is an unknown field and is omitted`),
   );
-}
-
-function pathsBeyond(value: unknown, known: KnownFields, before: Path): readonly Path[] {
-  if (!isRecord(value)) return [];
-  return Object.entries(value).flatMap(([field, inner]) => {
-    const path = [...before, field];
-    const below = Object.hasOwn(known, field) ? known[field] : undefined;
-    if (below === undefined) return [path];
-    return below === true ? [] : pathsBeyond(inner, below, path);
-  });
 }
 
 /** The prefixes of keys that deployment tools write for themselves. */

@@ -1,10 +1,12 @@
 // Proposes groups of StatefulSets without labels, from their names and the zones of their pods, each with the reason.
 import { matchesSelector } from '../label-selector.ts';
+import { textAt } from '../load.ts';
 import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
 import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { holdingPartition, type StrategyName } from '../strategies.ts';
 import { defined } from '../values/defined.ts';
-import { isRecord } from '../values/is-record.ts';
+import { firstByKey } from '../values/first-by-key.ts';
+import { groupBy } from '../values/group-by.ts';
 import { labelKeys } from './keys.ts';
 import { groupName, zoneNames } from './names.ts';
 import { phasedOwner } from './phased-rollout.ts';
@@ -39,26 +41,27 @@ export interface GuessInput {
   readonly groups: readonly RolloutGroup[];
   /** The StatefulSets without a proposal because objects of other operators name them: their `namespace/name` and the object's name. */
   readonly claimed?: ReadonlyMap<string, string>;
-  /** The namespace of objects without one; `default` if absent. */
-  readonly namespace?: string;
 }
+
+/** The namespace of objects without one. */
+const usualNamespace = 'default';
 
 /** The maximum number of zones of a group. */
 const maxZones = 50;
 
 /** Proposes groups. The order of the objects does not matter. */
-export function guessGroups({ objects, groups, claimed = new Map(), namespace = 'default' }: GuessInput): Guesses {
+export function guessGroups({ objects, groups, claimed = new Map() }: GuessInput): Guesses {
   const leftOut: LeftOut[] = [];
   const sets: ZoneCandidate[] = [];
   const members: string[] = [];
-  for (const set of readZones(objects, namespace)) {
-    const why = reasonAgainst(set, { groups, claimed, namespace });
+  for (const set of readZones(objects)) {
+    const why = reasonAgainst(set, groups, claimed);
     if (why === undefined) sets.push(set);
     else if (why === isMember) members.push(keyOf(set));
     else leftOut.push({ namespace: set.namespace, name: set.name, why });
   }
   const guessed: GuessedGroup[] = [];
-  const taken = new Set(groups.map(({ metadata }) => `${metadata.namespace ?? namespace}/${metadata.name}`));
+  const taken = new Set(groups.map(({ metadata }) => `${metadata.namespace ?? usualNamespace}/${metadata.name}`));
   for (const candidate of candidateGroups(sets)) {
     const proposed = propose(candidate, taken);
     if (typeof proposed === 'string')
@@ -80,28 +83,20 @@ function keyOf({ namespace = '', name }: { readonly namespace?: string | undefin
 }
 
 /** Reads each StatefulSet once, in the order of namespace and name. */
-function readZones(objects: readonly unknown[], defaultNamespace: string): readonly ZoneCandidate[] {
-  const found = new Map<string, ZoneCandidate>();
-  for (const object of objects) {
-    const [name, namespace] = [valueAt(object, ['metadata', 'name']), valueAt(object, ['metadata', 'namespace'])];
-    const kind = valueAt(object, ['kind']);
-    if (!isRecord(object) || typeof name !== 'string' || name === '' || (kind !== undefined && kind !== 'StatefulSet')) continue;
-    const set = readCandidate(object, {
-      name,
-      namespace: typeof namespace === 'string' && namespace !== '' ? namespace : defaultNamespace,
-    });
-    if (!found.has(keyOf(set))) found.set(keyOf(set), set);
-  }
-  return [...found.keys()].sort().flatMap((key) => found.get(key) ?? []);
+function readZones(objects: readonly unknown[]): readonly ZoneCandidate[] {
+  const sets = objects.flatMap((object) => {
+    const [name, kind] = [textAt(object, ['metadata', 'name']), valueAt(object, ['kind'])];
+    if (name === undefined || (kind !== undefined && kind !== 'StatefulSet')) return [];
+    return [readCandidate(object, { name, namespace: textAt(object, ['metadata', 'namespace']) ?? usualNamespace })];
+  });
+  return firstByKey(sets, keyOf);
 }
 
 const isMember = 'it is a member of a group';
 
-type Context = Required<Pick<GuessInput, 'groups' | 'claimed' | 'namespace'>>;
-
-function reasonAgainst(set: ZoneCandidate, { groups, claimed, namespace: defaultNamespace }: Context): string | undefined {
+function reasonAgainst(set: ZoneCandidate, groups: readonly RolloutGroup[], claimed: ReadonlyMap<string, string>): string | undefined {
   const { namespace, owner, isLabelled, phasedBy } = set;
-  const ofNamespace = groups.filter(({ metadata }) => (metadata.namespace ?? defaultNamespace) === namespace);
+  const ofNamespace = groups.filter(({ metadata }) => (metadata.namespace ?? usualNamespace) === namespace);
   if (isLabelled || ofNamespace.some((group) => hasMember(group, set))) return isMember;
   const claim = claimed.get(keyOf(set)) ?? (phasedBy === undefined ? undefined : `PhasedRollout ${namespace}/${phasedBy}`);
   if (claim !== undefined) return `it belongs to ${claim}, whose settings a proposal would lack`;
@@ -138,26 +133,14 @@ function candidateGroups(sets: readonly ZoneCandidate[]): readonly CandidateGrou
     }
   };
   take(
-    grouped([...left], ({ namespace, base, suffix, app }) => base && `${namespace} ${base} ${suffix} ${app}`),
+    groupBy([...left], ({ namespace, base, suffix, app }) => base && `${namespace} ${base} ${suffix} ${app}`),
     byName,
   );
   take(
-    grouped([...left], ({ namespace, app, onlyZone }) => (app === '' ? undefined : onlyZone && `${namespace} ${app}`)),
+    groupBy([...left], ({ namespace, app, onlyZone }) => (app === '' ? undefined : onlyZone && `${namespace} ${app}`)),
     byPlace,
   );
   return [...found, ...[...left].map((set) => ({ sets: [set], base: set.name, because: `the StatefulSet ${set.name} alone` }))];
-}
-
-function grouped(
-  sets: readonly ZoneCandidate[],
-  keyFor: (set: ZoneCandidate) => string | undefined,
-): ReadonlyMap<string, readonly ZoneCandidate[]> {
-  const groups = new Map<string, ZoneCandidate[]>();
-  for (const set of sets) {
-    const key = keyFor(set);
-    if (key !== undefined) groups.set(key, [...(groups.get(key) ?? []), set]);
-  }
-  return groups;
 }
 
 /**

@@ -1,5 +1,6 @@
 // Reads all settings of the members of one adopted group, for adoption.
 import type { CountOrPercent } from '../schema/scalars.ts';
+import { defined } from '../values/defined.ts';
 import { adoptedKeys, annotationKeys, labelKeys, podNameLabel } from './keys.ts';
 import {
   type MirrorInput,
@@ -62,13 +63,9 @@ function readMember(set: AdoptedStatefulSet, groupMembers: ReadonlySet<string>):
   const readings = [replicas, delayed, prepare, maxUnavailable, betweenZones, forceReplicas, waitsForLeader, paused, noDownscale];
   return {
     set,
-    ...(replicas.leader !== undefined && { leader: replicas.leader }),
-    ...(replicas.mirror && { mirror: replicas.mirror }),
+    ...defined({ leader: replicas.leader, mirror: replicas.mirror, betweenZones: betweenZones.value }),
+    ...defined({ delayed: delayed.value, prepare: prepare.value, forceReplicas: forceReplicas.value }),
     maxUnavailable: maxUnavailable.value ?? 1,
-    ...(betweenZones.value !== undefined && { betweenZones: betweenZones.value }),
-    ...(delayed.value && { delayed: delayed.value }),
-    ...(prepare.value && { prepare: prepare.value }),
-    ...(forceReplicas.value !== undefined && { forceReplicas: forceReplicas.value }),
     waitsForLeader: waitsForLeader.value,
     isPaused: paused.value,
     noDownscale: noDownscale.value,

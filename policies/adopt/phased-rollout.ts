@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { formatDuration } from '../duration.ts';
 import type { Finding } from '../findings/finding.ts';
 import { queryProblem } from '../integrations/promql.ts';
-import { apiVersion } from '../schema/kinds.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 import {
   type ConversionContext,
@@ -46,17 +45,6 @@ const phasedSpec = z.object({
 
 type PhasedSpec = z.infer<typeof phasedSpec>;
 
-const known = {
-  targetRef: true,
-  standardRollingUpdate: true,
-  check: {
-    initialDelaySeconds: true,
-    periodSeconds: true,
-    successThreshold: true,
-    query: { expr: true, url: true, insecureSkipVerify: true, secretRef: true },
-  },
-} as const;
-
 export function isPhasedRollout({ kind, value }: ForeignObject): boolean {
   return kind === 'PhasedRollout' && String(value['apiVersion']).startsWith('sts.plus/');
 }
@@ -68,11 +56,11 @@ export function readPhasedRollout(object: ForeignObject, context: ConversionCont
   const spec = read.data;
   const set = context.statefulSet(object.namespace, spec.targetRef);
   const gate = readGate(object, spec);
-  const { source, findings: sourceFindings } = readSource(object, spec.check.query, { ...context, everyMs: gate.everyMs });
+  const { source, findings: sourceFindings } = readSource(object, spec.check.query, gate.everyMs, context.secretKeys);
   const target = targetFindings(object, set, spec.targetRef);
   const replicas = replicasOf(set);
   const findings = [
-    ...unknownFields(object, known),
+    ...unknownFields(object, phasedSpec),
     ...metadataFindings(object),
     ...target,
     ...gate.findings,
@@ -83,19 +71,13 @@ export function readPhasedRollout(object: ForeignObject, context: ConversionCont
   if (replicas === undefined || target.length > 0 || gate.query === '' || source === undefined) return { object, findings, needs: [] };
   const zone = zoneNames([spec.targetRef]).get(spec.targetRef) ?? spec.targetRef;
   const group: ConvertedObject['group'] = {
-    name: object.name,
     statefulSet: spec.targetRef,
     statefulSetField: 'spec.targetRef',
-    document: (nameOf) => ({
-      apiVersion,
-      kind: 'RolloutGroup',
-      metadata: { name: object.name, namespace: object.namespace },
-      spec: {
-        members: { zones: [{ name: zone, statefulSet: spec.targetRef }] },
-        replicas: { leader: true },
-        rollout: { strategy: 'partition', maxUnavailable: 1, waves: wavesOf(zone, replicas) },
-        gates: [{ name: gateName, ...gate.settings, prometheus: { source: nameOf(source.key), query: gate.query } }],
-      },
+    spec: (nameOf) => ({
+      members: { zones: [{ name: zone, statefulSet: spec.targetRef }] },
+      replicas: { leader: true },
+      rollout: { strategy: 'partition', maxUnavailable: 1, waves: wavesOf(zone, replicas) },
+      gates: [{ name: gateName, ...gate.settings, prometheus: { source: nameOf(source.key), query: gate.query } }],
     }),
   };
   return { object, findings, needs: [source], group };
@@ -224,13 +206,8 @@ interface SourceReading {
   readonly findings: readonly Finding[];
 }
 
-interface QueryContext extends Pick<ConversionContext, 'secretKeys'> {
-  /** The interval of the gate, in milliseconds. */
-  readonly everyMs: number;
-}
-
 /** Returns the queried server as MetricSource: its address without credentials, and the Secret with the credentials. */
-function readSource(object: ForeignObject, query: PhasedSpec['check']['query'], { secretKeys, everyMs }: QueryContext): SourceReading {
+function readSource(object: ForeignObject, query: PhasedSpec['check']['query'], everyMs: number, secretKeys: SecretKeys): SourceReading {
   const report = reporterFor(object);
   const field = 'spec.check.query.url';
   const address = addressOf(query.url);
@@ -238,7 +215,7 @@ function readSource(object: ForeignObject, query: PhasedSpec['check']['query'], 
     const hint = 'write the address with its scheme, such as https://prometheus.monitoring.svc:9090';
     return { findings: [refusal(object, field, `${field} is not an http or https address, so no query ever succeeded`, hint)] };
   }
-  const credentials = readCredentials(object, { secretRef: query.secretRef ?? '', hasUser: address.hasUser, secretKeys });
+  const credentials = readCredentials(object, query.secretRef ?? '', address.hasUser, secretKeys);
   const findings = [...credentials.findings];
   if (address.hasQuery)
     findings.push(report('RG7002', field, 'the query and fragment of the address are omitted: the operator never sends them'));
@@ -266,13 +243,10 @@ interface Credentials {
   readonly secret?: string;
 }
 
-interface CredentialsInput extends Pick<ConversionContext, 'secretKeys'> {
-  /** The name of the Secret; empty without a Secret. */
-  readonly secretRef: string;
-  readonly hasUser: boolean;
-}
+type SecretKeys = ConversionContext['secretKeys'];
 
-function readCredentials(object: ForeignObject, { secretRef, hasUser, secretKeys }: CredentialsInput): Credentials {
+/** Reads the credentials of the server from the Secret of this name; it is empty without a Secret. */
+function readCredentials(object: ForeignObject, secretRef: string, hasUser: boolean, secretKeys: SecretKeys): Credentials {
   const { namespace, name } = object;
   const report = reporterFor(object);
   const [urlField, secretField] = ['spec.check.query.url', 'spec.check.query.secretRef'];
@@ -332,43 +306,17 @@ function comparesNothing(bare: string): boolean {
   return /(?:[=!]=|[<>]=?)\s*bool\b/i.test(outside) || !/[=!]=|[<>]|\babsent|\bunless\b/i.test(outside);
 }
 
-const quotes: ReadonlySet<string> = new Set(['"', "'", '`']);
+/** Text in quotes, which may lack its end, or else blanks and comments. Backquotes have no escapes. */
+const literalOrBlanks = /(?:"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|`[^`]*`?)|((?:\s|#[^\n]*)+)/gs;
 
 /** Returns the expression on one line, without comments. In `bare`, string literals are empty. */
 function onOneLine(expression: string): { readonly text: string; readonly bare: string; readonly hasComment: boolean } {
-  let text = '';
-  let bare = '';
   let hasComment = false;
-  for (let at = 0; at < expression.length; ) {
-    const character = expression[at] ?? '';
-    if (quotes.has(character)) {
-      const end = endOfText(expression, at);
-      text += expression.slice(at, end);
-      bare += '""';
-      at = end;
-    } else if (character === '#') {
-      hasComment = true;
-      const end = expression.indexOf('\n', at);
-      at = end < 0 ? expression.length : end;
-    } else if (/\s/.test(character)) {
-      if (!text.endsWith(' ')) text += ' ';
-      bare += ' ';
-      at += 1;
-    } else {
-      text += character;
-      bare += character;
-      at += 1;
-    }
-  }
-  return { text: text.trim(), bare: bare.trim(), hasComment };
-}
-
-/** Returns the index after the closing quote, or the end of the expression. Backquotes have no escapes. */
-function endOfText(expression: string, start: number): number {
-  const quote = expression[start];
-  for (let at = start + 1; at < expression.length; at += 1) {
-    if (expression[at] === '\\' && quote !== '`') at += 1;
-    else if (expression[at] === quote) return at + 1;
-  }
-  return expression.length;
+  const written = (literalOf: (literal: string) => string): string =>
+    expression.replace(literalOrBlanks, (piece, blanks?: string) => {
+      if (blanks === undefined) return literalOf(piece);
+      hasComment ||= blanks.includes('#');
+      return ' ';
+    });
+  return { text: written((literal) => literal).trim(), bare: written(() => '""').trim(), hasComment };
 }

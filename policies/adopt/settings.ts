@@ -1,6 +1,8 @@
 // Reads the settings of one StatefulSet from its labels and annotations, as grafana/rollout-operator reads them.
 import { formatDuration, goDurationMs, prometheusDurationMs } from '../duration.ts';
+import type { EndpointSpec } from '../schema/rollout-group.ts';
 import type { CountOrPercent } from '../schema/scalars.ts';
+import { defined } from '../values/defined.ts';
 import { annotationKeys, labelKeys } from './keys.ts';
 import {
   type AdoptedStatefulSet,
@@ -124,12 +126,7 @@ export function readReplicas(set: AdoptedStatefulSet, groupMembers: ReadonlySet<
   const mirror = readMirror(set);
   if (leaderText === undefined || leaderText === set.name) {
     const isWritten = leaderText !== undefined || mirror.value !== undefined;
-    return {
-      isWritten,
-      findings: mirror.findings,
-      ...(mirror.value && { mirror: mirror.value }),
-      ...(mirror.hold && { hold: mirror.hold }),
-    };
+    return { isWritten, findings: mirror.findings, ...defined({ mirror: mirror.value, hold: mirror.hold }) };
   }
   const isMirrorNamed = mirror.value !== undefined || mirror.hold !== undefined;
   const message = `${annotationKeys.mirrorName} is ignored because ${annotationKeys.leader} names a leader; the leader decides`;
@@ -180,12 +177,8 @@ function readWriteBack(set: AdoptedStatefulSet): Reading<boolean> {
   return settingOf(false, [adoptionFinding(set, 'RG4009', field, `${field} is ${shown(text)}, which is not a boolean; false is used`)]);
 }
 
-/** An endpoint as in a policy file. */
-interface EndpointInput {
-  readonly scheme: 'http' | 'https';
-  readonly port: number;
-  readonly path: string;
-}
+/** An endpoint as in a policy file, without its default timeout. */
+type EndpointInput = Readonly<Omit<EndpointSpec, 'timeout'>>;
 
 const longestPath = 1024;
 

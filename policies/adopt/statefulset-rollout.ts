@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { formatDuration } from '../duration.ts';
 import type { Finding } from '../findings/finding.ts';
-import { apiVersion } from '../schema/kinds.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 import { isRecord } from '../values/is-record.ts';
 import {
@@ -34,17 +33,6 @@ const rolloutSpec = z.object({
   }),
 });
 
-const known = {
-  bapi: { bapiUrl: true, stageId: true },
-  channel: true,
-  minPodEvictionIntervalSeconds: true,
-  pauseRequested: true,
-  percent: true,
-  rolloutIdentity: true,
-  serviceDiscovery: { dc: true, serviceNames: true },
-  statefulset: true,
-} as const;
-
 type RolloutSpec = z.infer<typeof rolloutSpec>;
 
 export function isStatefulsetRollout({ kind, value }: ForeignObject): boolean {
@@ -62,7 +50,7 @@ export function readStatefulsetRollout(object: ForeignObject): ConvertedObject {
   const discovery = readDiscovery(object, spec);
   const notifications = [...readSlack(object, spec.channel ?? ''), ...readCallback(object, spec.bapi?.bapiUrl ?? '')];
   const findings = [
-    ...unknownFields(object, known),
+    ...unknownFields(object, rolloutSpec),
     ...metadataFindings(object),
     ...requestFindings(object, spec),
     ...percentFindings(object, percent),
@@ -73,32 +61,23 @@ export function readStatefulsetRollout(object: ForeignObject): ConvertedObject {
   ];
   const receivers = notifications.flatMap(({ receiver }) => receiver ?? []);
   const intervalMs = (spec.minPodEvictionIntervalSeconds ?? 0) * 1000;
-  const waves = wavesOf(
-    zone,
-    percent,
-    discovery.gates.map((gate) => gate.name),
-  );
+  const gateNames = discovery.gates.map((gate) => gate.name);
+  const waves = wavesOf(zone, percent, gateNames);
   const group: ConvertedObject['group'] = {
-    name: object.name,
     statefulSet: name,
     statefulSetField: 'spec.statefulset.metadata.name',
-    document: (nameOf) => ({
-      apiVersion,
-      kind: 'RolloutGroup',
-      metadata: { name: object.name, namespace: object.namespace },
-      spec: {
-        members: { zones: [{ name: zone, statefulSet: name, ...(spec.pauseRequested === true ? { paused: true } : {}) }] },
-        replicas: { leader: true },
-        rollout: {
-          strategy: 'onDelete',
-          rotateBy: 'evict',
-          maxUnavailable: 'fromBudget',
-          ...(intervalMs > 0 ? { minInterval: formatDuration(intervalMs) } : {}),
-          ...(waves.length > 0 ? { waves } : {}),
-        },
-        ...(discovery.source ? { gates: discovery.gates.map((gate) => gateDocument(gate, nameOf(consulKey))) } : {}),
-        ...(receivers.length > 0 ? { notify: receivers.map(({ channel, events }) => ({ channel: nameOf(channel.key), events })) } : {}),
+    spec: (nameOf) => ({
+      members: { zones: [{ name: zone, statefulSet: name, ...(spec.pauseRequested === true ? { paused: true } : {}) }] },
+      replicas: { leader: true },
+      rollout: {
+        strategy: 'onDelete',
+        rotateBy: 'evict',
+        maxUnavailable: 'fromBudget',
+        ...(intervalMs > 0 ? { minInterval: formatDuration(intervalMs) } : {}),
+        ...(waves.length > 0 ? { waves } : {}),
       },
+      ...(discovery.source ? { gates: discovery.gates.map((gate) => gateDocument(gate, nameOf(consulKey))) } : {}),
+      ...(receivers.length > 0 ? { notify: receivers.map(({ channel, events }) => ({ channel: nameOf(channel.key), events })) } : {}),
     }),
   };
   const needs = [...(discovery.source ? [discovery.source] : []), ...receivers.map(({ channel }) => channel)];

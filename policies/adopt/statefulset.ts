@@ -69,12 +69,10 @@ export interface AdoptionFinding {
   readonly field: string;
 }
 
-/** Returns the finding of one problem at one place. */
 export function adoptionFinding(set: AdoptedStatefulSet, code: FindingCode, field: string, message: string): AdoptionFinding {
   return { code, message, object: objectText(set), field };
 }
 
-/** Returns the name of a StatefulSet for messages and sources. */
 export function objectText(set: Pick<AdoptedStatefulSet, 'namespace' | 'name'>): string {
   return `StatefulSet ${set.namespace}/${set.name}`;
 }
@@ -103,7 +101,6 @@ export interface Reading<Value> {
 /** The reading of an absent setting, or of a setting that is off. */
 export const off: Reading<never> = { findings: [] };
 
-/** Returns the reading of a valid setting. */
 export function settingOf<Value>(value: Value, findings: readonly AdoptionFinding[] = []): Reading<Value> {
   return { value, findings };
 }

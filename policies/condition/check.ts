@@ -3,8 +3,9 @@ import { instantMs } from '../instant.ts';
 import { duration as durationSchema } from '../schema/scalars.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { defined } from '../values/defined.ts';
-import { type ConditionPath, type ConditionProblem, checkShape, type Operator, operationOf, operators } from './shape.ts';
-import { type Argument, literalHint, signatures } from './signatures.ts';
+import type { Path } from '../yaml/document.ts';
+import { type ConditionProblem, checkShape, type Operator, operationOf, operators } from './shape.ts';
+import { type Argument, literalHint } from './signatures.ts';
 import {
   any,
   boolean,
@@ -24,13 +25,11 @@ import { messageVariables, variablePaths } from './variables.ts';
 
 export type { ConditionProblem } from './shape.ts';
 
-interface CheckOptions {
-  /** The variables that the condition may read: `ruleVariables(…)` or `gateVariables`. */
-  readonly variables: ConditionType;
-}
-
-/** Returns every problem of a condition, shape before types; empty if the condition is valid. */
-export function checkCondition(condition: unknown, { variables }: CheckOptions): readonly ConditionProblem[] {
+/**
+ * Returns every problem of a condition, shape before types; empty if the condition is valid. The condition may read the variables of
+ * `ruleVariables` or `gateVariables`.
+ */
+export function checkCondition(condition: unknown, variables: ConditionType): readonly ConditionProblem[] {
   const shape = checkShape(condition);
   // A condition that is too large or too deep is not checked further: the limit bounds the cost of the check.
   if (shape.some(({ code }) => code === 'RG3008' || code === 'RG3009')) return shape;
@@ -46,7 +45,7 @@ export function checkCondition(condition: unknown, { variables }: CheckOptions):
 }
 
 /** Returns a problem for each variable of a message that does not exist, because the message would show it as `unknown`. */
-export function checkMessage(message: string, { variables }: CheckOptions): readonly ConditionProblem[] {
+export function checkMessage(message: string, variables: ConditionType): readonly ConditionProblem[] {
   const scope: Scope = { type: variables, root: variables };
   return [...new Set(messageVariables(message))].flatMap((path) => {
     const steps = path.split('.');
@@ -63,19 +62,18 @@ interface Check {
   hasReference: boolean;
 }
 
-/** An operation and its path in the condition. */
 interface Operation {
   readonly name: string;
   readonly args: readonly unknown[];
-  readonly path: ConditionPath;
-  readonly pathOf: (index: number) => ConditionPath;
+  readonly path: Path;
+  readonly pathOf: (index: number) => Path;
 }
 
-function reportType(check: Check, path: ConditionPath, message: string, hint?: string): void {
+function reportType(check: Check, path: Path, message: string, hint?: string): void {
   check.problems.push({ code: 'RG3005', path, message, ...defined({ hint }) });
 }
 
-function typeOf(check: Check, node: unknown, scope: Scope, path: ConditionPath): ConditionType {
+function typeOf(check: Check, node: unknown, scope: Scope, path: Path): ConditionType {
   if (Array.isArray(node)) {
     const types = node.map((item, index) => typeOf(check, item, scope, [...path, index]));
     return listOf(types.length === 0 ? any : types.reduce(commonType));
@@ -125,8 +123,7 @@ function operationType(check: Check, operation: Operation, operator: Operator, s
       // `age` reads the instant of the evaluation, so the condition is not constant.
       if (operation.name === 'age') check.hasReference = true;
       const args = operation.args.map((node, index): Argument => ({ node, type: typeOf(check, node, scope, operation.pathOf(index)) }));
-      const signature = signatures.get(operation.name);
-      return signature?.(args, (index, message, hint) => reportType(check, operation.pathOf(index), message, hint)) ?? any;
+      return operator.signature?.(args, (index, message, hint) => reportType(check, operation.pathOf(index), message, hint)) ?? any;
     }
   }
 }
@@ -147,7 +144,7 @@ function referenceType(check: Check, operation: Operation, scope: Scope): Condit
   return found;
 }
 
-function variableType(check: Check, steps: readonly string[] | undefined, scope: Scope, path: ConditionPath): ConditionType {
+function variableType(check: Check, steps: readonly string[] | undefined, scope: Scope, path: Path): ConditionType {
   if (!steps) {
     check.problems.push({ code: 'RG3007', path, message: 'The path of the variable is computed' });
     return any;
@@ -224,13 +221,8 @@ function writtenSteps(args: readonly unknown[], isWhole: boolean): readonly stri
   return isWhole ? steps : steps.join('.').split('.');
 }
 
-interface UnknownVariable {
-  readonly message: string;
-  readonly hint?: string;
-}
-
 /** Returns the type of the variable, or the problem with its name. */
-function resolve(steps: readonly string[], scope: Scope): ConditionType | UnknownVariable {
+function resolve(steps: readonly string[], scope: Scope): ConditionType | Pick<ConditionProblem, 'message' | 'hint'> {
   const isItself = steps.length === 0 || (steps.length === 1 && steps[0] === '');
   if (isItself)
     return scope.iterator === undefined ? { message: 'The path of the variable is empty', hint: namesHint(scope.type) } : scope.type;
@@ -275,7 +267,6 @@ function quote(path: string): string {
   return JSON.stringify(path.length <= 128 ? path : `${path.slice(0, 127)}…`);
 }
 
-/** Returns the type of the elements of a list; undefined if the type is certainly not a list. */
 function elementType(list: ConditionType): ConditionType | undefined {
   if (list.kind === 'list') return list.of;
   return list.kind === 'any' ? any : undefined;

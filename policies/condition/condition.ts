@@ -20,23 +20,19 @@ type ConditionResult =
       readonly reason?: string;
     };
 
-interface EvaluationOptions {
-  /** The instant of the evaluation, in milliseconds since 1970-01-01T00:00:00Z; `age` measures from it. */
-  readonly nowMs: number;
-}
-
 /**
  * Evaluates a condition. Never throws. Returns unknown with the reason if the condition is malformed, exceeds the step limit, has an
  * operator that cannot be applied, or reads an absent or unknown value (`{ unknown: reason }`). Lazy operators evaluate only the arguments
- * that they need. Caches prepared conditions by identity, so conditions must not change.
+ * that they need. Caches prepared conditions by identity, so conditions must not change. `nowMs` is the instant of the evaluation in
+ * milliseconds since 1970-01-01T00:00:00Z; `age` measures from it.
  */
-export function evaluateCondition(condition: unknown, data: unknown, options: EvaluationOptions): ConditionResult {
+export function evaluateCondition(condition: unknown, data: unknown, nowMs: number): ConditionResult {
   const prepared = preparedOf(condition);
   if (prepared.problem !== undefined) return { kind: 'unknown', paths: [], reason: prepared.problem };
   registerOperators();
-  const outcome = evaluating(options.nowMs, () => {
+  const outcome = evaluating(nowMs, () => {
     spend(prepared.size);
-    return applyLogic(prepared.logic, data);
+    return jsonLogic.apply(prepared.logic as RulesLogic, data);
   });
   if (outcome.kind === 'undecided') return { kind: 'unknown', paths: outcome.paths, reason: outcome.reason };
   return { kind: 'value', value: outcome.value, isTrue: jsonLogic.truthy(outcome.value), reads: outcome.reads };
@@ -63,12 +59,7 @@ function preparedOf(condition: unknown): Prepared {
 function prepareNew(condition: unknown): Prepared {
   const [problem] = checkShape(condition);
   if (problem) return { logic: undefined, size: 0, problem: problem.message };
-  return { logic: prepare(condition), size: sizeOf(condition) };
-}
-
-/** Passes a prepared condition to json-logic-js; the only place that converts our types to the types of the library. */
-function applyLogic(logic: unknown, data: unknown): unknown {
-  return jsonLogic.apply(logic as RulesLogic, data);
+  return { logic: prepareNode(condition, { label: '', isReduce: false }, 'value'), size: sizeOf(condition) };
 }
 
 let isRegistered = false;
@@ -76,8 +67,7 @@ let isRegistered = false;
 /** Adds our operators to the table of the library under a prefix, so that other users of the library see no change. */
 function registerOperators(): void {
   if (isRegistered) return;
-  for (const [name, code] of Object.entries(conditionFunctions)) jsonLogic.add_operation(ourPrefix + name, code);
-  for (const [name, code] of Object.entries(readers)) jsonLogic.add_operation(ourPrefix + name, code);
+  for (const [name, code] of Object.entries({ ...conditionFunctions, ...readers })) jsonLogic.add_operation(ourPrefix + name, code);
   isRegistered = true;
 }
 
@@ -121,11 +111,6 @@ interface Scope {
 /** The use of a value. `list`: an iterator reads the elements later, so an unknown field inside an element does not count yet. */
 type Position = 'value' | 'list';
 
-/** Returns the condition in the form that json-logic-js evaluates. The condition must have passed `checkShape`. */
-function prepare(condition: unknown): unknown {
-  return prepareNode(condition, { label: '', isReduce: false }, 'value');
-}
-
 /** Returns the cost of one evaluation: the number of nodes, plus one for each 64 characters of text. */
 function sizeOf(node: unknown): number {
   if (typeof node === 'string') return 1 + (node.length >> 6);
@@ -133,6 +118,7 @@ function sizeOf(node: unknown): number {
   return Object.values(node).reduce<number>((sum, part) => sum + sizeOf(part), 1);
 }
 
+/** Returns the node in the form that json-logic-js evaluates. The condition must have passed `checkShape`. */
 function prepareNode(node: unknown, scope: Scope, position: Position): unknown {
   if (Array.isArray(node)) return node.map((item) => prepareNode(item, scope, 'value'));
   const operation = operationOf(node);
@@ -142,7 +128,7 @@ function prepareNode(node: unknown, scope: Scope, position: Position): unknown {
   if (form === 'reference') return prepareReference(name, args, scope, position);
   if (form === 'iterator') return prepareIterator(name, args, scope, position);
   const prepared = args.map((argument) => prepareNode(argument, scope, 'value'));
-  return { [operators.get(name)?.isOurs ? ourPrefix + name : name]: prepared };
+  return { [Object.hasOwn(conditionFunctions, name) ? ourPrefix + name : name]: prepared };
 }
 
 function prepareReference(name: string, args: readonly unknown[], scope: Scope, position: Position): unknown {

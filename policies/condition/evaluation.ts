@@ -73,16 +73,6 @@ function spendSearch(textLength: number, patternLength: number): void {
   spend(1 + Math.ceil((textLength * patternLength) / 4096));
 }
 
-/** Records that the result depends on a variable. */
-function noteRead(path: string): void {
-  current?.reads.add(path);
-}
-
-/** Returns the instant of the evaluation in milliseconds since 1970. */
-function evaluationNowMs(): number {
-  return current?.nowMs ?? Number.NaN;
-}
-
 /** Returns the value of a variable. Ends the evaluation as unknown if it is unreadable, or if it is absent or null without a default. */
 export function read(data: unknown, label: string | undefined, path: unknown, fallback?: unknown): unknown {
   const value = readList(data, label, path, fallback);
@@ -123,7 +113,7 @@ export function missing(data: unknown, prefix: string | undefined, paths: readon
   return paths.filter((path) => {
     const steps = toSteps(path);
     spend(1 + steps.length);
-    if (prefix !== undefined) noteRead(prefix + steps.join('.'));
+    if (prefix !== undefined) current?.reads.add(prefix + steps.join('.'));
     const value = locate(data, steps);
     return value === undefined || value === null || value === '' || isUnknownValue(value);
   });
@@ -142,7 +132,7 @@ export function requireKnown(value: unknown, name: string): void {
 function notedSteps(label: string | undefined, path: unknown): readonly string[] {
   const steps = toSteps(path);
   spend(1 + steps.length);
-  if (label !== undefined) noteRead(label);
+  if (label !== undefined) current?.reads.add(label);
   return steps;
 }
 
@@ -173,19 +163,19 @@ function ownProperty(value: unknown, name: string): unknown {
 const builtTextLength = 16_384;
 const builtListLength = 10_000;
 
-/** The functions by operator name. All are pure and do not read the data. */
+/** The functions that replace operators of json-logic-js or add missing ones, by name. All are pure and do not read the data. */
 export const conditionFunctions: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> = {
   '+': (...args) =>
     finite(
       '+',
-      args.map(toFloat).reduce((sum, value) => sum + value, 0),
+      args.reduce<number>((sum, value) => sum + toFloat(value), 0),
     ),
   '*': (...args) =>
     args.length === 1
       ? args[0]
       : finite(
           '*',
-          args.map(toFloat).reduce((product, value) => product * value),
+          args.reduce<number>((product, value) => product * toFloat(value), 1),
         ),
   '-': (a, b) => finite('-', b === undefined ? -Number(a) : Number(a) - Number(b)),
   '/': (a, b) => finite('/', Number(a) / Number(b)),
@@ -201,7 +191,7 @@ export const conditionFunctions: Readonly<Record<string, (...args: readonly unkn
   glob: (value, pattern) => matchesGlob(requireText('glob', value), requireText('glob', pattern)),
   duration: (value) => durationMs(requireText('duration', value)),
   instant: toInstant,
-  age: (value) => evaluationNowMs() - (typeof value === 'number' ? value : toInstant(value)),
+  age: (value) => (current?.nowMs ?? Number.NaN) - (typeof value === 'number' ? value : toInstant(value)),
   length: (list) => (Array.isArray(list) ? list.length : 0),
   step: (value, price) => {
     spend(Number(price));

@@ -1,21 +1,20 @@
 // Defines the operators and limits of conditions, and checks the shape that evaluation requires.
 import type { FindingCode } from '../findings/codes.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
+import { defined } from '../values/defined.ts';
+import type { Path } from '../yaml/document.ts';
+import { eagerOperators, type OperatorRow, type Signature, unlimited } from './signatures.ts';
 
-/** A problem of a condition. */
 export interface ConditionProblem {
   readonly code: FindingCode;
   /** The keys and indices from the condition to the place of the problem. */
-  readonly path: readonly (string | number)[];
+  readonly path: Path;
   /** The message: one sentence without a full stop, subject first. */
   readonly message: string;
   readonly hint?: string;
 }
 
-/** The limits of one condition. */
 export const conditionLimits = { depth: 32, nodes: 500, textLength: 4096, listLength: 256 } as const;
-
-export type ConditionPath = readonly (string | number)[];
 
 /** Returns the only operator of an object and its arguments; undefined if the node is not an operation. */
 export function operationOf(
@@ -42,7 +41,7 @@ interface Walk {
   isStopped: boolean;
 }
 
-function visit(walk: Walk, node: unknown, path: ConditionPath, depth = 1): void {
+function visit(walk: Walk, node: unknown, path: Path, depth = 1): void {
   if (walk.isStopped) return;
   walk.nodeCount += 1;
   if (walk.nodeCount > conditionLimits.nodes) stop(walk, 'RG3008', [], `The condition has more than ${conditionLimits.nodes} nodes`);
@@ -55,18 +54,18 @@ function visit(walk: Walk, node: unknown, path: ConditionPath, depth = 1): void 
   }
 }
 
-function stop(walk: Walk, code: FindingCode, path: ConditionPath, message: string): void {
+function stop(walk: Walk, code: FindingCode, path: Path, message: string): void {
   walk.isStopped = true;
   walk.problems.push({ code, path, message });
 }
 
-function visitText(walk: Walk, node: string, path: ConditionPath): void {
+function visitText(walk: Walk, node: string, path: Path): void {
   if (node.length <= conditionLimits.textLength) return;
   const message = `The text has ${node.length} characters; at most ${conditionLimits.textLength} are allowed`;
   walk.problems.push({ code: 'RG3010', path, message });
 }
 
-function visitList(walk: Walk, node: readonly unknown[], path: ConditionPath, depth: number): void {
+function visitList(walk: Walk, node: readonly unknown[], path: Path, depth: number): void {
   if (node.length > conditionLimits.listLength) {
     const message = `The list has ${node.length} items; at most ${conditionLimits.listLength} are allowed`;
     walk.problems.push({ code: 'RG3011', path, message });
@@ -75,7 +74,7 @@ function visitList(walk: Walk, node: readonly unknown[], path: ConditionPath, de
   for (const [index, item] of node.entries()) visit(walk, item, [...path, index], depth + 1);
 }
 
-function visitOperation(walk: Walk, node: object, path: ConditionPath, depth: number): void {
+function visitOperation(walk: Walk, node: object, path: Path, depth: number): void {
   const names = Object.keys(node);
   const operation = operationOf(node);
   if (!operation) {
@@ -91,7 +90,7 @@ function visitOperation(walk: Walk, node: object, path: ConditionPath, depth: nu
   }
 }
 
-function unknownOperator(name: string, path: ConditionPath): ConditionProblem {
+function unknownOperator(name: string, path: Path): ConditionProblem {
   const place = [...path, name];
   const reason = excludedOperators.get(name);
   const shown = JSON.stringify(name.slice(0, 64));
@@ -113,15 +112,13 @@ export interface Operator {
   readonly minArguments: number;
   /** The maximum number of arguments; Infinity means no limit. */
   readonly maxArguments: number;
-  /** True if our function replaces the operator of json-logic-js or adds a missing one. */
-  readonly isOurs: boolean;
+  /** Checks the types of the arguments; only for eager operators. */
+  readonly signature?: Signature;
 }
-
-const unlimited = Number.POSITIVE_INFINITY;
 
 /** The operators by name: classic JsonLogic first, then additions for rollouts. */
 export const operators: ReadonlyMap<string, Operator> = new Map([
-  ...operatorsOf('reference', true, [
+  ...operatorsOf('reference', [
     ['var', 1, 2],
     ['missing', 1, unlimited],
     ['missing_some', 2, 2],
@@ -129,61 +126,33 @@ export const operators: ReadonlyMap<string, Operator> = new Map([
     ['has', 1, unlimited],
     ['known', 1, unlimited],
   ]),
-  ...operatorsOf('lazy', false, [
+  ...operatorsOf('lazy', [
     ['if', 2, unlimited],
     ['?:', 3, 3],
     ['and', 1, unlimited],
     ['or', 1, unlimited],
   ]),
-  ...operatorsOf('iterator', false, [
+  ...operatorsOf('iterator', [
     ['map', 2, 2],
     ['filter', 2, 2],
     ['all', 2, 2],
     ['some', 2, 2],
     ['none', 2, 2],
     ['reduce', 3, 3],
+    ['count', 1, 2],
   ]),
-  ...operatorsOf('iterator', true, [['count', 1, 2]]),
-  ...operatorsOf('eager', false, [
-    ['==', 2, 2],
-    ['!=', 2, 2],
-    ['===', 2, 2],
-    ['!==', 2, 2],
-    ['!', 1, 1],
-    ['!!', 1, 1],
-    ['>', 2, 2],
-    ['>=', 2, 2],
-    ['<', 2, 3],
-    ['<=', 2, 3],
-    ['substr', 2, 3],
-  ]),
-  ...operatorsOf('eager', true, [
-    ['+', 1, unlimited],
-    ['-', 1, 2],
-    ['*', 2, unlimited],
-    ['/', 2, 2],
-    ['%', 2, 2],
-    ['min', 1, unlimited],
-    ['max', 1, unlimited],
-    ['in', 2, 2],
-    ['cat', 1, unlimited],
-    ['merge', 1, unlimited],
-    ['startsWith', 2, 2],
-    ['endsWith', 2, 2],
-    ['glob', 2, 2],
-    ['percentOf', 2, 2],
-    ['age', 1, 1],
-  ]),
-  ...operatorsOf('literal', true, [
+  ...operatorsOf('eager', eagerOperators),
+  ...operatorsOf('literal', [
     ['duration', 1, 1],
     ['instant', 1, 1],
   ]),
 ]);
 
-type Row = readonly [name: string, minArguments: number, maxArguments: number];
-
-function operatorsOf(form: OperatorForm, isOurs: boolean, rows: readonly Row[]): (readonly [string, Operator])[] {
-  return rows.map(([name, minArguments, maxArguments]) => [name, { form, minArguments, maxArguments, isOurs }] as const);
+function operatorsOf(form: OperatorForm, rows: readonly OperatorRow[]): (readonly [string, Operator])[] {
+  return rows.map(([name, minArguments, maxArguments, signature]) => [
+    name,
+    { form, minArguments, maxArguments, ...defined({ signature }) },
+  ]);
 }
 
 /** The operators of other JsonLogic dialects that are excluded on purpose, with the reason. */

@@ -1,4 +1,4 @@
-// Defines the argument and result types of eager operators, for the check of conditions.
+// Defines the eager operators of conditions, with the types of their arguments and results for the check of conditions.
 import { didYouMean } from '../text/did-you-mean.ts';
 import {
   any,
@@ -26,42 +26,47 @@ type Report = (index: number, message: string, hint?: string) => void;
 /**
  * A function that returns the type of the result. It returns `any` after a report, so that outer operators do not report the same mistake.
  */
-type Signature = (args: readonly Argument[], report: Report) => ConditionType;
+export type Signature = (args: readonly Argument[], report: Report) => ConditionType;
 
 type Kind = ConditionType['kind'];
 
 const ordered: readonly Kind[] = ['number', 'instant', 'duration'];
 const scalars: readonly Kind[] = ['number', 'instant', 'duration', 'text', 'boolean'];
 
-/** The signatures by operator name. The number of arguments is already checked. */
-export const signatures: ReadonlyMap<string, Signature> = new Map<string, Signature>([
-  ['==', equality],
-  ['!=', equality],
-  ['===', equality],
-  ['!==', equality],
-  ['!', () => boolean],
-  ['!!', () => boolean],
-  ['>', ordering],
-  ['>=', ordering],
-  ['<', ordering],
-  ['<=', ordering],
-  ['min', (args, report) => (allOf(args, ordered, report) ? allSame(args, report) : any)],
-  ['max', (args, report) => (allOf(args, ordered, report) ? allSame(args, report) : any)],
-  ['+', sum],
-  ['-', difference],
-  ['*', product],
-  ['/', quotient],
-  ['%', takes([['number'], ['number']], number)],
-  ['substr', takes([['text'], ['number'], ['number']], text)],
-  ['startsWith', takes([['text'], ['text']], boolean)],
-  ['endsWith', takes([['text'], ['text']], boolean)],
-  ['glob', takes([['text'], ['text']], boolean)],
-  ['percentOf', takes([['number'], ['number']], number)],
-  ['age', takes([['instant']], duration)],
-  ['in', membership],
-  ['cat', (args, report) => (allOf(args, scalars, report) ? text : any)],
-  ['merge', (args) => listOf(args.map(({ type }) => (type.kind === 'list' ? type.of : type)).reduce(commonType))],
-]);
+/** An operator: its name, the least and the most arguments (Infinity means no limit), and for eager operators the signature. */
+export type OperatorRow = readonly [name: string, minArguments: number, maxArguments: number, signature?: Signature];
+
+export const unlimited: number = Number.POSITIVE_INFINITY;
+
+/** The operators that evaluate all arguments first. A signature may assume that the number of arguments is right. */
+export const eagerOperators: readonly OperatorRow[] = [
+  ['==', 2, 2, equality],
+  ['!=', 2, 2, equality],
+  ['===', 2, 2, equality],
+  ['!==', 2, 2, equality],
+  ['!', 1, 1, () => boolean],
+  ['!!', 1, 1, () => boolean],
+  ['>', 2, 2, ordering],
+  ['>=', 2, 2, ordering],
+  ['<', 2, 3, ordering],
+  ['<=', 2, 3, ordering],
+  ['substr', 2, 3, takes([['text'], ['number'], ['number']], text)],
+  ['+', 1, unlimited, sum],
+  ['-', 1, 2, difference],
+  ['*', 2, unlimited, product],
+  ['/', 2, 2, quotient],
+  ['%', 2, 2, takes([['number'], ['number']], number)],
+  ['min', 1, unlimited, outermost],
+  ['max', 1, unlimited, outermost],
+  ['in', 2, 2, membership],
+  ['cat', 1, unlimited, (args, report) => (allOf(args, scalars, report) ? text : any)],
+  ['merge', 1, unlimited, (args) => listOf(args.map(({ type }) => (type.kind === 'list' ? type.of : type)).reduce(commonType))],
+  ['startsWith', 2, 2, takes([['text'], ['text']], boolean)],
+  ['endsWith', 2, 2, takes([['text'], ['text']], boolean)],
+  ['glob', 2, 2, takes([['text'], ['text']], boolean)],
+  ['percentOf', 2, 2, takes([['number'], ['number']], number)],
+  ['age', 1, 1, takes([['instant']], duration)],
+];
 
 /** Returns a hint that shows how to write a duration or an instant, if this type is expected; undefined for other types. */
 export function literalHint(type: ConditionType): string | undefined {
@@ -127,6 +132,10 @@ function reportChoice(literal: string, values: readonly string[], index: number,
   const nearest = didYouMean(literal, values);
   const hint = nearest === undefined ? `the values are ${values.join(', ')}` : `did you mean ${JSON.stringify(nearest)}?`;
   report(index, `The variable is never ${JSON.stringify(literal)}`, hint);
+}
+
+function outermost(args: readonly Argument[], report: Report): ConditionType {
+  return allOf(args, ordered, report) ? allSame(args, report) : any;
 }
 
 function ordering(args: readonly Argument[], report: Report): ConditionType {

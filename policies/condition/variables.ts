@@ -14,60 +14,8 @@ export function isUnknownValue(value: unknown): value is UnknownValue {
   return Object.hasOwn(value, 'unknown') && typeof Reflect.get(value, 'unknown') === 'string' && Object.keys(value).length === 1;
 }
 
-type Knowable<Value> = Value | UnknownValue;
-
 /** The phases of a group that conditions can compare with. */
 export const groupPhases = ['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed'] as const;
-
-/** The data of a zone for conditions. */
-interface ZoneData {
-  readonly name: string;
-  readonly statefulSet: string;
-  readonly replicas: Knowable<number>;
-  readonly ready: Knowable<number>;
-  /** The number of pods at the update revision. */
-  readonly updated: Knowable<number>;
-  readonly available: Knowable<number>;
-  readonly isReady: Knowable<boolean>;
-  /** The name of the zone that this zone follows; empty for a leader. */
-  readonly follows: string;
-}
-
-/** The data for the rules of a RolloutPolicy. An absent field is unknown to a condition that reads it without a default. */
-export interface RuleData {
-  readonly action: (typeof policyAction.options)[number];
-  /** The replicas before and after, and `to - from`; only for scaleUp and scaleDown. */
-  readonly change?: { readonly from: Knowable<number>; readonly to: Knowable<number>; readonly delta: Knowable<number> };
-  /** The StatefulSet that the request changes, with the labels and annotations from before the change. */
-  readonly target: {
-    readonly name: string;
-    readonly namespace: string;
-    readonly zone: string;
-    readonly labels: Knowable<Readonly<Record<string, string>>>;
-    readonly annotations: Knowable<Readonly<Record<string, string>>>;
-    readonly replicas: Knowable<number>;
-    readonly ready: Knowable<number>;
-    readonly available: Knowable<number>;
-    readonly updated: Knowable<number>;
-    /** The time in milliseconds since 1970; absent if no downscale is recorded. */
-    readonly lastDownscaleAt?: Knowable<number>;
-  };
-  readonly group: {
-    readonly name: string;
-    readonly namespace: string;
-    readonly labels: Readonly<Record<string, string>>;
-    readonly zones: Knowable<readonly ZoneData[]>;
-    readonly phase?: Knowable<(typeof groupPhases)[number]>;
-    /** The name of the current wave; absent outside a run. */
-    readonly wave?: Knowable<string>;
-    readonly notReadyZones: Knowable<readonly string[]>;
-  };
-  readonly inputs: { readonly metrics: Readonly<Record<string, Knowable<number>>> };
-  /** The requester; absent in the agent and in a plan. */
-  readonly user?: { readonly name: Knowable<string>; readonly groups: Knowable<readonly string[]> };
-  /** The time of the evaluation in milliseconds since 1970. */
-  readonly now: number;
-}
 
 const zone = record({
   name: text,
@@ -117,11 +65,10 @@ export const gateVariables: ConditionType = record({ value: number });
 
 /** Returns every path of the variables, for completion and documentation: `group.zones[].ready`, `target.labels.*`. */
 export function variablePaths(type: ConditionType, prefix = ''): readonly string[] {
-  const below = (fields: readonly (readonly [string, ConditionType])[]) => fields.flatMap(([path, field]) => variablePaths(field, path));
   if (type.kind === 'list') return type.of.kind === 'record' ? [prefix, ...variablePaths(type.of, `${prefix}[]`)] : [prefix];
   if (type.kind === 'map') return [`${prefix}.*`];
   if (type.kind !== 'record') return [prefix];
-  return below(Object.entries(type.fields).map(([name, field]) => [prefix === '' ? name : `${prefix}.${name}`, field] as const));
+  return Object.entries(type.fields).flatMap(([name, field]) => variablePaths(field, prefix === '' ? name : `${prefix}.${name}`));
 }
 
 const placeholder = /\$\{([^{}]*)\}/g;
@@ -156,7 +103,8 @@ function valueAt(data: unknown, path: string): unknown {
 
 function valueText(value: unknown, path: string): string {
   if (Array.isArray(value)) return value.map((item) => valueText(item, path)).join(', ');
-  if (typeof value === 'number') return isInstantPath(path) ? (instantText(value) ?? 'unknown') : numberText(value);
+  if (typeof value === 'number')
+    return isInstantPath(path) ? (instantText(value) ?? 'unknown') : Number.isFinite(value) ? String(value) : 'unknown';
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
   return 'unknown';
 }
@@ -164,10 +112,6 @@ function valueText(value: unknown, path: string): string {
 function isInstantPath(path: string): boolean {
   const type = typeAt(ruleVariables([]), path.split('.'));
   return 'kind' in type && type.kind === 'instant';
-}
-
-function numberText(value: number): string {
-  return Number.isFinite(value) ? String(value) : 'unknown';
 }
 
 /** Writes a space for every character that moves the cursor or changes the writing direction. */

@@ -3,7 +3,6 @@ import { clusterCodes } from './codes/clusters.ts';
 import { documentCodes } from './codes/documents.ts';
 import { policyCodes } from './codes/policies.ts';
 
-/** The text of a finding code. */
 export interface CodeEntry {
   readonly title: string;
   readonly severity: 'error' | 'warning' | 'notice';
@@ -33,7 +32,6 @@ const families: readonly (readonly [prefix: string, title: string])[] = [
   ['RG7', 'Objects of other rollout operators'],
 ];
 
-/** Returns the text of a code, or undefined if the code does not exist. */
 export function explainCode(code: string): CodeEntry | undefined {
   return Object.hasOwn(findingCodes, code) ? findingCodes[code as FindingCode] : undefined;
 }

@@ -76,7 +76,6 @@ export function sourceOf(place: Place): Source {
   };
 }
 
-/** Returns the JSON pointer of a path. */
 export function jsonPointer(path: readonly (string | number)[]): string {
   return path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
@@ -99,7 +98,6 @@ export function sortFindings(findings: readonly Finding[]): readonly Finding[] {
   });
 }
 
-/** Returns the number of findings of each severity. */
 export function countFindings(findings: readonly Finding[]): Readonly<Record<Severity, number>> {
   const counts = { error: 0, warning: 0, notice: 0 };
   for (const { severity } of findings) counts[severity] += 1;

@@ -49,7 +49,6 @@ export function channelOf({ metadata, spec }: NotificationChannel): ChannelDefin
   return { ...common, service: 'callback', url, ...defined({ signingKey, ca }) };
 }
 
-/** Returns the Secret keys that a channel reads. */
 export function channelSecretKeys({ slack, callback, github, gitlab }: ChannelSpec): readonly SecretKey[] {
   const keys = [slack?.token, slack?.ca, callback?.signingKey, callback?.ca, github?.token, github?.ca, gitlab?.token, gitlab?.ca];
   return keys.flatMap((key) => key ?? []);
@@ -64,11 +63,8 @@ export function isLoopback(url: string): boolean {
 /** Returns the Secret keys of a document, each once, in field order. Documents in other namespaces have no keys: the agent ignores them. */
 export function secretKeysOf(document: LoadedDocument, agentNamespace: string): readonly SecretKey[] {
   if ((document.value.metadata.namespace ?? agentNamespace) !== agentNamespace) return [];
-  const keys = named(document);
-  return [...new Map(keys.map((one) => [`${one.name}/${one.key}`, one])).values()];
-}
-
-function named(document: LoadedDocument): readonly SecretKey[] {
-  if (document.kind === 'MetricSource') return sourceSecretKeys(document.value.spec);
-  return document.kind === 'NotificationChannel' ? channelSecretKeys(document.value.spec) : [];
+  const { kind, value } = document;
+  const ofSource = kind === 'MetricSource' ? sourceSecretKeys(value.spec) : [];
+  const ofChannel = kind === 'NotificationChannel' ? channelSecretKeys(value.spec) : [];
+  return [...new Map([...ofSource, ...ofChannel].map((one) => [`${one.name}/${one.key}`, one])).values()];
 }

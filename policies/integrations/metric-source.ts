@@ -33,7 +33,6 @@ export function metricSourceOf({ metadata, spec }: MetricSource): MetricSourceDe
   };
 }
 
-/** Returns the Secret keys that a source reads. */
 export function sourceSecretKeys({ prometheus, consul }: Pick<MetricSourceSpec, 'prometheus' | 'consul'>): readonly SecretKey[] {
   const keys = [
     prometheus?.bearerToken,

@@ -4,7 +4,9 @@ import { type Finding, finding, type Place } from '../findings/finding.ts';
 import { policiesFor } from '../join.ts';
 import type { Loaded, LoadResult, ObjectName } from '../load.ts';
 import { ofKind, type StatefulSetLabels } from '../resolve/resolve.ts';
+import type { Kind } from '../schema/kinds.ts';
 import { suggestion } from '../wording.ts';
+import type { Path, Places } from '../yaml/document.ts';
 
 export interface LintContext {
   readonly load: LoadResult;
@@ -39,20 +41,22 @@ export function lintContext(input: LintInput): LintContext {
 
 type NamedObject = Pick<ObjectName, 'namespace' | 'name'>;
 
-/** A check of all documents. */
 export type LintCheck = (context: LintContext) => readonly Finding[];
 
-/** Returns a check that runs on each group document. */
-export function eachGroup(check: (group: Loaded<'RolloutGroup'>) => readonly Finding[]): LintCheck {
-  return ({ groups }) => groups.flatMap(check);
+type DocumentCheck<K extends Kind> = (document: Loaded<K>, context: LintContext) => readonly Finding[];
+
+export function eachGroup(check: DocumentCheck<'RolloutGroup'>): LintCheck {
+  return (context) => context.groups.flatMap((group) => check(group, context));
 }
 
-/** Returns a check that runs on each policy document. */
-export function eachPolicy(check: (policy: Loaded<'RolloutPolicy'>) => readonly Finding[]): LintCheck {
-  return ({ policies }) => policies.flatMap(check);
+export function eachPolicy(check: DocumentCheck<'RolloutPolicy'>): LintCheck {
+  return (context) => context.policies.flatMap((policy) => check(policy, context));
 }
 
-/** Returns the first object with this namespace and name. */
+export function eachException(check: DocumentCheck<'RolloutException'>): LintCheck {
+  return (context) => context.exceptions.flatMap((exception) => check(exception, context));
+}
+
 export function findNamed<T extends NamedObject>(objects: readonly T[], { namespace, name }: NamedObject): T | undefined {
   return objects.find((one) => one.namespace === namespace && one.name === name);
 }
@@ -62,7 +66,6 @@ export function definitionOf({ bundle }: Pick<LintContext, 'bundle'>, group: Nam
   return findNamed(bundle.groups, group);
 }
 
-/** Returns the groups that a policy applies to. */
 export function targetsOf({ bundle, agentNamespace }: LintContext, policy: NamedObject): readonly GroupDefinition[] {
   const resolved = findNamed(bundle.policies, policy);
   return resolved === undefined ? [] : bundle.groups.filter((group) => policiesFor([resolved], group, agentNamespace).length > 0);
@@ -85,6 +88,13 @@ export function unknownGroup(context: LintContext, place: Place, name: string, n
     return finding('RG2206', place, `the group ${name} of the namespace ${namespace} is not in the files: only the agent can check it`);
   const message = `the group ${name} does not exist in the namespace ${namespace}`;
   return finding('RG2301', place, message, { hint: suggestion(name, known) });
+}
+
+/** Reports the names that occur twice in a list of the document. */
+export function repeatedNames(document: Places, path: Path, noun: string, items: readonly { readonly name: string }[]): readonly Finding[] {
+  return repeats(items, ({ name }) => name).map(({ index, item }) =>
+    finding('RG2108', document.place([...path, index, 'name']), `the ${noun} name ${item.name} is used twice`),
+  );
 }
 
 /** Returns the items whose key occurred before, each with its index and the index of the first item with this key. */

@@ -5,17 +5,16 @@ import type { Loaded } from '../load.ts';
 import { canOverride } from '../rollout/rules-without-exception.ts';
 import { suggestion } from '../wording.ts';
 import type { Path, Places } from '../yaml/document.ts';
-import { findNamed, groupOf, type LintCheck, type LintContext, unknownGroup } from './context.ts';
+import { eachException, findNamed, groupOf, type LintCheck, type LintContext, unknownGroup } from './context.ts';
 
 /** Reports exceptions that are in force at the same time for one rule and target. Exceptions do not combine. */
-const findOverlappingExceptions: LintCheck = ({ exceptions, bundle }) =>
-  exceptions.flatMap((document) => {
-    const own = findNamed(bundle.exceptions, document);
-    const other = own && bundle.exceptions.find((one) => one !== own && overlap(one, own));
-    if (!other) return [];
-    const message = `the exceptions ${document.name} and ${other.name} are not used: both cover the same rule and target`;
-    return [finding('RG2306', document.place(['spec', 'rule']), message, { related: [other.source] })];
-  });
+const findOverlappingExceptions: LintCheck = eachException((document, { bundle }) => {
+  const own = findNamed(bundle.exceptions, document);
+  const other = own && bundle.exceptions.find((one) => one !== own && overlap(one, own));
+  if (!other) return [];
+  const message = `the exceptions ${document.name} and ${other.name} are not used: both cover the same rule and target`;
+  return [finding('RG2306', document.place(['spec', 'rule']), message, { related: [other.source] })];
+});
 
 function overlap(a: ExceptionDefinition, b: ExceptionDefinition): boolean {
   const isSameTarget = a.namespace === b.namespace && a.rule === b.rule && a.group === b.group;
@@ -24,38 +23,35 @@ function overlap(a: ExceptionDefinition, b: ExceptionDefinition): boolean {
   return isSameTarget && isSameZone && start(a) < b.expiresMs && start(b) < a.expiresMs;
 }
 
-const findExceptionsNeverInForce: LintCheck = ({ exceptions, bundle }) =>
-  exceptions.flatMap((document) => {
-    const { notBeforeMs, expiresMs } = findNamed(bundle.exceptions, document) ?? {};
-    if (notBeforeMs === undefined || expiresMs === undefined || expiresMs > notBeforeMs) return [];
-    const { notBefore, expires } = document.value.spec;
-    const message = `the exception is never in force: it ends at ${expires} and begins at ${notBefore}`;
-    return [finding('RG2307', document.place(['spec', 'expires']), message)];
-  });
+const findExceptionsNeverInForce: LintCheck = eachException((document, { bundle }) => {
+  const { notBeforeMs, expiresMs } = findNamed(bundle.exceptions, document) ?? {};
+  if (notBeforeMs === undefined || expiresMs === undefined || expiresMs > notBeforeMs) return [];
+  const { notBefore, expires } = document.value.spec;
+  const message = `the exception is never in force: it ends at ${expires} and begins at ${notBefore}`;
+  return [finding('RG2307', document.place(['spec', 'expires']), message)];
+});
 
 /** Reports exceptions with an unknown rule. A policy outside the files is only a notice, unless a known rule has a similar name. */
-const findUnknownRules: LintCheck = (context) =>
-  context.exceptions.flatMap((document): readonly Finding[] => {
-    const { rule } = document.value.spec;
-    const known = [...policyRules(context, document.namespace), ...(context.engineRules ?? [])];
-    const [policyName = '', ruleName] = rule.split('/');
-    const isUnusable = context.load.unusable.some((one) => one.kind === 'RolloutPolicy' && one.name === policyName);
-    if (known.includes(rule) || isUnusable || (ruleName === undefined && context.engineRules === undefined)) return [];
-    const place = document.place(['spec', 'rule']);
-    const hint = suggestion(rule, known);
-    const isElsewhere = ruleName !== undefined && hint === undefined && !known.some((one) => one.startsWith(`${policyName}/`));
-    if (isElsewhere) return [finding('RG2206', place, `the policy ${policyName} is not in the files: only the agent can check it`)];
-    return [finding('RG2305', place, `the rule ${rule} does not exist`, { hint })];
-  });
+const findUnknownRules: LintCheck = eachException((document, context) => {
+  const { rule } = document.value.spec;
+  const known = [...policyRules(context, document.namespace), ...(context.engineRules ?? [])];
+  const [policyName = '', ruleName] = rule.split('/');
+  const isUnusable = context.load.unusable.some((one) => one.kind === 'RolloutPolicy' && one.name === policyName);
+  if (known.includes(rule) || isUnusable || (ruleName === undefined && context.engineRules === undefined)) return [];
+  const place = document.place(['spec', 'rule']);
+  const hint = suggestion(rule, known);
+  const isElsewhere = ruleName !== undefined && hint === undefined && !known.some((one) => one.startsWith(`${policyName}/`));
+  if (isElsewhere) return [finding('RG2206', place, `the policy ${policyName} is not in the files: only the agent can check it`)];
+  return [finding('RG2305', place, `the rule ${rule} does not exist`, { hint })];
+});
 
 /** Reports exceptions from rules that no exception can override. */
-const findExceptionsWithoutEffect: LintCheck = (context) =>
-  context.exceptions.flatMap((document) => {
-    const { rule } = document.value.spec;
-    return !canOverride(rule, policiesOf(context, document.namespace))
-      ? [finding('RG2310', document.place(['spec', 'rule']), `the exception has no effect: no exception can override the rule ${rule}`)]
-      : [];
-  });
+const findExceptionsWithoutEffect: LintCheck = eachException((document, context) => {
+  const { rule } = document.value.spec;
+  return !canOverride(rule, policiesOf(context, document.namespace))
+    ? [finding('RG2310', document.place(['spec', 'rule']), `the exception has no effect: no exception can override the rule ${rule}`)]
+    : [];
+});
 
 function policyRules(context: LintContext, namespace: string): readonly string[] {
   return policiesOf(context, namespace).flatMap((policy) =>
@@ -67,8 +63,9 @@ function policiesOf({ bundle, agentNamespace }: LintContext, namespace: string):
   return bundle.policies.filter((policy) => policy.namespace === namespace || policy.namespace === agentNamespace);
 }
 
-const checkExceptionTargets: LintCheck = (context) =>
-  context.exceptions.flatMap((document) => targetFindings(context, document, document.value.spec.target, ['spec', 'target']));
+const checkExceptionTargets: LintCheck = eachException((document, context) =>
+  targetFindings(context, document, document.value.spec.target, ['spec', 'target']),
+);
 
 const checkIntentTargets: LintCheck = (context) =>
   context.intents.flatMap((document) => [

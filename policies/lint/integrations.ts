@@ -36,15 +36,14 @@ interface SourceUse extends Use {
 const checkSourceUses: LintCheck = (context) =>
   sourceUses(context).flatMap((use) => useFindings(context, 'MetricSource', use, (source) => sourceUseFindings(use, source)));
 
-const checkChannelUses: LintCheck = (context) =>
-  context.groups.flatMap((group) =>
-    (group.value.spec.notify ?? []).flatMap(({ channel: name }, index) => {
-      const use: Use = { document: group, path: ['spec', 'notify', index, 'channel'], namespace: group.namespace, name };
-      return useFindings(context, 'NotificationChannel', use, ({ value }) =>
-        namespaceFindings('NotificationChannel', use, value.spec.usableFrom.namespaces),
-      );
-    }),
-  );
+const checkChannelUses: LintCheck = eachGroup((group, context) =>
+  (group.value.spec.notify ?? []).flatMap(({ channel: name }, index) => {
+    const use: Use = { document: group, path: ['spec', 'notify', index, 'channel'], namespace: group.namespace, name };
+    return useFindings(context, 'NotificationChannel', use, ({ value }) =>
+      namespaceFindings('NotificationChannel', use, value.spec.usableFrom.namespaces),
+    );
+  }),
+);
 
 /**
  * Checks the document of this name, or reports that it does not exist. Without any document of the kind, only the agent can check the name.

@@ -8,33 +8,32 @@ import { type LabelSelector, labelSelector } from '../schema/scalars.ts';
 import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { traitsOf } from '../strategies.ts';
 import { listed } from '../wording.ts';
-import { definitionOf, type LintCheck, type LintContext, targetsOf } from './context.ts';
+import { definitionOf, eachGroup, eachPolicy, type LintCheck, type LintContext, targetsOf } from './context.ts';
 import { manifestOf, replicasInFiles } from './manifests.ts';
 
 type Group = Loaded<'RolloutGroup'>;
 type DocumentName = Pick<ObjectName, 'namespace' | 'name'>;
 
 /** Reports `maxUnavailable: 0` of a group or of a zone, except paused zones, which are stopped on purpose. */
-const findZeroMaxUnavailable: LintCheck = (context) =>
-  context.groups.flatMap((group) => {
-    const { rollout, members } = group.value.spec;
-    const zones = members.zones ?? [];
-    const isUnintended = ({ name, paused }: { readonly name: string; readonly paused?: boolean | undefined }): boolean =>
-      paused !== true && !hasException(context, group, name);
-    const ofZones = zones.flatMap((zone, index) => {
-      if (zone.maxUnavailable !== 0 || !isUnintended(zone)) return [];
-      const message = `zone ${zone.name} blocks every rollout of the group ${group.name}: its maxUnavailable is 0`;
-      const hint = 'write 1 or more, or paused: true to stop the zone on purpose';
-      return [finding('RG2216', group.place(['spec', 'members', 'zones', index, 'maxUnavailable']), message, { hint })];
-    });
-    const isInherited =
-      members.zones === undefined
-        ? !hasExceptionForAllZones(context, group)
-        : zones.some((zone) => zone.maxUnavailable === undefined && isUnintended(zone));
-    if (rollout.maxUnavailable !== 0 || !isInherited) return ofZones;
-    const message = `no rollout of the group ${group.name} can replace a pod: maxUnavailable is 0`;
-    return [finding('RG2216', group.place(['spec', 'rollout', 'maxUnavailable']), message, { hint: pauseHint(group) }), ...ofZones];
+const findZeroMaxUnavailable: LintCheck = eachGroup((group, context) => {
+  const { rollout, members } = group.value.spec;
+  const zones = members.zones ?? [];
+  const isUnintended = ({ name, paused }: { readonly name: string; readonly paused?: boolean | undefined }): boolean =>
+    paused !== true && !hasException(context, group, name);
+  const ofZones = zones.flatMap((zone, index) => {
+    if (zone.maxUnavailable !== 0 || !isUnintended(zone)) return [];
+    const message = `zone ${zone.name} blocks every rollout of the group ${group.name}: its maxUnavailable is 0`;
+    const hint = 'write 1 or more, or paused: true to stop the zone on purpose';
+    return [finding('RG2216', group.place(['spec', 'members', 'zones', index, 'maxUnavailable']), message, { hint })];
   });
+  const isInherited =
+    members.zones === undefined
+      ? !hasExceptionForAllZones(context, group)
+      : zones.some((zone) => zone.maxUnavailable === undefined && isUnintended(zone));
+  if (rollout.maxUnavailable !== 0 || !isInherited) return ofZones;
+  const message = `no rollout of the group ${group.name} can replace a pod: maxUnavailable is 0`;
+  return [finding('RG2216', group.place(['spec', 'rollout', 'maxUnavailable']), message, { hint: pauseHint(group) }), ...ofZones];
+});
 
 /** Returns the hint for a group. A group with a selector has no zones in the file that could set `paused`. */
 function pauseHint({ namespace, name, value }: Group): string {
@@ -45,15 +44,14 @@ function pauseHint({ namespace, name, value }: Group): string {
 }
 
 /** Reports policies with `maxUnavailable: 0`, unless every group in the files to which the policy applies has an exception. */
-const findPoliciesOfZero: LintCheck = (context) =>
-  context.policies.flatMap((policy) => {
-    if (policy.value.spec.limits?.maxUnavailable !== 0) return [];
-    const bound = targetsOf(context, policy);
-    if (bound.length > 0 && bound.every((group) => hasExceptionForAllZones(context, group))) return [];
-    const message = `the policy ${policy.name} blocks every rollout of its groups: its maxUnavailable is 0`;
-    const hint = 'write 1 or more; to stop rollouts on purpose, use a deny window or a rule with the effect hold';
-    return [finding('RG2216', policy.place(['spec', 'limits', 'maxUnavailable']), message, { hint })];
-  });
+const findPoliciesOfZero: LintCheck = eachPolicy((policy, context) => {
+  if (policy.value.spec.limits?.maxUnavailable !== 0) return [];
+  const bound = targetsOf(context, policy);
+  if (bound.length > 0 && bound.every((group) => hasExceptionForAllZones(context, group))) return [];
+  const message = `the policy ${policy.name} blocks every rollout of its groups: its maxUnavailable is 0`;
+  const hint = 'write 1 or more; to stop rollouts on purpose, use a deny window or a rule with the effect hold';
+  return [finding('RG2216', policy.place(['spec', 'limits', 'maxUnavailable']), message, { hint })];
+});
 
 /** Reports whether a RolloutException in the files overrides the limit of the zone, so that the zero is deliberate. */
 function hasException({ bundle }: Pick<LintContext, 'bundle'>, group: DocumentName, zone?: string): boolean {
@@ -90,10 +88,8 @@ function budgetFindings(context: LintContext, budget: Manifest, group: GroupDefi
   const zeroBudget = zones.length === 0 ? undefined : zeroBudgetIn({ context, budget, group, covered, selector: selector.data });
   if (zeroBudget === undefined) return [];
   const { field, text } = zeroBudget;
-  const which = `${zones.length === 1 ? 'zone' : 'zones'} ${listed(
-    zones.map(({ name }) => name),
-    'and',
-  )}`;
+  const names = zones.map(({ name }) => name);
+  const which = `${names.length === 1 ? 'zone' : 'zones'} ${listed(names, 'and')}`;
   const message = `PodDisruptionBudget ${budget.name} blocks every pod of ${which}: ${text}; no rollout of the group ${group.name} can replace a pod`;
   const source = group.sources['rollout.strategy'] ?? group.sources[''];
   const place = field === undefined ? budget.place(['spec'], 'key') : budget.place(['spec', field]);

@@ -50,10 +50,8 @@ export function checkDocuments(input: LintInput): readonly Finding[] {
 export function lintPolicies(files: readonly PolicyFile[], options: LintOptions = {}): LintResult {
   const load = loadPolicies(files, options);
   const statefulSets = statefulSetsOf(load.manifests);
-  const adoption = adoptGroups(
-    load.manifests.map((manifest) => manifest.value),
-    options,
-  );
+  const objects = load.manifests.map((manifest) => manifest.value);
+  const adoption = adoptGroups(objects, options);
   const hasManifests = statefulSets.length > 0;
   const resolution = resolvePolicies(load.documents, { adoption, ...(hasManifests ? { statefulSets } : {}) });
   // A written group replaces an adopted group with the same members, so adoption findings about these members do not apply.

@@ -4,23 +4,23 @@ import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 import { holdingPartition, type StrategyName, strategyTraits } from '../strategies.ts';
+import { groupBy } from '../values/group-by.ts';
 import { isRecord } from '../values/is-record.ts';
 import type { Path } from '../yaml/document.ts';
-import { definitionOf, type LintCheck, type LintContext } from './context.ts';
+import { definitionOf, eachGroup, type LintCheck, type LintContext } from './context.ts';
 
 /** Reports members whose update strategy does not fit: pods would be replaced in all zones at once, or never. */
-const findWrongUpdateStrategies: LintCheck = (context) =>
-  context.groups.flatMap((group) => {
-    const definition = definitionOf(context, group);
-    if (!definition) return [];
-    const related = [sourceOf(group.place(['spec', 'rollout', 'strategy']))];
-    return memberManifests(context, definition).flatMap((manifest): readonly Finding[] => {
-      const problem = strategyProblem(manifest, definition.rollout.strategy);
-      if (problem === undefined) return [];
-      const { path, message, hint } = problem;
-      return [finding('RG2117', manifest.place(path), message, { related, hint })];
-    });
+const findWrongUpdateStrategies: LintCheck = eachGroup((group, context) => {
+  const definition = definitionOf(context, group);
+  if (!definition) return [];
+  const related = [sourceOf(group.place(['spec', 'rollout', 'strategy']))];
+  return memberManifests(context, definition).flatMap((manifest): readonly Finding[] => {
+    const problem = strategyProblem(manifest, definition.rollout.strategy);
+    if (problem === undefined) return [];
+    const { path, message, hint } = problem;
+    return [finding('RG2117', manifest.place(path), message, { related, hint })];
   });
+});
 
 interface StrategyProblem {
   readonly path: Path;
@@ -78,24 +78,22 @@ function memberManifests({ load }: LintContext, group: GroupDefinition): readonl
 
 type Files = Pick<LintContext, 'load'>;
 
-/** A cache, because checks read the StatefulSets for each zone of each group. */
-const setsOf: WeakMap<LintContext['load'], ReadonlyMap<string, readonly [Manifest, ...Manifest[]]>> = new WeakMap();
+/** Returns a function that remembers its answer for each load, because checks ask for each zone of each group. */
+function oncePerLoad<T>(read: (manifests: readonly Manifest[]) => T): (files: Files) => T {
+  const known = new WeakMap<LintContext['load'], T>();
+  return ({ load }) => {
+    const answer = known.get(load) ?? read(load.manifests);
+    known.set(load, answer);
+    return answer;
+  };
+}
 
 /** Returns the manifests of StatefulSets by namespace and name. Several manifests of one name are versions, such as kustomize overlays. */
-function setsByName({ load }: Files): ReadonlyMap<string, readonly [Manifest, ...Manifest[]]> {
-  const known = setsOf.get(load);
-  if (known !== undefined) return known;
-  const sets = new Map<string, [Manifest, ...Manifest[]]>();
-  for (const manifest of load.manifests) {
-    const { kind, apiVersion, namespace, name } = manifest;
-    if (kind !== 'StatefulSet' || !apiVersion.startsWith('apps/')) continue;
-    const versions = sets.get(`${namespace}/${name}`);
-    if (versions === undefined) sets.set(`${namespace}/${name}`, [manifest]);
-    else versions.push(manifest);
-  }
-  setsOf.set(load, sets);
-  return sets;
-}
+const setsByName = oncePerLoad((manifests) =>
+  groupBy(manifests, ({ kind, apiVersion, namespace, name }) =>
+    kind === 'StatefulSet' && apiVersion.startsWith('apps/') ? `${namespace}/${name}` : undefined,
+  ),
+);
 
 /** Returns one manifest per StatefulSet: the first of several versions. */
 export function setManifests(context: Files): readonly Manifest[] {
@@ -126,7 +124,6 @@ export function replicasInFiles(context: Files, group: GroupDefinition, zone: Zo
   return undefined;
 }
 
-/** Reports whether an autoscaler scales the StatefulSet or its group. */
 function isAutoscaled(context: Files, { namespace, name }: GroupDefinition, statefulSet: string): boolean {
   return autoscalersOf(context).some(
     (one) => scales(one, namespace, 'StatefulSet', statefulSet) || scales(one, namespace, 'RolloutGroup', name),
@@ -141,22 +138,13 @@ function manifestReplicas(context: Files, namespace: string, name: string): numb
   return typeof first === 'number' && others.every((one) => one === first) ? first : undefined;
 }
 
-/** A cache, because checks read the autoscalers for each zone of each group. */
-const autoscalers: WeakMap<LintContext['load'], readonly Manifest[]> = new WeakMap();
-
 /** Returns the HorizontalPodAutoscalers and KEDA ScaledObjects among the manifests. */
-function autoscalersOf({ load }: Pick<LintContext, 'load'>): readonly Manifest[] {
-  const known = autoscalers.get(load);
-  if (known !== undefined) return known;
-  const found = load.manifests.filter(isAutoscaler);
-  autoscalers.set(load, found);
-  return found;
-}
-
-function isAutoscaler({ kind, apiVersion }: Manifest): boolean {
-  const isKeda = kind === 'ScaledObject' && apiVersion.startsWith('keda.sh/');
-  return isKeda || (kind === 'HorizontalPodAutoscaler' && apiVersion.startsWith('autoscaling/'));
-}
+const autoscalersOf = oncePerLoad((manifests) =>
+  manifests.filter(({ kind, apiVersion }) => {
+    const isKeda = kind === 'ScaledObject' && apiVersion.startsWith('keda.sh/');
+    return isKeda || (kind === 'HorizontalPodAutoscaler' && apiVersion.startsWith('autoscaling/'));
+  }),
+);
 
 /** Reports whether the autoscaler scales this object. A ScaledObject without a kind scales a Deployment. */
 function scales(autoscaler: Manifest, namespace: string, kind: 'StatefulSet' | 'RolloutGroup', name: string): boolean {

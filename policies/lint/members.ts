@@ -95,13 +95,12 @@ const findUnusableSelectors: LintCheck = (context) =>
     return contradiction === undefined ? [] : [finding('RG2115', place, `the selector can never match: ${contradiction}`)];
   });
 
-const findSelectorsWithoutExpectation: LintCheck = ({ groups }) =>
-  groups.flatMap((group) => {
-    const { selector, expect } = group.value.spec.members;
-    if (!selector || expect?.count !== undefined || expect?.names !== undefined) return [];
-    const message = `the group ${group.name} does not detect lost members: expect is missing`;
-    return [finding('RG2113', group.place(['spec', 'members', 'selector'], 'key'), message)];
-  });
+const findSelectorsWithoutExpectation: LintCheck = eachGroup((group) => {
+  const { selector, expect } = group.value.spec.members;
+  if (!selector || expect?.count !== undefined || expect?.names !== undefined) return [];
+  const message = `the group ${group.name} does not detect lost members: expect is missing`;
+  return [finding('RG2113', group.place(['spec', 'members', 'selector'], 'key'), message)];
+});
 
 /** Reports selectors that certainly overlap: one selector has all requirements of the other selector. */
 const findOverlappingSelectors: LintCheck = ({ groups }) =>
@@ -183,14 +182,13 @@ const findForcedReplicas: LintCheck = eachGroup((group) =>
 );
 
 /** Reports a time between zones in a group of one zone. */
-const findDelayInSingleZone: LintCheck = (context) =>
-  context.groups.flatMap((group) => {
-    if (definitionOf(context, group)?.zones.length !== 1) return [];
-    const below: Path = ['scaling', 'down', 'betweenZones'];
-    return [group.find(['spec', ...below], 'key'), group.find([...zonesPath, 0, ...below], 'key')].flatMap((place) =>
-      place ? [finding('RG2211', place, `betweenZones has no effect: the group ${group.name} has a single zone`)] : [],
-    );
-  });
+const findDelayInSingleZone: LintCheck = eachGroup((group, context) => {
+  if (definitionOf(context, group)?.zones.length !== 1) return [];
+  const below: Path = ['scaling', 'down', 'betweenZones'];
+  return [group.find(['spec', ...below], 'key'), group.find([...zonesPath, 0, ...below], 'key')].flatMap((place) =>
+    place ? [finding('RG2211', place, `betweenZones has no effect: the group ${group.name} has a single zone`)] : [],
+  );
+});
 
 type Files = Pick<LintContext, 'load' | 'bundle' | 'groups' | 'isCluster'>;
 
@@ -226,16 +224,15 @@ export function describeElsewhere(group: Group, sets: readonly Manifest[]): { re
  * Reports groups whose StatefulSets are in another namespace: a changed namespace leaves them without a group, and no other check reports
  * this.
  */
-const findGroupsInOtherNamespace: LintCheck = (context) =>
-  context.groups.flatMap((group) => {
-    const sets = membersElsewhere(context, group);
-    if (sets.length === 0) return [];
-    const { text, place } = describeElsewhere(group, sets);
-    const related = sets.slice(0, maxNamed).map((set) => sourceOf(set.find(['metadata', 'namespace']) ?? set.place(['metadata', 'name'])));
-    if (isMisspelled(context, group, sets)) return [finding('RG2119', place, text, { related })];
-    const isWritten = group.find(['metadata', 'namespace']) !== undefined && namesNamespace(sets);
-    return [finding('RG2119', place, text, { related, severity: 'notice', hint: isWritten ? writtenHint : unwrittenHint })];
-  });
+const findGroupsInOtherNamespace: LintCheck = eachGroup((group, context) => {
+  const sets = membersElsewhere(context, group);
+  if (sets.length === 0) return [];
+  const { text, place } = describeElsewhere(group, sets);
+  const related = sets.slice(0, maxNamed).map((set) => sourceOf(set.find(['metadata', 'namespace']) ?? set.place(['metadata', 'name'])));
+  if (isMisspelled(context, group, sets)) return [finding('RG2119', place, text, { related })];
+  const isWritten = group.find(['metadata', 'namespace']) !== undefined && namesNamespace(sets);
+  return [finding('RG2119', place, text, { related, severity: 'notice', hint: isWritten ? writtenHint : unwrittenHint })];
+});
 
 const writtenHint =
   'write the same metadata.namespace into the group and the StatefulSets, or add the manifests of the namespace of the group';

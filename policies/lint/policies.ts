@@ -18,7 +18,7 @@ import {
   groupOf,
   type LintCheck,
   type LintContext,
-  repeats,
+  repeatedNames,
   targetsOf,
   unknownGroup,
 } from './context.ts';
@@ -26,32 +26,26 @@ import {
 type Policy = Loaded<'RolloutPolicy'>;
 
 /** Reports names of target groups that do not exist. */
-const findUnknownTargets: LintCheck = (context) =>
-  context.policies.flatMap((policy) => {
-    const { groups = [], namespaces = [policy.namespace] } = policy.value.spec.targets;
-    return groups.flatMap((name, index) => {
-      if (namespaces.some((namespace) => groupOf(context, namespace, name) !== undefined)) return [];
-      return [unknownGroup(context, policy.place(['spec', 'targets', 'groups', index]), name, namespaces)];
-    });
+const findUnknownTargets: LintCheck = eachPolicy((policy, context) => {
+  const { groups = [], namespaces = [policy.namespace] } = policy.value.spec.targets;
+  return groups.flatMap((name, index) => {
+    if (namespaces.some((namespace) => groupOf(context, namespace, name) !== undefined)) return [];
+    return [unknownGroup(context, policy.place(['spec', 'targets', 'groups', index]), name, namespaces)];
   });
+});
 
-const findForeignNamespaces: LintCheck = ({ policies, agentNamespace }) =>
-  policies.flatMap((policy) => {
-    const { namespaces } = policy.value.spec.targets;
-    if (!namespaces || policy.namespace === agentNamespace || namespaces.every((one) => one === policy.namespace)) return [];
-    const message = `a policy of the namespace ${policy.namespace} cannot target ${namespaces.join(', ')}: only policies of the agent's namespace can`;
-    return [finding('RG2302', policy.place(['spec', 'targets', 'namespaces'], 'key'), message)];
-  });
+const findForeignNamespaces: LintCheck = eachPolicy((policy, { agentNamespace }) => {
+  const { namespaces } = policy.value.spec.targets;
+  if (!namespaces || policy.namespace === agentNamespace || namespaces.every((one) => one === policy.namespace)) return [];
+  const message = `a policy of the namespace ${policy.namespace} cannot target ${namespaces.join(', ')}: only policies of the agent's namespace can`;
+  return [finding('RG2302', policy.place(['spec', 'targets', 'namespaces'], 'key'), message)];
+});
 
 /** Reports duplicate names of rules and of windows. */
-const findDuplicateRules: LintCheck = eachPolicy((policy) =>
-  (['rules', 'windows'] as const).flatMap((list) => {
-    const items = policy.value.spec[list] ?? [];
-    return repeats<{ readonly name: string }>(items, (item) => item.name).map(({ index }) =>
-      finding('RG2108', policy.place(['spec', list, index, 'name']), `the ${list.slice(0, -1)} name ${items[index]?.name} is used twice`),
-    );
-  }),
-);
+const findDuplicateRules: LintCheck = eachPolicy((policy) => [
+  ...repeatedNames(policy, ['spec', 'rules'], 'rule', policy.value.spec.rules ?? []),
+  ...repeatedNames(policy, ['spec', 'windows'], 'window', policy.value.spec.windows ?? []),
+]);
 
 const checkRuleApprovals: LintCheck = eachPolicy((policy) =>
   (policy.value.spec.rules ?? []).flatMap((rule, index): readonly Finding[] => {
@@ -74,15 +68,14 @@ const findEmptyPolicies: LintCheck = eachPolicy((policy) => {
 });
 
 /** Reports limits that are not stricter than the settings of every group of the policy. */
-const findLimitsWithoutEffect: LintCheck = (context) =>
-  context.policies.flatMap((policy) => {
-    const resolved = findNamed(context.bundle.policies, policy);
-    const bound = targetsOf(context, policy);
-    if (!resolved || bound.length === 0) return [];
-    return limitChecks
-      .filter(({ field, isIdle }) => resolved.limits[field] !== undefined && bound.every((group) => isIdle(resolved.limits, group)))
-      .map(({ field }) => limitFinding(policy, field, bound));
-  });
+const findLimitsWithoutEffect: LintCheck = eachPolicy((policy, context) => {
+  const resolved = findNamed(context.bundle.policies, policy);
+  const bound = targetsOf(context, policy);
+  if (!resolved || bound.length === 0) return [];
+  return limitChecks
+    .filter(({ field, isIdle }) => resolved.limits[field] !== undefined && bound.every((group) => isIdle(resolved.limits, group)))
+    .map(({ field }) => limitFinding(policy, field, bound));
+});
 
 function limitFinding(policy: Policy, field: keyof LimitsDefinition, bound: readonly GroupDefinition[]): Finding {
   const written = field.replace(/Ms$/, '');
@@ -134,14 +127,14 @@ const checkGateConditions: LintCheck = eachGroup((group) =>
 );
 
 function conditionFindings(document: Places, path: Path, condition: unknown, variables: ConditionType): readonly Finding[] {
-  return checkCondition(condition, { variables }).map((problem) => {
+  return checkCondition(condition, variables).map((problem) => {
     const part = problem.code === 'RG3001' || problem.code === 'RG3002' ? 'key' : 'value';
     return finding(problem.code, document.place([...path, ...problem.path], part), lowerFirst(problem.message), { hint: hintOf(problem) });
   });
 }
 
 function messageFindings(document: Places, path: Path, message: string, variables: ConditionType): readonly Finding[] {
-  return checkMessage(message, { variables }).map((problem) =>
+  return checkMessage(message, variables).map((problem) =>
     finding(problem.code, document.place(path), lowerFirst(problem.message), { hint: hintOf(problem) }),
   );
 }
@@ -151,20 +144,19 @@ function hintOf({ hint }: ConditionProblem): string | undefined {
 }
 
 /** Reports invalid schedules and ranges. */
-export const checkWindowTimes: LintCheck = (context) =>
-  context.policies.flatMap((policy) => {
-    const windows = findNamed(context.bundle.policies, policy)?.windows ?? [];
-    return windows.flatMap(({ schedule, ranges }, index) => [
-      ...(schedule ? checkSchedule(schedule) : []).map(({ code, field, message, hint }) =>
-        finding(code, policy.place(['spec', 'windows', index, 'schedule', field]), lowerFirst(message), { hint }),
-      ),
-      ...(ranges ?? []).flatMap(({ fromMs, toMs }, position): readonly Finding[] => {
-        if (toMs > fromMs) return [];
-        const place = policy.place(['spec', 'windows', index, 'ranges', position, 'to']);
-        return [finding('RG2406', place, `the range ${position + 1} is empty: it ends at or before its beginning`)];
-      }),
-    ]);
-  });
+export const checkWindowTimes: LintCheck = eachPolicy((policy, context) => {
+  const windows = findNamed(context.bundle.policies, policy)?.windows ?? [];
+  return windows.flatMap(({ schedule, ranges }, index) => [
+    ...(schedule ? checkSchedule(schedule) : []).map(({ code, field, message, hint }) =>
+      finding(code, policy.place(['spec', 'windows', index, 'schedule', field]), lowerFirst(message), { hint }),
+    ),
+    ...(ranges ?? []).flatMap(({ fromMs, toMs }, position): readonly Finding[] => {
+      if (toMs > fromMs) return [];
+      const place = policy.place(['spec', 'windows', index, 'ranges', position, 'to']);
+      return [finding('RG2406', place, `the range ${position + 1} is empty: it ends at or before its beginning`)];
+    }),
+  ]);
+});
 
 /** Reports two policies of one group whose allow windows for an action are never open at the same time. */
 const findDisjointWindows: LintCheck = (context) => {

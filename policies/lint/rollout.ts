@@ -133,7 +133,6 @@ function boundsFindings(group: Loaded<'RolloutGroup'>, { bounds, count }: Replic
   return [finding('RG2209', group.place([...path, 'count']), message)];
 }
 
-/** Returns whether the bounds allow this replica count. */
 function allows({ min = 0, max = Number.POSITIVE_INFINITY, multipleOf, parity }: Bounds, count: number): boolean {
   const isOfParity = parity === 'any' || (count % 2 === 0) === (parity === 'even');
   return count >= min && count <= max && count % multipleOf === 0 && isOfParity;

@@ -1,11 +1,11 @@
 // Checks waves and gates for lint: unknown and duplicate names, amounts that do not grow, and zones that never finish.
-import { type Finding, finding, sourceOf } from '../findings/finding.ts';
+import { finding, sourceOf } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import { emptyFirstWaves } from '../rollout/empty-waves.ts';
 import type { WaveSpec } from '../schema/rollout-group.ts';
 import { listed, suggestion } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
-import { definitionOf, eachGroup, type LintCheck, repeats } from './context.ts';
+import { definitionOf, eachGroup, type LintCheck, repeatedNames } from './context.ts';
 import { manifestOf, replicasInFiles } from './manifests.ts';
 
 type Group = Loaded<'RolloutGroup'>;
@@ -17,20 +17,19 @@ function wavesOf(group: Group): readonly WaveSpec[] {
 }
 
 /** Reports zones of waves that the group does not have. With a selector, the zones are the StatefulSets that match. */
-const findUnknownZonesInWaves: LintCheck = (context) =>
-  context.groups.flatMap((group) => {
-    const names = definitionOf(context, group)?.zones.map((zone) => zone.name) ?? [];
-    if (names.length === 0) return [];
-    const named = new Set(wavesOf(group).flatMap((wave) => wave.zones));
-    const left = names.filter((name) => !named.has(name));
-    return wavesOf(group).flatMap((wave, index) =>
-      wave.zones.flatMap((zone, position) => {
-        if (names.includes(zone)) return [];
-        const message = `wave ${wave.name} names an unknown zone: ${zone} is not in the group`;
-        return [finding('RG2105', group.place([...wavesPath, index, 'zones', position]), message, { hint: zoneHint(zone, names, left) })];
-      }),
-    );
-  });
+const findUnknownZonesInWaves: LintCheck = eachGroup((group, context) => {
+  const names = definitionOf(context, group)?.zones.map((zone) => zone.name) ?? [];
+  if (names.length === 0) return [];
+  const named = new Set(wavesOf(group).flatMap((wave) => wave.zones));
+  const left = names.filter((name) => !named.has(name));
+  return wavesOf(group).flatMap((wave, index) =>
+    wave.zones.flatMap((zone, position) => {
+      if (names.includes(zone)) return [];
+      const message = `wave ${wave.name} names an unknown zone: ${zone} is not in the group`;
+      return [finding('RG2105', group.place([...wavesPath, index, 'zones', position]), message, { hint: zoneHint(zone, names, left) })];
+    }),
+  );
+});
 
 /** Returns a hint for an unknown zone, preferably a zone without a wave. A name of one letter is similar to every other name. */
 function zoneHint(zone: string, names: readonly string[], left: readonly string[]): string {
@@ -52,11 +51,7 @@ const findUnknownGatesInWaves: LintCheck = eachGroup((group) => {
   );
 });
 
-const findDuplicateWaves: LintCheck = eachGroup((group) =>
-  repeats(wavesOf(group), (wave) => wave.name).map(({ index }) =>
-    finding('RG2108', group.place([...wavesPath, index, 'name']), `the wave name ${wavesOf(group)[index]?.name} is used twice`),
-  ),
-);
+const findDuplicateWaves: LintCheck = eachGroup((group) => repeatedNames(group, wavesPath, 'wave', wavesOf(group)));
 
 /**
  * Reports waves with smaller amounts than earlier waves. Amounts are cumulative for each zone. No number of pods is smaller than a
@@ -93,46 +88,38 @@ const findApprovalAfterLastWave: LintCheck = eachGroup((group) => {
 });
 
 /** Reports zones that no wave updates to 100 percent. A number of pods never completes a zone. */
-const findUnfinishedZones: LintCheck = (context) =>
-  context.groups.flatMap((group): readonly Finding[] => {
-    const waves = wavesOf(group);
-    const resolved = definitionOf(context, group);
-    if (waves.length === 0 || !resolved) return [];
-    const finished = new Set(waves.filter((wave) => wave.percent === 100).flatMap((wave) => wave.zones));
-    const left = resolved.zones.map((zone) => zone.name).filter((zone) => !finished.has(zone));
-    if (left.length === 0) return [];
-    const message = `no wave completes ${left.length === 1 ? 'zone' : 'zones'} ${left.join(', ')}: percent: 100 is missing`;
-    return [finding('RG2203', group.place(wavesPath, 'key'), message)];
-  });
+const findUnfinishedZones: LintCheck = eachGroup((group, context) => {
+  const waves = wavesOf(group);
+  const resolved = definitionOf(context, group);
+  if (waves.length === 0 || !resolved) return [];
+  const finished = new Set(waves.filter((wave) => wave.percent === 100).flatMap((wave) => wave.zones));
+  const left = resolved.zones.map((zone) => zone.name).filter((zone) => !finished.has(zone));
+  if (left.length === 0) return [];
+  const message = `no wave completes ${left.length === 1 ? 'zone' : 'zones'} ${left.join(', ')}: percent: 100 is missing`;
+  return [finding('RG2203', group.place(wavesPath, 'key'), message)];
+});
 
 /** Reports first waves without pods: the first test of the update revision is then a later and larger wave. */
-const findEmptyFirstWaves: LintCheck = (context) =>
-  context.groups.flatMap((group): readonly Finding[] => {
-    const resolved = definitionOf(context, group);
-    if (resolved === undefined) return [];
-    const empty = resolved.zones.filter((zone) => replicasInFiles(context, resolved, zone) === 0);
-    const idle = emptyFirstWaves(
-      resolved.rollout.waves,
-      empty.map(({ name }) => name),
-    );
-    if (idle === undefined) return [];
-    const related = empty
-      .filter(({ name }) => idle.zones.includes(name))
-      .flatMap((zone) => manifestOf(context, resolved, zone)?.find(['spec', 'replicas']) ?? [])
-      .map(sourceOf);
-    const place = group.find([...wavesPath, 0, 'zones']) ?? group.place(['spec', 'rollout', 'schedule'], 'key');
-    return [finding('RG2217', place, idle.text, { related })];
-  });
+const findEmptyFirstWaves: LintCheck = eachGroup((group, context) => {
+  const resolved = definitionOf(context, group);
+  if (resolved === undefined) return [];
+  const empty = resolved.zones.filter((zone) => replicasInFiles(context, resolved, zone) === 0);
+  const emptyNames = empty.map(({ name }) => name);
+  const idle = emptyFirstWaves(resolved.rollout.waves, emptyNames);
+  if (idle === undefined) return [];
+  const related = empty
+    .filter(({ name }) => idle.zones.includes(name))
+    .flatMap((zone) => manifestOf(context, resolved, zone)?.find(['spec', 'replicas']) ?? [])
+    .map(sourceOf);
+  const place = group.find([...wavesPath, 0, 'zones']) ?? group.place(['spec', 'rollout', 'schedule'], 'key');
+  return [finding('RG2217', place, idle.text, { related })];
+});
 
 function gatesOf(group: Loaded<'RolloutGroup'>) {
   return group.value.spec.gates ?? [];
 }
 
-const findDuplicateGates: LintCheck = eachGroup((group) =>
-  repeats(gatesOf(group), (gate) => gate.name).map(({ index }) =>
-    finding('RG2108', group.place(['spec', 'gates', index, 'name']), `the gate name ${gatesOf(group)[index]?.name} is used twice`),
-  ),
-);
+const findDuplicateGates: LintCheck = eachGroup((group) => repeatedNames(group, ['spec', 'gates'], 'gate', gatesOf(group)));
 
 const findUnusedGates: LintCheck = eachGroup((group) => {
   const waves = group.value.spec.rollout.waves ?? [];

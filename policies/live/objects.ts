@@ -1,6 +1,6 @@
 // Reads objects of our kinds from the API server like documents of a file. The places of findings are fields of the object.
 import { type Finding, finding, objectPlace } from '../findings/finding.ts';
-import { type LoadResult, readDocument } from '../load.ts';
+import { type LoadResult, readDocument, textAt } from '../load.ts';
 import { withoutServerMetadata } from '../schema/kinds.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 import { compareText } from '../values/compare-text.ts';
@@ -25,10 +25,7 @@ export function loadObjects(objects: readonly unknown[]): LoadResult {
 
 function documentOf(raw: unknown): { readonly name: string; readonly document: YamlDocument } {
   const value = withoutServerMetadata(raw);
-  const part = (path: Path): string => {
-    const found = valueAt(value, path);
-    return typeof found === 'string' ? found : '';
-  };
+  const part = (path: Path): string => textAt(value, path) ?? '';
   const name = `${part(['kind'])} ${part(['metadata', 'namespace'])}/${part(['metadata', 'name'])}`;
   const place = (path: Path) => objectPlace(name, path);
   const dialect = refusedParts(value, [], name);

@@ -1,6 +1,6 @@
 // Combines a directory, objects and adopted StatefulSets into the policies of a running cluster.
 import { type Adoption, adoptGroups } from '../adopt/adopt.ts';
-import type { ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../definition.ts';
+import type { GroupDefinition, PolicyBundle, PolicyDefinition } from '../definition.ts';
 import { policyDigest } from '../digest.ts';
 import { type Finding, finding, sortFindings } from '../findings/finding.ts';
 import { type MetricSourceDefinition, metricSourceOf } from '../integrations/metric-source.ts';
@@ -14,6 +14,7 @@ import type { RolloutGroup } from '../schema/kinds.ts';
 import { rolloutPolicySpec } from '../schema/rollout-policy.ts';
 import { textsOf, valueAt } from '../schema/schema-walk.ts';
 import { defined } from '../values/defined.ts';
+import { firstByKey } from '../values/first-by-key.ts';
 import { intentOf, type LiveIntent } from './intents.ts';
 import { loadObjects } from './objects.ts';
 
@@ -39,11 +40,8 @@ export interface LiveInput {
   readonly engineRules?: readonly string[];
 }
 
-export interface LivePolicies {
-  /** The groups, sorted by namespace and name, like exceptions and intents. */
-  readonly groups: readonly GroupDefinition[];
-  readonly policies: readonly PolicyDefinition[];
-  readonly exceptions: readonly ExceptionDefinition[];
+/** The policies of a cluster. Groups, exceptions and intents are sorted by namespace and name. */
+export interface LivePolicies extends PolicyBundle {
   readonly intents: readonly LiveIntent[];
   /** The metric sources of the policy directory. The agent reads MetricSource objects when it uses them. */
   readonly metricSources: readonly MetricSourceDefinition[];
@@ -65,9 +63,10 @@ export interface LivePolicies {
 export function resolveLive(input: LiveInput): LivePolicies {
   const loads = loadSources(input);
   const adoption = input.order.includes('adopted') ? adoptGroups(input.statefulSets) : noAdoption;
-  const first = documentsOf(loads, sourcesBefore(input.order));
-  const { kept, findings: late } = withoutAdopted(documentsOf(loads, sourcesAfter(input.order)), adoption);
-  const unusable = sourcesBefore(input.order).flatMap((source) => loads[source].unusable);
+  const { before, after } = aroundAdopted(input.order);
+  const first = documentsOf(loads, before);
+  const { kept, findings: late } = withoutAdopted(documentsOf(loads, after), adoption);
+  const unusable = before.flatMap((source) => loads[source].unusable);
   const statefulSets = labelsOf(input.statefulSets);
   const documents = [...first, ...kept].filter((document) => isDefinedHere(input, loads, document));
   const resolution = resolvePolicies(documents, {
@@ -144,14 +143,11 @@ function hasErrors({ findings }: LoadResult): boolean {
   return findings.some(({ severity }) => severity === 'error');
 }
 
-function sourcesBefore(order: readonly LiveSource[]): readonly WrittenSource[] {
-  const end = order.indexOf('adopted');
-  return order.slice(0, end < 0 ? order.length : end).filter((source) => source !== 'adopted');
-}
-
-function sourcesAfter(order: readonly LiveSource[]): readonly WrittenSource[] {
-  const start = order.indexOf('adopted');
-  return start < 0 ? [] : order.slice(start + 1).filter((source) => source !== 'adopted');
+/** Returns the written sources before and after `adopted`; without it, all are before. */
+function aroundAdopted(order: readonly LiveSource[]): { readonly [part in 'before' | 'after']: readonly WrittenSource[] } {
+  const end = order.includes('adopted') ? order.indexOf('adopted') : order.length;
+  const isWritten = (source: LiveSource) => source !== 'adopted';
+  return { before: order.slice(0, end).filter(isWritten), after: order.slice(end).filter(isWritten) };
 }
 
 function documentsOf(loads: Loads, sources: readonly WrittenSource[]): readonly LoadedDocument[] {
@@ -218,8 +214,7 @@ function originsOf(groups: readonly GroupDefinition[], loads: Loads, order: read
   return new Map(
     groups.map((group) => {
       // The source of an adopted group is its StatefulSets. The source of a written group is the file or the object itself.
-      const object = group.sources['']?.object;
-      const isAdopted = object?.startsWith('StatefulSet ') === true || !written.some(({ document }) => keyOf(document) === keyOf(group));
+      const isAdopted = group.sources['']?.object?.startsWith('StatefulSet ') === true;
       const found = written.find(({ source, document }) => keyOf(document) === keyOf(group) && !(source === 'objects' && isCopy(document)));
       return [keyOf(group), isAdopted ? 'adopted' : (found?.source ?? 'adopted')];
     }),
@@ -232,13 +227,6 @@ function isCopy(document: LoadedDocument): boolean {
 
 function memberNames(group: GroupDefinition): readonly string[] {
   return group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`);
-}
-
-/** Returns the first item of each key, sorted by key. */
-function firstByKey<T>(items: readonly T[], keyFor: (item: T) => string): readonly T[] {
-  const first = new Map<string, T>();
-  for (const item of items) if (!first.has(keyFor(item))) first.set(keyFor(item), item);
-  return [...first.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
 }
 
 function labelsOf(statefulSets: readonly unknown[]): readonly StatefulSetLabels[] {

@@ -23,6 +23,7 @@ import type {
   GateSpec,
   ReplicasSpec,
   RolloutGroupSpec,
+  RolloutSpec,
   ScheduleSpec,
   WaveSpec,
   ZoneSpec,
@@ -105,20 +106,14 @@ function resolveBounds(replicas: ReplicasSpec | undefined): BoundsDefinition {
   return replicas?.bounds ? defined(replicas.bounds) : { multipleOf: 1, parity: 'any' };
 }
 
-function resolveRollout(rollout: RolloutGroupSpec['rollout'], zones: readonly ZoneDefinition[]): RolloutDefinition {
-  const { strategy, order, rotateBy, minInterval, replaceUnready, waves, schedule, deadlines } = rollout;
-  const { onFailure, skipOnRollback, historyLimit, onPolicyDeleted } = rollout;
+function resolveRollout(rollout: RolloutSpec, zones: readonly ZoneDefinition[]): RolloutDefinition {
+  const { maxUnavailable: _, minInterval, replaceUnready, waves, schedule, deadlines, onPolicyDeleted, ...settings } = rollout;
   return {
-    strategy,
-    order,
-    rotateBy,
+    ...settings,
     minIntervalMs: durationMs(minInterval),
     replaceUnready: { when: replaceUnready.when, afterMs: durationMs(replaceUnready.after) },
     waves: wavesOf({ waves, schedule }, zones),
     deadlines: defined({ progressMs: optionalMs(deadlines.progress), runMs: optionalMs(deadlines.run) }),
-    onFailure,
-    skipOnRollback,
-    historyLimit,
     ...(onPolicyDeleted === 'release' ? { onPolicyDeleted } : {}),
   };
 }
@@ -134,7 +129,7 @@ function optionalMs(duration: string | undefined): number | undefined {
 
 /** Returns the waves of a rollout: the written ones, else those of its schedule, else one wave. */
 export function wavesOf(
-  { waves, schedule }: Partial<Pick<RolloutGroupSpec['rollout'], 'waves' | 'schedule'>>,
+  { waves, schedule }: Partial<Pick<RolloutSpec, 'waves' | 'schedule'>>,
   zones: readonly Pick<ZoneDefinition, 'name'>[],
 ): readonly WaveDefinition[] {
   if (waves !== undefined) return waves.map(resolveWave);

@@ -54,7 +54,6 @@ export function resolvePolicies(documents: readonly LoadedDocument[], options: R
   };
 }
 
-/** Returns the StatefulSets among the manifests. */
 export function statefulSetsOf(manifests: readonly Manifest[]): readonly StatefulSetLabels[] {
   return manifests
     .filter((manifest) => manifest.kind === 'StatefulSet' && manifest.apiVersion.startsWith('apps/'))

@@ -13,10 +13,6 @@ export interface JsonSchema {
   readonly pattern?: string;
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly minItems?: number;
-  readonly maxItems?: number;
   readonly items?: JsonSchema;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
@@ -151,25 +147,45 @@ const columns: Readonly<Partial<Record<Kind, readonly (readonly [name: string, t
 };
 
 /** Returns the `apiextensions.k8s.io/v1` object of a kind; undefined for a kind that exists only in files. */
-export function customResourceDefinition(kind: Kind): object | undefined {
-  const { plural, singular, shortNames, status, hasScale } = kinds[kind];
+export function customResourceDefinition(kind: Kind): CustomResourceDefinition | undefined {
+  const { plural, shortNames, status, hasScale } = kinds[kind];
   if (plural === undefined) return undefined;
+  return definitionObject(apiGroup, apiVersion.slice(apiGroup.length + 1), {
+    names: { kind, plural, ...(shortNames && { shortNames }), categories: ['rollout-group'] },
+    columns: printerColumns(kind),
+    schema: objectSchema(kind),
+    ...(status && { subresources: { status: {}, ...(hasScale && { scale: scalePaths }) } }),
+  });
+}
+
+interface DefinitionParts {
+  readonly names: { readonly kind: string; readonly plural: string } & Readonly<Record<string, unknown>>;
+  readonly columns?: readonly object[];
+  readonly schema: object;
+  readonly subresources?: object;
+}
+
+type CustomResourceDefinition = ReturnType<typeof definitionObject>;
+
+/** Returns the definition of a namespaced kind with one version. */
+export function definitionObject(group: string, version: string, { names, columns, schema, subresources }: DefinitionParts) {
+  const { kind, plural, ...otherNames } = names;
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${apiGroup}`, labels: { 'app.kubernetes.io/part-of': 'rollout-group' } },
+    metadata: { name: `${plural}.${group}`, labels: { 'app.kubernetes.io/part-of': 'rollout-group' } },
     spec: {
-      group: apiGroup,
-      names: { kind, listKind: `${kind}List`, plural, singular, ...(shortNames && { shortNames }), categories: ['rollout-group'] },
+      group,
+      names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), ...otherNames },
       scope: 'Namespaced',
       versions: [
         {
-          name: apiVersion.slice(apiGroup.length + 1),
+          name: version,
           served: true,
           storage: true,
-          additionalPrinterColumns: printerColumns(kind),
-          schema: { openAPIV3Schema: objectSchema(kind) },
-          ...(status && { subresources: { status: {}, ...(hasScale && { scale: scalePaths }) } }),
+          ...(columns && { additionalPrinterColumns: columns }),
+          schema: { openAPIV3Schema: schema },
+          ...(subresources && { subresources }),
         },
       ],
     },

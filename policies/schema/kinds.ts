@@ -38,27 +38,16 @@ export const schemas = {
 export type Kind = keyof typeof schemas;
 
 export type RolloutGroup = z.infer<typeof schemas.RolloutGroup>;
-type RolloutPolicy = z.infer<typeof schemas.RolloutPolicy>;
-type RolloutException = z.infer<typeof schemas.RolloutException>;
 export type RolloutIntent = z.infer<typeof schemas.RolloutIntent>;
 export type RolloutRun = z.infer<typeof schemas.RolloutRun>;
 export type MetricSource = z.infer<typeof schemas.MetricSource>;
 export type NotificationChannel = z.infer<typeof schemas.NotificationChannel>;
 export type PolicyTest = z.infer<typeof schemas.PolicyTest>;
-export type PolicyDocument =
-  | RolloutGroup
-  | RolloutPolicy
-  | RolloutException
-  | RolloutIntent
-  | RolloutRun
-  | MetricSource
-  | NotificationChannel
-  | PolicyTest;
+export type PolicyDocument = z.infer<(typeof schemas)[Kind]>;
 
 /** A kind in the API. Without `plural` it has no API resource and exists only in files. */
 interface KindInfo {
   readonly plural?: string;
-  readonly singular?: string;
   readonly shortNames?: readonly string[];
   /** The schema of the status; absent if the kind has no status. */
   readonly status?: z.ZodType;
@@ -70,45 +59,28 @@ interface KindInfo {
 export const kinds: Readonly<Record<Kind, KindInfo>> = {
   RolloutGroup: {
     plural: 'rolloutgroups',
-    singular: 'rolloutgroup',
     shortNames: ['rg'],
     status: rolloutGroupStatus,
     hasScale: true,
     summary: 'A group of StatefulSets, one per zone: members, source of replicas, scaling, rollout and protection.',
   },
-  RolloutPolicy: { plural: 'rolloutpolicies', singular: 'rolloutpolicy', summary: 'Rules, windows and limits for groups.' },
+  RolloutPolicy: { plural: 'rolloutpolicies', summary: 'Rules, windows and limits for groups.' },
   RolloutException: {
     plural: 'rolloutexceptions',
-    singular: 'rolloutexception',
     summary: 'Permits an action that one rule blocks, for one target, until it expires.',
   },
-  RolloutIntent: {
-    plural: 'rolloutintents',
-    singular: 'rolloutintent',
-    summary: 'A request of a user for a group, such as pause, approve or abort.',
-  },
-  RolloutRun: {
-    plural: 'rolloutruns',
-    singular: 'rolloutrun',
-    summary: 'Record of one rollout or scaling. Only the agent writes it.',
-  },
-  MetricSource: {
-    plural: 'metricsources',
-    singular: 'metricsource',
-    summary: 'A metric server, its credentials, and the namespaces that may use it.',
-  },
+  RolloutIntent: { plural: 'rolloutintents', summary: 'A request of a user for a group, such as pause, approve or abort.' },
+  RolloutRun: { plural: 'rolloutruns', summary: 'Record of one rollout or scaling. Only the agent writes it.' },
+  MetricSource: { plural: 'metricsources', summary: 'A metric server, its credentials, and the namespaces that may use it.' },
   NotificationChannel: {
     plural: 'notificationchannels',
-    singular: 'notificationchannel',
     summary: 'A receiver of notifications, its credentials, and the namespaces that may use it.',
   },
   PolicyTest: { summary: 'Test cases for policies: a state, a request and the expected decision.' },
 };
 
 /** Returns the API resource of a kind. `plural` is empty if the kind exists only in files. */
-export function resourceOfKind(kind: Kind): {
-  readonly [name in 'group' | 'version' | 'plural' | 'kind']: string;
-} & { readonly isNamespaced: true } {
+export function resourceOfKind(kind: Kind): Readonly<Record<'group' | 'version' | 'plural' | 'kind', string> & { isNamespaced: true }> {
   return { group: apiGroup, version: apiVersion.slice(apiGroup.length + 1), plural: kinds[kind].plural ?? '', kind, isNamespaced: true };
 }
 

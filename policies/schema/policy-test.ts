@@ -70,7 +70,6 @@ const expectation = z.strictObject({
   replicas: z.record(z.string(), z.int().min(0)).optional().describe('Replicas that the agent would write now, per zone.'),
 });
 
-/** `spec` of a PolicyTest. */
 export const policyTestSpec = z.strictObject({
   files: z.array(z.string().min(1).max(1024)).min(1).max(100).describe('Policies and manifests, relative to this file.'),
   clock: instant.default('2026-01-15T10:00:00Z').describe('Time of the first case.'),

@@ -331,13 +331,10 @@ const notify = z.strictObject({
     .describe('Events of a run to send.'),
 });
 
-const zonesMembers = z.array(zone).min(1).max(50);
-
-/** `spec` of a RolloutGroup. */
 export const rolloutGroupSpec = z.strictObject({
   members: z
     .strictObject({
-      zones: zonesMembers.optional().describe('Zones in the order of their rollout.'),
+      zones: optionalList(zone, 50).describe('Zones in the order of their rollout.'),
       selector: labelSelector
         .optional()
         .describe('Selects the members by label. Each zone has the name of its StatefulSet; zones are in byte-wise order.'),
@@ -407,6 +404,8 @@ export type WaveSpec = z.infer<typeof wave>;
 export type ApprovalSpec = z.infer<typeof approval>;
 export type GateSpec = z.infer<typeof gate>;
 export type ReplicasSpec = z.infer<typeof replicas>;
+export type MirrorSpec = z.infer<typeof mirror>;
+export type RolloutSpec = z.infer<typeof rollout>;
 export type EndpointSpec = z.infer<typeof endpoint>;
 export type DisruptionSpec = z.infer<typeof disruption>;
 export type ProfileName = RolloutGroupSpec['profile'];

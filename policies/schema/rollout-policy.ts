@@ -12,7 +12,6 @@ import {
   shortName,
 } from './scalars.ts';
 
-/** The actions of rules and windows. */
 export const policyAction = z.enum(['scaleUp', 'scaleDown', 'rollout', 'restart', 'delete', 'evict']);
 
 const rule = z.strictObject({
@@ -65,7 +64,6 @@ const limits = z
   })
   .describe('Limits for every target. With several policies the strictest limit applies.');
 
-/** `spec` of a RolloutPolicy. */
 export const rolloutPolicySpec = z.strictObject({
   targets: z
     .strictObject({

@@ -57,7 +57,6 @@ const request = z
   })
   .describe('Request of a user.');
 
-/** `spec` of a RolloutRun. */
 export const rolloutRunSpec = z.strictObject({
   group: objectName.describe('Name of the group.'),
   id: z.string().min(1).max(128).describe('Identifier of the run.'),

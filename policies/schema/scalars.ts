@@ -52,7 +52,6 @@ export function optionalList<Item extends z.ZodType>(item: Item, max: number): z
   return z.array(item).min(1).max(max).optional();
 }
 
-/** A TCP port. */
 export const port = z.int().min(1).max(65_535).meta({ title: 'port' });
 
 /** A JsonLogic condition. The schema accepts any JSON; `policies/condition/check.ts` reports problems at their place in the condition. */

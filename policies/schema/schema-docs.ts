@@ -33,18 +33,15 @@ interface UnknownPath {
 
 /** Returns the documentation at a path such as `rg.spec.gates[].every`. The kind can be in any case, plural or short. */
 export function schemaDocs(path: string): SchemaDocs | UnknownPath {
-  const [kindText = '', ...names] = path.split('.').map((part) => part.replace(/\[\d*\]$/, ''));
+  const [kindText = '', ...steps] = path.split('.').map((part) => part.replace(/\[\d*\]$/, ''));
   const kind = kindNamed(kindText);
   if (!kind) return unknownName(kindText, Object.keys(schemas));
   let place = rootPlace(kind);
-  for (const name of names) {
+  for (const name of steps) {
     const fields = placesIn(place);
     const next = fields.find((one) => one.doc.name === name) ?? fields.find((one) => one.doc.name === anyName);
-    if (!next)
-      return unknownName(
-        name,
-        fields.map((one) => one.doc.name),
-      );
+    const names = fields.map((one) => one.doc.name);
+    if (!next) return unknownName(name, names);
     place = next;
   }
   return { kind, field: place.doc, fields: placesIn(place).map((one) => one.doc) };
@@ -162,7 +159,6 @@ function requirement({ isRequired, defaultText }: FieldDoc): string {
   return defaultText === undefined ? '' : `\`${defaultText}\``;
 }
 
-/** Returns the text of a cell of a Markdown table. */
 function cell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 }

@@ -4,12 +4,10 @@ import { type Finding, finding } from '../findings/finding.ts';
 import { instantMs } from '../instant.ts';
 import { isRecord } from '../values/is-record.ts';
 import { listed, suggestion, withArticle } from '../wording.ts';
-import type { Places } from '../yaml/document.ts';
+import type { Path, Places } from '../yaml/document.ts';
 import { withoutUserInformation } from '../yaml/text-lines.ts';
-import type { PathKey } from '../yaml/value.ts';
 import { fieldNames, fieldText, schemaAt, unwrapped, valueAt, walkWithSchema } from './schema-walk.ts';
 
-type Path = readonly PathKey[];
 type Issue = z.core.$ZodIssue;
 
 interface Checked {

@@ -19,7 +19,6 @@ const usableFrom = z
   .strictObject({ namespaces: z.array(objectName).min(1).max(1000) })
   .describe('Namespaces whose groups may use this object.');
 
-/** `spec` of a MetricSource. */
 export const metricSourceSpec = z
   .strictObject({
     prometheus: z
@@ -74,7 +73,6 @@ const repository = z
   .regex(/^[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+$/)
   .describe('Repository as `owner/name`.');
 
-/** `spec` of a NotificationChannel. */
 export const notificationChannelSpec = z
   .strictObject({
     slack: z

@@ -7,7 +7,6 @@ export interface PartitionPattern {
   readonly group: number;
 }
 
-/** A compiled pattern, or the problem of the pattern. */
 type InspectedPattern = { readonly problem: string } | LinearPattern;
 
 /** A function that returns the partition of a pod; undefined if the name does not match or the capture group is empty. */

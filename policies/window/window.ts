@@ -157,7 +157,6 @@ interface ScheduleProblem {
 /** The number of starts that are compared for the shortest interval: more than a year of days, or five years of months. */
 const startsCompared = 400;
 
-/** Returns all problems of a schedule. */
 export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): readonly ScheduleProblem[] {
   const problems: ScheduleProblem[] = [];
   if (!isTimeZone(timeZone))
@@ -213,12 +212,13 @@ function startsAround(schedule: Schedule, nowMs: number): Starts | undefined {
   if (!calendar.everStarts) return {};
   const remembered = calendar.answers.find(({ lastMs, nextMs }) => lastMs <= nowMs && nowMs < nextMs);
   if (remembered) return remembered;
-  const { lastMs, nextMs } = findStarts(calendar, nowMs);
+  const starts = findStarts(calendar, nowMs);
+  const { lastMs, nextMs } = starts;
   if (lastMs !== undefined && nextMs !== undefined) {
     calendar.answers.unshift({ lastMs, nextMs });
     calendar.answers.splice(8);
   }
-  return defined({ lastMs, nextMs });
+  return starts;
 }
 
 interface Calendar {
@@ -243,10 +243,7 @@ function readCalendar({ cron: text, timeZone, durationMs }: Schedule): Calendar 
   return { cron, timeZone, everStarts: startsOf(cron, 1).length > 0, answers: [] };
 }
 
-function findStarts(
-  { cron, timeZone }: Calendar,
-  nowMs: number,
-): { readonly lastMs: number | undefined; readonly nextMs: number | undefined } {
+function findStarts({ cron, timeZone }: Calendar, nowMs: number): Starts {
   const nowWallMs = wallFromInstant(timeZone, nowMs);
   // `previousRuns` returns runs strictly before its argument. Starts are on whole minutes, so the argument is the next minute.
   const [previous] = cron.previousRuns(1, new Date(Math.floor(nowWallMs / minuteMs) * minuteMs + minuteMs));
@@ -254,9 +251,9 @@ function findStarts(
   let wallMs: number | undefined = previous?.getTime() ?? nowWallMs;
   for (;;) {
     wallMs = cron.nextRun(new Date(wallMs))?.getTime();
-    if (wallMs === undefined || wallMs - nowWallMs > searchMs) return { lastMs, nextMs: undefined };
+    if (wallMs === undefined || wallMs - nowWallMs > searchMs) return defined({ lastMs });
     const startMs = instantFromWall(timeZone, wallMs);
-    if (startMs > nowMs) return { lastMs, nextMs: startMs };
+    if (startMs > nowMs) return defined({ lastMs, nextMs: startMs });
     // In the second pass of a repeated hour, a start may be later on the clock but have happened in the first pass.
     lastMs = startMs;
   }

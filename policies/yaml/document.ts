@@ -9,7 +9,6 @@ import { nodeOf, type PathKey, plainValue } from './value.ts';
 
 export type Path = readonly PathKey[];
 
-/** The places of the values of a document. */
 export interface Places {
   /** Returns the place of the value (or of its key) at the path; undefined if the document has no such value. */
   readonly find: (path: Path, part?: 'value' | 'key') => Place | undefined;

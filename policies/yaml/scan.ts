@@ -29,11 +29,11 @@ interface YamlScan {
 
 const collections: ReadonlySet<string> = new Set(['block-map', 'block-seq', 'flow-collection']);
 /** The lexemes that only control the parser and represent no text. */
-const markers: ReadonlySet<string> = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
+export const markers: ReadonlySet<string> = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 
 /** Returns the tokens of a text. It stops at a limit, because composing is recursive and deep nesting would exhaust the stack. */
 export function scanYaml(lines: TextLines): YamlScan {
-  const bytes = utf8Length(lines.text);
+  const bytes = new TextEncoder().encode(lines.text).length;
   if (bytes > yamlLimits.bytes) {
     return refuse(lines, 'RG1001', 0, `the file has ${bytes} bytes; at most ${yamlLimits.bytes} are allowed`);
   }
@@ -79,17 +79,4 @@ function depthOf(parser: Parser): number {
 
 function refuse(lines: TextLines, code: 'RG1001' | 'RG1002' | 'RG1003' | 'RG1007', offset: number, message: string): YamlScan {
   return { tokens: [], properties: [], refused: finding(code, placeOf(lines, offset, offset, ''), message) };
-}
-
-/** Returns the length of the text in UTF-8. A lone surrogate counts three bytes, because it is written as U+FFFD. */
-function utf8Length(text: string): number {
-  let length = text.length;
-  for (let index = 0; index < text.length; index += 1) {
-    const unit = text.charCodeAt(index);
-    if (unit >= 0x800) length += 2;
-    else if (unit >= 0x80) length += 1;
-    // A pair has two units and four bytes; each half was counted as three.
-    if (unit >= 0xd800 && unit < 0xdc00 && (text.charCodeAt(index + 1) & 0xfc00) === 0xdc00) length -= 2;
-  }
-  return length;
 }

@@ -1,5 +1,6 @@
 // Writes YAML in our style: two spaces, unbroken long lines, and quotes around text that a YAML 1.1 reader would misread.
 import { CST, type Document, type DocumentOptions, Lexer, type ParseOptions, type SchemaOptions, type ToStringOptions } from 'yaml';
+import { markers } from './scan.ts';
 
 /** The options of a document to write. Text that YAML 1.1 readers such as Kubernetes misread (`on`, `y`, `0777`) is quoted. */
 export const documentStyle = { version: '1.2', compat: 'yaml-1.1', logLevel: 'silent' } as const satisfies DocumentOptions &
@@ -24,9 +25,6 @@ export function yamlText(document: Document): string {
     .filter((lexeme, index) => !markers.has(lexeme) && !isPaddingOfBracket(lexeme, lexemes[index - 1], lexemes[index + 1]))
     .join('');
 }
-
-/** The lexemes that only control the parser and represent no text. */
-const markers: ReadonlySet<string> = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 
 function isPaddingOfBracket(lexeme: string, before: string | undefined, after: string | undefined): boolean {
   if (!/^ +$/.test(lexeme) || before === CST.SCALAR) return false;

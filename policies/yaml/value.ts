@@ -15,11 +15,6 @@ interface NodeProblem {
   readonly message: string;
 }
 
-interface YamlValue {
-  readonly value: unknown;
-  readonly problems: readonly NodeProblem[];
-}
-
 /** The words that YAML 1.1 reads as booleans and YAML 1.2 as text. */
 const booleanWord = /^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)$/;
 
@@ -42,7 +37,7 @@ interface Walk {
 }
 
 /** Returns the plain value of a node. Aliases expand up to a limit; objects keep every key as an own property. */
-export function plainValue(node: Node | undefined): YamlValue {
+export function plainValue(node: Node | undefined): { readonly value: unknown; readonly problems: readonly NodeProblem[] } {
   const walk: Walk = { anchors: new Map(), problems: [], path: [], expanded: 0, inAlias: 0, isTooLarge: false };
   const value = plainOf(node, walk);
   return { value, problems: walk.problems };

@@ -9,7 +9,7 @@ describe('the scope of policies', () => {
   it('is their namespaces, their StatefulSets and what they mirror', () => {
     expect(scopeOf(group)).toEqual({
       namespaces: ['mimir'],
-      mirrors: [{ ...mirrored, readsScale: true, readsObject: false, writesStatus: true }],
+      mirrors: [{ ...mirrored, readsScale: true, writesStatus: true }],
       secrets: [],
       members: [
         { namespace: 'mimir', statefulSet: 'ingester-zone-a' },
@@ -36,7 +36,7 @@ describe('the scope of policies', () => {
       .replace('writeBack: status', 'onMissing: fail')
       .replace('name: querier }', 'name: querier, read: fieldPath, fieldPath: [spec, size] }');
     expect(scopeOf(`${group}---\n${other}`).mirrors).toEqual([
-      { ...mirrored, names: ['ingester', 'querier'], readsScale: true, readsObject: true, writesStatus: true },
+      { ...mirrored, names: ['ingester', 'querier'], readsScale: true, writesStatus: true },
     ]);
   });
 

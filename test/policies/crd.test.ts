@@ -193,7 +193,8 @@ describe('the CustomResourceDefinitions', () => {
   it('names are those of the registry', () => {
     expect(definitions.map(({ kind, crd }) => [kind, crd.spec.names, crd.spec.scope])).toEqual(
       definitions.map(({ kind }) => {
-        const { plural, singular, shortNames } = kinds[kind];
+        const { plural, shortNames } = kinds[kind];
+        const singular = kind.toLowerCase();
         const names = { kind, listKind: `${kind}List`, plural, singular, ...(shortNames && { shortNames }), categories: ['rollout-group'] };
         return [kind, names, 'Namespaced'];
       }),

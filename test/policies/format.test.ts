@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { formatText } from '../../policies/format.ts';
-import { writeDocuments } from '../../policies/write.ts';
+import { writeDocument } from '../../policies/write.ts';
 import { rounds } from '../kit/share.ts';
 import { sampleDocuments, sampleText } from './sample-documents.ts';
 
@@ -114,7 +114,7 @@ metadata: {namespace: mimir, name: x}
   });
 
   it('is what init writes', () => {
-    const text = writeDocuments(sampleDocuments);
+    const text = sampleDocuments.map((one) => writeDocument(one)).join('---\n');
     expect(formatText(text)).toBe(text);
   });
 });

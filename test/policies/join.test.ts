@@ -1,16 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ExceptionDefinition, LimitsDefinition, PolicyDefinition } from '../../policies/definition.ts';
-import { type Effect, effects, exceptionFor, joinLimits, policiesFor, strictest } from '../../policies/join.ts';
-
-const oneEffect = fc.constantFrom(...effects);
+import { exceptionFor, joinLimits, policiesFor } from '../../policies/join.ts';
 
 const oneLimits: fc.Arbitrary<LimitsDefinition> = fc.record(
   {
-    maxUnavailable: fc.oneof(
-      fc.integer({ min: 0, max: 12 }),
-      fc.integer({ min: 1, max: 100 }).map((percent) => `${percent}%`),
-    ),
     minReplicas: fc.nat(9),
     maxReplicas: fc.nat(9),
     betweenZonesMs: fc.nat(9),
@@ -18,30 +12,6 @@ const oneLimits: fc.Arbitrary<LimitsDefinition> = fc.record(
   },
   { requiredKeys: [] },
 );
-
-describe('the strictest effect', () => {
-  it.each<readonly [given: readonly Effect[], expected: Effect]>([
-    [['warn', 'deny', 'hold'], 'deny'],
-    [['warn', 'hold', 'requireApproval'], 'hold'],
-    [['allow', 'requireApproval', 'warn'], 'requireApproval'],
-    [['allow', 'warn'], 'warn'],
-    [['allow'], 'allow'],
-    [[], 'allow'],
-  ])('of %j is %s', (given, expected) => {
-    expect(strictest(given)).toBe(expected);
-  });
-
-  it('is associative, commutative and idempotent, with allow as its neutral element', () => {
-    fc.assert(
-      fc.property(oneEffect, oneEffect, oneEffect, (a, b, c) => {
-        expect(strictest([strictest([a, b]), c])).toBe(strictest([a, strictest([b, c])]));
-        expect(strictest([a, b])).toBe(strictest([b, a]));
-        expect(strictest([a, a])).toBe(a);
-        expect(strictest([a, 'allow'])).toBe(a);
-      }),
-    );
-  });
-});
 
 describe('joined limits', () => {
   it('have the highest minimum, the lowest maximum and the longest times', () => {
@@ -51,29 +21,14 @@ describe('joined limits', () => {
         { minReplicas: 5, maxReplicas: 40, betweenZonesMs: 9, minIntervalMs: 2 },
         { minIntervalMs: 1, maxUnavailable: 2 },
       ]),
-    ).toEqual({ minReplicas: 5, maxReplicas: 40, betweenZonesMs: 9, minIntervalMs: 2, maxUnavailable: 2 });
+    ).toEqual({ minReplicas: 5, maxReplicas: 40, betweenZonesMs: 9, minIntervalMs: 2 });
     expect(joinLimits([])).toEqual({});
-  });
-
-  it.each<readonly [replicas: number | undefined, expected: number | string]>([
-    [10, '10%'],
-    [19, '10%'],
-    [20, 2],
-    [700, 2],
-    [undefined, 2],
-  ])('in a zone of %s replicas, of 2 pods and 10 percent have %s', (replicas, expected) => {
-    expect(joinLimits([{ maxUnavailable: '10%' }, { maxUnavailable: 2 }], replicas)).toEqual({ maxUnavailable: expected });
-  });
-
-  it('let no pod go where a limit says none, and take the lower of two percentages', () => {
-    expect(joinLimits([{ maxUnavailable: '1%' }, { maxUnavailable: 0 }], 3)).toEqual({ maxUnavailable: 0 });
-    expect(joinLimits([{ maxUnavailable: '30%' }, { maxUnavailable: '9%' }])).toEqual({ maxUnavailable: '9%' });
   });
 
   it('are associative, commutative and idempotent', () => {
     fc.assert(
-      fc.property(oneLimits, oneLimits, oneLimits, fc.option(fc.integer({ min: 0, max: 30 }), { nil: undefined }), (a, b, c, replicas) => {
-        const join = (...limits: readonly LimitsDefinition[]) => joinLimits(limits, replicas);
+      fc.property(oneLimits, oneLimits, oneLimits, (a, b, c) => {
+        const join = (...limits: readonly LimitsDefinition[]) => joinLimits(limits);
         expect(join(join(a, b), c)).toEqual(join(a, join(b, c)));
         expect(join(a, b)).toEqual(join(b, a));
         expect(join(a, a)).toEqual(a);
@@ -122,12 +77,6 @@ describe('the policies that bind a group', () => {
     ['its own namespace by name', { all: true, namespaces: ['mimir'] }, 'mimir', 'ops', true],
   ])('by %s', (_, targets, namespace, agentNamespace, expected) => {
     expect(bind(targets, namespace, agentNamespace)).toBe(expected);
-  });
-
-  it('include those that the labels before or after a change select', () => {
-    const guarded = policy({ targets: { selector: { matchLabels: { guarded: 'yes' } } } });
-    expect(policiesFor([guarded], ingester)).toEqual([]);
-    expect(policiesFor([guarded], { ...ingester, otherLabels: [{ guarded: 'yes' }] })).toEqual([guarded]);
   });
 
   it('come in the order of their namespaces and names, for any order of files', () => {

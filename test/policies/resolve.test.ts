@@ -87,7 +87,7 @@ describe('a group', () => {
     const [group] = resolve(zones).bundle.groups;
     expect(lines([group?.rollout, ...(group?.gates ?? []), group?.disruption])).toMatchInlineSnapshot(`
       [
-        "{"strategy":"onDelete","order":"descending","rotateBy":"evict","minIntervalMs":0,"replaceUnready":{"when":"any","afterMs":300000},"waves":[{"name":"all","zones":["a","b","c"],"amount":{"percent":100},"before":{"gates":[]},"after":{"soakMs":0,"gates":[]}}],"deadlines":{},"onFailure":"pause","skipOnRollback":true,"historyLimit":10}",
+        "{"strategy":"onDelete","order":"descending","rotateBy":"evict","onFailure":"pause","skipOnRollback":true,"historyLimit":10,"minIntervalMs":0,"replaceUnready":{"when":"any","afterMs":300000},"waves":[{"name":"all","zones":["a","b","c"],"amount":{"percent":100},"before":{"gates":[]},"after":{"soakMs":0,"gates":[]}}],"deadlines":{}}",
         undefined,
       ]
     `);
@@ -111,7 +111,7 @@ describe('a group', () => {
     const [group] = resolve(text).bundle.groups;
     expect(lines([group?.rollout, ...(group?.gates ?? []), group?.disruption])).toMatchInlineSnapshot(`
       [
-        "{"strategy":"partition","order":"descending","rotateBy":"evict","minIntervalMs":90000,"replaceUnready":{"when":"any","afterMs":300000},"waves":[{"name":"canary","zones":["a"],"amount":{"pods":0},"before":{"approval":{"count":1,"from":["sre"],"expiresMs":3600000},"gates":["up"]},"after":{"soakMs":0,"gates":[]}},{"name":"rest","zones":["a"],"amount":{"percent":100},"before":{"gates":[]},"after":{"soakMs":5400000,"gates":["errors","consul"]}}],"deadlines":{"progressMs":1200000},"onFailure":"pause","skipOnRollback":true,"historyLimit":10}",
+        "{"strategy":"partition","order":"descending","rotateBy":"evict","onFailure":"pause","skipOnRollback":true,"historyLimit":10,"minIntervalMs":90000,"replaceUnready":{"when":"any","afterMs":300000},"waves":[{"name":"canary","zones":["a"],"amount":{"pods":0},"before":{"approval":{"count":1,"from":["sre"],"expiresMs":3600000},"gates":["up"]},"after":{"soakMs":0,"gates":[]}},{"name":"rest","zones":["a"],"amount":{"percent":100},"before":{"gates":[]},"after":{"soakMs":5400000,"gates":["errors","consul"]}}],"deadlines":{"progressMs":1200000}}",
         "{"name":"up","mode":"enforce","consecutive":1,"failureLimit":1,"noData":"fail","onError":"hold","provider":{"podsAvailable":{"minReadySeconds":0}},"initialDelayMs":0,"everyMs":60000,"pass":{"==":[{"var":"value"},0]}}",
         "{"name":"errors","mode":"enforce","consecutive":1,"failureLimit":0,"noData":"fail","onError":"hold","provider":{"prometheus":{"source":"prod","query":"up"}},"initialDelayMs":0,"everyMs":60000,"pass":{"<":[{"var":"value"},2]}}",
         "{"name":"consul","mode":"enforce","consecutive":1,"failureLimit":1,"noData":"fail","onError":"hold","provider":{"consul":{"source":"dc1","service":"kv","passing":3}},"initialDelayMs":0,"everyMs":60000,"pass":{">=":[{"var":"value"},3]}}",

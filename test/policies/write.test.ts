@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { adoptGroups } from '../../policies/adopt/adopt.ts';
 import { annotationKeys } from '../../policies/adopt/keys.ts';
 import { type PolicyDocument, schemas } from '../../policies/schema/kinds.ts';
-import { writeDocument, writeDocuments } from '../../policies/write.ts';
+import { writeDocument } from '../../policies/write.ts';
 import { statefulSet } from './adopt/kit.ts';
 import { sampleDocuments } from './sample-documents.ts';
 
@@ -123,13 +123,13 @@ describe('a written document', () => {
     `);
   });
 
-  it('separates documents and names the schema once', () => {
-    const text = writeDocuments(sampleDocuments.slice(0, 2), { schemaUrl: 'https://example.com/policies.json' });
-    expect(text.split('\n').filter((line) => /^(?:#|---|kind)/.test(line))).toEqual([
-      '# yaml-language-server: $schema=https://example.com/policies.json',
-      'kind: RolloutGroup',
-      '---',
-      'kind: RolloutPolicy',
+  it('begins with its comment', () => {
+    const text = sampleDocuments.slice(0, 1).map((one) => writeDocument(one, ['yaml-language-server: $schema=policies.json', 'second']));
+    expect(text.join('').split('\n').slice(0, 4)).toEqual([
+      '# yaml-language-server: $schema=policies.json',
+      '# second',
+      '',
+      'apiVersion: rollout-group.dev/v1alpha1',
     ]);
   });
 });

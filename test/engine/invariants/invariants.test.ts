@@ -87,6 +87,10 @@ describe('S2, the budget of the zone', () => {
     expect(violated(two, { policies: [policy({ limits: { maxUnavailable: 1 } })] }, zones({ maxUnavailable: 2 }))).toContain(
       'S2: zone a would have 2 unavailable pods with a limit of 1',
     );
+    const mixed = [policy({ limits: { maxUnavailable: 2 } }), policy({ name: 'strict', limits: { maxUnavailable: '10%' } })];
+    expect(violated(two, { policies: mixed }, zones({ maxUnavailable: 2 }))).toContain(
+      'S2: zone a would have 2 unavailable pods with a limit of 1',
+    );
     expect(violated(two, {}, zones({ maxUnavailable: 'fromBudget' }))).toEqual([]);
   });
 

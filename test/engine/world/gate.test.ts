@@ -14,7 +14,7 @@ it.each([
   const answers = (['pass', 'fail'] as const).map((assumption) => {
     const [reading] = modelReadings(gate({ pass }), kitNowMs, kitNowMs, assumption);
     if (reading?.result !== 'value') return reading;
-    const answer = evaluateCondition(pass, { value: reading.value }, { nowMs: kitNowMs });
+    const answer = evaluateCondition(pass, { value: reading.value }, kitNowMs);
     return answer.kind === 'value' ? answer.isTrue : answer;
   });
   expect(answers).toEqual([true, false]);

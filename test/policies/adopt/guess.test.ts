@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { type GuessInput, guessGroups } from '../../../policies/adopt/guess.ts';
 import { schemas } from '../../../policies/schema/kinds.ts';
-import { writeDocuments } from '../../../policies/write.ts';
+import { writeDocument } from '../../../policies/write.ts';
 
 interface SetOptions {
   readonly namespace?: string;
@@ -131,7 +131,7 @@ describe('the engine', () => {
     const { first } = guessed(objects);
     if (first === undefined) throw new Error('nothing was guessed');
     expect(first.group.spec.rollout.strategy).toBe(strategy);
-    const text = writeDocuments([first.group], { comment: first.comment });
+    const text = writeDocument(first.group, first.comment);
     expect(
       text
         .split('\n')
@@ -193,19 +193,16 @@ describe('the objects that are left out', () => {
     expect(guessed(objects, [group])).toMatchObject({ groups: ['data/kv-c: kv-c=kv-c', 'other/kv-d: kv-d=kv-d'], leftOut: [] });
   });
 
-  it('is a member of a group whose file names no namespace, in the one that stands for it', () => {
+  it('is a member of a group whose file names no namespace, in the default one', () => {
     const group = schemas.RolloutGroup.parse({
       apiVersion: 'rollout-group.dev/v1alpha1',
       kind: 'RolloutGroup',
       metadata: { name: 'kv' },
       spec: { members: { zones: [{ name: 'a', statefulSet: 'kv-a' }] }, rollout: { strategy: 'onDelete' } },
     });
-    const namesIn = (namespace: string) =>
-      guessGroups({ objects: [{ metadata: { name: 'kv-a' } }, set('kv-a')], groups: [group], namespace }).groups.map(
-        ({ group: { metadata } }) => `${metadata.namespace}/${metadata.name}`,
-      );
-    expect(namesIn('data')).toEqual([]);
-    expect(namesIn('prod')).toEqual(['data/kv-a']);
+    const guesses = guessGroups({ objects: [{ metadata: { name: 'kv-a' } }, set('kv-a')], groups: [group] });
+    expect(guesses.members).toEqual(['default/kv-a']);
+    expect(guesses.groups.map(({ group: { metadata } }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['data/kv-a']);
   });
 
   it('is what another operator has, whether that can be converted or not, and what has the label of a group', () => {

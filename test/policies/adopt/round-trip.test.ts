@@ -7,7 +7,7 @@ import { explainCode } from '../../../policies/findings/codes.ts';
 import { formatText } from '../../../policies/format.ts';
 import { loadPolicies } from '../../../policies/load.ts';
 import { resolvePolicies } from '../../../policies/resolve/resolve.ts';
-import { writeDocuments } from '../../../policies/write.ts';
+import { writeDocument } from '../../../policies/write.ts';
 import { statefulSet } from './kit.ts';
 
 const zone = fc.constantFrom('a', 'b', 'c', 'd');
@@ -62,7 +62,7 @@ describe('adopted groups, written as files and read back', () => {
     fc.assert(
       fc.property(fc.array(member, { minLength: 1, maxLength: 8 }), (sets) => {
         const adoption = adoptGroups(sets);
-        const text = writeDocuments(adoption.groups);
+        const text = adoption.groups.map((one) => writeDocument(one)).join('---\n');
         const loaded = loadPolicies([{ name: 'groups.yaml', text }]);
         expect(loaded.findings).toEqual([]);
         const byFiles = resolvePolicies(loaded.documents).bundle.groups;

@@ -7,7 +7,7 @@ import { explainCode } from '../../../policies/findings/codes.ts';
 const variables = ruleVariables(['queue']);
 
 function check(condition: unknown): unknown {
-  return checkCondition(condition, { variables });
+  return checkCondition(condition, variables);
 }
 
 const notReady = { '<': [{ var: 'ready' }, { var: 'replicas' }] };
@@ -40,8 +40,8 @@ describe('a good condition has no problems', () => {
   });
 
   it('of a gate reads value and nothing else', () => {
-    expect(checkCondition({ '<=': [{ var: 'value' }, 0.5] }, { variables: gateVariables })).toEqual([]);
-    expect(checkCondition({ '<=': [{ var: 'target.ready' }, 0.5] }, { variables: gateVariables })).toEqual([
+    expect(checkCondition({ '<=': [{ var: 'value' }, 0.5] }, gateVariables)).toEqual([]);
+    expect(checkCondition({ '<=': [{ var: 'target.ready' }, 0.5] }, gateVariables)).toEqual([
       { code: 'RG3006', path: ['<=', 0, 'var'], message: 'The variable "target.ready" does not exist', hint: 'valid names: value' },
     ]);
   });
@@ -203,7 +203,7 @@ describe('a mistake in a condition is named at its place', () => {
     const condition = {
       and: [{ '>': [{ var: 'target.redy' }, 2] }, { nope: [{ var: 'grop.name' }] }, { '<': [{ var: 'target.ready' }, 'x'] }],
     };
-    const problems = checkCondition(condition, { variables });
+    const problems = checkCondition(condition, variables);
     expect(problems.map(({ code, path }) => [code, path.join('/')])).toEqual([
       ['RG3001', 'and/1/nope'],
       ['RG3006', 'and/0/>/0/var'],
@@ -275,8 +275,8 @@ describe('every operator', () => {
 describe('a message', () => {
   it('names only variables that exist; a label may contain dots', () => {
     const message = '${target.labels.app.kubernetes.io/name} ${group.zones} ${inputs.metrics.queue} costs $5';
-    expect(checkMessage(message, { variables })).toEqual([]);
-    expect(checkMessage('${target.redy} and ${target.redy} of ${target.replicas}', { variables })).toEqual([
+    expect(checkMessage(message, variables)).toEqual([]);
+    expect(checkMessage('${target.redy} and ${target.redy} of ${target.replicas}', variables)).toEqual([
       { code: 'RG3006', path: [], message: 'The variable "target.redy" does not exist', hint: 'did you mean "target.ready"?' },
     ]);
   });

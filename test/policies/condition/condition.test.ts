@@ -4,7 +4,7 @@ import { evaluateCondition } from '../../../policies/condition/condition.ts';
 const nowMs = Date.parse('2026-01-15T10:00:00Z');
 
 function answer(condition: unknown, data: unknown = {}): unknown {
-  const result = evaluateCondition(condition, data, { nowMs });
+  const result = evaluateCondition(condition, data, nowMs);
   return result.kind === 'value' ? result.value : { unknown: [...result.paths], reason: result.reason };
 }
 
@@ -139,7 +139,7 @@ describe('a condition over known data', () => {
 
   it('is true as JsonLogic has truth', () => {
     const truths = [0, '', [], null, false, '0', [0], 'x'].map((value) => {
-      const result = evaluateCondition(value, {}, { nowMs });
+      const result = evaluateCondition(value, {}, nowMs);
       return result.kind === 'value' && result.isTrue;
     });
     expect(truths).toEqual([false, false, false, false, false, true, true, true]);
@@ -154,7 +154,7 @@ describe('a condition over known data', () => {
         { some: [[1, 2], { '==': [{ var: '' }, 2] }] },
       ],
     };
-    expect(evaluateCondition(condition, data, { nowMs })).toEqual({
+    expect(evaluateCondition(condition, data, nowMs)).toEqual({
       kind: 'value',
       value: true,
       isTrue: true,

@@ -8,7 +8,6 @@ import { boolean, listOf, number, record, text } from '../../../policies/conditi
 import { rounds } from '../../kit/share.ts';
 
 const nowMs = 1_768_471_200_000;
-const scope = { nowMs };
 
 /** Data with a value at every leaf; the paths below name all of them. */
 const leaves = { n: fc.integer({ min: -5, max: 5 }), t: fc.constantFrom('', 'a', 'ab', '3'), b: fc.boolean() };
@@ -64,7 +63,7 @@ describe('conditions', () => {
     const runs = rounds(3000, 1000);
     fc.assert(
       fc.property(conditions(), knownData, (condition, given) => {
-        const result = evaluateCondition(condition, given, scope);
+        const result = evaluateCondition(condition, given, nowMs);
         if (result.kind === 'unknown') return;
         answered += 1;
         // As JSON, which has no negative zero: plain json-logic-js makes one of { "-": 0 }.
@@ -88,13 +87,13 @@ describe('conditions', () => {
     let undecided = 0;
     fc.assert(
       fc.property(conditions([has]), hidden, (condition, [known, hide]) => {
-        const partly = evaluateCondition(condition, withUnknowns(known, hide), scope);
+        const partly = evaluateCondition(condition, withUnknowns(known, hide), nowMs);
         if (partly.kind === 'unknown') {
           undecided += 1;
           return;
         }
         decided += 1;
-        expect(evaluateCondition(condition, known, scope)).toEqual(partly);
+        expect(evaluateCondition(condition, known, nowMs)).toEqual(partly);
       }),
       { numRuns: 3000 },
     );
@@ -119,8 +118,8 @@ describe('conditions', () => {
     const kinds = new Set<string>();
     fc.assert(
       fc.property(node, fc.oneof(fc.jsonValue(), knownData), (condition, given) => {
-        kinds.add(evaluateCondition(condition, given, scope).kind);
-        kinds.add(checkCondition(condition, { variables }).length === 0 ? 'good' : 'bad');
+        kinds.add(evaluateCondition(condition, given, nowMs).kind);
+        kinds.add(checkCondition(condition, variables).length === 0 ? 'good' : 'bad');
       }),
       { numRuns: rounds(5000, 1500) },
     );
@@ -130,7 +129,7 @@ describe('conditions', () => {
   it('give the same answer each time', () => {
     fc.assert(
       fc.property(conditions(), knownData, (condition, given) => {
-        expect(evaluateCondition(structuredClone(condition), given, scope)).toEqual(evaluateCondition(condition, given, scope));
+        expect(evaluateCondition(structuredClone(condition), given, nowMs)).toEqual(evaluateCondition(condition, given, nowMs));
       }),
     );
   });

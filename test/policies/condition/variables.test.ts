@@ -7,7 +7,6 @@ import {
   groupPhases,
   isUnknownValue,
   messageVariables,
-  type RuleData,
   ruleVariables,
   substitute,
   variablePaths,
@@ -19,7 +18,7 @@ const nowMs = Date.parse('2026-01-15T10:00:00Z');
 const zone = { name: 'a', statefulSet: 'ingester-zone-a', replicas: 3, ready: 2, updated: 1, available: 2, isReady: false, follows: '' };
 
 /** Every variable with a value. */
-const data: RuleData = {
+const data = {
   action: 'scaleDown',
   change: { from: 3, to: 2, delta: -1 },
   target: {
@@ -85,7 +84,7 @@ describe('the variables of rules', () => {
   it('have in the data the types that the table says', () => {
     const found = variablePaths(variables)
       .filter((path) => !path.includes('[]') && !path.endsWith('.*'))
-      .map((path) => [path, typeAt(variables, path.split('.')), evaluateCondition({ var: path }, data, { nowMs })] as const);
+      .map((path) => [path, typeAt(variables, path.split('.')), evaluateCondition({ var: path }, data, nowMs)] as const);
     for (const [path, type, result] of found)
       expect([path, result.kind === 'value' && isOfType(result.value, type as ConditionType)]).toEqual([path, true]);
   });
