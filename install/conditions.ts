@@ -169,9 +169,7 @@ export function nameIn(name: NameOf, members: readonly Member[]): string {
   return `request.namespace + '/' + ${name} in ${memberList(members)}`;
 }
 
-/**
- * Returns the condition for the StatefulSets of the scope; empty without `--members-only`, or if the scope does not name all StatefulSets.
- */
+/** Returns the condition for the StatefulSets of the scope; empty without `--members-only`, or if the scope does not name them all. */
 export function isMember({ scope, isMembersOnly }: InstallOptions, name: NameOf): readonly MatchCondition[] {
   if (!isMembersOnly || scope.members === undefined) return [];
   return [{ name: 'is-a-member', expression: nameIn(name, scope.members) }];

@@ -78,9 +78,7 @@ export function admissionPolicyProblems(stored: readonly StoredPolicy[], questio
   ];
 }
 
-/**
- * Returns the problems of one policy and its binding. `without` is the consequence if both are missing; undefined if both may be missing.
- */
+/** Returns the problems of a policy and its binding. `without` is the consequence if both are missing; undefined if they may be missing. */
 function problemsOf(
   stored: readonly StoredPolicy[],
   [policy, binding]: readonly InstallObject[],
@@ -172,9 +170,7 @@ function bindingProblems(name: string, spec: Fields, wanted: Fields, question: P
   ];
 }
 
-/**
- * Returns the namespaces that the selector names, or `all`. Returns undefined if the selector also differs in anything but the namespaces.
- */
+/** Returns the namespaces that the selector names, or `all`; undefined if the selector also differs in anything but the namespaces. */
 function namespacesIn(selector: unknown, wanted: unknown): readonly string[] | 'all' | undefined {
   if (isSameValue(selector, wanted)) return 'all';
   const { matchExpressions, ...rest } = fieldsOf(selector);

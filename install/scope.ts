@@ -2,6 +2,7 @@
 import type { MirrorDefinition, PolicyBundle } from '../policies/definition.ts';
 import { secretKeysOf } from '../policies/integrations/channel.ts';
 import type { LoadedDocument } from '../policies/load.ts';
+import { ofKind } from '../policies/resolve/resolve.ts';
 import { type StrategyTraits, traitsOf } from '../policies/strategies.ts';
 import { firstByKey } from '../policies/values/first-by-key.ts';
 import { groupBy } from '../policies/values/group-by.ts';
@@ -63,35 +64,28 @@ export function usesStrategy({ namespaces }: StrategyScope): boolean {
   return namespaces === undefined || namespaces.length > 0;
 }
 
+/** The kinds whose namespace has, or may have, groups. */
+const kindsOfGroups: ReadonlySet<string> = new Set(['RolloutPolicy', 'RolloutGroup', 'RolloutException', 'RolloutIntent']);
+
 /** Returns the scope of these policies and of additional namespaces. A group with a selector adds only its namespace. */
 export function installScope(
   documents: readonly LoadedDocument[],
   { groups }: Pick<PolicyBundle, 'groups'>,
   { agentNamespace, namespaces }: { readonly agentNamespace: string; readonly namespaces: readonly string[] },
 ): InstallScope {
-  const named = documents.flatMap((document): readonly string[] => {
-    switch (document.kind) {
-      case 'RolloutPolicy':
-        return document.namespace === agentNamespace ? (document.value.spec.targets.namespaces ?? []) : [document.namespace];
-      case 'RolloutGroup':
-      case 'RolloutException':
-      case 'RolloutIntent':
-        return [document.namespace];
-      default:
-        return [];
-    }
+  const named = documents.flatMap((document) => {
+    const isOfAgent = document.kind === 'RolloutPolicy' && document.namespace === agentNamespace;
+    if (isOfAgent) return document.value.spec.targets.namespaces ?? [];
+    return kindsOfGroups.has(document.kind) ? [document.namespace] : [];
   });
   const all = sorted([...named, ...groups.map(({ namespace }) => namespace), ...namespaces]);
-  const isEveryGroupKnown = documents.every(
-    (one) => one.kind !== 'RolloutGroup' || groups.some(({ namespace, name }) => namespace === one.namespace && name === one.name),
-  );
-  const declared = documents.flatMap((one) =>
-    one.kind === 'RolloutGroup' ? [{ namespace: one.namespace, rollout: one.value.spec.rollout }] : [],
-  );
+  const declared = ofKind(documents, 'RolloutGroup');
+  const isEveryGroupKnown = declared.every((one) => groups.some(({ namespace, name }) => namespace === one.namespace && name === one.name));
+  const hasSelectors = declared.some(({ value }) => value.spec.members.selector !== undefined);
   // The groups of an additional namespace are unknown.
   const unknown = namespaces.filter((one) => !declared.some(({ namespace }) => namespace === one));
   const scopeOf = (hasTrait: (traits: StrategyTraits) => boolean): StrategyScope => ({
-    namespaces: sorted([...unknown, ...declared.filter((one) => hasTrait(traitsOf(one))).map(({ namespace }) => namespace)]),
+    namespaces: sorted([...unknown, ...declared.filter(({ value }) => hasTrait(traitsOf(value.spec))).map(({ namespace }) => namespace)]),
     members: firstByKey(membersOf(groups.filter((group) => hasTrait(traitsOf(group)))), memberKey),
   });
   const members = membersOf(groups);
@@ -99,7 +93,7 @@ export function installScope(
     namespaces: all,
     mirrors: mirrorsOf(groups),
     secrets: sorted(documents.flatMap((document) => secretKeysOf(document, agentNamespace).map(({ name }) => name))),
-    members: isEveryGroupKnown && members.length > 0 && !hasSelectors(documents) ? firstByKey(members, memberKey) : undefined,
+    members: isEveryGroupKnown && members.length > 0 && !hasSelectors ? firstByKey(members, memberKey) : undefined,
     pinned: scopeOf(({ pinsPods }) => pinsPods),
     partition: scopeOf(({ lowersPartition }) => lowersPartition),
   };
@@ -108,10 +102,6 @@ export function installScope(
 /** Returns the StatefulSets of the groups. */
 export function membersOf(groups: PolicyBundle['groups']): readonly Member[] {
   return groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
-}
-
-function hasSelectors(documents: readonly LoadedDocument[]): boolean {
-  return documents.some((document) => document.kind === 'RolloutGroup' && document.value.spec.members.selector !== undefined);
 }
 
 function mirrorsOf(groups: PolicyBundle['groups']): readonly MirrorSource[] {

@@ -158,9 +158,7 @@ function validating(options: InstallOptions): readonly Entry[] {
   ];
 }
 
-/**
- * Returns the webhook that pins pods in every namespace. It denies nothing. Without it, new pods of pinned groups run the wrong revision.
- */
+/** Returns the webhook that pins pods in every namespace. It denies nothing. Without it, new pods of pinned groups are outdated. */
 function pinWebhook(options: InstallOptions): object {
   const entry: Entry = {
     name: 'pinned',

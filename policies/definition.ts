@@ -5,6 +5,7 @@ import type {
   EndpointSpec,
   GateSpec,
   MirrorSpec,
+  PrepareSpec,
   ProfileName,
   ReplicasSpec,
   RolloutSpec,
@@ -39,11 +40,6 @@ export interface MirrorDefinition
 
 export type BoundsDefinition = Readonly<Defined<NonNullable<ReplicasSpec['bounds']>>>;
 
-interface PrepareDefinition {
-  readonly endpoint: EndpointSpec;
-  readonly onFailure: 'deny' | 'hold';
-}
-
 export interface DelayedDefinition {
   readonly afterMs: number;
   readonly endpoint: EndpointSpec;
@@ -68,7 +64,7 @@ export interface ZoneDefinition {
   readonly followersWaitFor: 'leaderReady' | 'nothing';
   readonly betweenZonesMs?: number;
   readonly delayed?: DelayedDefinition;
-  readonly prepare?: PrepareDefinition;
+  readonly prepare?: PrepareSpec;
   readonly noDownscale: boolean;
   readonly noDelete: boolean;
   readonly noEviction: boolean;

@@ -32,9 +32,7 @@ export function goDurationMs(text: string): number | undefined {
   return value === undefined ? undefined : sign === '-' ? -value : value;
 }
 
-/**
- * Returns the milliseconds of a Prometheus duration (`1d`, `1h30m`, `0`), or undefined. Each unit occurs once at most, larger units first.
- */
+/** Returns the milliseconds of a Prometheus duration (`1d`, `1h30m`, `0`), or undefined. Each unit occurs at most once, largest first. */
 export function prometheusDurationMs(text: string): number | undefined {
   const isOrdered = /^(?:\d+y)?(?:\d+w)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?(?:\d+ms)?$/.test(text);
   return isOrdered || text === '0' ? sumOfUnits(text, ['y', 'w', 'd', 'h', 'm', 's', 'ms']) : undefined;

@@ -45,10 +45,7 @@ function formatUntilStable(text: string): string | undefined {
   return text;
 }
 
-/**
- * Returns whether the text has anchors, aliases or tags. Policies do not allow them, and a moved field could put an alias before its
- * anchor.
- */
+/** Returns whether the text has anchors, aliases or tags. Policies do not allow them, and a move could put an alias before its anchor. */
 function usesReferences(text: string): boolean {
   return scanYaml(textLines('', text)).properties.length > 0;
 }

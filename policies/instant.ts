@@ -2,10 +2,7 @@
 
 const pattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
 
-/**
- * Returns milliseconds since 1970-01-01T00:00:00Z; undefined if the text is not an instant, has no offset, or names a day that does not
- * exist.
- */
+/** Returns milliseconds since 1970-01-01T00:00:00Z; undefined for other text, without an offset, or for a day that does not exist. */
 export function instantMs(text: string): number | undefined {
   if (!pattern.test(text)) return undefined;
   const ms = Date.parse(text);

@@ -1,5 +1,6 @@
 // Evaluates label selectors as Kubernetes does: `matchLabels` and `matchExpressions` must all match.
 import type { LabelSelector } from './schema/scalars.ts';
+import type { Defined } from './values/defined.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 type Expression = NonNullable<LabelSelector['matchExpressions']>[number];
@@ -30,11 +31,7 @@ function labelOf(labels: Labels, key: string): string | undefined {
 }
 
 /** A requirement of a selector; `matchLabels` are requirements too. */
-interface Requirement {
-  readonly key: string;
-  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
-  readonly values: readonly string[];
-}
+type Requirement = Readonly<Required<Defined<Expression>>>;
 
 export function isEmptySelector(selector: LabelSelector): boolean {
   return requirementsOf(selector).length === 0;

@@ -151,10 +151,7 @@ function readOurs(document: YamlDocument, name: ObjectName & { readonly kind: Ki
   return { findings, document: loaded };
 }
 
-/**
- * Returns whether a value has our API group or one of our kinds. The kind alone suffices, because a wrong apiVersion must not hide a
- * policy.
- */
+/** Returns whether a value has our API group or one of our kinds. A wrong apiVersion must not hide a policy, so the kind suffices. */
 function isOurs(value: unknown): boolean {
   const version = valueAt(value, ['apiVersion']);
   const kind = valueAt(value, ['kind']);

@@ -6,9 +6,7 @@ export interface StrategyTraits {
   readonly updateStrategy: 'OnDelete' | 'RollingUpdate';
   /** True if the agent keeps the partition of the StatefulSets at 1000000 between rollouts, so that a new template reaches no pod. */
   readonly holdsPartition: boolean;
-  /**
-   * True if the agent lowers the partition and the StatefulSet controller replaces the pods. Otherwise the agent evicts or deletes them.
-   */
+  /** True if the agent lowers the partition and the StatefulSet controller replaces the pods. Otherwise the agent replaces them. */
   readonly lowersPartition: boolean;
   /** True if the ledger pins every pod to a revision. Such a strategy needs the webhook on pod creation and reads ControllerRevisions. */
   readonly pinsPods: boolean;

@@ -11,9 +11,7 @@ const shortMap = { members: 4, characters: 80 };
 /** A condition or a list of scalars on one line has at most this many characters. */
 const longestFlowText = 100;
 
-/**
- * Writes one document below the lines of a comment. Reading the text gives the same document, and the same document gives the same bytes.
- */
+/** Writes one document below the lines of a comment. The text reads back as the same document, and is the same for the same document. */
 export function writeDocument(document: PolicyDocument, comment: readonly string[] = []): string {
   const yaml = new Document(withoutDefaults(schemas[document.kind], document), documentStyle);
   if (comment.length > 0) yaml.commentBefore = comment.map((line) => ` ${line}`).join('\n');

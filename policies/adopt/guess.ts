@@ -143,9 +143,7 @@ function candidateGroups(sets: readonly ZoneCandidate[]): readonly CandidateGrou
   return [...found, ...[...left].map((set) => ({ sets: [set], base: set.name, because: `the StatefulSet ${set.name} alone` }))];
 }
 
-/**
- * Returns the candidate group by names. A number may count shards with separate data: it is a zone only if the pods run in different zones.
- */
+/** Returns the candidate group by names. A number may count shards with separate data: it is a zone only if the pods run apart. */
 function byName(members: readonly ZoneCandidate[]): Omit<CandidateGroup, 'sets'> | undefined {
   const [{ base = '', suffix } = { suffix: undefined }] = members;
   const areApart = areInOwnZones(members);
@@ -165,9 +163,7 @@ function byPlace(members: readonly ZoneCandidate[]): Omit<CandidateGroup, 'sets'
 }
 
 function areInOwnZones(members: readonly ZoneCandidate[]): boolean {
-  return (
-    members.every(({ onlyZone }) => onlyZone !== undefined) && new Set(members.map(({ onlyZone }) => onlyZone)).size === members.length
-  );
+  return new Set(members.flatMap(({ onlyZone }) => onlyZone ?? [])).size === members.length;
 }
 
 /** Returns the proposal, or why no proposal is possible. */

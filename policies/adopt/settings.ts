@@ -182,9 +182,7 @@ type EndpointInput = Readonly<Omit<EndpointSpec, 'timeout'>>;
 
 const longestPath = 1024;
 
-/**
- * Reads the label grafana.com/prepare-downscale with its port and path. grafana/rollout-operator denies every downscale if one is missing.
- */
+/** Reads the label grafana.com/prepare-downscale with port and path. grafana/rollout-operator denies every downscale if one is missing. */
 export function readPrepare(set: AdoptedStatefulSet): Reading<{ readonly endpoint: EndpointInput }> {
   const flag = readFlag(set, 'labels', labelKeys.prepareDownscale);
   if (!flag.value) return { findings: flag.findings };

@@ -171,10 +171,7 @@ interface Discovery {
 const placeholder = 'https://consul.invalid:8501';
 const consulKey = 'consul';
 
-/**
- * Returns one gate per service, which waits until as many instances pass as the StatefulSet has pods. A service without instances does not
- * block.
- */
+/** Returns a gate per service: as many instances must pass as the StatefulSet has pods. A service without instances does not block. */
 function readDiscovery(object: ForeignObject, { serviceDiscovery, statefulset }: RolloutSpec): Discovery {
   const services = [...new Set(serviceDiscovery?.serviceNames ?? [])];
   if (services.length === 0) return { gates: [], findings: [] };

@@ -105,10 +105,7 @@ export function isKnown(data: unknown, label: string | undefined, path: unknown)
   return value !== undefined && value !== null && !isUnknownValue(value);
 }
 
-/**
- * Returns the paths whose value is absent, unreadable, null or empty text. `prefix` completes the recorded paths; undefined records no
- * read.
- */
+/** Returns the paths whose value is absent, unreadable, null or empty text. `prefix` completes recorded paths; undefined records none. */
 export function missing(data: unknown, prefix: string | undefined, paths: readonly unknown[]): readonly unknown[] {
   return paths.filter((path) => {
     const steps = toSteps(path);

@@ -23,9 +23,7 @@ export interface Argument {
 /** A function that reports the wrong type of the argument at this index. */
 type Report = (index: number, message: string, hint?: string) => void;
 
-/**
- * A function that returns the type of the result. It returns `any` after a report, so that outer operators do not report the same mistake.
- */
+/** A function that returns the type of the result; `any` after a report, so that outer operators do not report the same mistake. */
 export type Signature = (args: readonly Argument[], report: Report) => ConditionType;
 
 type Kind = ConditionType['kind'];

@@ -45,9 +45,7 @@ const checkChannelUses: LintCheck = eachGroup((group, context) =>
   }),
 );
 
-/**
- * Checks the document of this name, or reports that it does not exist. Without any document of the kind, only the agent can check the name.
- */
+/** Checks the document of this name, or reports that it does not exist. Without a document of the kind, only the agent can check it. */
 function useFindings<K extends SharedKind>(
   { load, isCluster }: LintContext,
   kind: K,

@@ -1,12 +1,11 @@
 // Checks the manifests of StatefulSets and autoscalers for lint, and reads the replicas of a zone from them.
-import type { GroupDefinition, ZoneDefinition } from '../definition.ts';
+import type { GroupDefinition, Source, ZoneDefinition } from '../definition.ts';
 import { type Finding, finding, sourceOf } from '../findings/finding.ts';
 import type { Manifest } from '../load.ts';
 import { valueAt } from '../schema/schema-walk.ts';
 import { holdingPartition, type StrategyName, strategyTraits } from '../strategies.ts';
 import { groupBy } from '../values/group-by.ts';
 import { isRecord } from '../values/is-record.ts';
-import type { Path } from '../yaml/document.ts';
 import { definitionOf, eachGroup, type LintCheck, type LintContext } from './context.ts';
 
 /** Reports members whose update strategy does not fit: pods would be replaced in all zones at once, or never. */
@@ -14,41 +13,27 @@ const findWrongUpdateStrategies: LintCheck = eachGroup((group, context) => {
   const definition = definitionOf(context, group);
   if (!definition) return [];
   const related = [sourceOf(group.place(['spec', 'rollout', 'strategy']))];
-  return memberManifests(context, definition).flatMap((manifest): readonly Finding[] => {
-    const problem = strategyProblem(manifest, definition.rollout.strategy);
-    if (problem === undefined) return [];
-    const { path, message, hint } = problem;
-    return [finding('RG2117', manifest.place(path), message, { related, hint })];
-  });
+  return memberManifests(context, definition).flatMap((manifest) => strategyFindings(manifest, definition.rollout.strategy, related));
 });
 
-interface StrategyProblem {
-  readonly path: Path;
-  readonly message: string;
-  readonly hint?: string;
-}
-
-function strategyProblem({ name, value }: Manifest, strategy: StrategyName): StrategyProblem | undefined {
-  if (!isRecord(value['spec'])) return undefined;
+function strategyFindings(manifest: Manifest, strategy: StrategyName, related: readonly Source[]): readonly Finding[] {
+  const { name, value } = manifest;
+  if (!isRecord(value['spec'])) return [];
   const type = valueAt(value, ['spec', 'updateStrategy', 'type']) ?? 'RollingUpdate';
   const { updateStrategy: wanted, holdsPartition, lowersPartition } = strategyTraits[strategy];
   if (type !== wanted) {
     const message = `the StatefulSet ${name} has the wrong update strategy ${String(type)}: the strategy ${strategy} needs ${wanted}`;
-    return { path: ['spec', 'updateStrategy', 'type'], message };
+    return [finding('RG2117', manifest.place(['spec', 'updateStrategy', 'type']), message, { related })];
   }
   const path = ['spec', 'updateStrategy', 'rollingUpdate', 'partition'];
   const partition = valueAt(value, path);
-  if (partition === undefined || partition === null || !holdsPartition) return undefined;
-  const named = { path, hint: partitionHint(value, partition) };
-  if (lowersPartition) {
-    // Every number is wrong: a manifest that is applied during a rollout overwrites the partition of the agent.
-    return { ...named, message: `the StatefulSet ${name} sets the partition ${String(partition)}: the agent writes this field` };
-  }
-  if (partition === holdingPartition) return undefined;
-  return {
-    ...named,
-    message: `the StatefulSet ${name} has the wrong partition ${String(partition)}: the strategy ${strategy} needs ${holdingPartition} or none`,
-  };
+  const isAllowed = partition === holdingPartition && !lowersPartition;
+  if (partition === undefined || partition === null || !holdsPartition || isAllowed) return [];
+  const message = lowersPartition
+    ? // Every number is wrong: a manifest that is applied during a rollout overwrites the partition of the agent.
+      `the StatefulSet ${name} sets the partition ${String(partition)}: the agent writes this field`
+    : `the StatefulSet ${name} has the wrong partition ${String(partition)}: the strategy ${strategy} needs ${holdingPartition} or none`;
+  return [finding('RG2117', manifest.place(path), message, { related, hint: partitionHint(value, partition) })];
 }
 
 /** Returns the hint to remove the partition. The output of `kubectl get` always has a partition, even if no manifest sets it. */

@@ -1,6 +1,5 @@
 // Checks policies for lint: targets, rules, limits, conditions and windows.
 import { type ConditionProblem, checkCondition, checkMessage } from '../condition/check.ts';
-import type { ConditionType } from '../condition/types.ts';
 import { gateVariables, ruleVariables } from '../condition/variables.ts';
 import type { GroupDefinition, LimitsDefinition, PolicyDefinition, WindowDefinition, ZoneDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
@@ -73,7 +72,8 @@ const findLimitsWithoutEffect: LintCheck = eachPolicy((policy, context) => {
   const bound = targetsOf(context, policy);
   if (!resolved || bound.length === 0) return [];
   return limitChecks
-    .filter(({ field, isIdle }) => resolved.limits[field] !== undefined && bound.every((group) => isIdle(resolved.limits, group)))
+    .filter(({ field }) => resolved.limits[field] !== undefined)
+    .filter(({ isIdle }) => bound.every((group) => group.zones.every((zone) => isIdle(resolved.limits, zone, group))))
     .map(({ field }) => limitFinding(policy, field, bound));
 });
 
@@ -86,24 +86,14 @@ function limitFinding(policy: Policy, field: keyof LimitsDefinition, bound: read
 
 const limitChecks: readonly {
   readonly field: keyof LimitsDefinition;
-  readonly isIdle: (limits: LimitsDefinition, group: GroupDefinition) => boolean;
+  readonly isIdle: (limits: LimitsDefinition, zone: ZoneDefinition, group: GroupDefinition) => boolean;
 }[] = [
-  { field: 'maxUnavailable', isIdle: (limits, group) => allZones(group, (zone) => isAtMost(zone.maxUnavailable, limits.maxUnavailable)) },
-  { field: 'minReplicas', isIdle: (limits, group) => allZones(group, ({ bounds }) => (bounds.min ?? 0) >= (limits.minReplicas ?? 0)) },
-  {
-    field: 'maxReplicas',
-    isIdle: (limits, group) => allZones(group, ({ bounds }) => (bounds.max ?? Number.POSITIVE_INFINITY) <= (limits.maxReplicas ?? 0)),
-  },
-  {
-    field: 'betweenZonesMs',
-    isIdle: (limits, group) => allZones(group, ({ betweenZonesMs }) => (betweenZonesMs ?? 0) >= (limits.betweenZonesMs ?? 0)),
-  },
-  { field: 'minIntervalMs', isIdle: (limits, group) => group.rollout.minIntervalMs >= (limits.minIntervalMs ?? 0) },
+  { field: 'maxUnavailable', isIdle: (limits, zone) => isAtMost(zone.maxUnavailable, limits.maxUnavailable) },
+  { field: 'minReplicas', isIdle: (limits, { bounds }) => (bounds.min ?? 0) >= (limits.minReplicas ?? 0) },
+  { field: 'maxReplicas', isIdle: (limits, { bounds }) => (bounds.max ?? Number.POSITIVE_INFINITY) <= (limits.maxReplicas ?? 0) },
+  { field: 'betweenZonesMs', isIdle: (limits, { betweenZonesMs = 0 }) => betweenZonesMs >= (limits.betweenZonesMs ?? 0) },
+  { field: 'minIntervalMs', isIdle: (limits, _, { rollout }) => rollout.minIntervalMs >= (limits.minIntervalMs ?? 0) },
 ];
-
-function allZones(group: GroupDefinition, test: (zone: ZoneDefinition) => boolean): boolean {
-  return group.zones.every(test);
-}
 
 /** Returns whether a setting is as strict as the limit. A count and a percentage can be compared only in a zone of known size. */
 function isAtMost(own: CountOrPercent | 'fromBudget', limit: CountOrPercent | undefined): boolean {
@@ -115,32 +105,22 @@ function isAtMost(own: CountOrPercent | 'fromBudget', limit: CountOrPercent | un
 export const checkRuleConditions: LintCheck = eachPolicy((policy) => {
   const variables = ruleVariables(Object.keys(policy.value.spec.inputs?.metrics ?? {}));
   return (policy.value.spec.rules ?? []).flatMap((rule, index) => [
-    ...(rule.when === undefined ? [] : conditionFindings(policy, ['spec', 'rules', index, 'when'], rule.when, variables)),
-    ...messageFindings(policy, ['spec', 'rules', index, 'message'], rule.message ?? '', variables),
+    ...(rule.when === undefined ? [] : problemFindings(policy, ['spec', 'rules', index, 'when'], checkCondition(rule.when, variables))),
+    ...problemFindings(policy, ['spec', 'rules', index, 'message'], checkMessage(rule.message ?? '', variables)),
   ]);
 });
 
 const checkGateConditions: LintCheck = eachGroup((group) =>
   (group.value.spec.gates ?? []).flatMap(({ pass }, index) =>
-    pass === undefined ? [] : conditionFindings(group, ['spec', 'gates', index, 'pass'], pass, gateVariables),
+    pass === undefined ? [] : problemFindings(group, ['spec', 'gates', index, 'pass'], checkCondition(pass, gateVariables)),
   ),
 );
 
-function conditionFindings(document: Places, path: Path, condition: unknown, variables: ConditionType): readonly Finding[] {
-  return checkCondition(condition, variables).map((problem) => {
-    const part = problem.code === 'RG3001' || problem.code === 'RG3002' ? 'key' : 'value';
-    return finding(problem.code, document.place([...path, ...problem.path], part), lowerFirst(problem.message), { hint: hintOf(problem) });
+function problemFindings(document: Places, path: Path, problems: readonly ConditionProblem[]): readonly Finding[] {
+  return problems.map(({ code, path: below, message, hint }) => {
+    const part = code === 'RG3001' || code === 'RG3002' ? 'key' : 'value';
+    return finding(code, document.place([...path, ...below], part), lowerFirst(message), { hint: hint?.replace(/\?$/, '') });
   });
-}
-
-function messageFindings(document: Places, path: Path, message: string, variables: ConditionType): readonly Finding[] {
-  return checkMessage(message, variables).map((problem) =>
-    finding(problem.code, document.place(path), lowerFirst(problem.message), { hint: hintOf(problem) }),
-  );
-}
-
-function hintOf({ hint }: ConditionProblem): string | undefined {
-  return hint?.replace(/\?$/, '');
 }
 
 /** Reports invalid schedules and ranges. */

@@ -138,10 +138,7 @@ function allows({ min = 0, max = Number.POSITIVE_INFINITY, multipleOf, parity }:
   return count >= min && count <= max && count % multipleOf === 0 && isOfParity;
 }
 
-/**
- * Returns whether the bounds allow at least one count. Checks the first two multiples from the minimum: if both have the wrong parity, then
- * all multiples have it.
- */
+/** Returns whether the bounds allow at least one count. If the first two multiples have the wrong parity, then all multiples have it. */
 function allowsAny(bounds: Bounds): boolean {
   const first = Math.ceil((bounds.min ?? 0) / bounds.multipleOf) * bounds.multipleOf;
   return allows(bounds, first) || allows(bounds, first + bounds.multipleOf);

@@ -7,7 +7,15 @@ import { type MetricSourceDefinition, metricSourceOf } from '../integrations/met
 import { lintContext } from '../lint/context.ts';
 import { adoptionFindings, checkDocuments } from '../lint/lint.ts';
 import { checkRuleConditions, checkWindowTimes } from '../lint/policies.ts';
-import { type Loaded, type LoadedDocument, type LoadResult, loadPolicies, type PolicyFile, type UnusableDocument } from '../load.ts';
+import {
+  type Loaded,
+  type LoadedDocument,
+  type LoadResult,
+  loadPolicies,
+  type PolicyFile,
+  textAt,
+  type UnusableDocument,
+} from '../load.ts';
 import { resolvePolicy } from '../resolve/policy.ts';
 import { ofKind, resolvePolicies, type StatefulSetLabels } from '../resolve/resolve.ts';
 import type { RolloutGroup } from '../schema/kinds.ts';
@@ -231,9 +239,8 @@ function memberNames(group: GroupDefinition): readonly string[] {
 
 function labelsOf(statefulSets: readonly unknown[]): readonly StatefulSetLabels[] {
   return statefulSets.flatMap((raw) => {
-    const [namespace, name, labels] = ['namespace', 'name', 'labels'].map((key) => valueAt(raw, ['metadata', key]));
-    if (typeof name !== 'string') return [];
-    return [{ namespace: typeof namespace === 'string' ? namespace : 'default', name, labels: textsOf(labels) }];
+    const [name, namespace = 'default'] = [textAt(raw, ['metadata', 'name']), textAt(raw, ['metadata', 'namespace'])];
+    return name === undefined ? [] : [{ namespace, name, labels: textsOf(valueAt(raw, ['metadata', 'labels'])) }];
   });
 }
 
@@ -306,10 +313,7 @@ export function blockAllGroups(groups: readonly GroupDefinition[], name: string,
   return [...new Set(groups.map(({ namespace }) => namespace))].sort().map((namespace) => blockingPolicy(namespace, name, reason));
 }
 
-/**
- * Returns policies that block all possible targets of an unusable RolloutPolicy: every group that it may name if the targets are
- * unreadable.
- */
+/** Returns policies that block all targets of an unusable RolloutPolicy: every group that it may name if its targets are unreadable. */
 export function blockInsteadOf(
   { namespace, name, value }: UnusableDocument,
   groups: readonly GroupDefinition[],

@@ -50,11 +50,7 @@ export function resolveGroup(document: RolloutGroup, members: readonly ZoneSpec[
     ...(spec.disruption ? { disruption: resolveDisruption(spec.disruption) } : {}),
     ...(spec.notify?.length ? { notify: spec.notify } : {}),
     profile: spec.profile,
-    sources: definitionSources(lookup, {
-      zones: zones.map((zone) => zone.name),
-      waves: rollout.waves.map((wave) => wave.name),
-      gates: gates.map((gate) => gate.name),
-    }),
+    sources: definitionSources(lookup, { zones, rollout, gates }),
   };
 }
 
@@ -176,10 +172,7 @@ function resolveDisruption(disruption: DisruptionSpec): DisruptionDefinition {
   return defined({ ...limits, crossZoneDelayMs: optionalMs(crossZoneDelay) ?? 0 });
 }
 
-/**
- * A function that returns the source of a setting by a path such as `zones.b.scaling.down.betweenZones` or `gates.errors`; undefined for a
- * default.
- */
+/** A function that returns the source of a setting by a path such as `zones.b.scaling.hold` or `gates.errors`; undefined for a default. */
 type SourceLookup = (path: string) => Source | undefined;
 
 /** Returns the lookup for a group that a file defines. */
@@ -239,7 +232,7 @@ const waveSettings: readonly string[] = ['', '.before.approval', '.after.soak', 
 /** Returns the sources of a definition (`GroupDefinition.sources`), without settings that have their defaults. */
 function definitionSources(
   lookup: SourceLookup,
-  names: { readonly zones: readonly string[]; readonly waves: readonly string[]; readonly gates: readonly string[] },
+  { zones, rollout, gates }: Pick<GroupDefinition, 'zones' | 'rollout' | 'gates'>,
 ): Readonly<Record<string, Source>> {
   const sources: Record<string, Source> = {};
   const add = (path: string, candidates: readonly string[] = [path]) => {
@@ -247,15 +240,15 @@ function definitionSources(
     if (found) sources[path] = found;
   };
   for (const path of groupSettings) add(path);
-  for (const zone of names.zones) {
+  for (const { name: zone } of zones) {
     add(`zones.${zone}`, [`zones.${zone}`, 'members.selector']);
     for (const [setting, places] of Object.entries(zoneSettings)) {
       const candidates = places.map((place) => place.replace(/^zone\./, `zones.${zone}.`));
       add(`zones.${zone}.${setting}`, candidates);
     }
   }
-  for (const wave of names.waves) for (const setting of waveSettings) add(`waves.${wave}${setting}`);
-  for (const gate of names.gates) add(`gates.${gate}`);
+  for (const { name: wave } of rollout.waves) for (const setting of waveSettings) add(`waves.${wave}${setting}`);
+  for (const { name: gate } of gates) add(`gates.${gate}`);
   return sources;
 }
 

@@ -34,10 +34,7 @@ export interface Resolution {
   readonly findings: readonly Finding[];
 }
 
-/**
- * Resolves documents that loaded without errors. Reports and omits repeated definitions, and groups whose members are unknown or
- * unexpected.
- */
+/** Resolves documents without errors. Reports and omits repeated definitions, and groups whose members are unknown or unexpected. */
 export function resolvePolicies(documents: readonly LoadedDocument[], options: ResolveOptions = {}): Resolution {
   const { kept, findings: repeated } = withoutRepeats(documents);
   const groups = ofKind(kept, 'RolloutGroup').map((document) => resolveWithMembers(document, options));

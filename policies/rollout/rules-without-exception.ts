@@ -35,10 +35,7 @@ export const rulesWithoutException: readonly string[] = [
   'wave-available',
 ];
 
-/**
- * Reports whether an exception can override the rule. A policy rule that may demand an approval cannot be overridden: an exception needs no
- * approver.
- */
+/** Reports whether an exception can override the rule. An exception needs no approver, so it cannot override a demand for approval. */
 export function canOverride(rule: string, policies: readonly PolicyRules[]): boolean {
   return !rulesWithoutException.includes(rule) && !demandsApproval(rule, policies);
 }

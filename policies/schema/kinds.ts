@@ -99,9 +99,7 @@ const serverFields: ReadonlySet<string> = new Set([
   'generateName',
 ]);
 
-/**
- * Returns a document without `serverFields` and `status` (if the kind has one), so that lint accepts the output of `kubectl get -o yaml`.
- */
+/** Returns a document without `serverFields` and the `status` of the kind, so that lint accepts the output of `kubectl get -o yaml`. */
 export function withoutServerMetadata(value: unknown): unknown {
   if (!isRecord(value)) return value;
   const { metadata, kind } = value;

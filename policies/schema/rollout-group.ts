@@ -12,11 +12,12 @@ import {
   optionalList,
   port,
   shortName,
+  wordOf,
 } from './scalars.ts';
 
 const endpoint = z
   .strictObject({
-    scheme: z.enum(['http', 'https']).default('http'),
+    scheme: wordOf('http', 'https'),
     port: port.describe('Port of the endpoint in the pod.'),
     path: z
       .string()
@@ -31,20 +32,18 @@ const delayedDownscale = z
   .strictObject({
     after: duration.describe('Minimum time from the answer of a pod that it is prepared until its deletion.'),
     endpoint,
-    onUnreachable: z
-      .enum(['hold', 'fail'])
-      .default('hold')
-      .describe('Effect of an unreachable pod on the downscale: `hold` waits and tries again, `fail` blocks it.'),
+    onUnreachable: wordOf('hold', 'fail').describe(
+      'Effect of an unreachable pod on the downscale: `hold` waits and tries again, `fail` blocks it.',
+    ),
   })
   .describe('Calls an endpoint of the pods to be deleted, then waits for `after` before it deletes them.');
 
 const prepareDownscale = z
   .strictObject({
     endpoint,
-    onFailure: z
-      .enum(['deny', 'hold'])
-      .default('deny')
-      .describe('Effect of a pod that does not prepare: `deny` denies the downscale, `hold` waits and tries again.'),
+    onFailure: wordOf('deny', 'hold').describe(
+      'Effect of a pod that does not prepare: `deny` denies the downscale, `hold` waits and tries again.',
+    ),
   })
   .describe('Calls an endpoint of the pods to be deleted, immediately before the downscale.');
 
@@ -85,26 +84,19 @@ const replicaSource = z.strictObject({
     .describe('API version of the source object. With the profile `rolloutOperator` only the API group counts.'),
   kind: z.string().min(1).max(63).describe('Kind of the source object.'),
   name: z.string().min(1).max(253).describe('Name of the source object, in the namespace of the group.'),
-  read: z
-    .enum(['scale', 'desiredReplicas', 'fieldPath'])
-    .default('scale')
-    .describe('Source of the number: the scale subresource, `status.desiredReplicas` of an autoscaler, or the field `fieldPath`.'),
+  read: wordOf('scale', 'desiredReplicas', 'fieldPath').describe(
+    'Source of the number: the scale subresource, `status.desiredReplicas` of an autoscaler, or the field `fieldPath`.',
+  ),
   fieldPath: optionalList(z.string(), 10).describe('Field as a list of keys, for `read: fieldPath`.'),
 });
 
 const mirror = z
   .strictObject({
     from: replicaSource,
-    writeBack: z
-      .enum(['none', 'status'])
-      .default('none')
-      .describe('`status` writes the current number of replicas to `status.replicas` of the source.'),
-    onMissing: z
-      .enum(['hold', 'fail'])
-      .default('hold')
-      .describe(
-        'Effect of a source that cannot be read: with `hold` the rule `replica-source` answers `unknown`, with `fail` it answers `no`. Both keep the replicas.',
-      ),
+    writeBack: wordOf('none', 'status').describe('`status` writes the current number of replicas to `status.replicas` of the source.'),
+    onMissing: wordOf('hold', 'fail').describe(
+      'Effect of a source that cannot be read: with `hold` the rule `replica-source` answers `unknown`, with `fail` it answers `no`. Both keep the replicas.',
+    ),
   })
   .describe('Reads replicas from another object.');
 
@@ -118,7 +110,7 @@ const replicas = z
         min: optionalInt(0, 100_000).describe('Minimum replicas of a zone.'),
         max: optionalInt(0, 100_000).describe('Maximum replicas of a zone.'),
         multipleOf: z.int().min(1).max(1000).default(1).describe('Rounds replicas up to a multiple of this number.'),
-        parity: z.enum(['any', 'odd', 'even']).default('any').describe('Rounds replicas up to an odd or even number, for quorum systems.'),
+        parity: wordOf('any', 'odd', 'even').describe('Rounds replicas up to an odd or even number, for quorum systems.'),
       })
       .optional(),
   })
@@ -178,7 +170,7 @@ const wave = z
 const gate = z
   .strictObject({
     name: shortName,
-    mode: z.enum(['enforce', 'observe']).default('enforce').describe('`observe` records the result and blocks nothing.'),
+    mode: wordOf('enforce', 'observe').describe('`observe` records the result and blocks nothing.'),
     prometheus: z
       .strictObject({ source: objectName, query: z.string().min(1).max(4096) })
       .optional()
@@ -197,11 +189,7 @@ const gate = z
           .regex(/^[A-Za-z0-9_-]+$/)
           .optional()
           .describe('Consul datacenter; the default is that of the Consul agent.'),
-        passing: z
-          .int()
-          .min(0)
-          .optional()
-          .describe('Minimum number of passing instances. `value` is then the number of passing instances.'),
+        passing: optionalInt(0).describe('Minimum number of passing instances. `value` is then the number of passing instances.'),
       })
       .optional()
       .describe('Health of a Consul service. `value` is the number of failing instances, or of passing instances if `passing` is set.'),
@@ -216,11 +204,10 @@ const gate = z
     every: duration.default('1m').describe('Time between readings.'),
     consecutive: z.int().min(1).max(1000).default(1).describe('Number of consecutive successful readings that pass the gate.'),
     failureLimit: z.int().min(0).max(1000).default(1).describe('Number of failed readings that fails the run; 0 means no limit.'),
-    noData: z
-      .enum(['fail', 'hold', 'pass'])
-      .default('fail')
-      .describe('An empty result is a failed reading (`fail`), a successful reading (`pass`), or no reading (`hold`).'),
-    onError: z.enum(['hold', 'fail']).default('hold').describe('A query error is no reading (`hold`) or a failed reading (`fail`).'),
+    noData: wordOf('fail', 'hold', 'pass').describe(
+      'An empty result is a failed reading (`fail`), a successful reading (`pass`), or no reading (`hold`).',
+    ),
+    onError: wordOf('hold', 'fail').describe('A query error is no reading (`hold`) or a failed reading (`fail`).'),
     pass: condition
       .optional()
       .describe(
@@ -254,8 +241,8 @@ const rollout = z
       .describe(
         '`onDelete`: the agent deletes or evicts pods. `partition`: the StatefulSet controller replaces pods down to the partition. `pinned`: the agent replaces pods, and the webhook keeps the revision of each pod.',
       ),
-    order: z.enum(['descending', 'ascending']).default('descending').describe('Order of ordinals within a zone.'),
-    rotateBy: z.enum(['evict', 'delete']).default('evict').describe('`evict` respects PodDisruptionBudgets; `delete` does not.'),
+    order: wordOf('descending', 'ascending').describe('Order of ordinals within a zone.'),
+    rotateBy: wordOf('evict', 'delete').describe('`evict` respects PodDisruptionBudgets; `delete` does not.'),
     maxUnavailable: z
       .union([countOrPercent, z.literal('fromBudget')])
       .default(1)
@@ -267,10 +254,9 @@ const rollout = z
     minInterval: duration.default('0s').describe('Minimum time between two pod replacements in the group.'),
     replaceUnready: z
       .strictObject({
-        when: z
-          .enum(['any', 'crashing', 'none'])
-          .default('any')
-          .describe('Unready outdated pods that may be replaced even if the budget allows no further pod.'),
+        when: wordOf('any', 'crashing', 'none').describe(
+          'Unready outdated pods that may be replaced even if the budget allows no further pod.',
+        ),
         after: duration
           .default('5m')
           .describe('For `any`: time for which a pod must have been unready. Crashing pods are replaced at once.'),
@@ -288,18 +274,14 @@ const rollout = z
           .describe('Maximum duration of the run, without the time in which windows, approvals, pauses or protections block it.'),
       })
       .prefault({}),
-    onFailure: z
-      .enum(['pause', 'rollback'])
-      .default('pause')
-      .describe('Effect of a failed run: `pause` stops it, `rollback` returns updated pods to the previous revision (only with `pinned`).'),
+    onFailure: wordOf('pause', 'rollback').describe(
+      'Effect of a failed run: `pause` stops it, `rollback` returns updated pods to the previous revision (only with `pinned`).',
+    ),
     skipOnRollback: z.boolean().default(true).describe('A run to the previous pod template skips soak times and approvals.'),
     historyLimit: z.int().min(1).max(100).default(10).describe('Number of finished runs to keep as RolloutRun objects.'),
-    onPolicyDeleted: z
-      .enum(['hold', 'release'])
-      .default('hold')
-      .describe(
-        'Effect of the deletion of the group: `hold` changes nothing; `release` sets the partition of one zone after the other to 0.',
-      ),
+    onPolicyDeleted: wordOf('hold', 'release').describe(
+      'Effect of the deletion of the group: `hold` changes nothing; `release` sets the partition of one zone after the other to 0.',
+    ),
   })
   .meta({ 'x-rollout-group-at-most-one-of': ['waves', 'schedule'] });
 
@@ -347,12 +329,9 @@ export const rolloutGroupSpec = z.strictObject({
         .describe('StatefulSets that the selector must match.'),
     })
     .meta({ 'x-rollout-group-one-of': ['zones', 'selector'] }),
-  profile: z
-    .enum(['native', 'rolloutOperator'])
-    .default('native')
-    .describe(
-      'Behaviour of the group. `rolloutOperator` keeps that of grafana/rollout-operator; `init` writes it for labelled StatefulSets.',
-    ),
+  profile: wordOf('native', 'rolloutOperator').describe(
+    'Behaviour of the group. `rolloutOperator` keeps that of grafana/rollout-operator; `init` writes it for labelled StatefulSets.',
+  ),
   groupLabel: z.string().max(63).optional().describe('Value of the label `rollout-group`, if it is not a valid object name.'),
   replicas: replicas.optional(),
   scaling: scaling.optional(),
@@ -406,6 +385,7 @@ export type GateSpec = z.infer<typeof gate>;
 export type ReplicasSpec = z.infer<typeof replicas>;
 export type MirrorSpec = z.infer<typeof mirror>;
 export type RolloutSpec = z.infer<typeof rollout>;
+export type PrepareSpec = z.infer<typeof prepareDownscale>;
 export type EndpointSpec = z.infer<typeof endpoint>;
 export type DisruptionSpec = z.infer<typeof disruption>;
 export type ProfileName = RolloutGroupSpec['profile'];

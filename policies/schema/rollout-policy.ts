@@ -10,6 +10,7 @@ import {
   optionalInt,
   optionalList,
   shortName,
+  wordOf,
 } from './scalars.ts';
 
 export const policyAction = z.enum(['scaleUp', 'scaleDown', 'rollout', 'restart', 'delete', 'evict']);
@@ -47,10 +48,9 @@ const window = z
     ranges: optionalList(z.strictObject({ from: instant, to: instant, reason: z.string().max(256).optional() }), 100).describe(
       'Absolute time ranges; `to` is excluded.',
     ),
-    inFlight: z
-      .enum(['finishPod', 'finishZone', 'finishAll'])
-      .default('finishPod')
-      .describe('Work that may finish after the window closes: pods in flight, the current zone, or the whole rollout.'),
+    inFlight: wordOf('finishPod', 'finishZone', 'finishAll').describe(
+      'Work that may finish after the window closes: pods in flight, the current zone, or the whole rollout.',
+    ),
   })
   .meta({ 'x-rollout-group-one-of': ['schedule', 'ranges'] });
 
@@ -81,7 +81,7 @@ export const rolloutPolicySpec = z.strictObject({
           z.strictObject({
             source: objectName,
             query: z.string().min(1).max(4096),
-            noData: z.enum(['unknown', 'zero']).default('unknown'),
+            noData: wordOf('unknown', 'zero'),
             maxAge: duration.default('2m').describe('Maximum age of a reading; an older reading is unknown.'),
           }),
         )

@@ -1,6 +1,6 @@
 // Defines the kind RolloutRun: the record of one rollout or one change of replicas. Only the agent writes it.
 import { z } from 'zod';
-import { instant, objectName } from './scalars.ts';
+import { instant, objectName, optionalInt } from './scalars.ts';
 
 /** The limits of one record. Steps beyond the limit are omitted and counted. */
 export const runLimits = { steps: 100, waits: 20, people: 30, zones: 50, bytes: 64 * 1024 } as const;
@@ -16,9 +16,9 @@ const zone = z
     statefulSet: text.optional().describe('Name of the StatefulSet of the zone.'),
     fromRevision: text.optional().describe('Update revision before the change.'),
     toRevision: text.optional().describe('Revision that the run rolls out.'),
-    pods: z.int().min(0).optional().describe('Number of pods of the zone at the start of the run.'),
-    fromReplicas: z.int().min(0).optional().describe('Replicas before the scaling.'),
-    toReplicas: z.int().min(0).optional().describe('The most recently requested replicas.'),
+    pods: optionalInt(0).describe('Number of pods of the zone at the start of the run.'),
+    fromReplicas: optionalInt(0).describe('Replicas before the scaling.'),
+    toReplicas: optionalInt(0).describe('The most recently requested replicas.'),
   })
   .describe('One entry for each zone that changes.');
 
@@ -37,7 +37,7 @@ const step = z
       .int()
       .min(0)
       .describe('Number of pods that the step affected, each counted once. For actions without pods: number of actions.'),
-    failures: z.int().min(0).optional().describe('Number of failed actions.'),
+    failures: optionalInt(0).describe('Number of failed actions.'),
     message: z.string().max(256).optional().describe('Message of the last failure.'),
     startedAt: instant.describe('Time of the first action.'),
     endedAt: instant.describe('Time of the last action.'),
@@ -73,7 +73,7 @@ export const rolloutRunSpec = z.strictObject({
   waited: seconds.describe('Seconds for which rules blocked the group. The current wait is added when it ends.'),
   zones: z.array(zone).max(runLimits.zones),
   steps: z.array(step).max(runLimits.steps),
-  stepsOmitted: z.int().min(0).optional().describe('Number of steps that were removed from the middle of a long list.'),
+  stepsOmitted: optionalInt(0).describe('Number of steps that were removed from the middle of a long list.'),
   waits: z
     .array(z.strictObject({ rule, fact, seconds: seconds.describe('Seconds for which the rule blocked the group.') }))
     .max(runLimits.waits)

@@ -43,8 +43,14 @@ export const requestedBy = z
   .describe('Requester, as authenticated by the API server. The webhook sets it; users cannot.');
 
 /** Returns the schema of an optional whole number in a range. */
-export function optionalInt(min: number, max: number): z.ZodOptional<z.ZodInt> {
+export function optionalInt(min: number, max: number = Number.MAX_SAFE_INTEGER): z.ZodOptional<z.ZodInt> {
   return z.int().min(min).max(max).optional();
+}
+
+/** Returns the schema of one of these words. The first one is the default. */
+export function wordOf<const Word extends string>(usual: Word, ...others: readonly Word[]): z.ZodDefault<z.ZodEnum<{ [W in Word]: W }>> {
+  const words = z.enum([usual, ...others]);
+  return words.default(words.parse(usual));
 }
 
 /** Returns the schema of an optional list of 1 to `max` items. */

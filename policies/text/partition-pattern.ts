@@ -7,18 +7,13 @@ export interface PartitionPattern {
   readonly group: number;
 }
 
-type InspectedPattern = { readonly problem: string } | LinearPattern;
-
-/** A function that returns the partition of a pod; undefined if the name does not match or the capture group is empty. */
-type PartitionOf = (podName: string) => string | undefined;
-
 /** Compiles an RE2 pattern. As in grafana/rollout-operator, `a-([0-9]+)|b-([0-9]+)` also matches `a-1-x`. */
-export function inspectPattern(pattern: string): InspectedPattern {
+export function inspectPattern(pattern: string): ReturnType<typeof compileLinear> {
   return compileLinear(`^${pattern}$`);
 }
 
-/** Returns a function that reads the partition from a pod name. An invalid pattern matches no name. */
-export function partitionReader({ pattern, group }: PartitionPattern): PartitionOf {
+/** Returns a function that reads the partition from a pod name; undefined without a match, for an empty one, and for an invalid pattern. */
+export function partitionReader({ pattern, group }: PartitionPattern): (podName: string) => string | undefined {
   const inspected = inspectPattern(pattern);
   if ('problem' in inspected) return () => undefined;
   return (podName) => inspected.exec(podName)?.[group] || undefined;
