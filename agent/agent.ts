@@ -2,7 +2,7 @@
 
 import { sleep } from '../cluster/env.ts';
 import { messageOf } from '../policies/error-message.ts';
-import { getOrCreate } from '../policies/values/get-or-create.ts';
+import { getOrCreate } from '../policies/values/map.ts';
 import { AdmissionGuard } from './admission/guard.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
@@ -47,7 +47,7 @@ export class Agent {
   readonly #actTimeoutMs: number;
   readonly #index = new WakeIndex();
   readonly #memories = new Map<string, GroupMemory>();
-  readonly #changes: CountedChanges;
+  readonly #changes: ReturnType<typeof countChanges>;
   readonly #loop: TurnLoop;
   readonly #caches: Caches;
   readonly #sources: ReplicaSources;
@@ -362,15 +362,8 @@ function whenChanged<Value>(current: () => Value, report: (value: Value) => void
   };
 }
 
-interface CountedChanges {
-  /** The original env, except that it counts writes and calls to pods. */
-  readonly env: AgentEnv;
-  /** Returns the number of writes to the API server and calls to pods that have not ended. */
-  readonly underWay: () => number;
-}
-
-/** Wraps an env so that it counts writes and calls to pods. */
-function countChanges(env: AgentEnv): CountedChanges {
+/** Wraps an env so that it counts writes and calls to pods. `underWay` returns the number that have not ended. */
+function countChanges(env: AgentEnv): { readonly env: AgentEnv; readonly underWay: () => number } {
   let underWay = 0;
   const counted = async <Answer>(query: () => Promise<Answer>): Promise<Answer> => {
     underWay += 1;

@@ -5,15 +5,10 @@ import { ApiFailure, isStatus } from '../cluster/request/failure.ts';
 import { isJsonObject, parseJson } from '../cluster/request/json.ts';
 import { getObject } from '../cluster/request/read.ts';
 import { resources } from '../cluster/request/resource.ts';
+import { defined } from '../policies/values/defined.ts';
 import type { AgentConfig } from './config.ts';
 import type { AgentEnv } from './env.ts';
-import type { Degradation } from './report.ts';
-
-interface LeadershipState {
-  readonly isLeader: boolean;
-  readonly epoch?: number;
-  readonly holder?: string;
-}
+import type { Degradation, TurnListener } from './report.ts';
 
 interface LeadershipListener {
   /** Called when this process gets or loses the right to act. */
@@ -98,20 +93,15 @@ export class Leadership {
     return this.#isOver ? undefined : this.#epoch();
   }
 
-  state(): LeadershipState {
-    const current = this.#epoch();
+  state(): Parameters<NonNullable<TurnListener['leadershipChanged']>>[0] {
+    const epoch = this.#epoch();
     const holder = this.#isAlone ? this.#config.identity : this.#lease?.holder();
-    return {
-      isLeader: current !== undefined,
-      ...(current === undefined ? {} : { epoch: current }),
-      ...(holder === undefined ? {} : { holder }),
-    };
+    return defined({ isLeader: epoch !== undefined, epoch, holder });
   }
 
   degradation(): Degradation | undefined {
-    return this.#problem === undefined
-      ? undefined
-      : { id: 'lease', reason: this.#problem.reason, message: degradationText(this.#problem, this.#isAlone) };
+    if (this.#problem === undefined) return undefined;
+    return { id: 'lease', reason: this.#problem.reason, message: degradationText(this.#problem, this.#isAlone) };
   }
 
   /** Releases the Lease. No write may be in flight. */
@@ -168,11 +158,7 @@ function degradationText({ message }: LeaseProblem, isAlone: boolean): string {
   return `the Lease cannot be used (${message}); ${consequence}`;
 }
 
-interface LeaseTarget {
-  readonly namespace: string;
-  readonly name: string;
-}
-
+type LeaseName = Readonly<Record<'namespace' | 'name', string>>;
 type Port = Pick<AgentEnv, 'kubernetes'>;
 
 /** The verbs that the holder of a Lease needs. */
@@ -180,7 +166,7 @@ const verbs = ['get', 'create', 'update'] as const;
 const proofTimeoutMs = 5_000;
 
 /** Returns true only if the server forbids access to the Lease. Returns false if it does not answer: another process may be leading. */
-async function areLeasesRefused(env: Port, lease: LeaseTarget): Promise<boolean> {
+async function areLeasesRefused(env: Port, lease: LeaseName): Promise<boolean> {
   let isReadRefused = false;
   try {
     await getObject(env, resources.leases, lease, { site: 'leaseProof.read', timeoutMs: proofTimeoutMs });
@@ -199,7 +185,7 @@ async function areLeasesRefused(env: Port, lease: LeaseTarget): Promise<boolean>
 }
 
 /** Returns whether the API server permits the verb. Throws ApiFailure and TransportFailure. */
-async function isPermitted({ kubernetes }: Port, verb: (typeof verbs)[number], { namespace, name }: LeaseTarget): Promise<boolean> {
+async function isPermitted({ kubernetes }: Port, verb: (typeof verbs)[number], { namespace, name }: LeaseName): Promise<boolean> {
   const { group, plural: resource } = resources.leases;
   const site = 'leaseProof.review';
   const response = await kubernetes.request({

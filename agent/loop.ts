@@ -21,7 +21,6 @@ interface LoopOptions {
   readonly takeTurn: (key: string, askedMs: number) => Promise<NextTurn>;
 }
 
-/** The most turns that run at the same time. */
 const parallelTurns = 64;
 /** The longest pause between failed turns. With it, a thousand failing groups take about 20 turns a second. */
 const longestPauseMs = 60_000;

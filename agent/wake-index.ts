@@ -2,7 +2,7 @@
 
 import type { GroupDefinition } from '../policies/definition.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
-import { getOrCreate } from '../policies/values/get-or-create.ts';
+import { getOrCreate } from '../policies/values/map.ts';
 import type { ActivePolicies } from './policies/policies.ts';
 import type { TurnReport } from './report.ts';
 import type { CacheChange } from './watched/caches.ts';

@@ -8,7 +8,7 @@ import { groupOf } from '../../engine/judge/admission-claims.ts';
 import { departureMs, joinedDepartures, protectiveLabels } from '../../engine/judge/protection.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { type Departure, isUnknown, type Known, type Snapshot } from '../../engine/snapshot.ts';
-import { getOrCreate } from '../../policies/values/get-or-create.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentEnv } from '../env.ts';
 
 /** The name of the ConfigMap. The name of a ledger has a dash after `rollout-group`, so no ledger can have this name. */

@@ -19,7 +19,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { traitsOf } from '../../policies/strategies.ts';
-import { getOrCreate } from '../../policies/values/get-or-create.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';
@@ -32,7 +32,7 @@ import { knownSnapshot } from '../turn/snapshot.ts';
 import { type Caches, concernsPolicies, type FreshObjects, type SharedWatches, startCaches } from '../watched/caches.ts';
 
 import { Departures, UnprotectedSets } from './departures.ts';
-import { createJudgementEvents, type JudgedSubject, type JudgementEvents } from './judgement-events.ts';
+import { type JudgedSubject, judgementReporter, type ReportJudgement } from './judgement-events.ts';
 import { readInputs } from './published-metrics.ts';
 
 interface GuardParts {
@@ -70,7 +70,7 @@ export class AdmissionGuard {
   readonly #parts: GuardParts;
   readonly #ledgers: Ledgers;
   readonly #departures: Departures;
-  readonly #judgements: JudgementEvents;
+  readonly #reportJudgement: ReportJudgement;
   readonly #unprotected: UnprotectedSets;
   /** The time at which this process first saw or stored each claim, by group. */
   readonly #knownSinceMs = new Map<string, Map<string, number>>();
@@ -86,7 +86,7 @@ export class AdmissionGuard {
       onDegraded: () => undefined,
     });
     this.#departures = new Departures(env, longestDeparturesMs);
-    this.#judgements = createJudgementEvents(env, config);
+    this.#reportJudgement = judgementReporter(env, config);
     this.#unprotected = new UnprotectedSets(env.clock);
   }
 
@@ -172,7 +172,7 @@ export class AdmissionGuard {
 
   report(judgement: Judgement, subject: JudgedSubject): void {
     const uid = this.#parts.caches.statefulSet(subject.namespace, subject.statefulSet)?.view.uid;
-    this.#judgements.report(judgement, uid === undefined ? subject : { ...subject, uid });
+    this.#reportJudgement(judgement, uid === undefined ? subject : { ...subject, uid });
   }
 
   #agesOf({ namespace, name }: LedgerIdentity, { claims }: Ledger): (claim: Claim) => number {

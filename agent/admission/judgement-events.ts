@@ -10,6 +10,7 @@ import { reasonOf } from '../../engine/rules/catalog.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
+import { putNewest } from '../../policies/values/map.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
@@ -17,13 +18,6 @@ export interface JudgedSubject {
   readonly namespace: string;
   readonly statefulSet: string;
   readonly uid?: string;
-}
-
-export interface JudgementEvents {
-  /** Queues an Event about a denial, or about a request that an exception permits. Never throws, and does not retry a failed write. */
-  readonly report: (judgement: Judgement, subject: JudgedSubject) => void;
-  /** Resolves when every queued Event has been sent. */
-  readonly settled: () => Promise<void>;
 }
 
 /** The label of the Event of a denial with the id of its decision, so that `explain` finds it. */
@@ -42,13 +36,18 @@ const maxRemembered = 2_000;
 const longestNote = 1_024;
 const timeoutMs = 5_000;
 
-/** Returns the queue of Events. It writes one Event after the other. */
-export function createJudgementEvents(env: AgentEnv, config: Pick<AgentConfig, 'identity'>): JudgementEvents {
+export type ReportJudgement = (judgement: Judgement, subject: JudgedSubject) => void;
+
+/**
+ * Returns a function that queues an Event about a denial, or about a request that an exception permits. The function never throws. One Event
+ * is written after the other; a failed write is not retried.
+ */
+export function judgementReporter(env: AgentEnv, config: Pick<AgentConfig, 'identity'>): ReportJudgement {
   const queuedMs = new Map<string, number>();
   const waiting: KubernetesObject[] = [];
   /** The Events that combine judgements, by StatefulSet and reason. They are written after the others. */
   const combined = new Map<string, KubernetesObject>();
-  let writing: Promise<void> | undefined;
+  let isWriting = false;
   let hasWarned = false;
 
   const nextEvent = (): KubernetesObject | undefined => {
@@ -60,6 +59,8 @@ export function createJudgementEvents(env: AgentEnv, config: Pick<AgentConfig, '
   };
 
   const writeAll = async (): Promise<void> => {
+    if (isWriting) return;
+    isWriting = true;
     for (let event = nextEvent(); event !== undefined; event = nextEvent()) {
       try {
         await createObject(env, resources.events, event, { site: 'judgements.create', timeoutMs });
@@ -70,7 +71,7 @@ export function createJudgementEvents(env: AgentEnv, config: Pick<AgentConfig, '
         env.log.warn('event of a judgement could not be written', { error: messageOf(error) });
       }
     }
-    writing = undefined;
+    isWriting = false;
   };
 
   /** Counts a judgement in the Event of its StatefulSet and reason. The Event shows the latest judgement. */
@@ -82,26 +83,16 @@ export function createJudgementEvents(env: AgentEnv, config: Pick<AgentConfig, '
     combined.set(key, { ...event, eventTime, ...(count === 1 ? {} : { series: { count, lastObservedTime } }) });
   };
 
-  return {
-    report: (judgement, subject) => {
-      const key = `${subject.namespace} ${judgement.decisionId}`;
-      const nowMs = env.clock.monotonicMs();
-      const lastMs = queuedMs.get(key);
-      if (lastMs !== undefined && nowMs - lastMs < repeatMs) return;
-      queuedMs.delete(key);
-      queuedMs.set(key, nowMs);
-      for (const oldest of queuedMs.keys()) {
-        if (queuedMs.size <= maxRemembered) break;
-        queuedMs.delete(oldest);
-      }
-      const writer = { nowMs: env.clock.nowMs(), identity: config.identity };
-      if (waiting.length < maxWaiting) waiting.push(judgementEvent(judgement, subject, writer));
-      else combine(judgementEvent(judgement, subject, { ...writer, prefix: '(combined from similar events): ' }));
-      writing ??= writeAll();
-    },
-    settled: async () => {
-      await writing;
-    },
+  return (judgement, subject) => {
+    const key = `${subject.namespace} ${judgement.decisionId}`;
+    const nowMs = env.clock.monotonicMs();
+    const lastMs = queuedMs.get(key);
+    if (lastMs !== undefined && nowMs - lastMs < repeatMs) return;
+    putNewest(queuedMs, key, nowMs, maxRemembered);
+    const writer = { nowMs: env.clock.nowMs(), identity: config.identity };
+    if (waiting.length < maxWaiting) waiting.push(judgementEvent(judgement, subject, writer));
+    else combine(judgementEvent(judgement, subject, { ...writer, prefix: '(combined from similar events): ' }));
+    void writeAll();
   };
 }
 

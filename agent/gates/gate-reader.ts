@@ -1,5 +1,6 @@
 // Queries gates for the turns of the leader while a decision requires their readings, and keeps the readings in memory only.
 
+import type { GroupDecision } from '../../engine/decision.ts';
 import { countedReadings } from '../../engine/rules/gate.ts';
 import type { GateReadingsView, RunState } from '../../engine/snapshot.ts';
 import type { GateDefinition, GroupDefinition } from '../../policies/definition.ts';
@@ -10,12 +11,6 @@ import { groupKey } from '../wake-index.ts';
 import { availabilityClient, probeClient, type SeenPods } from './pods.ts';
 import { type GateClient, type ReadGate, readGate, trackQueries } from './read-gate.ts';
 import { consulClient, type GateOfSource, prometheusClient } from './source-clients.ts';
-
-/** A gate whose readings a decision requires, and the time from which on these readings count. */
-interface RequestedReadings {
-  readonly gate: string;
-  readonly fromMs: number;
-}
 
 interface GateReaderOptions {
   /** Without the port `gates`, gates with a metric source have no readings. */
@@ -72,7 +67,7 @@ export class GateReader {
    * Reads exactly these gates of the group from now on, each from `fromMs` (wall clock). Call it after each decision, with the run of the
    * decision. Does nothing while this process does not lead.
    */
-  readGates(group: GroupDefinition, wanted: readonly RequestedReadings[], run?: RunState): void {
+  readGates(group: GroupDefinition, wanted: GroupDecision['wantedReadings'], run?: RunState): void {
     if (this.#isStopped || !this.#options.isLeading()) return;
     const key = groupKey(group);
     this.#runs.set(key, run);
@@ -96,7 +91,11 @@ export class GateReader {
   }
 
   /** Reads the gate from `fromMs` on, if the group defines the gate and this process can query its provider. */
-  #readRequested(group: GroupDefinition, known: Map<string, StartedGate>, { gate: name, fromMs }: RequestedReadings): void {
+  #readRequested(
+    group: GroupDefinition,
+    known: Map<string, StartedGate>,
+    { gate: name, fromMs }: GroupDecision['wantedReadings'][number],
+  ): void {
     const key = groupKey(group);
     const gate = group.gates.find((candidate) => candidate.name === name);
     const definition = canonicalJson(gate ?? null);

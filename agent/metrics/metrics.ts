@@ -11,7 +11,6 @@ import { BoundedLabel, instrumentsOf, kubernetesPathLabel } from './instruments.
 /** The values of the label `writer`: the writers of published decisions, Events and RolloutRuns. */
 type Writer = 'decision' | 'event' | 'run';
 
-/** One request that the agent sent, with its answer. */
 interface Exchange {
   readonly method: string;
   readonly path: string;

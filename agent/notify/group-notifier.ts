@@ -10,7 +10,7 @@ import { type Notes, noted, type Observation } from '../../engine/notify/notes.t
 import { decodeNotes, encodeNotes, notesByteLimit, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { NotifyDefinition } from '../../policies/definition.ts';
-import { getOrCreate } from '../../policies/values/get-or-create.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentEnv } from '../env.ts';
 import type { TurnReport } from '../report.ts';
 

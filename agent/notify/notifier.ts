@@ -1,7 +1,7 @@
 // Sends notifications about runs to the channels that groups name. Each group has *notes*, a stored record of the events of its runs, from
 // which any leader sends notifications. The notifier listens to turns, and no turn waits for it.
 import { messageOf } from '../../policies/error-message.ts';
-import { getOrCreate } from '../../policies/values/get-or-create.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import { isRunRemembered, type TurnListener } from '../report.ts';

@@ -43,7 +43,7 @@ const restFactor = 9;
 /** Keeps the active policies. Reads the directory at its creation and after each change, and resolves the policies after `refresh`. */
 export class PolicySource {
   readonly #options: PolicySourceOptions;
-  readonly #directory: DirectoryFollower;
+  readonly #directory: ReturnType<typeof followDirectory>;
   readonly #lastGood = new Map<string, KubernetesObject>();
   #goodFiles: readonly PolicyFile[] | undefined;
   #current: ActivePolicies | undefined;
@@ -217,15 +217,11 @@ function policiesForUnread(groups: readonly GroupDefinition[], unread: readonly 
   return kinds.length === 0 ? [] : blockAllGroups(groups, 'objects', `${kinds.join(' and ')} objects cannot be read`);
 }
 
-interface DirectoryFollower {
-  /** Returns undefined before the first successful read, and an empty list if there is no directory. */
-  readonly files: () => readonly PolicyFile[] | undefined;
-  readonly degradation: () => Degradation | undefined;
-  readonly stop: () => void;
-}
-
-/** Follows the directory and keeps the files of the last successful read. */
-function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boolean, onChange: () => void): DirectoryFollower {
+/**
+ * Follows the directory and keeps the files of the last successful read. `files` returns undefined before the first successful read, and an
+ * empty list if there is no directory.
+ */
+function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boolean, onChange: () => void) {
   if (policyDirectory === undefined || !isUsed) return { files: () => [], degradation: () => undefined, stop: () => undefined };
   let files: readonly PolicyFile[] | undefined;
   let problem: string | undefined;
@@ -253,14 +249,11 @@ function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boo
   void read();
   return {
     files: () => files,
-    degradation: () => {
+    degradation: (): Degradation | undefined => {
       if (problem === undefined) return undefined;
       const consequence = files === undefined ? 'no action is taken until then' : 'the last state stays in force';
-      return {
-        id: 'policies/directory',
-        reason: 'unreachable',
-        message: `the policy directory cannot be read (${problem}): ${consequence}`,
-      };
+      const message = `the policy directory cannot be read (${problem}): ${consequence}`;
+      return { id: 'policies/directory', reason: 'unreachable', message };
     },
     stop: () => {
       reading += 1;

@@ -1,8 +1,8 @@
 // Reads and watches the directory of policy files, in which git-sync or a ConfigMap volume may swap symbolic links at any time.
 import { createHash } from 'node:crypto';
-import { type FSWatcher, watch as watchFiles } from 'node:fs';
 import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { watchDirectory } from '../../cluster/connection/process-env.ts';
 import type { Timers } from '../../cluster/env.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { PolicyDirectory } from '../env.ts';
@@ -41,7 +41,7 @@ export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryO
   return {
     read,
     watch: (onChange) => {
-      const watchers: FSWatcher[] = [];
+      const watches: (() => void)[] = [];
       let isStopped = false;
       let cancelTimer = (): void => undefined;
       const rereadFiles = async (): Promise<void> => {
@@ -58,13 +58,10 @@ export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryO
       };
       /** Replaces the watches, because after a swap of links the path names another directory. */
       const listen = async (): Promise<void> => {
-        for (const watcher of watchers.splice(0)) watcher.close();
+        for (const end of watches.splice(0)) end();
         const real = await realpath(path).catch(() => path);
         if (isStopped) return;
-        for (const one of new Set([real, dirname(path)])) {
-          const watcher = watching(one, () => planReread(settleMs));
-          if (watcher !== undefined) watchers.push(watcher);
-        }
+        for (const one of new Set([real, dirname(path)])) watches.push(watchDirectory(one, () => planReread(settleMs)));
       };
       // The first read is soon, because a watch does not report changes from before its start.
       void listen();
@@ -72,21 +69,10 @@ export function openPolicyDirectory({ path, rereadMs, timers }: PolicyDirectoryO
       return () => {
         isStopped = true;
         cancelTimer();
-        for (const watcher of watchers.splice(0)) watcher.close();
+        for (const end of watches.splice(0)) end();
       };
     },
   };
-}
-
-/** Watches the directory; undefined if the system has no watch. Then the periodic read finds changes. */
-function watching(path: string, onEvent: () => void): FSWatcher | undefined {
-  try {
-    const watcher = watchFiles(path, { persistent: false }, onEvent);
-    watcher.on('error', () => watcher.close());
-    return watcher;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Reads all files of one version of the directory. If a link is swapped during the read, all files are read again. */

@@ -22,7 +22,6 @@ export interface Exchanges {
 interface ExchangesOptions {
   /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in either case, as Go reads them. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The most connections to one server at the same time. */
   readonly maxSockets: number;
 }
 
@@ -207,16 +206,11 @@ function routeOf(body: string): string {
   return typeof route === 'string' ? route : '<unknown-route>';
 }
 
-interface NotifyHttpOptions {
-  readonly exchanges: Pick<Exchanges, 'exchange'>;
-  readonly userAgent: string;
-}
-
-export function createNotifyHttp({ exchanges, userAgent }: NotifyHttpOptions): NotifyHttp {
+export function createNotifyHttp({ exchange }: Pick<Exchanges, 'exchange'>, userAgent: string): NotifyHttp {
   return {
     call: async ({ site: _site, headers, ...request }) => {
       try {
-        return await exchanges.exchange({ ...request, headers: { 'User-Agent': userAgent, Accept: 'application/json', ...headers } });
+        return await exchange({ ...request, headers: { 'User-Agent': userAgent, Accept: 'application/json', ...headers } });
       } catch (error) {
         throw new Error(publicMessage(error));
       }

@@ -86,7 +86,7 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
     policySources: settings.agent.policySources,
   });
   const services = createExchanges({ env: process.env, maxSockets: maxServiceSockets });
-  const notify = createNotifyHttp({ exchanges: services, userAgent });
+  const notify = createNotifyHttp(services, userAgent);
   const { policyDirectory: directory } = settings;
   const rest = {
     pods,

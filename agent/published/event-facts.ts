@@ -11,7 +11,7 @@ import { recordedKind } from '../../engine/run/origin.ts';
 import { objectOf, requesterText } from '../../engine/run/requests.ts';
 import { isJoinOf } from '../../engine/run/run.ts';
 import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
-import { getOrCreate } from '../../policies/values/get-or-create.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import type { GroupRemovalReport, PerformedAction, ReleaseReport, TurnReport } from '../report.ts';
 
 /** One event of a group, or one rule that blocks it. */

@@ -7,7 +7,7 @@ import { createObject, deleteObject, patchObject, type Target, targetOf } from '
 import { runRecord } from '../../engine/publish/run-record.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type RolloutRun, resourceOfKind, schemas } from '../../policies/schema/kinds.ts';
-import { getOrCreate } from '../../policies/values/get-or-create.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import { isRunRemembered, type TurnListener, type TurnReport } from '../report.ts';

@@ -6,7 +6,7 @@ import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { emptyLedger } from '../../engine/ledger/ledger.ts';
 import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel, ledgerName, releaseLabel } from '../../engine/ledger/ledger-document.ts';
 import { isUnknown, type Ledger } from '../../engine/snapshot.ts';
-import { getOrCreate } from '../../policies/values/get-or-create.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 import { groupKey } from '../wake-index.ts';

@@ -1,5 +1,6 @@
 // Provides the real clock, timers, randomness and process. No other file in cluster/ reads them.
 import { randomInt } from 'node:crypto';
+import { watch } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import type { Clock, ClusterEnv, KubernetesHttp, Timers } from '../env.ts';
@@ -31,6 +32,17 @@ const randomSteps = 2 ** 47;
 
 /** Returns an unpredictable number of at least 0 and less than 1, which can also create unique names. */
 export const processRandom = (): number => randomInt(randomSteps) / randomSteps;
+
+/** Watches the directory. Returns a function that ends the watch. Never throws: if the system has no watch, polling finds changes. */
+export function watchDirectory(path: string, onEvent: () => void): () => void {
+  try {
+    const watcher = watch(path, { persistent: false }, onEvent);
+    watcher.on('error', () => watcher.close());
+    return () => watcher.close();
+  } catch {
+    return () => undefined;
+  }
+}
 
 /** Returns the real environment with this connection to an API server. */
 export function processEnv(kubernetes: KubernetesHttp): ClusterEnv {

@@ -97,7 +97,7 @@ export async function startInProcess(options: InProcessOptions): Promise<InProce
     agentNamespace: namespace,
     policySources: ['directory', 'objects'],
   });
-  const notify = createNotifyHttp({ exchanges, userAgent: 'rollout-group-agent' });
+  const notify = createNotifyHttp(exchanges, 'rollout-group-agent');
   const whole: AgentEnv = {
     ...env.env,
     gates: {

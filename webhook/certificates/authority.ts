@@ -138,7 +138,6 @@ interface Subject {
   readonly organization: string;
 }
 
-/** The fields of a certificate that its issuer signs. */
 interface CertificateFields {
   /** Positive, of at most 20 bytes. */
   readonly serial: Uint8Array;

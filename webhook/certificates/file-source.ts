@@ -1,7 +1,7 @@
 // Serves a certificate from files, for example a mounted Secret, and reloads them when they change.
-import { type FSWatcher, watch as watchFiles } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { watchDirectory } from '../../cluster/connection/process-env.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { WebhookEnv } from '../env.ts';
 import { authorityOf, isSameBundle, type Pair, readAuthorities, readPair } from './pair.ts';
@@ -134,14 +134,5 @@ function checked(
 /** The file system. `watch` watches the directory, because the kubelet updates a mounted Secret through a link next to the file. */
 export const certificateFiles: CertificateFiles = {
   read: (path) => readFile(path, 'utf8'),
-  watch: (path, onEvent) => {
-    let watcher: FSWatcher | undefined;
-    try {
-      watcher = watchFiles(dirname(path), { persistent: false }, () => onEvent());
-      watcher.on('error', () => watcher?.close());
-    } catch {
-      // The directory does not exist yet, or the system allows no more watches. Polling detects changes without a watch.
-    }
-    return () => watcher?.close();
-  },
+  watch: (path, onEvent) => watchDirectory(dirname(path), onEvent),
 };

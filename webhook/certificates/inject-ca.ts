@@ -1,7 +1,7 @@
 // Adds our CA certificate to the webhook configurations with the injection label, and adds it again if another tool removes it.
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { foreignInjectors } from '../../install/object.ts';
-import { getOrCreate } from '../../policies/values/get-or-create.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import type { WebhookEnv } from '../env.ts';
 import { certificatesIn, isSameBundle, isWithin } from './pair.ts';
 import { isOvertaken, PatchPace, patchProblem } from './patch-pace.ts';

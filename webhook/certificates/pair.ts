@@ -9,7 +9,6 @@ interface PairText {
   readonly key: string;
 }
 
-/** A certificate with its matching key. */
 export interface Pair extends PairText {
   readonly leaf: X509Certificate;
   /** Milliseconds since 1970. */

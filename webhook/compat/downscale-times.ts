@@ -8,12 +8,12 @@ import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { reader } from '../../engine/observe/raw.ts';
 import { orThrow, type StatefulSetView } from '../../engine/snapshot.ts';
 import { annotationKeys, labelKeys } from '../../policies/adopt/keys.ts';
+import { putNewest } from '../../policies/values/map.ts';
 import type { WebhookEnv } from '../env.ts';
 import { secondsText } from './go-text.ts';
 import { gapProblem, groupMembers, hasMinTime, type LastOf } from './prepare/members.ts';
 import { problemText } from './replicas.ts';
 
-/** One downscale to record. */
 interface Downscale {
   /** The StatefulSet that shrinks, in its current state. */
   readonly set: StatefulSetView;
@@ -77,7 +77,7 @@ export function lastDownscale(env: WebhookEnv): DownscaleTimes {
         const text = isRepeated ? known.text : secondsText(env.clock.nowMs());
         const written = isRepeated ? set : await annotate(env, downscale, text);
         const problem = await checkAgain(env, downscale, written, isRepeated);
-        if (problem === undefined && !isRepeated) remember(remembered, set.uid, { from, to, text, atMs: nowMs });
+        if (problem === undefined && !isRepeated) putNewest(remembered, set.uid, { from, to, text, atMs: nowMs }, maxRemembered);
         return problem;
       },
     }),
@@ -86,15 +86,6 @@ export function lastDownscale(env: WebhookEnv): DownscaleTimes {
 
 function timeOf({ annotations }: StatefulSetView): string | undefined {
   return annotations[annotationKeys.lastDownscale];
-}
-
-function remember(remembered: Map<string, Remembered>, uid: string, entry: Remembered): void {
-  remembered.delete(uid);
-  remembered.set(uid, entry);
-  for (const oldest of remembered.keys()) {
-    if (remembered.size <= maxRemembered) return;
-    remembered.delete(oldest);
-  }
 }
 
 /** Writes the annotation, or removes it if `text` is null. Returns the StatefulSet after the write. */

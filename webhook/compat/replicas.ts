@@ -6,7 +6,6 @@ import { reader } from '../../engine/observe/raw.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type Answer, type Call, leftMs, type Review } from '../review/review.ts';
 
-/** An object whose replicas change. */
 interface Scaled {
   readonly kind: 'Deployment' | 'ReplicaSet' | 'StatefulSet' | 'Scale';
   readonly labels: Readonly<Record<string, string>>;
@@ -24,7 +23,6 @@ type ReplicaChange =
 
 type Side = 'old' | 'new';
 
-/** A change of the replica count. */
 export interface Resize {
   readonly old: Scaled;
   readonly from: number;

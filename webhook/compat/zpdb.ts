@@ -69,7 +69,6 @@ interface Kept {
   readonly unusable?: UnusableBudget;
 }
 
-/** The budgets in force, by namespace and name. */
 class BudgetCache {
   readonly #kept = new Map<string, Map<string, Kept>>();
   readonly #log: Log;

@@ -10,7 +10,7 @@ import { profileOf } from '../../engine/profiles.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
 import type { Departure, Snapshot, StatefulSetView } from '../../engine/snapshot.ts';
 import { agentName } from '../../install/object.ts';
-import { getOrCreate } from '../../policies/values/get-or-create.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import type { GroupIdentity, NativeGuard, NativePreview, WebhookEnv } from '../env.ts';
 import { type Answer, boundedText, type Call, deny, type Endpoint, isDryRun, type Review } from '../review/review.ts';
 import { auditOf, denialOf, longestMessage, Undecidable, unknownDenial } from './denial.ts';
@@ -32,7 +32,6 @@ export interface EnforceEndpoint extends Endpoint {
   readonly others: Endpoint;
 }
 
-/** The maximum time of a preview for another endpoint. */
 const longestPreviewMs = 4_000;
 
 /**

@@ -25,7 +25,6 @@ interface QueuedRequest {
 interface Outcome {
   readonly answer: Answer;
   readonly hasClaims: boolean;
-  /** The ledger to store before the answer. */
   readonly next?: Ledger;
 }
 

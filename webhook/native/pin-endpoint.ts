@@ -24,7 +24,6 @@ interface PinOptions {
   readonly guard: PlacementGuard;
 }
 
-/** Timeout of the read of a ControllerRevision. */
 const longestReadMs = 1_500;
 /** API servers cut longer warnings. */
 const longestWarning = 250;

@@ -21,7 +21,6 @@ export type ReviewTarget =
       readonly release?: PodRelease;
     };
 
-/** The effect of an update that releases a pod. */
 interface PodRelease {
   /** Labels that are removed or changed. */
   readonly labels: readonly string[];

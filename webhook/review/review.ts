@@ -1,18 +1,6 @@
 // Defines the AdmissionReview that endpoints get, and their answer.
 import { asJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 
-interface GroupVersionResource {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-}
-
-interface GroupVersionKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
-}
-
 export interface ReviewUser {
   readonly name: string;
   readonly groups: readonly string[];
@@ -22,8 +10,8 @@ export interface ReviewUser {
 export interface Review {
   readonly apiVersion: 'admission.k8s.io/v1' | 'admission.k8s.io/v1beta1';
   readonly uid: string;
-  readonly kind: GroupVersionKind;
-  readonly resource: GroupVersionResource;
+  readonly kind: Readonly<Record<'group' | 'version' | 'kind', string>>;
+  readonly resource: Readonly<Record<'group' | 'version' | 'resource', string>>;
   /** Empty without a subresource. */
   readonly subresource: string;
   readonly operation: string;

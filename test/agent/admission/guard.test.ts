@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Departures, departuresName } from '../../../agent/admission/departures.ts';
-import { createJudgementEvents, decisionLabel, judgementEvent, requestAnnotation } from '../../../agent/admission/judgement-events.ts';
+import { decisionLabel, judgementEvent, judgementReporter, requestAnnotation } from '../../../agent/admission/judgement-events.ts';
 import type { AgentEnv } from '../../../agent/env.ts';
 import type { Judgement } from '../../../engine/decision.ts';
 import type { Claim, Ledger } from '../../../engine/snapshot.ts';
@@ -359,9 +359,9 @@ describe('a denial', () => {
 
   it('is one Event in ten minutes, by however many processes, and found by its id', async () => {
     const cluster = newCluster();
-    const processes = ['one', 'two'].map((identity) => createJudgementEvents(agentEnv(cluster), { identity }));
+    const processes = ['one', 'two'].map((identity) => judgementReporter(agentEnv(cluster), { identity }));
     for (let minute = 0; minute < 9; minute += 1) {
-      for (const { report } of processes) report(judgement, subject);
+      for (const report of processes) report(judgement, subject);
       await cluster.env.advance(60_000);
     }
     expect(cluster.api.list('events.events.k8s.io', 'mimir')).toMatchObject([
@@ -379,9 +379,9 @@ describe('a denial', () => {
       },
     ]);
     await cluster.env.advance(60_000);
-    processes[0]?.report(judgement, subject);
-    processes[0]?.report({ ...judgement, decisionId: 'ba9876543210' }, subject);
-    await cluster.env.finish(processes[0]?.settled() ?? Promise.resolve());
+    processes[0]?.(judgement, subject);
+    processes[0]?.({ ...judgement, decisionId: 'ba9876543210' }, subject);
+    await cluster.env.advance(1_000);
     expect(cluster.api.list('events.events.k8s.io', 'mimir')).toHaveLength(3);
   });
 
@@ -405,11 +405,11 @@ describe('a denial', () => {
 
   it('is counted in one Event of its StatefulSet and reason if too many Events wait', async () => {
     const cluster = newCluster();
-    const { report, settled } = createJudgementEvents(agentEnv(cluster), { identity: 'one' });
+    const report = judgementReporter(agentEnv(cluster), { identity: 'one' });
     const long = { ...judgement, message: 'x'.repeat(2_000) };
     for (let index = 0; index < 300; index += 1) report({ ...long, decisionId: `${index}` }, subject);
     report({ ...long, decisionId: 'other' }, { ...subject, statefulSet: 'cache' });
-    await cluster.env.finish(settled());
+    await cluster.env.advance(1_000);
     const events = cluster.api.list('events.events.k8s.io', 'mimir');
     const counts = events.map(({ series }) => (series as { readonly count?: number } | undefined)?.count ?? 1);
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(301);
@@ -427,9 +427,9 @@ describe('a denial', () => {
 
   it('never fails for an Event that cannot be written', async () => {
     const cluster = newCluster();
-    const { report, settled } = createJudgementEvents(agentEnv(cluster), { identity: 'one' });
+    const report = judgementReporter(agentEnv(cluster), { identity: 'one' });
     for (let index = 0; index < 300; index += 1) report({ ...judgement, decisionId: `${index}` }, subject);
-    await cluster.env.finish(settled());
+    await cluster.env.advance(1_000);
     expect(cluster.env.requests.length).toBeLessThanOrEqual(102);
   });
 });

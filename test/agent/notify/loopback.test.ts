@@ -57,7 +57,7 @@ async function serve(service: Pick<FakeService, 'answer'>): Promise<string> {
 }
 
 function parts(secret: string): ServiceParts {
-  const http = createNotifyHttp({ exchanges, userAgent: 'rollout-group-agent/test' });
+  const http = createNotifyHttp(exchanges, 'rollout-group-agent/test');
   return { env: { clock: { nowMs: now, monotonicMs: now } }, call: http.call, secret: async () => secret };
 }
 
@@ -222,7 +222,7 @@ describe('a callback on loopback', () => {
   });
 
   it('is not waited for longer, nor read further, than it may', async () => {
-    const http = createNotifyHttp({ exchanges, userAgent: 'test' });
+    const http = createNotifyHttp(exchanges, 'test');
     const long = await serve({ answer: () => ({ status: 200, body: 'x'.repeat(100_000) }) });
     const asked = { method: 'POST' as const, url: long, headers: {}, timeoutMs: 5000, maxBodyBytes: 65_536, site: 'test' };
     await expect(http.call(asked)).rejects.toThrow('the answer is longer than 65536 bytes');
@@ -234,7 +234,7 @@ describe('a callback on loopback', () => {
   });
 
   it('that cannot be reached names no address', async () => {
-    const http = createNotifyHttp({ exchanges, userAgent: 'test' });
+    const http = createNotifyHttp(exchanges, 'test');
     const closed = createServer();
     await new Promise<void>((resolve) => void closed.listen(0, '127.0.0.1', resolve));
     const { port } = closed.address() as AddressInfo;

@@ -9,8 +9,8 @@ import { decodeLedger, encodeLedger, ledgerKey, ledgerLabel } from '../../../eng
 import { type Claim, type Known, type Ledger, orThrow, type PodView, type Snapshot } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { messageOf } from '../../../policies/error-message.ts';
-import { getOrCreate } from '../../../policies/values/get-or-create.ts';
 import { hashText } from '../../../policies/values/hash.ts';
+import { getOrCreate } from '../../../policies/values/map.ts';
 import type { GroupIdentity, Guard, WebhookEnv } from '../../env.ts';
 
 /** The budget and the StatefulSets that count for one eviction. */
@@ -25,9 +25,7 @@ interface EvictionPlace {
 interface AllowedEviction {
   readonly pod: PodView;
   readonly statefulSet: string;
-  /** Name of the requester. */
   readonly user?: string | undefined;
-  /** The snapshot behind the verdict. */
   readonly seen: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods'>;
 }
 

@@ -23,11 +23,9 @@ import { type EvictionCache, EvictionNotRecorded } from './eviction-cache.ts';
 /** The label `reason` of `zpdb_eviction_requests_total`. grafana/rollout-operator does not have the last two values. */
 export type EvictionReason = DisruptionReason | 'invalid-request' | 'pod-not-found' | 'err: eviction-not-recorded' | 'err: internal';
 
-/** The observer of requests, for metrics. */
 interface EvictionObserver {
   /** Runs when a request begins, before the request waits for others under the same budget. */
   readonly onBegin?: () => void;
-  /** Runs once when the request ends. */
   readonly onEnd?: (outcome: { readonly reason: EvictionReason; readonly code: number }) => void;
 }
 

@@ -35,7 +35,6 @@ const withdrawalMs = 1_000;
 /** The maximum number of pods to ask. More calls cannot end before the deadline, and a mistyped count must not block the process. */
 const maxPods = 10_000;
 
-/** A reason to deny. */
 interface Refusal {
   readonly problem: string;
   /** The answer of `/admission/enforce`, if that endpoint denies. */
