@@ -1,11 +1,11 @@
 // Defines the ports of the agent: the cluster layer, pods, metric sources, notification services, the policy directory and the log.
-import type { ClusterEnv, Log, PodHttp } from '../cluster/env.ts';
+import type { ClusterEnv, Log, PodHttp, PodRequest, PodResponse } from '../cluster/env.ts';
 import type { MetricSourceDefinition } from '../policies/integrations/metric-source.ts';
 
 export type { Log, LogFields, PodHttp, PodRequest, PodResponse } from '../cluster/env.ts';
 
 /** The fields of every query to a metric source. */
-export interface SourceQuery {
+export interface SourceQuery extends Pick<PodRequest, 'timeoutMs' | 'maxBodyBytes' | 'site'> {
   /** The namespace of the group. A source may be limited to some namespaces. */
   readonly namespace: string;
   /** The name of the source. Its address and credentials are never in an object of a group. */
@@ -14,11 +14,6 @@ export interface SourceQuery {
   readonly written?: MetricSourceDefinition | undefined;
   /** The interval between queries in milliseconds. The query is rejected if the source requires a longer interval. */
   readonly everyMs: number;
-  /** The deadline for the complete answer in milliseconds. */
-  readonly timeoutMs: number;
-  /** A longer body is a failure. */
-  readonly maxBodyBytes: number;
-  readonly site: string;
 }
 
 /** An instant query, for a source that is a Prometheus. */
@@ -33,9 +28,7 @@ export interface ServiceQuery extends SourceQuery {
   readonly datacenter?: string | undefined;
 }
 
-export interface GateAnswer {
-  readonly status: number;
-  readonly body: string;
+export interface GateAnswer extends PodResponse {
   /** Lower-case names. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -53,25 +46,18 @@ export interface GateHttp {
 }
 
 /** One request to a server other than the API server. */
-export interface HttpRequest {
+export interface HttpRequest extends Pick<PodRequest, 'url' | 'timeoutMs' | 'maxBodyBytes'> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  readonly url: string;
   /** Headers in addition to Host and Content-Length. May contain credentials: never log them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   /** The trusted CA certificates as PEM; if absent, the CA certificates of Node.js. */
   readonly ca?: string;
-  /** The deadline for the complete answer in milliseconds. */
-  readonly timeoutMs: number;
-  /** A longer body is a failure. */
-  readonly maxBodyBytes: number;
 }
 
-export interface HttpResponse {
-  readonly status: number;
+export interface HttpResponse extends PodResponse {
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
 }
 
 /** One request to a notification service: the address of the channel with a path of the service's API. */

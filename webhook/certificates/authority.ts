@@ -18,7 +18,7 @@ export interface IssueOptions {
   /** Wall clock, in milliseconds since 1970. */
   readonly nowMs: number;
   readonly lifetimeMs: number;
-  /** Returns `count` random bytes for a serial number. */
+  /** Returns `count` cryptographically secure random bytes, for a serial number. */
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
@@ -86,7 +86,7 @@ function positive(bytes: Uint8Array): Uint8Array {
   return Uint8Array.from([(first & 0x7f) | 0x40, ...rest]);
 }
 
-interface ServiceNames {
+export interface ServiceNames {
   /** The Service in front of the webhook. */
   readonly service: string;
   readonly namespace: string;

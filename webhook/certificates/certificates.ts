@@ -1,7 +1,7 @@
 // Provides the certificate of the webhook server, adds its CA certificate to webhook configurations, and reports problems of both.
 import { X509Certificate } from 'node:crypto';
 import type { WebhookEnv } from '../env.ts';
-import { namesOf, neededNames } from './authority.ts';
+import { type IssueOptions, namesOf, neededNames, type ServiceNames } from './authority.ts';
 import { type CertificateFiles, openFileSource } from './file-source.ts';
 import { Injection } from './inject-ca.ts';
 import { certificatesIn, validityOf } from './pair.ts';
@@ -10,17 +10,9 @@ import type { CertificateSource, TlsSource } from './source.ts';
 import { type FailurePolicySample, failurePolicies, type WebhookConfigurations, watchConfigurations } from './webhook-configurations.ts';
 
 /** A certificate that the agent issues with its own CA and stores in a Secret. */
-export interface SelfSigned {
+export interface SelfSigned extends Omit<ServiceNames, 'namespace'>, Pick<IssueOptions, 'organization' | 'lifetimeMs'> {
   readonly kind: 'self-signed';
   readonly secretName: string;
-  /** The Service in front of the webhook. */
-  readonly service: string;
-  /** For example `cluster.local.`. */
-  readonly clusterDomain: string;
-  /** Absent: `<service>.<namespace>.svc`. */
-  readonly dnsName?: string | undefined;
-  readonly organization: string;
-  readonly lifetimeMs: number;
   /** True if the agent adds its CA certificate to the webhook configurations with the injection label. */
   readonly injectsAuthority: boolean;
 }
@@ -33,13 +25,11 @@ interface FromFiles {
   readonly caFile?: string | undefined;
 }
 
-interface CertificatesOptions {
+interface CertificatesOptions extends Pick<IssueOptions, 'randomBytes'> {
   readonly env: WebhookEnv;
   readonly namespace: string;
   readonly certificate: SelfSigned | FromFiles;
   readonly files: CertificateFiles;
-  /** Returns `count` cryptographically secure random bytes. */
-  readonly randomBytes: (count: number) => Uint8Array;
 }
 
 export interface Certificates extends TlsSource {

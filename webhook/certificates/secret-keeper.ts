@@ -6,7 +6,7 @@ import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { WebhookEnv } from '../env.ts';
-import { issuePair } from './authority.ts';
+import { type IssueOptions, issuePair } from './authority.ts';
 import type { Pair } from './pair.ts';
 import {
   ForeignSecret,
@@ -44,18 +44,12 @@ const pace = { firstMs: 1000, lastMs: 120_000 };
 /** After this time without a write, the delays start at `firstMs` again. */
 const calmMs = 600_000;
 
-export interface SecretKeeperOptions {
+export interface SecretKeeperOptions extends Omit<IssueOptions, 'nowMs'> {
   readonly env: WebhookEnv;
   readonly namespace: string;
   readonly name: string;
-  /** The DNS names of a new certificate. */
-  readonly names: readonly string[];
   /** A certificate that lacks one of these names is replaced. */
   readonly neededNames: readonly string[];
-  readonly organization: string;
-  readonly lifetimeMs: number;
-  /** Returns `count` cryptographically secure random bytes. */
-  readonly randomBytes: (count: number) => Uint8Array;
   /** Returns whether all clients trust this CA certificate (PEM). Returns undefined if unknown; then a new certificate waits a day. */
   readonly isTrusted?: (authority: string) => boolean | undefined;
 }
