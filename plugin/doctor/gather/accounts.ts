@@ -1,10 +1,11 @@
 // Finds the account of each agent that decides in the namespaces of the groups, and reads the rights of the account by access reviews.
 
-import { ApiFailure, isStatus, onStatus } from '../../../cluster/request/failure.ts';
+import { ApiFailure, onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, resourceOf, resources } from '../../../cluster/request/resource.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known, type MissingAccess } from '../../../engine/snapshot.ts';
+import { agentName } from '../../../install/object.ts';
 import { defined } from '../../../policies/values/defined.ts';
 import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
@@ -34,8 +35,6 @@ interface AccountsQuestion {
   readonly isAsked?: (right: AgentRight) => boolean;
 }
 
-/** The name of the agent's ServiceAccount in deploy/rbac.yaml. */
-const agentAccount = 'rollout-group-agent';
 const nameTheAccount = 'name it with --agent-service-account NAMESPACE/NAME';
 
 const serviceAccounts = resourceOf('v1', 'serviceaccounts', 'ServiceAccount');
@@ -142,9 +141,9 @@ async function accountOf(
   const { env, timeoutMs } = cluster;
   const name = fieldAt(pod, ['spec', 'serviceAccountName']);
   if (typeof name === 'string' && name !== '') return `${namespace}/${name}`;
-  const usual = `${namespace}/${agentAccount}`;
-  if ((await whoAmI(cluster)) === `system:serviceaccount:${namespace}:${agentAccount}`) return usual;
-  const target = { namespace, name: agentAccount };
+  const usual = `${namespace}/${agentName}`;
+  if ((await whoAmI(cluster)) === `system:serviceaccount:${namespace}:${agentName}`) return usual;
+  const target = { namespace, name: agentName };
   const read = getObject(env, serviceAccounts, target, { site: 'doctor.agentAccount', timeoutMs });
   const account = await read.catch(onStatus('denied', 403));
   if (account === 'denied') {
@@ -191,29 +190,28 @@ export async function readRights(cluster: Cluster, question: RightsQuestion): Pr
   });
   const [namespace = '', name = ''] = account.split('/');
   const user = `system:serviceaccount:${namespace}:${name}`;
-  try {
-    const facts: RightFact[] = [];
-    for (let start = 0; start < asked.length; start += atOnce) {
-      facts.push(...(await Promise.all(asked.slice(start, start + atOnce).map((one) => review(cluster, one, user, namespace)))));
-    }
-    return facts;
-  } catch (error) {
-    if (!isStatus(error, 403)) throw error;
-  }
-  if ((await whoAmI(cluster)) === user) return ownRights(cluster, asked);
+  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
+  const reviewed = await reviewAll(cluster, asked, { user, groups }).catch(onStatus(undefined, 403));
+  if (reviewed !== undefined) return reviewed;
+  if ((await whoAmI(cluster)) === user) return reviewAll(cluster, asked);
   return { unknown: `no permission to create subjectaccessreviews, so the rights of ${account} are unknown; try --as ${user}` };
 }
 
-async function review(cluster: Cluster, asked: RightInNamespace, user: string, home: string): Promise<RightFact> {
-  const { right, namespace } = asked;
-  const [resource = '', subresource] = right.resource.split('/');
-  const spec = {
-    user,
-    groups: ['system:serviceaccounts', `system:serviceaccounts:${home}`, 'system:authenticated'],
-    resourceAttributes: { group: right.group, resource, verb: right.verb, subresource, namespace, name: right.object },
+/** Reviews the rights of the subject; without a subject, those of the user. */
+async function reviewAll(cluster: Cluster, asked: readonly RightInNamespace[], subject?: object): Promise<readonly RightFact[]> {
+  const kind = subject === undefined ? 'SelfSubjectAccessReview' : 'SubjectAccessReview';
+  const review = async (one: RightInNamespace): Promise<RightFact> => {
+    const { right, namespace } = one;
+    const [resource, subresource] = right.resource.split('/');
+    const resourceAttributes = { group: right.group, resource, verb: right.verb, subresource, namespace, name: right.object };
+    const answer = await post(cluster, 'authorization.k8s.io/v1', kind, { ...subject, resourceAttributes });
+    return { ...one, isAllowed: fieldAt(answer, ['status', 'allowed']) === true };
   };
-  const answer = await post(cluster, 'authorization.k8s.io/v1', 'SubjectAccessReview', spec);
-  return { ...asked, isAllowed: fieldAt(answer, ['status', 'allowed']) === true };
+  const facts: RightFact[] = [];
+  for (let start = 0; start < asked.length; start += atOnce) {
+    facts.push(...(await Promise.all(asked.slice(start, start + atOnce).map(review))));
+  }
+  return facts;
 }
 
 /** Returns the user name of the connection; undefined if the API server does not return it. */
@@ -226,33 +224,6 @@ async function whoAmI(cluster: Cluster): Promise<string | undefined> {
     if (error instanceof ApiFailure) return undefined;
     throw error;
   }
-}
-
-async function ownRights(cluster: Cluster, asked: readonly RightInNamespace[]): Promise<readonly RightFact[]> {
-  const rules = new Map<string, readonly unknown[]>();
-  for (const namespace of new Set(asked.map((one) => one.namespace ?? 'default'))) {
-    const answer = await post(cluster, 'authorization.k8s.io/v1', 'SelfSubjectRulesReview', { namespace });
-    const found = fieldAt(answer, ['status', 'resourceRules']);
-    rules.set(namespace, Array.isArray(found) ? found : []);
-  }
-  return asked.map((one) => ({
-    ...one,
-    isAllowed: (rules.get(one.namespace ?? 'default') ?? []).some((rule) => gives(rule, one.right)),
-  }));
-}
-
-/** Reports whether a rule grants the right for every object of the resource, or for the only object that the agent needs. */
-export function gives(
-  rule: unknown,
-  { group, resource, verb, object }: Pick<AgentRight, 'group' | 'resource' | 'verb' | 'object'>,
-): boolean {
-  const has = (field: string, value: string): boolean => {
-    const list = fieldAt(rule, [field]);
-    return Array.isArray(list) && (list.includes(value) || list.includes('*'));
-  };
-  const names = fieldAt(rule, ['resourceNames']);
-  const isForObject = !Array.isArray(names) || names.length === 0 || (object !== undefined && names.includes(object));
-  return isForObject && has('apiGroups', group) && has('resources', resource) && has('verbs', verb);
 }
 
 async function post({ env, timeoutMs }: Cluster, apiVersion: string, kind: string, spec?: object): Promise<unknown> {

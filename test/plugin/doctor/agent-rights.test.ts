@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { agentRights } from '../../../plugin/doctor/agent-rights.ts';
-import { gives } from '../../../plugin/doctor/gather/accounts.ts';
+import { fieldAt } from '../../../engine/observe/raw.ts';
+import { type AgentRight, agentRights } from '../../../plugin/doctor/agent-rights.ts';
 
 interface Role {
   readonly kind: string;
@@ -16,6 +16,17 @@ interface Role {
 const rules = parseAllDocuments(readFileSync('deploy/rbac.yaml', 'utf8'))
   .map((document): Role => document.toJS())
   .flatMap((role) => role.rules ?? []);
+
+/** Reports whether a rule grants the right for every object of the resource, or for the only object that the agent needs. */
+function gives(rule: unknown, { group, resource, verb, object }: Pick<AgentRight, 'group' | 'resource' | 'verb' | 'object'>): boolean {
+  const has = (field: string, value: string): boolean => {
+    const list = fieldAt(rule, [field]);
+    return Array.isArray(list) && (list.includes(value) || list.includes('*'));
+  };
+  const names = fieldAt(rule, ['resourceNames']);
+  const isForObject = !Array.isArray(names) || names.length === 0 || (object !== undefined && names.includes(object));
+  return isForObject && has('apiGroups', group) && has('resources', resource) && has('verbs', verb);
+}
 
 describe('the rights that doctor checks', () => {
   it('is given by the Role that belongs to the agent', () => {
