@@ -43,6 +43,18 @@ export function usageFailure(what: string, todo = 'kubectl rollout-group --help'
   return new Failure({ exitCode: exitCodes.usage, what, todo });
 }
 
+type Reason = Pick<FailureDetails, 'why' | 'todo'>;
+
+/** Returns the failure for a request that is denied or would have no effect. */
+export function refusedFailure(what: string, reason: Reason = {}): Failure {
+  return new Failure({ exitCode: exitCodes.refused, what, ...reason });
+}
+
+/** Returns the failure for a file, a revision, a group or an object that does not exist. */
+export function notFoundFailure(what: string, reason: Reason = {}): Failure {
+  return new Failure({ exitCode: exitCodes.notFound, what, ...reason });
+}
+
 /** Returns the failure for a file that cannot be written. */
 export function unwritable(path: string, error: unknown, todo?: string): Failure {
   const why = (error as NodeJS.ErrnoException).code ?? String(error);

@@ -3,7 +3,7 @@ import type { Stop } from '../../engine/decision.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
 import { publishedRun, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { podTotals } from '../output/group-text.ts';
 import { reasonSuffix } from '../output/text.ts';
@@ -41,14 +41,12 @@ function refuseRollback({ name, live }: RequestedGroup, run: PublishedRun | unde
     );
   if (run?.kind === 'rollout' && run.outcome !== 'completed') return;
   const state = run?.outcome === 'completed' || run === undefined ? 'no rollout is in progress' : `run ${run.id} is a rollback itself`;
-  throw new Failure({ exitCode: exitCodes.refused, what: `${name} was not rolled back`, why: state, todo });
+  throw refusedFailure(`${name} was not rolled back`, { why: state, todo });
 }
 
 /** Throws Failure for a run that an abort only pauses: it continues when the abort ends, so it needs no retry. */
 function refuseRetry(name: string, { fact, endsWith }: Stop): never {
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `retry was not sent: the run of ${name} has not failed`,
+  throw refusedFailure(`retry was not sent: the run of ${name} has not failed`, {
     why: `${fact}; such an abort only pauses`,
     todo: endsWith,
   });

@@ -5,7 +5,7 @@ import { type Cluster, type ConnectionFlags, withCluster } from '../connection.t
 import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { nameOf } from '../difference.ts';
-import { type ExitCode, exitCodes, Failure, mostSevere, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, mostSevere, refusedFailure, usageFailure } from '../failure.ts';
 import { type ApplyReport, renderApplied, renderStale, type Shown } from '../output/apply.ts';
 import { isOfInstallation, todoOf } from '../output/explain.ts';
 import { writeErrors } from '../output/findings.ts';
@@ -203,12 +203,10 @@ function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }:
   const agents = denied === undefined && leading !== undefined && isOfInstallation(leading) ? stoppedAgents : [];
   const why = [...agents, denied?.message ?? leading?.fact].filter((part) => part !== undefined).join('; ');
   const names = blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ');
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `${outcome} ${denied === undefined ? `${leading?.rule ?? 'a rule'} blocks` : 'policy denies a part of'} the plan of ${names}`,
-    ...(why === '' ? {} : { why }),
-    todo: agents.length > 0 ? 'start the agent, then repeat the command' : todo,
-  });
+  throw refusedFailure(
+    `${outcome} ${denied === undefined ? `${leading?.rule ?? 'a rule'} blocks` : 'policy denies a part of'} the plan of ${names}`,
+    { ...(why === '' ? {} : { why }), todo: agents.length > 0 ? 'start the agent, then repeat the command' : todo },
+  );
 }
 
 /** Reports whether the StatefulSets are in another namespace, so that the applied group would have no member. */

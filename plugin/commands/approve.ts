@@ -4,7 +4,7 @@ import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { instantText } from '../output/plan/plan-text.ts';
@@ -82,9 +82,7 @@ function refuseOverWave({ live, name }: RequestedGroup, wave: string, action: Ac
   const index = live.definition?.rollout.waves.findIndex((one) => one.name === wave) ?? -1;
   const current = live.decision.wave;
   if (current === undefined || index < 0 || index >= current.index) return;
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `${name}: nothing was ${answers[action]}`,
+  throw refusedFailure(`${name}: nothing was ${answers[action]}`, {
     why: `wave ${wave} is over; the run is in wave ${current.name}`,
     todo: `kubectl rollout-group explain ${name}`,
   });
@@ -93,9 +91,7 @@ function refuseOverWave({ live, name }: RequestedGroup, wave: string, action: Ac
 /** Throws Failure if the definition of the wave or rule cannot be read here. */
 function digestIn({ kind, name: subject, digest }: Approvable, name: string, action: Action): string {
   if (digest !== undefined) return digest;
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `${name}: nothing was ${answers[action]}`,
+  throw refusedFailure(`${name}: nothing was ${answers[action]}`, {
     why: `only the agent can read the definition of ${kind} ${subject}, and it publishes that definition when the approval is due`,
     todo: `${action} again when the group waits for the approval; see kubectl rollout-group explain ${name}`,
   });
@@ -115,7 +111,7 @@ function currentRun(requested: RequestedGroup): string | undefined {
 function runningRun(requested: RequestedGroup): string {
   const run = currentRun(requested);
   if (run !== undefined) return run;
-  throw new Failure({ exitCode: exitCodes.refused, what: `${requested.name}: no run is in progress, so no approval is needed` });
+  throw refusedFailure(`${requested.name}: no run is in progress, so no approval is needed`);
 }
 
 function subjectOf(requested: RequestedGroup, { wave, rule }: ApproveOptions, action: string): Approvable {
@@ -125,9 +121,7 @@ function subjectOf(requested: RequestedGroup, { wave, rule }: ApproveOptions, ac
   const waiting = waitingFor(requested);
   const [only, ...others] = waiting;
   if (only === undefined) {
-    throw new Failure({
-      exitCode: exitCodes.refused,
-      what: `${requested.name} does not wait for an approval`,
+    throw refusedFailure(`${requested.name} does not wait for an approval`, {
       todo: `kubectl rollout-group ${action} ${requested.name} --wave NAME, or see kubectl rollout-group explain ${requested.name}`,
     });
   }
@@ -191,9 +185,7 @@ function digestOfWait({ live }: RequestedGroup, rule: string): string | undefine
 function refuseWithoutApproverGroup({ requestedBy }: IntentView, approval: ApprovalDefinition | undefined, what: string): void {
   if (approval === undefined || approval.from.length === 0) return;
   if (requestedBy?.groups.some((group) => approval.from.includes(group)) === true) return;
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `${requestedBy?.user} may not approve or reject ${what}; nothing was written`,
+  throw refusedFailure(`${requestedBy?.user} may not approve or reject ${what}; nothing was written`, {
     why: `an approver must belong to ${approval.from.join(' or ')}; the API server reports ${requestedBy?.groups.join(', ') || 'no group'}`,
   });
 }

@@ -6,7 +6,7 @@ import { fieldAt } from '../../engine/observe/raw.ts';
 import { rolloutExceptions, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, notFoundFailure, usageFailure } from '../failure.ts';
 import { deleteRequest } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { type RequestedGroup, type RequestFlags, readRequestedGroup, submit } from '../live/submit-request.ts';
@@ -61,9 +61,7 @@ async function cancelRequest(
   const found = all.find(({ object }) => object.metadata.name === wanted);
   if (found === undefined) {
     const names = all.map(({ object }) => object.metadata.name).sort();
-    throw new Failure({
-      exitCode: exitCodes.notFound,
-      what: `${name} has no request ${wanted}`,
+    throw notFoundFailure(`${name} has no request ${wanted}`, {
       todo: names.length === 0 ? `kubectl rollout-group explain ${name}` : `choose one of ${names.slice(0, 20).join(', ')}`,
     });
   }

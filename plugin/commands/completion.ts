@@ -2,7 +2,7 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, unwritable, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, notFoundFailure, unwritable, usageFailure } from '../failure.ts';
 import { completionScripts, type Shell } from '../output/completion-scripts.ts';
 
 export interface CompletionOptions {
@@ -25,11 +25,7 @@ export async function run(context: CommandContext, { shell, dir }: CompletionOpt
 /** Writes the executable for completion, which kubectl finds on the PATH. Package managers install only the plugin itself. */
 function install({ stdout, stderr, env }: CommandContext, directory: string): void {
   if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
-    throw new Failure({
-      exitCode: exitCodes.notFound,
-      what: `${directory} is not a directory`,
-      todo: 'choose a directory on the PATH with --dir',
-    });
+    throw notFoundFailure(`${directory} is not a directory`, { todo: 'choose a directory on the PATH with --dir' });
   }
   const path = join(directory, executable);
   const present = readIfPresent(path);

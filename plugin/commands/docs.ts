@@ -5,7 +5,7 @@ import { didYouMean } from '../../policies/text/did-you-mean.ts';
 import type { Candidate } from '../candidates.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import * as pages from '../docs-pages.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, type Failure, notFoundFailure } from '../failure.ts';
 import { type ResultDocument, writeDocument } from '../output/formats.ts';
 import type { Paint } from '../output/terminal.ts';
 
@@ -88,9 +88,7 @@ function rulePage({ id, title, outcomes, whenBlocked }: RuleEntry): Page {
 
 function unknownTopic(topic: string): Failure {
   const meant = didYouMean(topic, [...Object.keys(topics), ...Object.keys(findingCodes), ...ruleCatalog.map(({ id }) => id)]);
-  return new Failure({
-    exitCode: exitCodes.notFound,
-    what: `the topic "${topic}" does not exist`,
+  return notFoundFailure(`the topic "${topic}" does not exist`, {
     todo: `${meant === undefined ? '' : `did you mean ${meant}? `}kubectl rollout-group docs lists all topics`,
   });
 }

@@ -4,7 +4,7 @@ import type { Judgement } from '../../engine/decision.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, type Failure, notFoundFailure } from '../failure.ts';
 import { findDenied, judgeAgain } from '../live/denied-requests.ts';
 import { type GroupEvent, listEvents } from '../live/events.ts';
 import { findSubject, readGroups } from '../live/groups.ts';
@@ -116,9 +116,7 @@ async function eventsOf(cluster: Cluster, id: string): Promise<readonly GroupEve
 }
 
 function unknownDecision({ namespace }: Cluster, id: string): Failure {
-  return new Failure({
-    exitCode: exitCodes.notFound,
-    what: `no Event was found for decision/${id}`,
+  return notFoundFailure(`no Event was found for decision/${id}`, {
     why: `no readable namespace has such an Event, and no request in ${namespace} would be denied by this decision now; dry runs write no Events, and by default the API server keeps Events for one hour`,
     todo: `repeat the denied request, or run: kubectl rollout-group explain GROUP -n ${namespace}`,
   });

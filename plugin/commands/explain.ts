@@ -2,7 +2,7 @@
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, notFoundFailure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
@@ -29,9 +29,7 @@ async function explainManifests(context: CommandContext, { group: name, ...optio
   const { input, manifests } = inputs;
   const [group, ...others] = input.groups;
   if (group === undefined || others.length > 0) {
-    throw new Failure({
-      exitCode: exitCodes.notFound,
-      what: `${name} matches ${others.length + 1} groups`,
+    throw notFoundFailure(`${name} matches ${others.length + 1} groups`, {
       why: input.groups.map((one) => `${one.namespace}/${one.name}`).join(', '),
       todo: 'give the name with its namespace',
     });

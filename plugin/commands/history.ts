@@ -3,7 +3,7 @@ import { type ShownRun, shownRuns } from '../../engine/publish/run-record.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, notFoundFailure } from '../failure.ts';
 import { readGroups, scopeOf } from '../live/groups.ts';
 import { readImages, readRuns } from '../live/history.ts';
 import { chosenGroups, type GroupChoice, refuseSeveral } from '../live/named-group.ts';
@@ -79,9 +79,7 @@ function runNamed(runs: readonly ShownRun[], id: string, group: string): ShownRu
   const exact = found.find((candidate) => candidate.id === id);
   if (exact !== undefined) return exact;
   if (record !== undefined && others.length === 0) return record;
-  throw new Failure({
-    exitCode: exitCodes.notFound,
-    what: record === undefined ? `${group} has no run ${id}` : `${found.length} runs of ${group} start with ${id}`,
+  throw notFoundFailure(record === undefined ? `${group} has no run ${id}` : `${found.length} runs of ${group} start with ${id}`, {
     todo: `kubectl rollout-group history ${group}`,
   });
 }

@@ -20,7 +20,7 @@ import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { listIn, listKnown } from '../cluster-snapshot/listing.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, unwritable, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, notFoundFailure, unwritable, usageFailure } from '../failure.ts';
 import { findingBlocks } from '../output/findings.ts';
 import { plural } from '../output/text.ts';
 import { readInput } from '../source/input.ts';
@@ -165,17 +165,13 @@ function write(file: string, text: string): void {
 
 function noGroup(source: string, findings: readonly Finding[], { members, leftOut }: Guesses): Failure {
   if (members.length > 0 && leftOut.length === 0 && countFindings(findings).error === 0) {
-    return new Failure({
-      exitCode: exitCodes.notFound,
-      what: `every StatefulSet of ${source} already belongs to a group`,
+    return notFoundFailure(`every StatefulSet of ${source} already belongs to a group`, {
       why: `members: ${firstFive(members)}`,
       todo: 'run kubectl rollout-group get to see the groups, or choose another namespace or directory',
     });
   }
   const { error } = countFindings(findings);
-  return new Failure({
-    exitCode: exitCodes.notFound,
-    what: `${source} has no StatefulSet for a group and no convertible object of another operator`,
+  return notFoundFailure(`${source} has no StatefulSet for a group and no convertible object of another operator`, {
     ...(error === 0 ? {} : { why: `${plural(error, 'error')} above may hide such an object` }),
     todo: 'give the directory with the rendered manifests, or the namespace of the StatefulSets',
   });

@@ -7,7 +7,7 @@ import { suggestion } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutExceptions } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, refusedFailure, usageFailure } from '../failure.ts';
 import { fieldManager } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { overridableRules } from '../live/overridable-rules.ts';
@@ -89,12 +89,7 @@ function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
   const overridable = overridableRules(policies, live.decision);
   if (overridable.includes(rule)) return;
   if (ruleCatalog.some(({ id }) => id === rule) || !canOverride(rule, policies)) {
-    throw new Failure({
-      exitCode: exitCodes.refused,
-      what: `rule ${rule} cannot be overridden`,
-      why: whyNot(rule),
-      todo: `kubectl rollout-group explain ${name}`,
-    });
+    throw refusedFailure(`rule ${rule} cannot be overridden`, { why: whyNot(rule), todo: `kubectl rollout-group explain ${name}` });
   }
   throw usageFailure(
     `the rule ${rule} does not exist`,
@@ -114,9 +109,7 @@ function refuseSecondException({ read, target, cluster }: RequestedGroup, rule: 
       (one.zone === undefined || zone === undefined || one.zone === zone),
   );
   if (other === undefined) return;
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `RolloutException ${other.namespace}/${other.name} already overrides ${rule} for this target`,
+  throw refusedFailure(`RolloutException ${other.namespace}/${other.name} already overrides ${rule} for this target`, {
     why: 'exceptions never combine: if two exist, neither is used',
     todo: `kubectl rollout-group cancel ${target.namespace}/${target.group} ${other.name}`,
   });

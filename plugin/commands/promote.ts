@@ -2,7 +2,7 @@
 import type { WaveDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { confirmAlways, confirmByPrompt, type PromptFlags } from '../live/write-options.ts';
 
@@ -39,9 +39,7 @@ function promoteRequest(context: CommandContext, options: PromoteOptions, reques
 function runningRun(requested: RequestedGroup): string {
   const run = publishedRun(requested);
   if (run?.outcome === 'running') return run.id;
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `${requested.name}: no run is in progress, so no wave can be promoted`,
+  throw refusedFailure(`${requested.name}: no run is in progress, so no wave can be promoted`, {
     ...(run?.failure === undefined ? {} : { why: run.failure, todo: `kubectl rollout-group retry ${requested.name}` }),
   });
 }
@@ -79,9 +77,7 @@ function skippedText(requested: RequestedGroup, wave: string | undefined, gate: 
   const parts = [...(soakMs === 0 ? [] : [`a soak of ${formatDuration(soakMs)}`]), ...skipped.map((one) => `gate ${one}`)];
   if (parts.length > 0) return parts.join(' and ');
   const where = wave === undefined ? `the waves of ${name}` : `wave ${wave} of ${name}`;
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `${name}: nothing was promoted, because nothing is left to skip`,
+  throw refusedFailure(`${name}: nothing was promoted, because nothing is left to skip`, {
     why:
       meant.length === 0
         ? `${where} is over`

@@ -5,7 +5,7 @@ import { patchObject } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, notFoundFailure, refusedFailure } from '../failure.ts';
 import { type Members, readMembers, refuseWhenDenied, type ScaleTarget, scaleTarget } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import {
@@ -62,7 +62,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
 
 async function readScale({ env, timeoutMs }: Cluster, { resource, namespace, name, shown }: ScaleTarget): Promise<KubernetesObject> {
   const scale = await getObject(env, resource, { namespace, name }, { site: 'act.readScale', timeoutMs, subresource: 'scale' });
-  if (scale === undefined) throw new Failure({ exitCode: exitCodes.notFound, what: `${shown} no longer exists` });
+  if (scale === undefined) throw notFoundFailure(`${shown} no longer exists`);
   return scale;
 }
 
@@ -90,9 +90,7 @@ function refuseDenied(
   });
   refuseWhenDenied(judgement, options.group);
   if (judgement.outcome !== 'prepare') return;
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `${shown} cannot be scaled down by this command`,
+  throw refusedFailure(`${shown} cannot be scaled down by this command`, {
     why: `pods of zone ${zone.name} must prepare before the scale-down, and only the admission webhook prepares them`,
     todo: `install the webhook, then run: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.replicas}`,
   });

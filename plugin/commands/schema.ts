@@ -4,7 +4,7 @@ import { apiVersion, type Kind, kinds } from '../../policies/schema/kinds.ts';
 import { choiceText, type FieldDoc, type SchemaDocs, schemaDocs } from '../../policies/schema/schema-docs.ts';
 import type { Candidate } from '../candidates.ts';
 import { type CommandContext, type OutputStream, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure, usageFailure } from '../failure.ts';
+import { type ExitCode, exitCodes, type Failure, notFoundFailure, usageFailure } from '../failure.ts';
 import { paragraph } from '../output/text.ts';
 
 export interface SchemaOptions {
@@ -75,17 +75,11 @@ async function writeCrd(stdout: OutputStream, kind: Kind): Promise<void> {
   ]);
   const definition = customResourceDefinition(kind);
   if (definition !== undefined) return stdout.write(toYaml(definition));
-  throw new Failure({
-    exitCode: exitCodes.notFound,
-    what: `${kind} exists only in files and has no CRD`,
-    todo: `kubectl rollout-group schema ${kind} -o jsonschema`,
-  });
+  throw notFoundFailure(`${kind} exists only in files and has no CRD`, { todo: `kubectl rollout-group schema ${kind} -o jsonschema` });
 }
 
 function notThere(name: string, suggestion: string | undefined): Failure {
-  return new Failure({
-    exitCode: exitCodes.notFound,
-    what: `the kind or field ${name} does not exist`,
+  return notFoundFailure(`the kind or field ${name} does not exist`, {
     todo: `${suggestion === undefined ? '' : `did you mean ${suggestion}? `}kubectl rollout-group schema lists the kinds`,
   });
 }

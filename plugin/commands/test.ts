@@ -6,7 +6,7 @@ import { type Loaded, loadPolicies } from '../../policies/load.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, notFoundFailure } from '../failure.ts';
 import { countCases, type TestFormat, type TestSuite, writeTestReport } from '../output/policy-tests.ts';
 import { type PolicyFiles, readPolicyFiles } from '../policy-files.ts';
 import { type InputAccess, type InputFile, readInputs } from '../source/input.ts';
@@ -73,9 +73,7 @@ function coverageIn(ran: readonly (PolicyTestFile & { readonly suite: TestSuite 
 }
 
 function noCase(paths: readonly string[], only: string | undefined): Failure {
-  return new Failure({
-    exitCode: exitCodes.notFound,
-    what: only === undefined ? 'no PolicyTest was found' : `no case name contains "${only}"`,
+  return notFoundFailure(only === undefined ? 'no PolicyTest was found' : `no case name contains "${only}"`, {
     why: `searched ${paths.length === 0 ? 'the current directory' : paths.join(', ')}`,
     todo: 'give files or directories with documents of kind PolicyTest, or add --allow-empty',
   });

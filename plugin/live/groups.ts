@@ -20,7 +20,7 @@ import {
 import { type ClusterState, clusterSnapshot, clusterState, readReplicaSources } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
-import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import { notFoundFailure, usageFailure } from '../failure.ts';
 import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
@@ -194,9 +194,7 @@ function found(cluster: Cluster, scope: Scope, sources: Sources): ReadGroups {
     const released = releaseFailure(listing, missing);
     if (released !== undefined) throw released;
     const unread = unreadLists(listing);
-    throw new Failure({
-      exitCode: exitCodes.notFound,
-      what: `group ${missing.group} does not exist in namespace ${missing.namespace}`,
+    throw notFoundFailure(`group ${missing.group} does not exist in namespace ${missing.namespace}`, {
       why:
         unread.length === 0
           ? (problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it')
@@ -286,9 +284,7 @@ export function findSubject({ groups, listing }: Pick<ReadGroups, 'groups' | 'li
   }
   const released = releaseFailure(listing, wanted);
   if (released !== undefined) throw released;
-  throw new Failure({
-    exitCode: exitCodes.notFound,
-    what: `${nameOf(wanted)} is not a group, nor a StatefulSet or pod of a group`,
+  throw notFoundFailure(`${nameOf(wanted)} is not a group, nor a StatefulSet or pod of a group`, {
     todo: `list the groups: kubectl rollout-group get -n ${wanted.namespace}`,
   });
 }

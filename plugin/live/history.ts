@@ -14,7 +14,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutRuns } from '../cluster-snapshot/kinds.ts';
 import { itemsOf, listKnown } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
-import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import { exitCodes, Failure, notFoundFailure, usageFailure } from '../failure.ts';
 import { shortRevision } from '../output/group-text.ts';
 import { imagesIn } from './facts.ts';
 import type { Member } from './members.ts';
@@ -93,12 +93,13 @@ export function chooseRevision(member: Member, kept: readonly Revision[], target
   const revision = isOpen ? newestOther : found;
   if (revision !== undefined) return revision;
   const names = kept.map(({ name, number }) => `${number} (${shortRevision(name, view.name)})`);
-  throw new Failure({
-    exitCode: exitCodes.notFound,
-    what: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has no revision ${target.toRevision ?? wanted ?? 'other than the current one'}`,
-    why: names.length === 0 ? 'the StatefulSet has no revisions' : `the StatefulSet has the revisions ${names.join(', ')}`,
-    todo: 'name one of them with --to-revision, or apply the earlier manifests',
-  });
+  throw notFoundFailure(
+    `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has no revision ${target.toRevision ?? wanted ?? 'other than the current one'}`,
+    {
+      why: names.length === 0 ? 'the StatefulSet has no revisions' : `the StatefulSet has the revisions ${names.join(', ')}`,
+      todo: 'name one of them with --to-revision, or apply the earlier manifests',
+    },
+  );
 }
 
 function revisionNameFor({ zone, view }: Member, { toCommit }: UndoTarget, { run, runs, undos }: UndoHistory): string | undefined {
@@ -118,9 +119,7 @@ function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: stri
   if (commit.length < 4) throw usageFailure(`--to-commit ${commit} is too short`, 'give at least four characters');
   const record = runs.find((run) => run.kind !== 'scale' && run.commit?.startsWith(commit) === true);
   if (record === undefined) {
-    throw new Failure({
-      exitCode: exitCodes.notFound,
-      what: `no run of commit ${commit} is recorded`,
+    throw notFoundFailure(`no run of commit ${commit} is recorded`, {
       why: 'runs record the commit of the annotation rollout-group.dev/commit of the StatefulSets',
       todo: 'name a revision with --to-revision',
     });

@@ -8,7 +8,7 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { resourcesOf, rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
-import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import { type Failure, notFoundFailure, refusedFailure, usageFailure } from '../failure.ts';
 import { sourceText } from '../output/plan/plan-text.ts';
 import { type LiveGroup, onlyGroup, readSnapshot, scopeOf } from './groups.ts';
 import { findGroup } from './named-group.ts';
@@ -45,9 +45,7 @@ function memberOf({ statefulSets }: Listing, namespace: string, zone: string, st
   const object = itemsOf(statefulSets).find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
   const view = object === undefined ? { unknown: 'it does not exist or may not be read' } : observeStatefulSet(object);
   if (object !== undefined && !isUnknown(view)) return { zone, object, view };
-  throw new Failure({
-    exitCode: exitCodes.notFound,
-    what: `StatefulSet ${namespace}/${statefulSet} of zone ${zone} cannot be used`,
+  throw notFoundFailure(`StatefulSet ${namespace}/${statefulSet} of zone ${zone} cannot be used`, {
     ...(isUnknown(view) ? { why: view.unknown } : {}),
     todo: `kubectl get statefulset ${statefulSet} -n ${namespace}`,
   });
@@ -58,9 +56,7 @@ export function refuseWhenDenied({ outcome, message, results }: Judgement, name:
   if (outcome !== 'deny') return;
   const leading = leadingResult(results);
   const written = sourceText(leading?.source);
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: message,
+  throw refusedFailure(message, {
     ...(written === undefined ? {} : { why: `${leading?.rule} is defined at ${written}` }),
     todo: `kubectl rollout-group explain ${name}`,
   });
@@ -72,9 +68,7 @@ export function refuseWhenDenied({ outcome, message, results }: Judgement, name:
  */
 export function refuseUnguarded({ view, zone }: Member, what: string): void {
   if (view.updateStrategy === 'OnDelete' || view.partition >= view.firstOrdinal + view.replicas) return;
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `${what} would not proceed zone by zone`,
+  throw refusedFailure(`${what} would not proceed zone by zone`, {
     why: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has the strategy RollingUpdate with partition ${view.partition}, so Kubernetes would replace its pods at once`,
     todo: 'give every member the strategy OnDelete, or a partition above its ordinals',
   });
@@ -95,9 +89,7 @@ export async function scaleTarget(cluster: Cluster, { live, listing }: Members, 
   const { definition } = live;
   const { namespace, group } = live.decision;
   if (definition === undefined) {
-    throw new Failure({
-      exitCode: exitCodes.notFound,
-      what: `the replica source of ${namespace}/${group} cannot be read here`,
+    throw notFoundFailure(`the replica source of ${namespace}/${group} cannot be read here`, {
       why: 'the group is defined in files of the agent, not as an object',
       todo: 'install the kind, so that the agent writes the group as an object: kubectl rollout-group schema RolloutGroup -o crd | kubectl apply -f -',
     });
@@ -153,5 +145,5 @@ function namesOf(zones: readonly ZoneDefinition[]): string {
 }
 
 function writtenElsewhere({ namespace, name }: GroupDefinition, { name: zone }: ZoneDefinition, why: string, todo: string): Failure {
-  return new Failure({ exitCode: exitCodes.refused, what: `zone ${zone} of ${namespace}/${name} cannot be scaled here`, why, todo });
+  return refusedFailure(`zone ${zone} of ${namespace}/${name} cannot be scaled here`, { why, todo });
 }

@@ -4,7 +4,7 @@ import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type ReleaseTerms } from '../../engine/snapshot.ts';
 import { instantText } from '../../policies/instant.ts';
 import { definitionNames, itemsOf, type Listing, textIn } from '../cluster-snapshot/listing.ts';
-import { exitCodes, Failure } from '../failure.ts';
+import { type Failure, notFoundFailure } from '../failure.ts';
 import type { LiveGroup } from './groups.ts';
 import { type GroupName, nameOf } from './target.ts';
 
@@ -25,9 +25,7 @@ const howToStop = 'to stop the release, define the group again: kubectl apply -f
 export function releaseFailure(listing: Defined, name: GroupName): Failure | undefined {
   const terms = releaseTerms(listing, name);
   if (terms === undefined) return undefined;
-  return new Failure({
-    exitCode: exitCodes.notFound,
-    what: `${nameOf(name)} was deleted and is being released (onPolicyDeleted: release)`,
+  return notFoundFailure(`${nameOf(name)} was deleted and is being released (onPolicyDeleted: release)`, {
     why: releaseText(terms),
     todo: howToStop,
   });
@@ -41,7 +39,7 @@ export function areAllRemoved({ groups, listing }: { readonly groups: readonly L
 /** Returns the failure for a group that was removed while it was watched. */
 export function removedFailure(listing: Defined, name: GroupName): Failure {
   const released = releaseFailure(listing, name);
-  return released ?? new Failure({ exitCode: exitCodes.notFound, what: `${nameOf(name)} was deleted` });
+  return released ?? notFoundFailure(`${nameOf(name)} was deleted`);
 }
 
 /** Returns a note for a removed group whose last published decision is still shown. */

@@ -8,7 +8,7 @@ import { hashText } from '../../policies/values/hash.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
 import { type LiveGroup, onlyGroup, type ReadGroups, readEvidence, type readGroups, scopeOf } from './groups.ts';
 import { applyIntent } from './intents.ts';
 import { findGroup } from './named-group.ts';
@@ -131,9 +131,7 @@ function userIn(object: KubernetesObject | undefined): string | undefined {
 function verifiedIntent(object: KubernetesObject | undefined, action: string, group: string): IntentView {
   const view = object === undefined ? { unknown: 'nothing' } : observeIntent(object);
   if (!isUnknown(view) && view.requestedBy !== undefined) return view;
-  throw new Failure({
-    exitCode: exitCodes.refused,
-    what: `${action} was not sent: it would have no effect`,
+  throw refusedFailure(`${action} was not sent: it would have no effect`, {
     why: 'no webhook records the requester, so the requester cannot be verified',
     todo:
       action === 'abort'

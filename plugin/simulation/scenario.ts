@@ -14,7 +14,7 @@ import type { GivenGroup, GroupShape, Scenario, ScenarioEvent } from '../../simu
 import { drawnRates, isDrawn } from '../../simulation/search/draw/draw.ts';
 import { drawnAccidents } from '../../simulation/search/draw/events.ts';
 import type { Json } from '../../simulation/server/request.ts';
-import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import { notFoundFailure, usageFailure } from '../failure.ts';
 import { podText } from '../output/pod-text.ts';
 import { faultNames, usualFaults } from '../verbs/preview.ts';
 
@@ -208,9 +208,7 @@ export function refuseUnknownFault(
   if (unknown === undefined) return;
   const zones = groups.flatMap((group) => group.zones);
   const isPod = unknown.kind === 'pod';
-  throw new Failure({
-    exitCode: exitCodes.notFound,
-    what: `--fail ${unknown.text} names no ${isPod ? 'pod' : unknown.kind === 'agent' ? 'agent' : 'zone'} of the groups`,
+  throw notFoundFailure(`--fail ${unknown.text} names no ${isPod ? 'pod' : unknown.kind === 'agent' ? 'agent' : 'zone'} of the groups`, {
     why: isPod
       ? `pods are named after ${zones.map(({ statefulSet }) => statefulSet).join(', ')} or their zone, with their number`
       : `known are ${unknown.kind === 'agent' ? agentNames.join(', ') : zones.map(({ name }) => name).join(', ')}`,
