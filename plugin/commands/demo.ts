@@ -4,12 +4,12 @@ import { defaultAssumptions } from '../../engine/plan/document.ts';
 import { runForward } from '../../engine/plan/forward.ts';
 import { type PlanInput, planGroups } from '../../engine/plan/plan.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
-import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
+import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { policyDigest } from '../../policies/digest.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
-import type { ZoneProgress } from '../output/group-text.ts';
+import { zoneProgress } from '../output/group-text.ts';
 import { renderPlanTable } from '../output/plan/table.ts';
 import { type Moment, renderFrame, transitionKey, transitionLine } from '../output/status.ts';
 import { readPolicyFiles } from '../policy-files.ts';
@@ -67,21 +67,13 @@ function momentsOf(input: PlanInput, group: GroupDefinition, totalSeconds: numbe
   const snapshots = readPlanSnapshots(input);
   const moments: Moment[] = [];
   runForward(requestedWorld(input, snapshots, group).world, group, {
-    onTurn: ({ nowMs, decision }, world) => {
-      const zones = group.zones.map((zone) => zoneProgress(world.snapshot, group.namespace, zone));
+    onTurn: ({ nowMs, decision }, { snapshot }) => {
+      const published = publishedDecision({ group, decision, snapshot, atMs: nowMs });
+      const zones = published.zones.map((zone) => zoneProgress(zone, published.pods));
       moments.push({ decision, zones, nowMs, elapsedSeconds: (nowMs - snapshots.nowMs) / 1000, totalSeconds });
     },
   });
   return moments;
-}
-
-function zoneProgress(snapshot: Snapshot, namespace: string, zone: GroupDefinition['zones'][number]): ZoneProgress {
-  const set = snapshot.statefulSets.find((candidate) => candidate.namespace === namespace && candidate.name === zone.statefulSet);
-  const view = snapshot.pods.find((candidate) => candidate.namespace === namespace && candidate.statefulSet === zone.statefulSet);
-  const pods = view === undefined || isUnknown(view.pods) ? [] : view.pods;
-  const availablePods = pods.filter((pod) => pod.isReady && !pod.isTerminating);
-  const done = availablePods.filter((pod) => pod.revision === set?.status.updateRevision).length;
-  return { zone: zone.name, done, toDo: availablePods.length - done, inFlight: Math.max(0, (set?.replicas ?? 0) - availablePods.length) };
 }
 
 /** Redraws in place. The cursor stays visible, so that an interrupt needs no cleanup. */

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { discover } from '../../cluster/request/discovery.ts';
 import { onStatus } from '../../cluster/request/failure.ts';
+import { asJsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resourceOf, resources } from '../../cluster/request/resource.ts';
 import { adoptGroups } from '../../policies/adopt/adopt.ts';
@@ -200,29 +201,21 @@ async function readFromFiles(context: CommandContext, fromDir: string): Promise<
       ({ kind, namespace, name }) =>
         kind === 'StatefulSet' && namespace === valueAt(set, ['metadata', 'namespace']) && name === valueAt(set, ['metadata', 'name']),
     );
+  // An object without a namespace gets the default namespace of its file.
+  const objects = manifests
+    .filter(({ kind }) => kind === 'StatefulSet')
+    .map(({ value, namespace }) => ({ ...value, metadata: { ...asJsonObject(valueAt(value, ['metadata'])), namespace } }));
   const groups = [...adoption.groups, ...conversion.groups];
   const written = documents.flatMap((document) => (document.kind === 'RolloutGroup' ? [document.value] : []));
   return {
     ...conversion,
     groups,
-    guessable: { objects: objectsOfKind(manifests, 'StatefulSet'), groups: [...groups, ...written], claimed: claimedSets(manifests) },
+    guessable: { objects, groups: [...groups, ...written], claimed: claimedSets(manifests) },
     statefulSets: conversion.statefulSets.filter((set) => !isThere(set)),
     findings: sortFindings([...fileFindings, ...adoptionFindings(adoption.findings, manifests), ...conversion.findings]),
     source: fromDir,
     notes: [],
   };
-}
-
-/** Returns the objects of a kind. An object without a namespace gets the default namespace of its file. */
-function objectsOfKind(manifests: readonly Manifest[], kind: string): readonly unknown[] {
-  return manifests
-    .filter((one) => one.kind === kind)
-    .map(({ value, namespace }) => ({ ...value, metadata: { ...recordAt(value), namespace } }));
-}
-
-function recordAt(value: unknown): Readonly<Record<string, unknown>> {
-  const metadata = valueAt(value, ['metadata']);
-  return isRecord(metadata) ? metadata : {};
 }
 
 /** Returns the names of the keys in a Secret, never the values. */

@@ -34,7 +34,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     refuseRule(requested, rule);
     const zone = findZone(requested.live, options.zone);
     const expiresMs = cluster.env.clock.nowMs() + durationFlag('--duration', options.duration);
-    const object = exceptionObject(requested, { ...options, reason, zone, expiresMs });
+    const object = exceptionObject(requested, options, zone, expiresMs);
     refuseSecondException(requested, rule, zone, object.metadata.name);
     if (options.dryRun === 'client') return printObjects(context, [object]);
     const scope = `${limitText(options)} for ${placeText(name, zone)} until ${instantText(expiresMs)}`;
@@ -115,20 +115,15 @@ function refuseSecondException({ read, target, cluster }: RequestedGroup, rule: 
   });
 }
 
-interface Override extends Omit<OverrideOptions, 'zone'> {
-  readonly reason: string;
-  readonly zone: string | undefined;
-  readonly expiresMs: number;
-}
-
 function exceptionObject(
   { target: { namespace, group } }: RequestedGroup,
-  { rule, zone, reason, expiresMs, podsAtMost, replicasAtLeast }: Override,
+  { rule, reason, podsAtMost, replicasAtLeast }: OverrideOptions,
+  zone: string | undefined,
+  expiresMs: number,
 ): KubernetesObject {
   if (podsAtMost !== undefined && replicasAtLeast !== undefined)
     throw usageFailure('--pods-at-most and --replicas-at-least exclude each other', 'give only one of them');
-  const allow =
-    podsAtMost !== undefined ? { podsAtMost } : replicasAtLeast !== undefined ? { replicasAtLeast } : { anything: true as const };
+  const allow = podsAtMost !== undefined ? { podsAtMost } : replicasAtLeast !== undefined ? { replicasAtLeast } : { anything: true };
   const name = ['override', group.slice(0, 120), rule.replace('/', '.').slice(0, 100), ...(zone === undefined ? [] : [zone])].join('.');
   return {
     apiVersion: 'rollout-group.dev/v1alpha1',

@@ -42,8 +42,7 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     if (options.dryRun === 'server') return printObjects(context, await restartAll(cluster, meant, patch, { name, isDryRun: true }));
     if (!(await confirmByPrompt(context, options, `This replaces ${what} in the order of the group.\n`))) return exitCodes.refused;
     for (const about of await restartAll(cluster, meant, patch, { name, isDryRun: false })) {
-      if (options.reason !== undefined)
-        await recordReason(context, cluster, { reason: 'Restarted', action: 'Restart', note: options.reason, about });
+      await recordReason(context, cluster, { reason: 'Restarted', action: 'Restart', note: options.reason, about });
     }
     context.stdout.write(`${what} will be replaced in the order of the group\n`);
     await writeAgentNote(context, cluster, live);

@@ -51,8 +51,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
       return exitCodes.refused;
     const written = await writeScale(cluster, target, scale, { to: options.replicas, dryRun: isServerDryRun });
     if (isServerDryRun) return printObjects(context, [written]);
-    if (options.reason !== undefined)
-      await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: scaledObject(target, scale) });
+    await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: scaledObject(target, scale) });
     context.stdout.write(`scaled ${change}\n${lines}`);
     await writeAgentNote(context, cluster, live);
     suggestNext(context, `status ${name}`, `explain ${name}`);

@@ -98,23 +98,18 @@ export const singleAgent: Check = (facts) => {
   if (kept.length === 0) return [];
   const holders = new Set(kept.map(({ holder }) => holder));
   const foreign = published.filter(({ leader, decidedMs }) => leader !== undefined && !holders.has(leader) && now - decidedMs < 60_000);
-  const results: CheckResult[] = [];
-  if (kept.length > 1) {
-    const names = kept.map(({ namespace, name, holder }) => `${namespace}/${name} (${holder})`).join(', ');
-    const verdict = shareNamespace(published, holders) ? 'FAIL' : 'warn';
-    results.push(result(verdict, 'one agent', `${kept.length} Leases are renewed: ${names}`, 'RG6004'));
-  }
+  const names = kept.map(({ namespace, name, holder }) => `${namespace}/${name} (${holder})`).join(', ');
+  const verdict = shareNamespace(published, holders) ? 'FAIL' : 'warn';
+  const several = kept.length > 1 ? [result(verdict, 'one agent', `${kept.length} Leases are renewed: ${names}`, 'RG6004')] : [];
   const changedMs = lastChangeMs(leases, now);
-  for (const { namespace, group, leader, decidedMs } of foreign) {
+  const others = foreign.map(({ namespace, group, leader, decidedMs }) => {
     const name = `${namespace}/${group}`;
-    if (decidedMs <= changedMs + clockSlackMs) {
-      const message = `${name} was last decided by ${leader}, which no longer holds the Lease: the agent stopped or changed just now. Run doctor again in a minute`;
-      results.push(result('warn', 'one agent', message));
-    } else {
-      results.push(result('FAIL', 'one agent', `${name} is decided by ${leader}, which does not hold the Lease`, 'RG6004'));
-    }
-  }
-  return orOk('one agent', results, 'no other agent decides');
+    if (decidedMs > changedMs + clockSlackMs)
+      return result('FAIL', 'one agent', `${name} is decided by ${leader}, which does not hold the Lease`, 'RG6004');
+    const message = `${name} was last decided by ${leader}, which no longer holds the Lease: the agent stopped or changed just now. Run doctor again in a minute`;
+    return result('warn', 'one agent', message);
+  });
+  return orOk('one agent', [...several, ...others], 'no other agent decides');
 };
 
 /** The tolerated difference of clocks: each machine writes its own time into decisions and Leases. */

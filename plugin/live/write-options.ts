@@ -36,16 +36,18 @@ interface Recorded {
   readonly reason: string;
   /** The verb, such as Restart. */
   readonly action: string;
-  readonly note: string;
+  /** The reason that the user gave, if any. */
+  readonly note: string | undefined;
   readonly about: KubernetesObject;
 }
 
-/** Records in an Event the reason of a request that has no intent. A failure only prints a note, because the request has succeeded. */
+/** Records in an Event the given reason of a request that has no intent. A failure only prints a note, because the request has succeeded. */
 export async function recordReason(
   { stderr }: CommandContext,
   { env, timeoutMs }: Cluster,
   { reason, action, note, about }: Recorded,
 ): Promise<void> {
+  if (note === undefined) return;
   const nowMs = env.clock.nowMs();
   const { namespace = '', name, uid } = about.metadata;
   const event: KubernetesObject = {

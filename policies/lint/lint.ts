@@ -34,7 +34,7 @@ export interface LintOptions extends LoadOptions {
 }
 
 interface LintResult {
-  readonly load: LoadResult;
+  readonly loaded: LoadResult;
   readonly resolution: Resolution;
   /** The findings of loading, resolving, adoption and lint checks, in the order of files and lines. */
   readonly findings: readonly Finding[];
@@ -69,7 +69,7 @@ export function lintPolicies(files: readonly PolicyFile[], options: LintOptions 
       engineRules: options.engineRules,
     }),
   ];
-  return { load, resolution, findings: sortFindings(findings) };
+  return { loaded: load, resolution, findings: sortFindings(findings) };
 }
 
 /** Returns the findings of adoption with places from the manifests. A finding of an object without a manifest names the object. */

@@ -21,7 +21,7 @@ export function optionsOf(changes: Partial<InstallOptions> = {}): InstallOptions
 }
 
 export function scopeOf(text: string, { namespaces = [] as readonly string[], agentNamespace = 'rollout-group' } = {}): InstallScope {
-  const { load, resolution } = lintPolicies([{ name: 'policies.yaml', text }], { agentNamespace });
+  const { loaded: load, resolution } = lintPolicies([{ name: 'policies.yaml', text }], { agentNamespace });
   return installScope(load.documents, resolution.bundle, { agentNamespace, namespaces });
 }
 

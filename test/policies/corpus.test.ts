@@ -34,13 +34,13 @@ const isRisk = (file: string) => file.startsWith('rg5');
 
 function risksOf(text: string): readonly string[] {
   const read = (version: string) => lintPolicies([{ name: 'files.yaml', text: text.replaceAll('mimir:1.0', `mimir:${version}`) }]);
-  const { load, resolution } = read('1.0');
+  const { loaded: load, resolution } = read('1.0');
   const objects = (manifests: typeof load.manifests) => manifests.map(({ value }) => value);
   const plan = planGroups({
     ...resolution.bundle,
     policyDigest: '',
     current: objects(load.manifests),
-    desired: objects(read('1.1').load.manifests),
+    desired: objects(read('1.1').loaded.manifests),
     assumptions: defaultAssumptions,
     nowMs: 0,
   });
