@@ -1,6 +1,5 @@
 // Builds the URL of a pod from validated parts, so that no policy or annotation can name another host. Also runs calls in parallel.
 
-/** The endpoint of a pod. */
 interface PodEndpoint {
   readonly scheme: 'http' | 'https';
   readonly port: number;

@@ -1,4 +1,5 @@
 // Turns a group of the user into a scenario for `simulate`: running objects, policies and the requested change.
+import { mergePatch } from '../engine/diff/merge-patch.ts';
 import { profileOf } from '../engine/profiles.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../policies/strategies.ts';
@@ -152,28 +153,16 @@ function changeOf(before: Json, after: Json): Json | undefined {
   const isSet = after['kind'] === 'StatefulSet';
   const kept = ([key]: readonly [string, unknown]): boolean => !isSet || mutable.includes(key);
   const wanted = Object.fromEntries(Object.entries(partOf(after, 'spec')).filter(kept));
-  const had = Object.entries(partOf(before, 'spec')).filter(([key]) => kept([key, '']) && (key in wanted || key !== 'replicas'));
-  const spec = patchOf(Object.fromEntries(had), wanted);
+  const had = Object.entries(partOf(before, 'spec')).filter(
+    ([key]) => kept([key, '']) && (wanted[key] !== undefined || key !== 'replicas'),
+  );
+  const spec = mergePatch(Object.fromEntries(had), wanted);
   const [was, is] = [metadataOf(before), metadataOf(after)];
-  const labels = patchOf(was.labels ?? {}, is.labels ?? {});
-  const annotations = patchOf(was.annotations ?? {}, is.annotations ?? {});
-  if ([spec, labels, annotations].every((patch) => Object.keys(patch).length === 0)) return undefined;
+  const labels = mergePatch(was.labels ?? {}, is.labels ?? {});
+  const annotations = mergePatch(was.annotations ?? {}, is.annotations ?? {});
+  if (spec === undefined && labels === undefined && annotations === undefined) return undefined;
   const { apiVersion, kind } = after;
-  return { apiVersion, kind, metadata: { name: is.name, labels, annotations }, spec };
-}
-
-/** Returns the merge patch (RFC 7386): a removed field is null. */
-function patchOf(before: Json, after: Json): Json {
-  const patch: Record<string, unknown> = {};
-  for (const key of Object.keys(before)) if (!(key in after)) patch[key] = null;
-  for (const [key, value] of Object.entries(after)) {
-    const old = before[key];
-    if (isObject(old) && isObject(value)) {
-      const inner = patchOf(old, value);
-      if (Object.keys(inner).length > 0) patch[key] = inner;
-    } else if (JSON.stringify(old) !== JSON.stringify(value)) patch[key] = value;
-  }
-  return patch;
+  return { apiVersion, kind, metadata: { name: is.name, labels: labels ?? {}, annotations: annotations ?? {} }, spec: spec ?? {} };
 }
 
 interface Metadata {

@@ -1,10 +1,12 @@
 // Plays one scenario to its end under the judges, and returns violations, a timeline and the end state.
 
 import type { FaultClass, PlacedFault, Point } from './faults/fault.ts';
+import { field, imagesOf } from './objects.ts';
+import { podsOf } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import type { Leak } from './process/agents.ts';
 import type { Scenario } from './scenario.ts';
-import type { Json, ModelObject } from './server/request.ts';
+import type { ModelObject } from './server/request.ts';
 import { Run } from './stage.ts';
 
 export interface TimelineEntry {
@@ -38,7 +40,6 @@ export interface RunResult {
   readonly unfinished?: string;
   /** The time at which the group converged, rounded up to 5 s. Without `endsWhenConverged` it is at least `safetyMs`. */
   readonly convergedMs?: number;
-  /** The number of faults by class. */
   readonly faults: Readonly<Partial<Record<FaultClass, number>>>;
   /** The faults with a place. A scenario with these `faults` and empty `rates` gives the same simulation. */
   readonly placed: readonly PlacedFault[];
@@ -98,21 +99,18 @@ const usualQuietMs = 330_000;
 /** The time of the first convergence check. Before this time, a part of the requested change may not be applied yet. */
 const firstCheckMs = 30_000;
 
-interface ConvergenceCheck {
-  /** Returns the first difference from the requested state; undefined if the group has converged. */
-  readonly missing: () => string | undefined;
-  /** Returns the time since which every check has found the group converged; undefined if the last check did not. */
-  readonly sinceMs: () => number | undefined;
-}
+type ConvergenceCheck = ReturnType<typeof convergenceCheck>;
 
-function convergenceCheck(run: Run): ConvergenceCheck {
+function convergenceCheck(run: Run) {
   let sinceMs: number | undefined;
   return {
-    missing: () => {
+    /** Returns the first difference from the requested state; undefined if the group has converged. */
+    missing: (): string | undefined => {
       const missing = run.missing();
       sinceMs = missing === undefined ? (sinceMs ?? run.scheduler.nowMs()) : undefined;
       return missing;
     },
+    /** Returns the time since which every check has found the group converged; undefined if the last check did not. */
     sinceMs: () => sinceMs,
   };
 }
@@ -147,16 +145,16 @@ async function heal(run: Run, { safetyMs, healingMs }: Scenario, { check, isOver
     await run.scheduler.runUntil(Math.min(endMs, run.scheduler.nowMs() + checkEveryMs), isOver);
     const missing = check.missing();
     // The quiet time begins after the group has converged.
-    if (missing !== undefined || wasMissing !== undefined) run.beginQuiet();
+    if (missing !== undefined || wasMissing !== undefined) run.quietSinceMs = run.scheduler.nowMs();
     wasMissing = missing;
-    if (missing === undefined && run.scheduler.nowMs() - run.quietSinceMs() >= quietMs) {
+    if (missing === undefined && run.scheduler.nowMs() - run.quietSinceMs >= quietMs) {
       run.endJudgement();
       return undefined;
     }
   }
   if (isOver()) return undefined;
   if (wasMissing !== undefined) return `it did not converge within ${Math.round(healingMs / 1000)} s: ${wasMissing}`;
-  return `it never became quiet: ${run.lastWrite()}`;
+  return `it never became quiet: ${run.lastWrite}`;
 }
 
 /** The longest shutdown of the agents: turns get 15 s, and the release of the Lease is one request. */
@@ -185,31 +183,21 @@ function endStateOf(scene: Pick<Scene, 'namespace' | 'statefulSets' | 'list' | '
   }
   for (const resource of mirrored) {
     for (const object of scene.list(resource, scene.namespace)) {
-      const replicas = part(object, 'status')['replicas'];
+      const replicas = field(object, 'status', 'replicas');
       if (replicas !== undefined) state[`${object.kind} ${object.metadata.name}`] = `${replicas} replicas in its status`;
     }
   }
   return state;
 }
 
-function podsOf(scene: Pick<Scene, 'namespace' | 'list'>, set: ModelObject): readonly ModelObject[] {
-  return scene
-    .list('pods', scene.namespace)
-    .filter(({ metadata }) => metadata.ownerReferences?.some(({ uid, controller }) => controller === true && uid === set.metadata.uid));
-}
-
 function statefulSetText(set: ModelObject, pods: readonly ModelObject[]): string {
-  const spec = part(set, 'spec');
-  const template = part(part(spec, 'template'), 'spec');
-  const images = pods.map((pod) => imagesOf(part(pod, 'spec'))).sort();
-  return `${spec['replicas']} replicas of ${imagesOf(template)}, ${pods.length} pods of ${[...new Set(images)].join(' and ') || 'nothing'}`;
+  const images = [...new Set(pods.map(imagesText).sort())];
+  const template = imagesText(field(set, 'spec', 'template'));
+  return `${field(set, 'spec', 'replicas')} replicas of ${template}, ${pods.length} pods of ${images.join(' and ') || 'nothing'}`;
 }
 
-function imagesOf(podSpec: Json): string {
-  const containers = (podSpec['containers'] ?? []) as readonly { readonly image?: string }[];
-  return containers.map(({ image }) => image ?? 'no image').join(' with ');
-}
-
-function part(value: Json, name: string): Json {
-  return (value[name] ?? {}) as Json;
+function imagesText(value: unknown): string {
+  return imagesOf(value)
+    .map((image) => image || 'no image')
+    .join(' with ');
 }

@@ -1,135 +1,196 @@
 // Defines a scenario, the input of a simulation: a group, events and faults as plain data that can be stored, shrunk and repeated.
+import { z } from 'zod';
+import { type StrategyTraits, strategyNames, strategyTraits } from '../policies/strategies.ts';
+import { type Data, type FaultClass, faultClasses, ms, placedFault } from './faults/fault.ts';
 
-import { type StrategyName, type StrategyTraits, strategyTraits } from '../policies/strategies.ts';
-import type { FaultClass, PlacedFault } from './faults/fault.ts';
-import type { Json } from './server/request.ts';
+const letter = z.string().regex(/^[a-z]$/, 'expected one lower-case letter');
+const ordinal = z.number().int().min(0);
+const replicas = z.number().int().min(0);
 
-/** The complete input of a simulation. The same scenario gives the same simulation, to the byte. */
-export interface Scenario {
-  /** The seed of all random numbers: latencies, the order of events at one time, and the faults of `rates`. */
-  readonly seed: number;
-  readonly group: GroupShape;
-  /** The objects and policies of a user, which replace those that `group` describes. */
-  readonly given?: GivenGroup;
-  /** The number of agents. A dead process is restarted. */
-  readonly agents: number;
-  /** The rate of each agent's monotonic clock by letter: `{ a: 1.2 }` is a fifth too fast. The default is 1. */
-  readonly clockRates?: Readonly<Record<string, number>>;
-  /** The duration of faults, in virtual milliseconds. */
-  readonly safetyMs: number;
-  /** The time after the faults to converge and become quiet, in virtual milliseconds. */
-  readonly healingMs: number;
-  /** The final time without writes, in virtual milliseconds. The default is longer than the interval of any periodic write. */
-  readonly quietMs?: number;
-  /** The events in order of time, all within `safetyMs`. */
-  readonly events: readonly ScenarioEvent[];
-  /** The share of places at which each class of fault is drawn, until `safetyMs`. */
-  readonly rates: Readonly<Partial<Record<FaultClass, number>>>;
-  /** The faults at named places, which happen when a process reaches the place. */
-  readonly faults: readonly PlacedFault[];
-}
-
-export interface GroupShape {
+const groupShape = z.strictObject({
   /** `native`: a RolloutGroup object defines the group. `adopted`: labels and annotations of grafana/rollout-operator define it. */
-  readonly kind: 'native' | 'adopted';
-  /** The number of zones, 1 to 5. */
-  readonly zones: number;
-  /** The initial pods per zone, 1 to 20. */
-  readonly podsPerZone: number;
+  kind: z.enum(['native', 'adopted']),
+  zones: z.number().int().min(1).max(5),
+  /** The initial pods per zone. */
+  podsPerZone: z.number().int().min(1).max(20),
   /** The pods of a zone that may be unavailable at once. */
-  readonly maxUnavailable: number | `${number}%`;
-  readonly minReadySeconds: number;
-  readonly podManagementPolicy: 'Parallel' | 'OrderedReady';
+  maxUnavailable: z.union([
+    z.number().int().min(1),
+    z.string().regex(/^\d+%$/, 'expected a number or a percentage') as unknown as z.ZodType<`${number}%`>,
+  ]),
+  minReadySeconds: z.number().int().min(0),
+  podManagementPolicy: z.enum(['Parallel', 'OrderedReady']),
   /** `delete`: by DELETE. `evict`: by eviction under a PodDisruptionBudget per zone that allows `maxUnavailable`. */
-  readonly rotateBy: 'delete' | 'evict';
+  rotateBy: z.enum(['delete', 'evict']),
   /**
    * `own`: each zone has its own replicas. `leader`: the other zones follow zone a. `mirror`: all zones mirror a ReplicaTemplate.
    * `delayedMirror`: as `mirror`, and pods are prepared before their removal.
    */
-  readonly replicas: 'own' | 'leader' | 'mirror' | 'delayedMirror';
-  readonly delaySeconds: number;
+  replicas: z.enum(['own', 'leader', 'mirror', 'delayedMirror']),
+  delaySeconds: z.number().int().min(0),
   /** The minimum time between downscales of two zones. */
-  readonly betweenZonesSeconds: number;
-  /** The mean time in milliseconds until a deleted pod is gone. Each pod varies around this time. */
-  readonly drainMs: number;
-  /** The mean time in milliseconds until a created pod is ready. Each pod varies around this time. */
-  readonly startMs: number;
+  betweenZonesSeconds: z.number().int().min(0),
+  /** The mean time until a deleted pod is gone. Each pod varies around this time. */
+  drainMs: ms,
+  /** The mean time until a created pod is ready. Each pod varies around this time. */
+  startMs: ms,
   /** The strategy of a native group; `onDelete` by default. */
-  readonly strategy?: StrategyName;
+  strategy: z.enum(strategyNames).exactOptional(),
   /** A gate after each zone of a native group. Its metric is good (`passing`), or sometimes bad during faults (`flipping`). */
-  readonly gate?: 'passing' | 'flipping';
-}
+  gate: z.enum(['passing', 'flipping']).exactOptional(),
+});
+export type GroupShape = Data<typeof groupShape>;
 
-/** Returns the traits of the strategy of a shape. */
 export function traitsOfShape({ strategy }: Pick<GroupShape, 'strategy'>): StrategyTraits {
   return strategyTraits[strategy ?? 'onDelete'];
 }
 
-export interface GivenGroup {
-  readonly namespace: string;
-  readonly name: string;
+const json = z.record(z.string(), z.unknown());
+
+const givenGroup = z.strictObject({
+  namespace: z.string().min(1),
+  name: z.string().min(1),
   /** The wall-clock time at the start, rounded to seconds; 2026-01-15T12:00:00Z by default. */
-  readonly startMs?: number;
+  startMs: z.number().int().exactOptional(),
   /** The StatefulSets in the order of the zones. The first one is zone `a` of events. */
-  readonly statefulSets: readonly string[];
+  statefulSets: z.array(z.string().min(1)).min(1).max(26),
   /** The initial objects: StatefulSets (their pods are ready), RolloutGroups, budgets, mirrored objects. */
-  readonly objects: readonly Json[];
+  objects: z.array(json),
   /** The files of the agents' policy directory. */
-  readonly policies: readonly { readonly name: string; readonly text: string }[];
+  policies: z.array(z.strictObject({ name: z.string(), text: z.string() })),
   /** The manifests that are applied one after the other at the start. */
-  readonly changes: readonly Json[];
+  changes: z.array(json),
+});
+export type GivenGroup = Data<typeof givenGroup>;
+
+interface EventKind {
+  /** `people`: people and autoscalers. `cluster`: pods, nodes, controllers and the webhook. `process`: agents, servers and clocks. */
+  readonly by: 'people' | 'cluster' | 'process';
+  /** The fault class; absent for ordinary use. */
+  readonly class?: FaultClass;
+  readonly fields: z.ZodRawShape;
 }
 
-/** One event, in virtual milliseconds from the start. `zone` is a letter. */
-export type ScenarioEvent = { readonly atMs: number } & (PeopleEvent | ClusterEvent | ProcessEvent);
+const onZone = { zone: letter };
+const onPod = { zone: letter, ordinal };
+/** The process is a letter, which the process keeps when it restarts. */
+const onProcess = { process: letter };
+
+/** The kinds of events with their parameters. */
+const eventKinds = {
+  /** Sets the image in the templates of all or of these zones. Pods with an image `broken/...` never become ready. */
+  setImage: { by: 'people', fields: { image: z.string().min(1), zones: z.array(letter).exactOptional() } },
+  /** Changes the replicas at their source: the leader, the mirrored object, or each StatefulSet. */
+  setReplicas: { by: 'people', fields: { replicas, zone: letter.exactOptional() } },
+  pause: { by: 'people', fields: {} },
+  resume: { by: 'people', fields: {} },
+  /** Runs `kubectl delete pod` or `kubectl scale`, which no rule restricts. */
+  deletePod: { by: 'people', class: 'F17', fields: onPod },
+  scaleByHand: { by: 'people', class: 'F17', fields: { ...onZone, replicas } },
+  /** Deletes the StatefulSet, with or without its pods, and recreates it under the same name. */
+  recreateStatefulSet: { by: 'people', class: 'F18', fields: { ...onZone, isOrphaning: z.boolean(), afterMs: ms } },
+  /** Removes the StatefulSet from the group, and adds it again. */
+  leaveGroup: { by: 'people', class: 'F18', fields: { ...onZone, forMs: ms } },
+  setStrategy: { by: 'people', class: 'F18', fields: { ...onZone, type: z.enum(['OnDelete', 'RollingUpdate']), forMs: ms } },
+  podFails: { by: 'cluster', class: 'F17', fields: { ...onPod, forMs: ms } },
+  podFlaps: { by: 'cluster', class: 'F15', fields: { ...onPod, times: z.number().int().min(1) } },
+  podDies: { by: 'cluster', class: 'F17', fields: onPod },
+  /** Makes pods start and drain slower by these factors. */
+  slowKubelet: {
+    by: 'cluster',
+    class: 'F15',
+    fields: { startFactor: z.number().positive(), drainFactor: z.number().positive(), forMs: ms },
+  },
+  stuckTerminating: { by: 'cluster', class: 'F15', fields: { ...onPod, forMs: ms } },
+  nodeLost: { by: 'cluster', class: 'F15', fields: { ...onZone, forMs: ms } },
+  /** Evicts the pods of a node one after the other, as `kubectl drain` does. */
+  nodeDrained: { by: 'cluster', class: 'F17', fields: onZone },
+  controllerLags: { by: 'cluster', class: 'F16', fields: { delayMs: ms, forMs: ms } },
+  /** Makes the StatefulSet controller use an old cache, so that it creates pods at the old revision. */
+  controllerIsStale: { by: 'cluster', class: 'F16', fields: { forMs: ms } },
+  /** Stops the answers of the webhook on pod creation, so that pods get the revision of the StatefulSet controller. */
+  webhookAway: { by: 'cluster', class: 'F20', fields: { forMs: ms } },
+  crash: { by: 'process', class: 'F11', fields: { ...onProcess, restartAfterMs: ms } },
+  stop: { by: 'process', fields: { ...onProcess, restartAfterMs: ms } },
+  pauseProcess: { by: 'process', class: 'F12', fields: { ...onProcess, durationMs: ms } },
+  jumpWallClock: { by: 'process', class: 'F14', fields: { ...onProcess, byMs: z.number().int() } },
+  deleteLease: { by: 'process', class: 'F13', fields: {} },
+  /** Writes another holder into the Lease. */
+  editLease: { by: 'process', class: 'F13', fields: {} },
+  /** Makes a front end show no new state for this time. */
+  frontEndLags: { by: 'process', class: 'F10', fields: { frontEnd: ordinal, forMs: ms } },
+  /** Ends every open watch of the front end. If `isCompacted`, its history is lost. */
+  frontEndRestarts: { by: 'process', class: 'F10', fields: { frontEnd: ordinal, isCompacted: z.boolean() } },
+} as const satisfies Readonly<Record<string, EventKind>>;
+
+type Kinds = typeof eventKinds;
+
+/** The parameters of an event of this kind. */
+export type EventFields<Kind extends keyof Kinds> = keyof Kinds[Kind]['fields'] extends never
+  ? unknown
+  : Data<z.ZodObject<Kinds[Kind]['fields']>>;
+
+type EventBy<By> = {
+  [Kind in keyof Kinds]: Kinds[Kind]['by'] extends By ? { readonly kind: Kind } & EventFields<Kind> : never;
+}[keyof Kinds];
 
 /** Events of people and autoscalers (F17, F18). */
-export type PeopleEvent =
-  /** Sets the image in the templates of all or of these zones. Pods with an image `broken/...` never become ready. */
-  | { readonly kind: 'setImage'; readonly image: string; readonly zones?: readonly string[] }
-  /** Changes the replicas at their source: the leader, the mirrored object, or each StatefulSet. */
-  | { readonly kind: 'setReplicas'; readonly replicas: number; readonly zone?: string }
-  | { readonly kind: 'pause' }
-  | { readonly kind: 'resume' }
-  /** Runs `kubectl delete pod` or `kubectl scale`, which no rule restricts. */
-  | { readonly kind: 'deletePod'; readonly zone: string; readonly ordinal: number }
-  | { readonly kind: 'scaleByHand'; readonly zone: string; readonly replicas: number }
-  /** Deletes the StatefulSet, with or without its pods, and recreates it under the same name. */
-  | { readonly kind: 'recreateStatefulSet'; readonly zone: string; readonly isOrphaning: boolean; readonly afterMs: number }
-  /** Removes the StatefulSet from the group, and adds it again. */
-  | { readonly kind: 'leaveGroup'; readonly zone: string; readonly forMs: number }
-  | { readonly kind: 'setStrategy'; readonly zone: string; readonly type: 'OnDelete' | 'RollingUpdate'; readonly forMs: number };
+export type PeopleEvent = EventBy<'people'>;
 
 /** Accidents of pods, nodes, controllers and the webhook (F15, F16, F17, F20). */
-export type ClusterEvent =
-  | { readonly kind: 'podFails'; readonly zone: string; readonly ordinal: number; readonly forMs: number }
-  | { readonly kind: 'podFlaps'; readonly zone: string; readonly ordinal: number; readonly times: number }
-  | { readonly kind: 'podDies'; readonly zone: string; readonly ordinal: number }
-  /** Makes pods start and drain slower by these factors. */
-  | { readonly kind: 'slowKubelet'; readonly startFactor: number; readonly drainFactor: number; readonly forMs: number }
-  | { readonly kind: 'stuckTerminating'; readonly zone: string; readonly ordinal: number; readonly forMs: number }
-  | { readonly kind: 'nodeLost'; readonly zone: string; readonly forMs: number }
-  /** Evicts the pods of a node one after the other, as `kubectl drain` does. */
-  | { readonly kind: 'nodeDrained'; readonly zone: string }
-  | { readonly kind: 'controllerLags'; readonly delayMs: number; readonly forMs: number }
-  /** Makes the StatefulSet controller use an old cache, so that it creates pods at the old revision. */
-  | { readonly kind: 'controllerIsStale'; readonly forMs: number }
-  /** Stops the answers of the webhook on pod creation, so that pods get the revision of the StatefulSet controller. */
-  | { readonly kind: 'webhookAway'; readonly forMs: number };
+export type ClusterEvent = EventBy<'cluster'>;
 
-/** Accidents of agents, servers and clocks (F10 to F14). `process` is a letter, which the process keeps when it restarts. */
-type ProcessEvent =
-  | { readonly kind: 'crash'; readonly process: string; readonly restartAfterMs: number }
-  | { readonly kind: 'stop'; readonly process: string; readonly restartAfterMs: number }
-  | { readonly kind: 'pauseProcess'; readonly process: string; readonly durationMs: number }
-  | { readonly kind: 'jumpWallClock'; readonly process: string; readonly byMs: number }
-  | { readonly kind: 'deleteLease' }
-  /** Writes another holder into the Lease. */
-  | { readonly kind: 'editLease' }
-  /** Makes a front end show no new state for this time. */
-  | { readonly kind: 'frontEndLags'; readonly frontEnd: number; readonly forMs: number }
-  /** Ends every open watch of the front end. If `isCompacted`, its history is lost. */
-  | { readonly kind: 'frontEndRestarts'; readonly frontEnd: number; readonly isCompacted: boolean };
+/** One event, in virtual milliseconds from the start. `zone` is a letter. */
+export type ScenarioEvent = { readonly atMs: number } & EventBy<EventKind['by']>;
+
+/** Returns whether people or their autoscalers cause the event. */
+export function isByPeople(event: ScenarioEvent | PeopleEvent | ClusterEvent): event is PeopleEvent & typeof event {
+  return eventKinds[event.kind].by === 'people';
+}
+
+/** Returns whether the event affects only agents, their clocks, their Lease or API servers. */
+export function isOfProcesses({ kind }: ScenarioEvent): boolean {
+  return eventKinds[kind].by === 'process';
+}
+
+/** Returns the class of an event; undefined if it is no fault. A new image or number of replicas is a fault only after an earlier one. */
+export function classOfEvent({ kind }: ScenarioEvent, before: readonly ScenarioEvent[]): FaultClass | undefined {
+  if (kind === 'setImage') return before.some((other) => other.kind === kind) ? 'F18' : undefined;
+  if (kind === 'setReplicas') return before.some((other) => other.kind === kind) ? 'F17' : undefined;
+  const { class: faultClass }: EventKind = eventKinds[kind];
+  return faultClass;
+}
+
+const eventSchemas = Object.entries(eventKinds).map(([kind, { fields }]) => z.strictObject({ kind: z.literal(kind), atMs: ms, ...fields }));
+const event = z.discriminatedUnion('kind', eventSchemas as [(typeof eventSchemas)[number]]) as unknown as z.ZodType<ScenarioEvent>;
+
+/** The schema of a scenario. */
+export const scenarioSchema = z.strictObject({
+  /** The seed of all random numbers: latencies, the order of events at one time, and the faults of `rates`. */
+  seed: z.number().int().min(0),
+  group: groupShape,
+  /** The objects and policies of a user, which replace those that `group` describes. */
+  given: givenGroup.exactOptional(),
+  /** The number of agents. A dead process is restarted. */
+  agents: z.number().int().min(1).max(5),
+  /** The rate of each agent's monotonic clock by letter: `{ a: 1.2 }` is a fifth too fast. The default is 1. */
+  clockRates: z.record(letter, z.number().positive()).exactOptional(),
+  /** The duration of faults, in virtual milliseconds. */
+  safetyMs: ms,
+  /** The time after the faults to converge and become quiet, in virtual milliseconds. */
+  healingMs: ms,
+  /** The final time without writes, in virtual milliseconds. The default is longer than the interval of any periodic write. */
+  quietMs: ms.exactOptional(),
+  /** The events in order of time, all within `safetyMs`. */
+  events: z.array(event),
+  /** The share of places at which each class of fault is drawn, until `safetyMs`. */
+  rates: z.partialRecord(z.enum(faultClasses), z.number().min(0).max(1)),
+  /** The faults at named places, which happen when a process reaches the place. */
+  faults: z.array(placedFault),
+});
+
+/** The complete input of a simulation. The same scenario gives the same simulation, to the byte. */
+export type Scenario = Data<typeof scenarioSchema>;
 
 /** Returns the letter of an index: `a` for 0. */
 export function letterOf(index: number): string {

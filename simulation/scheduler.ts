@@ -11,27 +11,17 @@ interface Event {
 }
 
 /** The true clock of a simulation. Each process reads its own, possibly wrong clock (process/clock.ts). */
-export interface Scheduler {
-  /** Returns the milliseconds since the simulation began. */
-  readonly nowMs: () => number;
-  /** Calls back once, after `delayMs` (0 or more). Returns a function that cancels the call. */
-  readonly after: (delayMs: number, callback: () => void) => () => void;
-  /** Runs all events up to that time in order. The consequences of one event finish before the next event. */
-  readonly runUntil: (endMs: number, isOver?: () => boolean) => Promise<void>;
-  /** Returns the number of pending events. */
-  readonly pendingCount: () => number;
-  /** Returns the number of past events. */
-  readonly eventCount: () => number;
-}
+export type Scheduler = ReturnType<typeof createScheduler>;
 
 /** Creates a scheduler at time 0. */
-export function createScheduler(seed: number): Scheduler {
+export function createScheduler(seed: number) {
   const heap = new Heap();
   let nowMs = 0;
   let order = 0;
   let events = 0;
   let pending = 0;
 
+  /** Calls back once, after `delayMs` (0 or more). Returns a function that cancels the call. */
   const after = (delayMs: number, callback: () => void): (() => void) => {
     const event: Event = { atMs: nowMs + Math.max(0, delayMs), lot: draw(seed, `lot ${order}`), order, callback, isCancelled: false };
     order += 1;
@@ -43,6 +33,7 @@ export function createScheduler(seed: number): Scheduler {
       pending -= 1;
     };
   };
+  /** Runs all events up to that time in order. The consequences of one event finish before the next event. */
   const runUntil = async (endMs: number, isOver: () => boolean = () => false): Promise<void> => {
     // Work that was started before the first event must run first.
     await settled(0);
@@ -58,7 +49,15 @@ export function createScheduler(seed: number): Scheduler {
     }
     if (!isOver()) nowMs = Math.max(nowMs, endMs);
   };
-  return { nowMs: () => nowMs, after, runUntil, pendingCount: () => pending, eventCount: () => events };
+  return {
+    /** Returns the milliseconds since the simulation began. */
+    nowMs: () => nowMs,
+    after,
+    runUntil,
+    pendingCount: () => pending,
+    /** Returns the number of past events. */
+    eventCount: () => events,
+  };
 }
 
 /** The number of events between two real turns of the event loop, which handle signals and messages of other threads. */

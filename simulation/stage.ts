@@ -13,11 +13,11 @@ import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
 import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
-import type { ClusterEvent, PeopleEvent, Scenario, ScenarioEvent } from './scenario.ts';
+import { type ClusterEvent, classOfEvent, type PeopleEvent, type Scenario, type ScenarioEvent } from './scenario.ts';
 import { createScheduler, type Scheduler } from './scheduler.ts';
 import type { Actor, Answered, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
-import { answeredText, classOfEvent, committedText, eventAuthor, eventText, faultText, turnText } from './timeline-text.ts';
+import { answeredText, committedText, eventAuthor, eventText, faultText, turnText } from './timeline-text.ts';
 import { createTrace, type Trace } from './trace.ts';
 
 /** The number of front ends of the API server. */
@@ -39,14 +39,15 @@ export class Run {
   readonly violations: Violation[] = [];
   readonly writes: Record<string, number> = {};
   readonly timeline: TimelineEntry[] = [];
+  /** The time since which agents have written nothing but renewals of the Lease. */
+  quietSinceMs = 0;
+  lastWrite = 'no agent wrote';
   readonly #scenario: Scenario;
   readonly #options: RunOptions;
   readonly #server: ModelServer;
   readonly #cluster: ClusterModel;
   readonly #oracles: readonly Oracle[];
   #isHealing = false;
-  #quietSinceMs = 0;
-  #lastWrite = 'no agent wrote';
   #decision: GroupDecision | undefined;
   #touches = 0;
 
@@ -61,15 +62,14 @@ export class Run {
     const server = new ModelServer({ scheduler, wallMs, seed, frontEnds, kinds: kindsOf(given?.objects ?? []) });
     this.#server = server;
     const admitted = (pod: PodAdmitted): void => this.#judge((oracle) => oracle.podAdmitted?.(pod));
-    this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted });
+    const report = (who: string, what: string): void => {
+      this.#note(who, what);
+      this.#addToTimeline(who, what);
+    };
+    this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted, report });
     this.scene = this.#createScene();
     this.#oracles = [...createOracles(this.scene), ...(options.observer === undefined ? [] : [options.observer])];
     this.#observeServer();
-    this.#cluster.observe((what) => {
-      const [who, rest] = what.startsWith('people: ') ? ['people', what.slice(8)] : ['cluster', what.replace(/^cluster: /, '')];
-      this.#note(who, rest);
-      this.#addToTimeline(who, rest);
-    });
     this.faults = recordedFaults(
       eitherFaults(placedFaults(scenario.faults), drawnFaults(seed, scenario.rates)),
       () => this.#isHealing,
@@ -108,19 +108,6 @@ export class Run {
     const decision = this.#scenario.given === undefined ? undefined : this.#decision;
     const isWaiting = decision !== undefined && decision.outcome !== 'done';
     return isWaiting ? `the agents wait: ${decision.waits[0]?.fact ?? decision.outcome}` : undefined;
-  }
-
-  beginQuiet(): void {
-    this.#quietSinceMs = this.scheduler.nowMs();
-  }
-
-  /** Returns the time since which agents have written nothing but renewals of the Lease. */
-  quietSinceMs(): number {
-    return this.#quietSinceMs;
-  }
-
-  lastWrite(): string {
-    return this.#lastWrite;
   }
 
   /** Tells the judges that the simulation ends, so that they report their last violations. */
@@ -188,8 +175,8 @@ export class Run {
     if (request.actor.user !== agentUser || verb === 'get' || verb === 'list' || resource === leases) return;
     const write = `${verb} ${subresource === '' ? resource : `${resource}/${subresource}`}`;
     const nowMs = this.scheduler.nowMs();
-    this.#quietSinceMs = nowMs;
-    this.#lastWrite = `${request.actor.process ?? 'an agent'} sent ${write} ${name} at ${nowMs} ms, and was answered ${status}`;
+    this.quietSinceMs = nowMs;
+    this.lastWrite = `${request.actor.process ?? 'an agent'} sent ${write} ${name} at ${nowMs} ms, and was answered ${status}`;
     if (revisions.length > 0) this.writes[write] = (this.writes[write] ?? 0) + 1;
   }
 

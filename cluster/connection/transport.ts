@@ -35,14 +35,9 @@ export interface TransportOptions {
   readonly timers?: Timers;
 }
 
-export interface KubernetesTransport extends KubernetesHttp {
-  /** Closes every connection; current and later requests fail. */
-  readonly close: () => void;
-}
-
 /** Returns a client of the API server. It follows no redirects. It repeats only GETs, after a closed connection or rejected credentials. */
 export function createKubernetesHttp(connection: Connection, options: TransportOptions): KubernetesTransport {
-  return new Transport(connection, options);
+  return new KubernetesTransport(connection, options);
 }
 
 /** Reads the answer after its headers have arrived. */
@@ -59,7 +54,7 @@ interface Attempted<Result> {
   readonly authorization: Authorization;
 }
 
-class Transport implements KubernetesTransport {
+export class KubernetesTransport implements KubernetesHttp {
   readonly #connection: Connection;
   readonly #options: TransportOptions;
   readonly #clock: Clock;
@@ -108,6 +103,7 @@ class Transport implements KubernetesTransport {
     });
   };
 
+  /** Closes every connection; current and later requests fail. */
   readonly close = (): void => {
     this.#isClosed = true;
     for (const sent of this.#underWay) sent.destroy(new Error('the client was closed'));

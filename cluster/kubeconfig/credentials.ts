@@ -19,7 +19,6 @@ const rereadAfterMs = 60_000;
 
 type Part = 'ca' | 'cert' | 'key' | 'token';
 
-/** The credentials of one connection. */
 export class Credentials {
   readonly #choice: Choice;
   readonly #process: ConnectionProcess;

@@ -41,30 +41,13 @@ export interface LeaseProblem {
   readonly message: string;
 }
 
-export interface Lease {
-  /** Returns whether a request of up to `requestTimeoutMs` ends before another process can get the Lease. Callers ask before each write. */
-  readonly mayAct: (requestTimeoutMs: number) => boolean;
-  /** Returns the longest timeout of a request sent now, in milliseconds; 0 or less if no request may be sent. */
-  readonly leftMs: () => number;
-  /** Returns leaseTransitions, which grows with each change of holder; undefined while this process does not hold the Lease. */
-  readonly epoch: () => number | undefined;
-  /** Returns the last seen holder; undefined if it is empty or unknown. */
-  readonly holder: () => string | undefined;
-  readonly problem: () => LeaseProblem | undefined;
-  /** Releases the Lease and ends. No write may be in flight. Never rejects. */
-  readonly release: () => Promise<void>;
-  /** Ends without a release, like a crash. */
-  readonly stop: () => void;
-}
-
 /** Starts to contend for the Lease until `stop` or `release`. Never throws. */
 export function startLease(options: LeaseOptions): Lease {
-  const contender = new Contender(options);
-  contender.start();
-  return contender;
+  return new Lease(options);
 }
 
-class Contender implements Lease {
+/** One contender for the Lease. */
+export class Lease {
   readonly #options: LeaseOptions;
   readonly #clock: LeaseClock;
   readonly #timeoutMs: number;
@@ -89,28 +72,31 @@ class Contender implements Lease {
       onDoubt: () => this.#schedule(0),
       onExpired: () => this.#lose(`the Lease was not renewed for ${options.renewDeadlineMs} ms`),
     });
-  }
-
-  start(): void {
     this.#schedule(0);
   }
 
+  /** Returns whether a request of up to `requestTimeoutMs` ends before another process can get the Lease. Callers ask before each write. */
   readonly mayAct = (requestTimeoutMs: number): boolean => this.#leading !== undefined && this.#clock.mayAct(requestTimeoutMs);
 
+  /** Returns the longest timeout of a request sent now, in milliseconds; 0 or less if no request may be sent. */
   readonly leftMs = (): number => (this.#leading === undefined ? 0 : this.#clock.leftMs());
 
+  /** Returns leaseTransitions, which grows with each change of holder; undefined while this process does not hold the Lease. */
   readonly epoch = (): number | undefined => this.#leading?.epoch;
 
+  /** Returns the last seen holder; undefined if it is empty or unknown. */
   readonly holder = (): string | undefined => this.#record?.holder || undefined;
 
   readonly problem = (): LeaseProblem | undefined => this.#problem;
 
+  /** Ends without a release, like a crash. */
   readonly stop = (reason = 'stopped'): void => {
     this.#isEnded = true;
     this.#cancelTurn();
     this.#lose(reason);
   };
 
+  /** Releases the Lease and ends. No write may be in flight. Never rejects. */
   readonly release = async (): Promise<void> => {
     if (this.#isEnded) return;
     this.stop('released');

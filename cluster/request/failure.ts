@@ -23,7 +23,6 @@ export class ApiFailure extends Error {
   readonly status: number;
   /** `reason` of the Status, such as Conflict or Forbidden; empty without a Status. */
   readonly reason: string;
-  /** `details` of the Status. */
   readonly details: Readonly<Record<string, unknown>>;
   /** The delay of the header Retry-After, at most two minutes. */
   readonly retryAfterMs?: number;

@@ -54,8 +54,7 @@ export async function deleteObject(
 ): Promise<KubernetesObject | undefined> {
   if (neverDeleted.has(keyOf(resource))) throw new WriteRefused(`a ${resource.kind} is never deleted`);
   const preconditions = preconditionsOf(resource, target);
-  const answer = await send(env, {
-    ...requestOf(options),
+  const answer = await send(env, options, {
     method: 'DELETE',
     path: objectPath(resource, target),
     body: text({ apiVersion: 'v1', kind: 'DeleteOptions', preconditions, ...dryRunOf(options) }),
@@ -74,8 +73,7 @@ export async function evictPod(
 ): Promise<void> {
   if (!isText(uid)) throw new WriteRefused(`the eviction of pod ${name} names no uid`);
   const deleteOptions = { preconditions: { uid }, ...dryRunOf(options) };
-  await send(env, {
-    ...requestOf(options),
+  await send(env, options, {
     method: 'POST',
     path: objectPath(resources.pods, { namespace, name }, 'eviction'),
     body: text({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { namespace, name }, deleteOptions }),
@@ -92,8 +90,7 @@ export async function patchObject(
   const metadata = patch['metadata'] ?? {};
   if (!isJsonObject(metadata)) throw new WriteRefused('the metadata of a patch is not an object');
   refuseFinalizers(metadata);
-  const answer = await send(env, {
-    ...requestOf(options),
+  const answer = await send(env, options, {
     method: 'PATCH',
     path: `${objectPath(resource, target, subresource)}${dryRunQuery(options)}`,
     contentType: 'application/merge-patch+json',
@@ -122,8 +119,7 @@ export async function patchByOperations(
   if (!isText(name) || !isText(uid)) throw new WriteRefused(`a patch of a ${resource.kind} names no object or no uid`);
   if (!operations.some(({ op }) => op === 'test')) throw new WriteRefused(`a patch of ${resource.kind} ${name} tests nothing`);
   if (operations.some(({ path }) => path.startsWith('/metadata/finalizers'))) throw new WriteRefused('finalizers are not written');
-  const answer = await send(env, {
-    ...requestOf(options),
+  const answer = await send(env, options, {
     method: 'PATCH',
     path: `${objectPath(resource, target)}${dryRunQuery(options)}`,
     contentType: 'application/json-patch+json',
@@ -144,8 +140,7 @@ export async function createObject(
     throw new WriteRefused(`a ${resource.kind} without a name is not created: a lost answer could not be told from a failure`);
   if (resourceVersion !== undefined || uid !== undefined) throw new WriteRefused(`${resource.kind} ${name} exists and is not created`);
   refuseMissingNamespace(resource, namespace, name);
-  const answer = await send(env, {
-    ...requestOf(options),
+  const answer = await send(env, options, {
     method: 'POST',
     path: `${collectionPath(resource, namespace)}${dryRunQuery(options)}`,
     body: text(object),
@@ -165,8 +160,7 @@ export async function replaceObject(
   const { name, namespace, uid = '', resourceVersion = '' } = object.metadata;
   const target = { namespace, name, uid, resourceVersion };
   preconditionsOf(resource, target);
-  const answer = await send(env, {
-    ...requestOf(options),
+  const answer = await send(env, options, {
     method: 'PUT',
     path: `${objectPath(resource, target, subresource)}${dryRunQuery(options)}`,
     body: text(object),
@@ -195,8 +189,7 @@ export async function applyObject(
   refuseMissingNamespace(resource, metadata.namespace, metadata.name);
   refuseFinalizers(metadata);
   const query = new URLSearchParams({ fieldManager, force: `${takesFields}`, ...(options.dryRun ? { dryRun: 'All' } : {}) });
-  const answer = await send(env, {
-    ...requestOf(options),
+  const answer = await send(env, options, {
     method: 'PATCH',
     path: `${objectPath(resource, metadata, subresource)}?${query}`,
     contentType: 'application/apply-patch+yaml',
@@ -205,10 +198,14 @@ export async function applyObject(
   return named(answer, resource, options.site);
 }
 
-async function send(env: Port, request: KubernetesRequest): Promise<JsonObject> {
-  const response = await env.kubernetes.request(request);
-  if (response.status >= 200 && response.status <= 299) return parseBody(response.body, request.site);
-  const failure = new ApiFailure(response, request.site);
+async function send(
+  env: Port,
+  { site, timeoutMs = defaultTimeoutMs }: WriteOptions,
+  request: Omit<KubernetesRequest, 'site' | 'timeoutMs'>,
+): Promise<JsonObject> {
+  const response = await env.kubernetes.request({ ...request, site, timeoutMs });
+  if (response.status >= 200 && response.status <= 299) return parseBody(response.body, site);
+  const failure = new ApiFailure(response, site);
   throw isOtherUid(failure) ? conflictOf(failure) : failure;
 }
 
@@ -222,10 +219,6 @@ function isOtherUid({ status, details }: ApiFailure): boolean {
 function conflictOf({ message, details, site }: ApiFailure): ApiFailure {
   const body = text({ kind: 'Status', status: 'Failure', code: 409, reason: 'Conflict', message, details });
   return new ApiFailure({ status: 409, headers: {}, body }, site);
-}
-
-function requestOf({ site, timeoutMs = defaultTimeoutMs }: WriteOptions): Pick<KubernetesRequest, 'site' | 'timeoutMs'> {
-  return { site, timeoutMs };
 }
 
 function dryRunOf({ dryRun = false }: WriteOptions): { readonly dryRun?: readonly ['All'] } {

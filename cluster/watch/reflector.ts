@@ -24,9 +24,7 @@ const timeoutMs = 30_000;
 
 /** Starts to follow a collection. Never throws, and retries without limit. */
 export function startReflector<View>(options: ReflectorOptions<View>): Reflector<View> {
-  const reflector = new CollectionReflector(options);
-  void reflector.run();
-  return reflector;
+  return new Reflector(options);
 }
 
 interface Failure {
@@ -37,8 +35,10 @@ interface Failure {
 /** The line that ended a watch. */
 type Verdict = { readonly kind: 'unparsable'; readonly message: string } | { readonly kind: 'error'; readonly error: ApiFailure };
 
-class CollectionReflector<View> implements Reflector<View> {
-  readonly store = new Entries<View>();
+/** The caches' view of one collection. */
+export class Reflector<View> {
+  readonly #entries = new Entries<View>();
+  readonly store: Store<View> = this.#entries;
   readonly #contact: Contact;
   readonly #options: ReflectorOptions<View>;
   readonly #stopped = new AbortController();
@@ -59,19 +59,22 @@ class CollectionReflector<View> implements Reflector<View> {
     this.#slow = new Backoff(options.env.random, slow);
     this.#mark = new HighWaterMark();
     this.#contact = new Contact(options.env.clock);
+    void this.#run();
   }
 
-  async run(): Promise<void> {
+  async #run(): Promise<void> {
     while (!this.#stopped.signal.aborted) {
       if (await this.#list()) await this.#follow();
     }
   }
 
+  /** Ends callbacks, timers and the watch. Ignores the answer to a list in progress. */
   readonly stop = (): void => {
     this.#stopped.abort();
     this.#endWatch();
   };
 
+  /** Lists again at once, because the watch missed a change. Does nothing within ten seconds after a list. */
   readonly relist = (): void => {
     if (this.#options.env.clock.monotonicMs() - this.#listedMs < leastRelistMs) return;
     this.#needsList = true;
@@ -86,12 +89,16 @@ class CollectionReflector<View> implements Reflector<View> {
     return this.#syncedMs === undefined ? { kind: 'starting' } : { kind: 'synced', atMs: this.#syncedMs };
   };
 
+  /** Returns the version up to which the store is complete; undefined before the first list. */
   readonly resourceVersion = (): string | undefined => (this.#syncedMs === undefined ? undefined : this.#mark.value);
 
+  /** Reports whether the store includes that version, for example the version of our own last write. */
   readonly hasSeen = (resourceVersion: string): boolean => this.#syncedMs !== undefined && this.#mark.covers(resourceVersion);
 
+  /** Returns the milliseconds since the last message from the server; undefined before the first. */
   readonly silentMs = (): number | undefined => this.#contact.silentMs();
 
+  /** Returns the maximum age of the store in milliseconds on the monotonic clock; infinite before the first list. */
   readonly ageMs = (): number => this.#contact.ageMs();
 
   /** Lists the whole collection. Returns false after a failure and its delay. */
@@ -119,7 +126,7 @@ class CollectionReflector<View> implements Reflector<View> {
   #storeList(items: readonly Entry<View>[], resourceVersion: string, askedMs: number): void {
     if (this.#syncedMs !== undefined) this.#countMissed(items);
     this.#needsList = false;
-    const changes = this.store.replace(items);
+    const changes = this.#entries.replace(items);
     this.#mark.raise(resourceVersion);
     this.#contact.recordMessage();
     this.#contact.recordList(askedMs);
@@ -131,7 +138,7 @@ class CollectionReflector<View> implements Reflector<View> {
   /** Counts changes in the list that are older than the version of the watch: the watch missed them. */
   #countMissed(items: readonly Entry<View>[]): void {
     for (const { namespace, name, uid, resourceVersion } of items) {
-      const known = this.store.entry(namespace, name);
+      const known = this.#entries.entry(namespace, name);
       const isKnown = known?.uid === uid && known.resourceVersion === resourceVersion;
       const isOld = (compareResourceVersions(resourceVersion, this.#mark.value ?? '') ?? 1) <= 0;
       if (!isKnown && isOld) this.#count('missed-change', `the watch missed ${namespace}/${name} at ${resourceVersion}`);
@@ -244,7 +251,7 @@ class CollectionReflector<View> implements Reflector<View> {
     this.#contact.recordNews();
     if (line.kind === 'bookmark') return undefined;
     const { namespace = '', name } = line.object.metadata;
-    const changes = line.kind === 'gone' ? this.store.remove(namespace, name) : this.store.put(this.#entryOf(line.object));
+    const changes = line.kind === 'gone' ? this.#entries.remove(namespace, name) : this.#entries.put(this.#entryOf(line.object));
     for (const change of changes) this.#notify(change);
     if (changes.length > 0) this.#report();
     return undefined;
@@ -277,7 +284,7 @@ class CollectionReflector<View> implements Reflector<View> {
   }
 
   #invalidObjects(): Failure | undefined {
-    const [first, ...others] = this.store.invalid();
+    const [first, ...others] = this.#entries.invalid();
     if (first === undefined) return undefined;
     const place = first.namespace === '' ? first.name : `${first.namespace}/${first.name}`;
     const more = others.length === 0 ? '' : `, and ${others.length} more`;
@@ -361,23 +368,6 @@ export interface ReflectorOptions<View> {
   readonly site: string;
   /** The maximum age of the last list when a watch ends, in milliseconds; default 30 minutes. */
   readonly relistMs?: number | undefined;
-}
-
-export interface Reflector<View> {
-  readonly store: Store<View>;
-  readonly state: () => ReflectorState;
-  /** Returns the version up to which the store is complete; undefined before the first list. */
-  readonly resourceVersion: () => string | undefined;
-  /** Reports whether the store includes that version, for example the version of our own last write. */
-  readonly hasSeen: (resourceVersion: string) => boolean;
-  /** Returns the milliseconds since the last message from the server; undefined before the first. */
-  readonly silentMs: () => number | undefined;
-  /** Returns the maximum age of the store in milliseconds on the monotonic clock; infinite before the first list. */
-  readonly ageMs: () => number;
-  /** Lists again at once, because the watch missed a change. Does nothing within ten seconds after a list. */
-  readonly relist: () => void;
-  /** Ends callbacks, timers and the watch. Ignores the answer to a list in progress. */
-  readonly stop: () => void;
 }
 
 /** Lines that arrive within this time count as one message: a watch that catches up sends many lines at once. */

@@ -26,7 +26,6 @@ export interface Change<View> {
   readonly name: string;
   /** Absent for a deleted or unparsable object. */
   readonly view?: View;
-  /** The previous view. */
   readonly before?: View;
 }
 

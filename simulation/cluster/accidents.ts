@@ -21,7 +21,6 @@ interface AccidentsOptions extends Pick<World, 'scheduler' | 'seed'> {
   readonly report: (what: string) => void;
 }
 
-/** The accidents of a simulation. */
 export class Accidents {
   readonly #options: AccidentsOptions;
   readonly #random: Random;
@@ -38,33 +37,26 @@ export class Accidents {
 
   /** Causes the accident. Returns whether it had a target. */
   happen(event: ClusterEvent): boolean {
+    const pod = 'ordinal' in event ? this.#podName(event.zone, event.ordinal) : '';
     switch (event.kind) {
-      case 'podFails': {
-        const pod = this.#podName(event.zone, event.ordinal);
+      case 'podFails':
         this.#options.report(`${pod} fails for ${seconds(event.forMs)}`);
         return this.#lasting(event.forMs, this.#options.kubelets.fail(this.#options.namespace, pod));
-      }
-      case 'podFlaps': {
-        const pod = this.#podName(event.zone, event.ordinal);
+      case 'podFlaps':
         this.#options.report(`${pod} flaps ${event.times} times`);
         return this.#flap(pod, event.times);
-      }
-      case 'podDies': {
-        const pod = this.#podName(event.zone, event.ordinal);
+      case 'podDies':
         this.#options.report(`${pod} dies`);
         return this.#options.kubelets.die(this.#options.namespace, pod);
-      }
       case 'slowKubelet':
         this.#options.report(
           `kubelets start pods ${event.startFactor} times and drain them ${event.drainFactor} times slower for ${seconds(event.forMs)}`,
         );
         this.#options.kubelets.setPace(event.startFactor, event.drainFactor);
         return this.#setting('pace', event.forMs, () => this.#options.kubelets.setPace(1, 1));
-      case 'stuckTerminating': {
-        const pod = this.#podName(event.zone, event.ordinal);
+      case 'stuckTerminating':
         this.#options.report(`${pod} stays terminating for ${seconds(event.forMs)}`);
         return this.#lasting(event.forMs, this.#options.kubelets.stick(this.#options.namespace, pod));
-      }
       case 'nodeLost':
         this.#options.report(`a node of zone ${event.zone} is lost for ${seconds(event.forMs)}`);
         return this.#lasting(event.forMs, this.#options.nodes.lose(event.zone));

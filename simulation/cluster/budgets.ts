@@ -7,13 +7,7 @@ import type { Actor, Commit, Json, ModelObject } from '../server/request.ts';
 import { budgetResource, podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
 import type { ClusterApi, World } from './world.ts';
 
-interface DisruptionOptions extends World {}
-
-export interface DisruptionController {
-  readonly hear: (commit: Commit) => void;
-  /** Sets a delay that is added to every reaction. */
-  readonly lag: (delayMs: number) => void;
-}
+export type DisruptionController = ReturnType<typeof startDisruptionController>;
 
 interface BudgetSpec {
   readonly maxUnavailable?: number | string;
@@ -32,7 +26,7 @@ const actor: Actor = { user: 'system:serviceaccount:kube-system:disruption-contr
 const disruptedForMs = 120_000;
 
 /** Starts the controller and updates every existing budget at once. */
-export function startDisruptionController({ server, scheduler, wallMs, seed }: DisruptionOptions): DisruptionController {
+export function startDisruptionController({ server, scheduler, wallMs, seed }: World) {
   const random = streamOf(seed, 'disruption controller');
   let lagMs = 0;
   let isDue = false;
@@ -58,11 +52,12 @@ export function startDisruptionController({ server, scheduler, wallMs, seed }: D
   };
   updateAll();
   return {
-    hear: ({ resource }) => {
+    hear: ({ resource }: Commit): void => {
       if (resource !== 'pods' && resource !== statefulSetResource && resource !== budgetResource) return;
       if (server.list(budgetResource).length > 0) soon(between(random, 10, 300) + lagMs);
     },
-    lag: (delayMs) => {
+    /** Sets a delay that is added to every reaction. */
+    lag: (delayMs: number): void => {
       lagMs = delayMs;
     },
   };

@@ -1,9 +1,8 @@
 // Creates the initial objects of a simulation and starts the models that act on the API server: controllers, kubelets, nodes and people.
 
 import { between, draw, streamOf } from '../random.ts';
-import { type ClusterEvent, type GroupShape, type PeopleEvent, type Scenario, traitsOfShape } from '../scenario.ts';
+import { type ClusterEvent, type GroupShape, isByPeople, type PeopleEvent, type Scenario, traitsOfShape } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
-import { isByPeople } from '../timeline-text.ts';
 import { Accidents } from './accidents.ts';
 import { startDisruptionController } from './budgets.ts';
 import { type GroupObjects, groupObjects, zoneLetters } from './group-objects.ts';
@@ -13,13 +12,24 @@ import { People, startRetries } from './people.ts';
 import { createPinWebhook, type PodAdmitted } from './pin-webhook.ts';
 import { replicaSources, resourceOfKind, withReplicas } from './replica-origins.ts';
 import { podOf, revisionOf, StatefulSetController } from './statefulset-controller.ts';
-import { controllerActor, podFacts, replicasOf, revisionName, revisionResource, specOf, statefulSetResource } from './workload.ts';
+import {
+  controllerActor,
+  isNamedAfter,
+  podFacts,
+  replicasOf,
+  revisionName,
+  revisionResource,
+  specOf,
+  statefulSetResource,
+} from './workload.ts';
 import type { ClusterApi, World } from './world.ts';
 
 interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
   readonly scenario: Scenario;
   /** Receives each new pod before the webhook sees it. */
   readonly admitted?: (pod: PodAdmitted) => void;
+  /** Receives timeline entries, such as `people`, `roll to app:2` and `cluster`, `ingester-zone-a-1 fails for 40 s`. */
+  readonly report: (who: string, what: string) => void;
 }
 
 /** A call of an agent to a pod. */
@@ -49,42 +59,17 @@ export interface WantedStatefulSet {
   readonly replicas: number;
 }
 
-export interface ClusterModel {
-  readonly namespace: string;
-  readonly group: string;
-  /** The StatefulSets in the order of the zones. */
-  readonly statefulSets: readonly string[];
-  /** The files of the agents' policy directory. */
-  readonly policies: readonly { readonly name: string; readonly text: string }[];
-  /** Performs or begins the event. Returns false if the event has no effect, for example because the pod is absent. */
-  readonly happen: (event: PeopleEvent | ClusterEvent) => boolean;
-  /** Ends all accidents: nodes, kubelets, controllers, pauses, broken images, members and update strategies become normal. */
-  readonly heal: () => void;
-  /** Returns the answer of the pod when the call arrives; undefined if the pod does not listen. */
-  readonly podAnswer: (call: PodCall) => PodReply | undefined;
-  /** Returns the requested end state. */
-  readonly wanted: () => readonly WantedStatefulSet[];
-  /** Returns the UIDs of pods that are prepared to leave. */
-  readonly preparedPods: () => readonly string[];
-  /** Adds a listener for timeline entries such as `people: roll to app:2` and `cluster: ingester-zone-a-1 fails for 40 s`. */
-  readonly observe: (listener: (what: string) => void) => void;
-}
+export type ClusterModel = ReturnType<typeof startCluster>;
 
 /** Creates the group with pods that have run for an hour, and starts the models around it. */
-export function startCluster({ server, scheduler, wallMs, scenario, admitted }: ClusterModelOptions): ClusterModel {
+export function startCluster({ server, scheduler, wallMs, scenario, admitted, report }: ClusterModelOptions) {
   const { seed, group: shape, given } = scenario;
   const objects: GroupObjects = given ?? groupObjects(shape);
   const { namespace, name: group, statefulSets } = objects;
   const sources = replicaSources(objects);
-  const listeners: ((what: string) => void)[] = [];
-  const reporterOf =
-    (who: string) =>
-    (what: string): void => {
-      for (const listener of listeners) listener(`${who}: ${what}`);
-    };
   const world: World = { server, scheduler, wallMs, seed };
   const zones = statefulSets.map((_, index) => zoneLetters[index] ?? 'a');
-  const zoneOf = (pod: string): string => zones[statefulSets.findIndex((name) => isPodOf(name, pod))] ?? 'a';
+  const zoneOf = (pod: string): string => zones[statefulSets.findIndex((name) => isNamedAfter(pod, name))] ?? 'a';
   const { nodes, kubelets, endpoints } = startMachines(world, shape, { zones, zoneOf });
   begin({
     ...world,
@@ -104,32 +89,37 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted }: 
     },
   });
   const clearsBrokenPods = given === undefined && shape.kind === 'adopted';
-  const people = new People({ ...world, namespace, group, sources, clearsBrokenPods, report: reporterOf('people') });
+  const people = new People({ ...world, namespace, group, sources, clearsBrokenPods, report: (what) => report('people', what) });
   const models = { kubelets, nodes, controller, disruptions, webhook };
-  const accidents = new Accidents({ ...world, ...models, namespace, statefulSets, report: reporterOf('cluster') });
+  const accidents = new Accidents({ ...world, ...models, namespace, statefulSets, report: (what) => report('cluster', what) });
   if (given !== undefined) people.apply(given.changes);
 
   return {
     namespace,
     group,
+    /** The StatefulSets in the order of the zones. */
     statefulSets,
+    /** The files of the agents' policy directory. */
     policies: objects.policies,
-    happen: (event) => (isByPeople(event) ? people.happen(event) : accidents.happen(event)),
-    heal: () => {
+    /** Performs or begins the event. Returns false if the event has no effect, for example because the pod is absent. */
+    happen: (event: PeopleEvent | ClusterEvent): boolean => (isByPeople(event) ? people.happen(event) : accidents.happen(event)),
+    /** Ends all accidents: nodes, kubelets, controllers, pauses, broken images, members and update strategies become normal. */
+    heal: (): void => {
       accidents.heal();
       people.heal();
-      if (webhook !== undefined) startRetries({ server, scheduler, wallMs, namespace, group, report: reporterOf('people') });
+      if (webhook !== undefined) startRetries({ server, scheduler, wallMs, namespace, group, report: (what) => report('people', what) });
     },
+    /** Returns the answer of the pod when the call arrives; undefined if the pod does not listen. */
     podAnswer: endpoints.answer,
-    wanted: () => people.wanted(),
+    /** Returns the requested end state. */
+    wanted: (): readonly WantedStatefulSet[] => people.wanted(),
+    /** Returns the UIDs of pods that are prepared to leave. */
     preparedPods: endpoints.prepared,
-    observe: (listener) => void listeners.push(listener),
   };
 }
 
 interface Zones {
   readonly zones: readonly string[];
-  /** Returns the zone of a pod by its name. */
   readonly zoneOf: (pod: string) => string;
 }
 
@@ -156,10 +146,6 @@ function startMachines(world: World, { startMs, drainMs }: GroupShape, { zones, 
     pods: () => server.list('pods').map(podFacts),
   });
   return { nodes, kubelets, endpoints };
-}
-
-function isPodOf(statefulSet: string, pod: string): boolean {
-  return pod.startsWith(`${statefulSet}-`) && /^\d+$/.test(pod.slice(statefulSet.length + 1));
 }
 
 /** Returns whether the StatefulSet has no ordinal for a pod of this name. */
@@ -242,20 +228,11 @@ interface EndpointOptions {
   readonly listens: (namespace: string, pod: string) => string | undefined;
   /** Returns whether the pod was scaled away, so that no successor uses its volume. */
   readonly hasLeft: (namespace: string, pod: string) => boolean;
-  /** Returns the UID, namespace and name of every pod. */
   readonly pods: () => readonly { readonly uid: string; readonly namespace: string; readonly name: string }[];
 }
 
-interface PodEndpoints {
-  readonly answer: (call: PodCall) => PodReply | undefined;
-  /** Called when a container restarted or a pod was removed. */
-  readonly restarted: (namespace: string, pod: string) => void;
-  /** Returns the UIDs of pods that are prepared to leave. */
-  readonly prepared: () => readonly string[];
-}
-
 /** Answers prepare calls: a POST starts a preparation and returns its start in seconds, a DELETE ends the preparation. */
-function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: EndpointOptions): PodEndpoints {
+function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: EndpointOptions) {
   /** The start of each preparation in Unix seconds, by pod and path. */
   const preparations = new Map<string, Map<string, number>>();
 
@@ -278,10 +255,12 @@ function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: 
   };
   return {
     answer,
-    restarted: (namespace, pod) => {
+    /** Called when a container restarted or a pod was removed. */
+    restarted: (namespace: string, pod: string): void => {
       if (!isKeptOnVolume || hasLeft(namespace, pod)) preparations.delete(`${namespace}/${pod}`);
     },
-    prepared: () =>
+    /** Returns the UIDs of pods that are prepared to leave. */
+    prepared: (): readonly string[] =>
       pods()
         .filter(({ namespace, name }) => preparations.has(`${namespace}/${name}`))
         .map(({ uid }) => uid),

@@ -26,7 +26,6 @@ export interface GateServerOptions {
   readonly wallMs: () => number;
   /** The time (scheduler clock) from which on a flipping gate passes. */
   readonly flipsUntilMs: number;
-  /** Receives each answer. */
   readonly answered?: (answer: GateAnswered) => void;
 }
 

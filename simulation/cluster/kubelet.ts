@@ -10,23 +10,25 @@ interface KubeletOptions extends World {
   /** The approximate times in milliseconds until a created pod is ready, and until a deleted pod is gone. */
   readonly startMs: number;
   readonly drainMs: number;
-  /** Returns whether the node is lost. */
   readonly isNodeLost: (node: string) => boolean;
   /** Called when a container restarted or a pod was removed. */
   readonly restarted: (namespace: string, pod: string) => void;
 }
 
-interface Running extends Omit<PodCondition, 'phase'> {
+interface Running {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
+  readonly containers: readonly Container[];
   readonly random: Random;
-  phase: PodCondition['phase'];
-  container: PodCondition['container'];
+  phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed';
+  container: 'creating' | 'running' | 'backOff' | 'ended';
   node: string;
   isReady: boolean;
+  /** The wall-clock time of the last change of readiness. */
   readyChangedMs: number;
   scheduledMs: number;
+  /** The wall-clock times of the start and the end of the container. */
   startedMs: number | undefined;
   endedMs: number | undefined;
   restartCount: number;
@@ -83,16 +85,16 @@ export class Kubelets {
     this.#write(pod);
   }
 
-  /** Fails the readiness probe until the returned function is called. */
+  /** Fails the readiness probe until the returned function is called, which must be called once. */
   fail(namespace: string, name: string): (() => void) | undefined {
     const pod = this.#named(namespace, name);
     if (pod === undefined) return undefined;
     pod.failures += 1;
     this.#setReady(pod);
-    return once(() => {
+    return () => {
       pod.failures -= 1;
       if (this.#pods.get(pod.uid) === pod) this.#setReady(pod);
-    });
+    };
   }
 
   /** Ends the container, which then restarts, or the whole pod, which then has the phase Failed. Returns false if the pod does not run. */
@@ -114,15 +116,15 @@ export class Kubelets {
     return true;
   }
 
-  /** Keeps the pod after its drain until the returned function is called. */
+  /** Keeps the pod after its drain until the returned function is called, which must be called once. */
   stick(namespace: string, name: string): (() => void) | undefined {
     const pod = this.#named(namespace, name);
     if (pod === undefined) return undefined;
     pod.sticks += 1;
-    return once(() => {
+    return () => {
       pod.sticks -= 1;
       if (this.#pods.get(pod.uid) === pod && pod.hasDrained) this.#drained(pod);
-    });
+    };
   }
 
   setPace(start: number, drain: number): void {
@@ -151,7 +153,6 @@ export class Kubelets {
     return pod !== undefined && pod.container === 'running' && !this.#options.isNodeLost(pod.node) ? pod.uid : undefined;
   }
 
-  /** Returns whether the pod is ready. */
   isReady(uid: string): boolean {
     return this.#pods.get(uid)?.isReady === true;
   }
@@ -329,32 +330,7 @@ function isBroken({ containers }: Running): boolean {
   return containers.some(({ image = '' }) => brokenImage.test(image));
 }
 
-function once(callback: () => void): () => void {
-  let isDone = false;
-  return () => {
-    if (isDone) return;
-    isDone = true;
-    callback();
-  };
-}
-
-interface PodCondition {
-  readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed';
-  readonly container: 'creating' | 'running' | 'backOff' | 'ended';
-  readonly isReady: boolean;
-  /** The time of the last change of readiness (wall clock). */
-  readonly readyChangedMs: number;
-  readonly scheduledMs: number;
-  /** The start of the container (wall clock). */
-  readonly startedMs: number | undefined;
-  readonly endedMs: number | undefined;
-  readonly restartCount: number;
-  readonly address: string | undefined;
-  readonly containers: readonly Container[];
-}
-
-/** Returns the complete status of the pod. */
-function podStatus(pod: PodCondition): PodStatus {
+function podStatus(pod: Running): PodStatus {
   const { phase, isReady, readyChangedMs, scheduledMs, address, containers } = pod;
   const scheduled = secondText(scheduledMs);
   const changed = secondText(readyChangedMs);
@@ -383,7 +359,7 @@ function podStatus(pod: PodCondition): PodStatus {
   };
 }
 
-function containerState({ container, startedMs, endedMs }: PodCondition) {
+function containerState({ container, startedMs, endedMs }: Running) {
   const startedAt = secondText(startedMs ?? 0);
   switch (container) {
     case 'creating':

@@ -1,5 +1,6 @@
 // Models the nodes of each zone: assigns pods to nodes, and evicts or deletes pods if a node is drained or lost.
 import { secondText } from '../../policies/instant.ts';
+import { field, readyCondition } from '../objects.ts';
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../random.ts';
 import type { Actor, Commit, ModelObject } from '../server/request.ts';
 import { type Condition, type PodStatus, podFacts } from './workload.ts';
@@ -24,7 +25,6 @@ const retryEvictionMs = 5000;
 /** The time until a drained node is schedulable again. */
 const maintenanceMs = 20_000;
 
-/** The nodes of each zone. */
 export class Nodes {
   readonly #options: NodesOptions;
   readonly #random: Random;
@@ -59,20 +59,18 @@ export class Nodes {
     const life = (this.#lost.get(name) ?? 0) + 1;
     this.#lost.set(name, life);
     let isOver = false;
-    const isStill = (): boolean => !isOver;
     // The node controller marks a lost node after 40 s in most clusters, and earlier in some.
     this.#options.scheduler.after(between(this.#random, 10_000, 50_000), () => {
-      if (!isStill()) return;
+      if (isOver) return;
       this.#setNodeReady(name, 'Unknown');
       this.#markUnready(name);
       this.#options.scheduler.after(evictedAfterMs, () => {
-        if (isStill())
+        if (!isOver)
           for (const pod of this.#podsOn(name))
             this.#options.server.terminate(controllerActor, podFacts(pod).namespace, podFacts(pod).name);
       });
     });
     return () => {
-      if (isOver) return;
       isOver = true;
       const left = (this.#lost.get(name) ?? 1) - 1;
       if (left > 0) {
@@ -80,7 +78,7 @@ export class Nodes {
         return;
       }
       this.#lost.delete(name);
-      if (!isNodeReady(this.#options.server.get('nodes', '', name))) this.#setNodeReady(name, 'True');
+      if (!readyCondition(this.#options.server.get('nodes', '', name)).isTrue) this.#setNodeReady(name, 'True');
       this.#options.isBack(name);
       this.#bindWaiting();
     };
@@ -121,7 +119,6 @@ export class Nodes {
     this.#options.scheduler.after(between(this.#random, 5, 100), () => this.#bind(uid, namespace, name));
   }
 
-  /** Returns whether the node is lost. */
   isLost(node: string): boolean {
     return this.#lost.has(node);
   }
@@ -133,7 +130,7 @@ export class Nodes {
 
   #mayPlace(name: string): boolean {
     const node = this.#options.server.get('nodes', '', name);
-    return node !== undefined && isNodeReady(node) && (node['spec'] as { unschedulable?: boolean } | undefined)?.unschedulable !== true;
+    return readyCondition(node).isTrue && field(node, 'spec', 'unschedulable') !== true;
   }
 
   #bind(uid: string, namespace: string, name: string): void {
@@ -208,11 +205,6 @@ export class Nodes {
     const conditions = [{ type: 'Ready', status: 'True', reason: 'KubeletReady', lastHeartbeatTime: at, lastTransitionTime: at }];
     server.change(actor, { resource: 'nodes', namespace: '', name }, { status: { conditions } }, 'status');
   }
-}
-
-function isNodeReady(node: ModelObject | undefined): boolean {
-  const { conditions = [] } = (node?.['status'] ?? {}) as { readonly conditions?: readonly Condition[] };
-  return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
 /** Returns the pod conditions with Ready false, as the node controller writes them: it does not change ContainersReady. */

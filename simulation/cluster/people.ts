@@ -154,6 +154,10 @@ export class People {
     return this.#options.server.get(statefulSetResource, this.#options.namespace, name);
   }
 
+  #reference(name: string) {
+    return { resource: statefulSetResource, namespace: this.#options.namespace, name };
+  }
+
   /** Sets template and update strategy of the StatefulSet. */
   #applyTo(name: string): void {
     const want = this.#desired.get(name);
@@ -164,13 +168,7 @@ export class People {
     const template = containers.every(({ image }, index) => image === imageOf(index))
       ? {}
       : { template: { spec: { containers: containers.map((container, index) => ({ ...container, image: imageOf(index) })) } } };
-    this.#options.server.change(
-      actor,
-      { resource: statefulSetResource, namespace: this.#options.namespace, name },
-      {
-        spec: { ...template, updateStrategy: want.strategyNow },
-      },
-    );
+    this.#options.server.change(actor, this.#reference(name), { spec: { ...template, updateStrategy: want.strategyNow } });
   }
 
   #setImage(image: string, names: readonly string[]): boolean {
@@ -236,13 +234,7 @@ export class People {
     const { labels = {}, annotations = {} } = metadata;
     const manifest = { apiVersion, kind, metadata: { name, namespace: this.#options.namespace, labels, annotations }, spec: specOf(set) };
     want.absent = { manifest, uid: metadata.uid };
-    this.#options.server.remove(
-      actor,
-      { resource: statefulSetResource, namespace: this.#options.namespace, name },
-      {
-        propagationPolicy: isOrphaning ? 'Orphan' : 'Background',
-      },
-    );
+    this.#options.server.remove(actor, this.#reference(name), { propagationPolicy: isOrphaning ? 'Orphan' : 'Background' });
     this.#options.scheduler.after(afterMs, () => this.#createAgain(name));
     return true;
   }

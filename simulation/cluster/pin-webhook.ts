@@ -32,11 +32,7 @@ export interface PodAdmitted {
   readonly isUnavailable: boolean;
 }
 
-export interface PinWebhook {
-  /** Returns the pod to store. If the webhook does not answer, the pod is unchanged (`failurePolicy: Ignore`). */
-  readonly admit: (pod: Json) => Json;
-  readonly setUnavailable: (isUnavailable: boolean) => void;
-}
+export type PinWebhook = ReturnType<typeof createPinWebhook>;
 
 const groupResource = 'rolloutgroups.rollout-group.dev';
 
@@ -46,7 +42,7 @@ const configurationResource = 'mutatingwebhookconfigurations.admissionregistrati
  * Creates the model, and the webhook configuration that the agent requires. The model reads the stored objects, because the real endpoint
  * uses quorum reads.
  */
-export function createPinWebhook({ server, namespace, group, admitted }: WebhookOptions): PinWebhook {
+export function createPinWebhook({ server, namespace, group, admitted }: WebhookOptions) {
   let isUnavailable = false;
   server.create({ user: 'kubernetes-admin' }, configurationResource, {
     metadata: { name: pinConfigurationName({ namespace: usualAgentNamespace }) },
@@ -72,12 +68,13 @@ export function createPinWebhook({ server, namespace, group, admitted }: Webhook
     return placement.kind === 'pinned' ? placement.pod : content;
   };
   return {
-    admit: (pod) => {
+    /** Returns the pod to store. If the webhook does not answer, the pod is unchanged (`failurePolicy: Ignore`). */
+    admit: (pod: Json): Json => {
       const { name, labels } = pod['metadata'] as ModelObject['metadata'];
       admitted({ namespace, pod: name, createdRevision: labels?.[revisionLabel] ?? '', isUnavailable });
       return isUnavailable ? pod : placed(pod);
     },
-    setUnavailable: (next) => {
+    setUnavailable: (next: boolean): void => {
       isUnavailable = next;
     },
   };

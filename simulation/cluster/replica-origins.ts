@@ -84,7 +84,6 @@ function numberOf(origin: ReplicaOrigin | undefined, objects: readonly Json[]): 
   return origin && numberAt(found, origin.path);
 }
 
-/** Returns the number at the path. */
 export function numberAt(object: Json | undefined, path: readonly string[]): number | undefined {
   let found: unknown = object;
   for (const key of path) found = typeof found === 'object' && found !== null ? Reflect.get(found, key) : undefined;

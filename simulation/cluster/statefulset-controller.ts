@@ -6,6 +6,7 @@ import type { Commit, Json, ModelObject } from '../server/request.ts';
 import { countsOf, isComplete, type TurnInput, turnOf } from './statefulset-turn.ts';
 import {
   controllerActor as actor,
+  isNamedAfter,
   type PodFacts,
   type PodTemplate,
   podFacts,
@@ -194,13 +195,7 @@ export class StatefulSetController {
       if (!this.#mayAdopt(set)) return false;
       const now = this.#options.server.get('pods', namespace, one.name);
       if (now === undefined || now.metadata.uid !== one.uid || !podFacts(now).isOrphan) return false;
-      const changed = this.#options.server.change(
-        actor,
-        { resource: 'pods', namespace, name: one.name },
-        {
-          metadata: { ownerReferences: [ownerReference(set)] },
-        },
-      );
+      const changed = this.#own(set, 'pods', one.name);
       if (changed !== undefined) this.#pods.learn(changed);
     }
     return true;
@@ -213,14 +208,13 @@ export class StatefulSetController {
       const isOrphan = (metadata.ownerReferences ?? []).length === 0 && metadata.deletionTimestamp === undefined;
       if (!isOrphan || !metadata.name.startsWith(`${name}-`)) continue;
       if (!this.#mayAdopt(set)) return;
-      this.#options.server.change(
-        actor,
-        { resource: revisionResource, namespace, name: metadata.name },
-        {
-          metadata: { ownerReferences: [ownerReference(set)] },
-        },
-      );
+      this.#own(set, revisionResource, metadata.name);
     }
+  }
+
+  #own(set: ModelObject, resource: string, name: string): ModelObject | undefined {
+    const reference = { resource, namespace: set.metadata.namespace ?? '', name };
+    return this.#options.server.change(actor, reference, { metadata: { ownerReferences: [ownerReference(set)] } });
   }
 
   #create(set: ModelObject, { ordinal, revision }: { readonly ordinal: number; readonly revision: string }): boolean {
@@ -349,10 +343,6 @@ function setKeyOf({ namespace, name, owner, isOrphan }: PodFacts): string | unde
   return isOrphan ? `${namespace}/${name.replace(/-\d+$/, '')}` : undefined;
 }
 
-function isNamedAfter(pod: string, set: string): boolean {
-  return pod.startsWith(`${set}-`) && /^\d+$/.test(pod.slice(set.length + 1));
-}
-
 function selects(set: ModelObject, { labels }: PodFacts): boolean {
   const wanted = Object.entries(specOf(set).selector?.matchLabels ?? {});
   return wanted.length > 0 && wanted.every(([key, value]) => labels[key] === value);
@@ -368,19 +358,7 @@ function isSameStatus(before: StatefulSetStatus, after: StatefulSetStatus): bool
   return Object.entries(after).every(([key, value]) => (before[key] ?? 0) === value);
 }
 
-interface Informer {
-  readonly get: (key: string) => ModelObject | undefined;
-  readonly all: () => Iterable<ModelObject>;
-  /** Receives a commit of the resource, which arrives in the cache after the delay, in order. */
-  readonly hear: (commit: Commit) => void;
-  /** Adds an object that was written or listed, unless the cached object is newer. */
-  readonly learn: (object: ModelObject) => void;
-  /** Freezes the cache until it is thawed; the given objects replace the known ones. */
-  readonly freeze: (past: readonly ModelObject[]) => void;
-  /** Ends the freeze and delivers all delayed commits at once. */
-  readonly thaw: () => void;
-  readonly isFrozen: () => boolean;
-}
+type Informer = ReturnType<typeof createInformer>;
 
 interface InformerOptions {
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
@@ -397,7 +375,7 @@ function keyOf({ metadata }: ModelObject): string {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
-function createInformer({ scheduler, delayMs, arrived, settled }: InformerOptions): Informer {
+function createInformer({ scheduler, delayMs, arrived, settled }: InformerOptions) {
   const objects = new Map<string, ModelObject>();
   const pending: { readonly dueMs: number; readonly commit: Commit }[] = [];
   let lastDueMs = 0;
@@ -435,25 +413,29 @@ function createInformer({ scheduler, delayMs, arrived, settled }: InformerOption
     });
   };
   return {
-    get: (key) => objects.get(key),
-    all: () => objects.values(),
-    hear: (commit) => {
+    get: (key: string) => objects.get(key),
+    all: (): Iterable<ModelObject> => objects.values(),
+    /** Receives a commit of the resource, which arrives in the cache after the delay, in order. */
+    hear: (commit: Commit): void => {
       lastDueMs = Math.max(lastDueMs, scheduler.nowMs() + delayMs());
       pending.push({ dueMs: lastDueMs, commit });
       wait();
     },
-    learn: (object) => {
+    /** Adds an object that was written or listed, unless the cached object is newer. */
+    learn: (object: ModelObject): void => {
       const before = objects.get(keyOf(object));
       if (isFrozen || (before !== undefined && versionOf(before) >= versionOf(object))) return;
       objects.set(keyOf(object), object);
     },
-    freeze: (past) => {
+    /** Freezes the cache until it is thawed; the given objects replace the known ones. */
+    freeze: (past: readonly ModelObject[]): void => {
       isFrozen = true;
       cancel?.();
       cancel = undefined;
       for (const object of past) objects.set(keyOf(object), object);
     },
-    thaw: () => {
+    /** Ends the freeze and delivers all delayed commits at once. */
+    thaw: (): void => {
       isFrozen = false;
       lastDueMs = 0;
       deliver(true);

@@ -108,7 +108,6 @@ function revisionFor({ spec, currentRevision, updateRevision }: TurnInput, ordin
   return isRolling && ordinal < first + partition ? currentRevision : updateRevision;
 }
 
-/** The counters of the status. */
 interface Counts {
   readonly replicas: number;
   readonly readyReplicas: number;

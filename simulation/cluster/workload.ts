@@ -113,6 +113,11 @@ export function podFacts(pod: ModelObject): PodFacts {
   return found;
 }
 
+/** Returns whether the name of the pod consists of the name of the StatefulSet and an ordinal. */
+export function isNamedAfter(pod: string, set: string): boolean {
+  return pod.startsWith(`${set}-`) && /^\d+$/.test(pod.slice(set.length + 1));
+}
+
 export function specOf(set: ModelObject): StatefulSetSpec {
   return (set['spec'] ?? {}) as StatefulSetSpec;
 }
@@ -126,7 +131,6 @@ export function replicasOf(set: ModelObject): number {
   return specOf(set).replicas ?? 1;
 }
 
-/** The user of the StatefulSet controller in kube-controller-manager. */
 export const controllerActor: Actor = { user: 'system:serviceaccount:kube-system:statefulset-controller' };
 
 /** The letters and digits of generated names in Kubernetes, chosen so that no words appear. */

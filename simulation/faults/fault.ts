@@ -1,4 +1,5 @@
 // Defines the faults that a simulation can inject: each kind with its parameters, and the places of injection.
+import { z } from 'zod';
 
 /** The classes of the fault catalogue (docs/simulation.md). */
 export const faultClasses = [
@@ -26,70 +27,100 @@ export const faultClasses = [
 ] as const;
 export type FaultClass = (typeof faultClasses)[number];
 
-/** A fault of one request of an agent. */
-export type RequestFault =
+/** Immutable data that a schema accepts. */
+export type Data<Schema extends z.ZodType> = Immutable<z.infer<Schema>>;
+
+type Immutable<Value> = Value extends object ? { readonly [Key in keyof Value]: Immutable<Value[Key]> } : Value;
+
+/** A whole number of milliseconds. */
+export const ms: z.ZodNumber = z.number().int().min(0);
+
+/** The wrong answers of an API server. */
+export const wrongAnswers = [429, 500, 502, 503, 504, 'malformed', 'truncated', 'tls'] as const;
+
+const requestFault = z.discriminatedUnion('kind', [
   /** The request never arrives. The connection is refused at once, or, if `isSilent`, no answer comes until the timeout. */
-  | { readonly class: 'F1'; readonly kind: 'lost'; readonly isSilent: boolean }
+  z.strictObject({ class: z.literal('F1'), kind: z.literal('lost'), isSilent: z.boolean() }),
   /** The request is applied, but its answer is lost. */
-  | { readonly class: 'F2'; readonly kind: 'replyLost'; readonly isSilent: boolean }
+  z.strictObject({ class: z.literal('F2'), kind: z.literal('replyLost'), isSilent: z.boolean() }),
   /** The request is applied after a delay, even if the sender no longer waits or has crashed. */
-  | { readonly class: 'F3'; readonly kind: 'held'; readonly delayMs: number }
+  z.strictObject({ class: z.literal('F3'), kind: z.literal('held'), delayMs: ms }),
   /** Another writer changes the object just before the request arrives. */
-  | { readonly class: 'F4'; readonly kind: 'foreignWrite' }
+  z.strictObject({ class: z.literal('F4'), kind: z.literal('foreignWrite') }),
   /** An error answer. If `isApplied`, the request was applied nevertheless (never with 429). */
-  | {
-      readonly class: 'F5';
-      readonly kind: 'answer';
-      readonly what: 429 | 500 | 502 | 503 | 504 | 'malformed' | 'truncated' | 'tls';
-      readonly isApplied: boolean;
-      readonly retryAfterSeconds?: number;
-    }
+  z.strictObject({
+    class: z.literal('F5'),
+    kind: z.literal('answer'),
+    what: z.literal(wrongAnswers),
+    isApplied: z.boolean(),
+    retryAfterSeconds: z.number().min(0).exactOptional(),
+  }),
   /** The continue token of a list expired, or the API server does not have the requested resource version yet. */
-  | { readonly class: 'F6'; readonly kind: 'expired' | 'tooLarge' }
+  z.strictObject({ class: z.literal('F6'), kind: z.enum(['expired', 'tooLarge']) }),
   /** The process crashes at this moment, and a new process starts. */
-  | {
-      readonly class: 'F11';
-      readonly kind: 'crash';
-      readonly moment: 'beforeSend' | 'afterApply' | 'afterReply';
-      readonly restartAfterMs: number;
-    }
+  z.strictObject({
+    class: z.literal('F11'),
+    kind: z.literal('crash'),
+    moment: z.enum(['beforeSend', 'afterApply', 'afterReply']),
+    restartAfterMs: ms,
+  }),
   /** The process is suspended before it reads the answer. */
-  | { readonly class: 'F12'; readonly kind: 'pause'; readonly durationMs: number };
+  z.strictObject({ class: z.literal('F12'), kind: z.literal('pause'), durationMs: ms }),
+]);
 
-/** A fault of a watch of an agent before a line is delivered. */
-export type WatchFault =
-  | { readonly class: 'F6'; readonly kind: 'gone' }
+const watchFault = z.discriminatedUnion('kind', [
+  z.strictObject({ class: z.literal('F6'), kind: z.literal('gone') }),
   /** The watch delivers nothing for `durationMs`, without an error, and then all held lines. */
-  | { readonly class: 'F7'; readonly kind: 'stall'; readonly durationMs: number }
+  z.strictObject({ class: z.literal('F7'), kind: z.literal('stall'), durationMs: ms }),
   /** The watch delivers nothing, without an error and also after faults end, until the process closes the connection. */
-  | { readonly class: 'F7'; readonly kind: 'dead' }
-  | { readonly class: 'F8'; readonly kind: 'duplicate' }
+  z.strictObject({ class: z.literal('F7'), kind: z.literal('dead') }),
+  z.strictObject({ class: z.literal('F8'), kind: z.literal('duplicate') }),
   /** The next line of the same object replaces this one. */
-  | { readonly class: 'F8'; readonly kind: 'coalesce' }
+  z.strictObject({ class: z.literal('F8'), kind: z.literal('coalesce') }),
   /** The stream ends, and a server with an older state serves the next stream. */
-  | { readonly class: 'F8'; readonly kind: 'reconnectToPast'; readonly behindMs: number }
+  z.strictObject({ class: z.literal('F8'), kind: z.literal('reconnectToPast'), behindMs: ms }),
   /** Drops `lines` events of the object and delivers the next event. Without a next event within `forMs` the watch ends with 410. */
-  | { readonly class: 'F8'; readonly kind: 'hide'; readonly lines: number; readonly forMs: number }
+  z.strictObject({ class: z.literal('F8'), kind: z.literal('hide'), lines: z.number().int().min(1), forMs: ms }),
   /** After this event the API servers serve that older revision for `forMs`. The stream ends, or the process restarts with that state. */
-  | {
-      readonly class: 'F10';
-      readonly kind: 'showVersion';
-      readonly revision: number;
-      readonly forMs: number;
-      readonly restartAfterMs?: number;
-    }
-  | { readonly class: 'F9'; readonly kind: 'lose' };
+  z.strictObject({
+    class: z.literal('F10'),
+    kind: z.literal('showVersion'),
+    revision: z.number().int().min(0),
+    forMs: ms,
+    restartAfterMs: ms.exactOptional(),
+  }),
+  z.strictObject({ class: z.literal('F9'), kind: z.literal('lose') }),
+]);
 
-/** A fault of one call to a pod. */
-export type PodFault = {
-  readonly class: 'F21';
-  readonly kind: 'refuse' | 'hang' | 'replyLost' | 'error' | 'redirect' | 'hugeBody' | 'lie' | 'noTimestamp';
+/** The schema of a fault of one call to a pod. */
+export const podFault = z.strictObject({
+  class: z.literal('F21'),
+  kind: z.enum(['refuse', 'hang', 'replyLost', 'error', 'redirect', 'hugeBody', 'lie', 'noTimestamp']),
   /** The milliseconds that `lie` adds to the timestamp that the pod reports. */
-  readonly byMs?: number;
-};
+  byMs: z.number().int().exactOptional(),
+});
 
-/** A fault of one reading of a gate. */
-export type GateFault = { readonly class: 'F22'; readonly kind: 'empty' | 'nan' | 'stale' | 'partial' | 'flip' | 'unauthorized' | 'hang' };
+/** The schema of a fault of one reading of a gate. */
+export const gateFault = z.strictObject({
+  class: z.literal('F22'),
+  kind: z.enum(['empty', 'nan', 'stale', 'partial', 'flip', 'unauthorized', 'hang']),
+});
+
+const at = z.string().regex(/^[a-z]\d+\/.+#\d+$/, 'expected PROCESS/SITE#N, such as a1/act.deletePod#2');
+
+/** The schema of a fault with its place, as in plans and records. */
+export const placedFault = z.discriminatedUnion('port', [
+  z.strictObject({ at, port: z.literal('request'), fault: requestFault }),
+  z.strictObject({ at, port: z.literal('line'), fault: watchFault }),
+  z.strictObject({ at, port: z.literal('pod'), fault: podFault }),
+  z.strictObject({ at, port: z.literal('gate'), fault: gateFault }),
+]);
+
+export type RequestFault = Data<typeof requestFault>;
+export type WatchFault = Data<typeof watchFault>;
+export type PodFault = Data<typeof podFault>;
+export type GateFault = Data<typeof gateFault>;
+export type PlacedFault = Data<typeof placedFault>;
 
 /** A place for a fault. Its key `PROCESS/SITE#N` means the N-th time, from 1, that the process reaches the site. */
 export interface Point {
@@ -110,10 +141,3 @@ export interface Faults {
   /** Reports that the last fault of the class had no effect and does not count. */
   readonly missed?: (kind: FaultClass) => void;
 }
-
-/** A fault with its place, as in plans and records. */
-export type PlacedFault =
-  | { readonly at: string; readonly port: 'request'; readonly fault: RequestFault }
-  | { readonly at: string; readonly port: 'line'; readonly fault: WatchFault }
-  | { readonly at: string; readonly port: 'pod'; readonly fault: PodFault }
-  | { readonly at: string; readonly port: 'gate'; readonly fault: GateFault };

@@ -2,7 +2,19 @@
 
 import { draw } from '../random.ts';
 import { processLetter } from '../scenario.ts';
-import type { FaultClass, Faults, GateFault, PlacedFault, PodFault, Point, RequestFault, WatchFault } from './fault.ts';
+import {
+  type FaultClass,
+  type Faults,
+  type GateFault,
+  gateFault,
+  type PlacedFault,
+  type PodFault,
+  type Point,
+  podFault,
+  type RequestFault,
+  type WatchFault,
+  wrongAnswers,
+} from './fault.ts';
 
 type Rates = Readonly<Partial<Record<FaultClass, number>>>;
 
@@ -77,13 +89,13 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
   };
   const ofPodCall = ({ key }: Point): PodFault | undefined => {
     if (!isDrawn('F21', key)) return undefined;
-    const kind = pick(lot(`F21 kind ${key}`), podKinds);
+    const kind = pick(lot(`F21 kind ${key}`), podFault.shape.kind.options);
     if (kind !== 'lie') return { class: 'F21', kind };
     const size = skewed(lot(`F21 by ${key}`), 1_000, 86_400_000);
     return { class: 'F21', kind, byMs: lot(`F21 sign ${key}`) < 0.5 ? -size : size };
   };
   const ofGate = ({ key }: Point): GateFault | undefined =>
-    isDrawn('F22', key) ? { class: 'F22', kind: pick(lot(`F22 kind ${key}`), gateKinds) } : undefined;
+    isDrawn('F22', key) ? { class: 'F22', kind: pick(lot(`F22 kind ${key}`), gateFault.shape.kind.options) } : undefined;
   return { ofRequest, ofLine, ofPodCall, ofGate };
 }
 
@@ -168,12 +180,8 @@ export function recordedFaults(
   };
 }
 
-const podKinds = ['refuse', 'hang', 'replyLost', 'error', 'redirect', 'hugeBody', 'lie', 'noTimestamp'] as const;
-const gateKinds = ['empty', 'nan', 'stale', 'partial', 'flip', 'unauthorized', 'hang'] as const;
-const answers = [429, 500, 502, 503, 504, 'malformed', 'truncated', 'tls'] as const;
-
 function drawnAnswer(key: string, lot: (name: string) => number): RequestFault {
-  const what = pick(lot(`F5 what ${key}`), answers);
+  const what = pick(lot(`F5 what ${key}`), wrongAnswers);
   // With 429 or a failed TLS handshake the request is not applied. A truncated body proves that the request was applied.
   const isApplied = what === 'truncated' || (what !== 429 && what !== 'tls' && lot(`F5 applied ${key}`) < 0.5);
   const asksForPause = what === 429 || (what === 503 && lot(`F5 pause ${key}`) < 0.5);

@@ -1,37 +1,37 @@
 // Lists the judges of a simulation and creates them. The judges that need the book of places share one book.
 import { judgeAvailability } from './availability.ts';
-import { judgeDecisions } from './decisions.ts';
+import { DecisionJudge } from './decisions.ts';
 import { judgeEffort } from './effort.ts';
 import { judgeGates } from './gates.ts';
 import { judgeLeadership } from './leadership.ts';
-import { judgeLedgers } from './ledgers.ts';
+import { LedgerJudge } from './ledgers.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
 import { judgePartitions } from './partitions.ts';
 import { judgePins } from './pins.ts';
 import { Book } from './places.ts';
-import { judgePreparations } from './preparations.ts';
-import { judgeReplicas } from './replicas.ts';
+import { PreparationJudge } from './preparations.ts';
+import { ReplicaJudge } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
-import { judgeSettling } from './settling.ts';
+import { SettlingJudge } from './settling.ts';
 import { judgeTargets } from './targets.ts';
 
 /** The judges that use the book of places, by file. */
 export const bookJudges = {
   availability: judgeAvailability,
   targets: judgeTargets,
-  replicas: judgeReplicas,
-  preparations: judgePreparations,
-  ledgers: judgeLedgers,
+  replicas: (book) => new ReplicaJudge(book),
+  preparations: (book) => new PreparationJudge(book),
+  ledgers: (book) => new LedgerJudge(book),
   partitions: judgePartitions,
   pins: judgePins,
-  decisions: judgeDecisions,
+  decisions: (book) => new DecisionJudge(book),
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
 /** The judges without the book, by file. */
 export const sceneJudges = {
   requests: judgeRequests,
   leadership: judgeLeadership,
-  settling: judgeSettling,
+  settling: (scene) => new SettlingJudge(scene),
   gates: judgeGates,
   effort: judgeEffort,
 } as const satisfies Readonly<Record<string, OracleFactory>>;

@@ -1,12 +1,14 @@
 // Judges disruptions: one zone at a time, within its budget, after earlier disruptions have settled (S1, S2, S3, S8, S9, S15).
+
+import { isAgent, isTerminating, podResource, revisionLabelOf, textAt } from '../objects.ts';
 import { traitsOfShape } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
-import { isAgent, isTerminating, podResource, revisionLabelOf, textAt } from './objects.ts';
 import type { Moment, Oracle } from './oracle.ts';
 import {
   type Book,
   isAbsent,
   isDisruption,
+  isInRange,
   isOpen,
   isReplaced,
   isSettled,
@@ -23,8 +25,11 @@ export function judgeAvailability(book: Book): Oracle {
     committed: (commit) => {
       const place = disruptedByUs(book, commit);
       if (place === undefined || book.terms.isExcepted()) return;
-      const disruption = { book, place, name: commit.after.metadata.name, by: commit.actor.process ?? '', moment: book.momentOf(commit) };
-      checkOtherZones(disruption);
+      const moment = book.momentOf(commit);
+      const disruption = { book, place, what: `${commit.actor.process ?? ''} disrupts ${commit.after.metadata.name}`, moment };
+      // An unavailable pod may be replaced while pods of other zones are unavailable (L6, S9), except in drop-in groups.
+      const isRepair = book.scene.group.kind === 'native' && wasDown(place, moment);
+      for (const why of otherZones(book, place.zone, moment, isRepair)) book.scene.violated('S1', `${disruption.what} while ${why}`);
       checkBudget(disruption);
       if (book.scene.group.kind === 'native') {
         checkSettled(disruption);
@@ -43,21 +48,18 @@ export function disruptedByUs(book: Book, commit: Commit): Place | undefined {
 interface Disruption {
   readonly book: Book;
   readonly place: Place;
-  /** The name of the pod. */
-  readonly name: string;
-  /** The requesting process. */
-  readonly by: string;
+  /** The process and the pod, such as `a1 disrupts server-0`. */
+  readonly what: string;
   readonly moment: Moment;
 }
 
-/** Checks S1. An unavailable pod may be replaced while pods of other zones are unavailable (L6, S9), except in drop-in groups. */
-function checkOtherZones({ book, place, name, by, moment }: Disruption): void {
-  const isRepair = book.scene.group.kind === 'native' && wasDown(place, moment);
-  const others = book.zones.filter((zone) => zone !== place.zone && !isExempt(book, zone, moment));
-  for (const zone of isRepair ? others.filter((other) => isAbsent(book, other, moment)) : others) {
-    const why = unavailabilityOf(book, zone, moment);
-    if (why !== undefined) book.scene.violated('S1', `${by} disrupts ${name} while ${why}`);
-  }
+/**
+ * Returns why a disruption in the zone is not allowed because of each other zone, as parts of a sentence. A repair of an unavailable pod only
+ * requires that every StatefulSet exists.
+ */
+export function otherZones(book: Book, own: Zone, moment: Moment, isRepair: boolean): readonly string[] {
+  const others = book.zones.filter((zone) => zone !== own && !isExempt(book, zone, moment) && (!isRepair || isAbsent(book, zone, moment)));
+  return others.flatMap((zone) => unavailabilityOf(book, zone, moment) ?? []);
 }
 
 /** Returns the unavailability of the zone that the decision had to know, as part of a sentence; undefined without any. */
@@ -74,7 +76,7 @@ function isExempt({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boole
 }
 
 function checkBudget(disruption: Disruption): void {
-  const { book, place, name, by, moment } = disruption;
+  const { book, place, what, moment } = disruption;
   const { scene, terms } = book;
   // The disruption of an unavailable pod uses no budget.
   if (wasDown(place, moment)) return;
@@ -85,22 +87,19 @@ function checkBudget(disruption: Disruption): void {
     const isUnreadable = terms.of(place.zone.statefulSet).latest()?.isUnreadable === true;
     scene.violated(
       isUnreadable ? 'S26' : 'S2',
-      `${by} disrupts ${name} while ${place.zone.statefulSet} has ${others.length === 0 ? 'no other pod' : named(others)} unavailable, and no more than ${limit} may be unavailable`,
+      `${what} while ${place.zone.statefulSet} has ${others.length === 0 ? 'no other pod' : named(others)} unavailable, and no more than ${limit} may be unavailable`,
     );
   }
   const paused = book.zones.filter((zone) => isExempt(book, zone, moment));
   const counted = book.zones.filter((zone) => !paused.includes(zone));
   const unavailable = counted.flatMap((zone) => unavailableIn(book, zone, moment) ?? []).filter((other) => other !== place);
   if (unavailable.length + 1 > Math.max(limit, 1)) {
-    scene.violated(
-      'S3',
-      `${by} disrupts ${name} although ${named(unavailable)} of the group are unavailable, and no more than ${limit} may be`,
-    );
+    scene.violated('S3', `${what} although ${named(unavailable)} of the group are unavailable, and no more than ${limit} may be`);
   }
 }
 
 /** Checks S8, and the part of S9 that keeps a broken revision within the budget. */
-function checkSettled({ book, place, name, by, moment }: Disruption): void {
+function checkSettled({ book, place, what, moment }: Disruption): void {
   const { scene } = book;
   const open = book.zones.flatMap((zone) => [...zone.places.values()].filter((other) => other !== place && isStillOpen(other, moment)));
   const isMember = ({ zone }: Place): boolean => book.terms.wasMember(zone.statefulSet, moment.fromMs);
@@ -112,24 +111,18 @@ function checkSettled({ book, place, name, by, moment }: Disruption): void {
   const elsewhere = open.filter(
     (other) => other.zone !== place.zone && isMember(other) && !(ignoresReplaced && isReplaced(other, moment.atMs + moment.aheadMs)),
   );
-  if (elsewhere.length > 0) scene.violated('S8', `${by} disrupts ${name} before ${named(elsewhere)} settled`);
+  if (elsewhere.length > 0) scene.violated('S8', `${what} before ${named(elsewhere)} settled`);
   const limit = limitSince(book, place.zone, moment);
   if (limit === undefined) return;
   const here = open.filter((other) => other.zone === place.zone && !isReplaced(other, moment.atMs + moment.aheadMs));
   if (!wasDown(place, moment) && here.length + 1 > limit) {
-    scene.violated('S8', `${by} disrupts ${name} before ${named(here)} settled, and no more than ${limit} may be open`);
+    scene.violated('S8', `${what} before ${named(here)} settled, and no more than ${limit} may be open`);
   }
   const unavailable = (unavailableIn(book, place.zone, moment) ?? []).filter((other) => other !== place);
   const inFlight = unavailable.filter((other) => isInFlight(other, moment) && !waitsForRepair(other, place, moment));
   if (inFlight.length + 1 > Math.max(1, limit)) {
-    scene.violated('S9', `${by} disrupts ${name} while ${named(inFlight)} are being replaced, and no more than ${limit} may be at once`);
+    scene.violated('S9', `${what} while ${named(inFlight)} are being replaced, and no more than ${limit} may be at once`);
   }
-}
-
-/** Returns whether the ordinal belongs to the StatefulSet. */
-function isInRange({ zone, ordinal }: Place): boolean {
-  const facts = zone.facts.latest();
-  return facts !== undefined && ordinal >= facts.first && ordinal < facts.first + facts.replicas;
 }
 
 function isStillOpen(place: Place, { atMs, aheadMs }: Moment): boolean {
@@ -149,13 +142,13 @@ function waitsForRepair({ ordinal, pod }: Place, repaired: Place, moment: Moment
   return isOrdered && pod === undefined && ordinal > repaired.ordinal && wasDown(repaired, moment);
 }
 
-function checkShrinking({ book, place, name, by, moment }: Disruption): void {
+function checkShrinking({ book, place, what, moment }: Disruption): void {
   for (const zone of book.zones) {
     const { statefulSet, surplus } = zone;
     if (surplus === undefined || (!surplus.isOurs && surplus.sinceMs > moment.fromMs)) continue;
     // An unavailable pod may be replaced if it blocks the removal of the surplus pods.
     if (wasDown(place, moment) && isRemovalBlocked(zone, moment)) continue;
-    book.scene.violated('S15', `${by} disrupts ${name} while pods of ${statefulSet} are being removed`);
+    book.scene.violated('S15', `${what} while pods of ${statefulSet} are being removed`);
   }
 }
 

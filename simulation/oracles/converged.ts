@@ -1,6 +1,5 @@
 // Finds the first difference between a group and its requested state, for the end of a simulation.
-import type { ModelObject } from '../server/request.ts';
-import { isLedger, readLedger, stayingPods } from './documents.ts';
+
 import {
   areContainersReady,
   configMapResource,
@@ -14,7 +13,9 @@ import {
   revisionLabelOf,
   statefulSetResource,
   textAt,
-} from './objects.ts';
+} from '../objects.ts';
+import type { ModelObject } from '../server/request.ts';
+import { isLedger, readLedger, stayingPods } from './documents.ts';
 import type { Scene } from './oracle.ts';
 
 /** The requested state of a StatefulSet. */
@@ -120,7 +121,8 @@ function openWorkOf(scene: SceneView, set: ModelObject): string | undefined {
   return surplus === undefined ? undefined : `${surplus.metadata.name} is still there`;
 }
 
-function podsOf({ list, namespace }: SceneView, { metadata }: ModelObject): readonly ModelObject[] {
+/** Returns the pods that the StatefulSet owns. */
+export function podsOf({ list, namespace }: Pick<Scene, 'list' | 'namespace'>, { metadata }: ModelObject): readonly ModelObject[] {
   return list(podResource, namespace).filter((pod) => controllerOf(pod) === metadata.uid);
 }
 

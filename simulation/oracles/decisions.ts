@@ -2,10 +2,10 @@
 // definition. It must be reproducible, and have a reason if it does not act.
 import type { PerformedAction, TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
+import { isAgent, isTerminating, numberAt, podResource, statefulSetResource } from '../objects.ts';
 import { runStartMs } from '../process/clock.ts';
 import { processLetter } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
-import { isAgent, isTerminating, numberAt, podResource, statefulSetResource } from './objects.ts';
 import { type MachineState, machineOf, type Oracle } from './oracle.ts';
 import type { Book } from './places.ts';
 
@@ -18,15 +18,11 @@ const sampleEvery = 8;
 /** The time after which a watch must have delivered a change. */
 const watchDelayMs = 60_000;
 
-/** Creates the judge of turns. It learns from the commits how old each snapshot was. */
-export function judgeDecisions(book: Book): Oracle {
-  return new DecisionJudge(book);
-}
-
 /** The resource versions of an object, oldest first. */
 type Versions = { readonly revision: number; readonly atMs: number }[];
 
-class DecisionJudge implements Oracle {
+/** The judge of turns. It learns from the commits how old each snapshot was. */
+export class DecisionJudge implements Oracle {
   readonly #book: Book;
   /** The versions of each object, by UID. */
   readonly #versions = new Map<string, Versions>();

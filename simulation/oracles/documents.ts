@@ -1,6 +1,7 @@
 // Reads stored ledgers for the judges, without code of the agent: claims, epoch, preparations and pins.
+
+import { field, groupResource, listAt, numberAt, parsed, statefulSetResource, textAt } from '../objects.ts';
 import type { ModelObject } from '../server/request.ts';
-import { field, groupResource, listAt, numberAt, parsed, statefulSetResource, textAt } from './objects.ts';
 import type { Scene } from './oracle.ts';
 
 type ClaimVerb = 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';

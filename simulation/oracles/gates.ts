@@ -1,6 +1,6 @@
 // Judges gates (S8): a zone begins only if the metric server gave enough consecutive good answers since the last disruption in the zone before.
 import { gateConsecutive } from '../cluster/gate-server.ts';
-import { isAgent, placeOf, podResource, readyCondition, revisionLabelOf, statefulSetResource, textAt } from './objects.ts';
+import { isAgent, placeOf, podResource, readyCondition, revisionLabelOf, statefulSetResource, textAt } from '../objects.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
 import { isDisruption } from './places.ts';
 

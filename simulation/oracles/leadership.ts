@@ -1,6 +1,7 @@
 // Judges leadership: only a process with a recently renewed Lease acts (S17), and a free Lease is taken soon (L3).
+
+import { field, isAgent, leaseResource, parsed, podResource, statefulSetResource, textAt } from '../objects.ts';
 import type { Answered } from '../server/request.ts';
-import { field, isAgent, leaseResource, parsed, podResource, statefulSetResource, textAt } from './objects.ts';
 import type { Oracle, Scene } from './oracle.ts';
 
 const renewDeadlineMs = 10_000;

@@ -1,9 +1,11 @@
 // Judges the ledger: disruptions have claims, open claims are not dropped, and epochs never decrease (S1, S18, S19, S28, L4).
+
+import { configMapResource, isAgent, isTerminating, numberAt, partitionOf, statefulSetResource } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import { type Claimed, isLedger, keyOf, type LedgerText, readLedger, stayingPods } from './documents.ts';
-import { configMapResource, isAgent, isTerminating, numberAt, partitionOf, revisionLabelOf, statefulSetResource } from './objects.ts';
 import { machineOf, type Oracle } from './oracle.ts';
+import { outdated } from './partitions.ts';
 import type { Book, Zone } from './places.ts';
 import { isHalted, isPaused } from './targets.ts';
 
@@ -17,12 +19,8 @@ interface Open {
 /** The time after which a request without an effect no longer counts: twice the longest duration of a request. */
 const unappliedMs = 120_000;
 
-/** Creates the judge of ledgers. It sees each commit before the book records it. */
-export function judgeLedgers(book: Book): Oracle {
-  return new LedgerJudge(book);
-}
-
-class LedgerJudge implements Oracle {
+/** The judge of ledgers. It sees each commit before the book records it. */
+export class LedgerJudge implements Oracle {
   readonly #book: Book;
   /** The ledgers by name of their ConfigMap. */
   readonly #ledgers = new Map<string, LedgerText>();
@@ -99,15 +97,9 @@ class LedgerJudge implements Oracle {
     const zone = this.#book.zoneOf(after.metadata.name);
     const to = partitionOf(after);
     if (!isAgent(actor, scene.agentUser) || zone === undefined || to >= partitionOf(before)) return;
-    const facts = zone.facts.since(this.#book.momentOf({ actor, atMs }).fromMs);
-    const first = facts.at(-1)?.first ?? 0;
-    const exposesPods = [...zone.places.values()].some(
-      ({ pod, ordinal }) =>
-        pod !== undefined &&
-        !isTerminating(pod) &&
-        ordinal >= first + to &&
-        ordinal < first + Math.min(partitionOf(before), facts.at(-1)?.replicas ?? 0) &&
-        facts.every((one) => one !== undefined && one.updateRevision !== revisionLabelOf(pod)),
+    const first = zone.facts.latest()?.first ?? 0;
+    const exposesPods = outdated(zone, this.#book.momentOf({ actor, atMs }).fromMs).some(
+      ({ ordinal }) => ordinal >= first + to && ordinal < first + partitionOf(before),
     );
     const { uid, name } = after.metadata;
     const isAnnounced = this.#isOpen(({ claim }) => claim.verb === 'setPartition' && claim.uid === uid && (claim.to ?? 0) <= to);

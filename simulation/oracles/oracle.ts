@@ -46,7 +46,6 @@ export interface PodCalled {
   readonly sentAtMs: number;
   readonly namespace: string;
   readonly pod: string;
-  /** The UID of the pod. */
   readonly uid: string;
   readonly method: 'POST' | 'DELETE';
   readonly path: string;

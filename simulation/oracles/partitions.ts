@@ -1,10 +1,11 @@
 // Judges writes of partitions, because a lower partition disrupts the pods that it exposes (S1, S2, S4, S6, S28).
+
+import { controllerOf, isAgent, isTerminating, partitionOf, revisionLabelOf, statefulSetResource } from '../objects.ts';
 import { traitsOfShape } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
-import { named, unavailabilityOf } from './availability.ts';
-import { controllerOf, isAgent, isTerminating, partitionOf, revisionLabelOf, statefulSetResource } from './objects.ts';
-import type { Moment, Oracle } from './oracle.ts';
-import { type Book, isAbsent, limitSince, type Place, unavailableIn, wasDown, type Zone } from './places.ts';
+import { named, otherZones } from './availability.ts';
+import type { Oracle } from './oracle.ts';
+import { type Book, isInRange, limitSince, type Place, unavailableIn, wasDown, type Zone } from './places.ts';
 import { checkObserved, isPaused } from './targets.ts';
 
 /** Creates the judge of partitions. It sees each commit before the book records it. */
@@ -30,13 +31,14 @@ interface Change {
   readonly to: number;
 }
 
-/** Returns the places whose pods are outdated by every status that the decision may have seen. */
-function outdated(zone: Zone, fromMs: number): readonly Place[] {
+/** Returns the places whose living pods are outdated by every status that the decision may have seen. */
+export function outdated(zone: Zone, fromMs: number): readonly Place[] {
   const facts = zone.facts.since(fromMs);
   const now = facts.at(-1);
   if (now === undefined) return [];
-  return [...zone.places.values()].filter(({ pod, ordinal }) => {
-    if (pod === undefined || ordinal < now.first || ordinal >= now.first + now.replicas || controllerOf(pod) !== now.uid) return false;
+  return [...zone.places.values()].filter((place) => {
+    const { pod } = place;
+    if (pod === undefined || isTerminating(pod) || !isInRange(place) || controllerOf(pod) !== now.uid) return false;
     return facts.every((one) => one !== undefined && one.updateRevision !== revisionLabelOf(pod));
   });
 }
@@ -61,11 +63,14 @@ function checkLowered(book: Book, zone: Zone, { actor, atMs, after }: Commit, { 
   const { scene } = book;
   const moment = book.momentOf({ actor, atMs });
   const first = zone.facts.latest()?.first ?? 0;
-  const behind = outdated(zone, moment.fromMs).filter(({ pod }) => pod !== undefined && !isTerminating(pod));
+  const behind = outdated(zone, moment.fromMs);
   const exposed = behind.filter(({ ordinal }) => ordinal >= first + to && ordinal < first + from);
   if (exposed.length === 0) return;
   const what = `${actor.process ?? ''} exposes ${named(exposed)} by partition ${to} of ${after.metadata.name}`;
-  checkOtherZones(book, { zone, exposed, moment, what });
+  const [only, ...more] = exposed;
+  // As with deletions, one unavailable pod at a time may be replaced while pods of other zones are unavailable.
+  const isRepair = only !== undefined && more.length === 0 && wasDown(only, moment);
+  for (const why of otherZones(book, zone, moment, isRepair)) scene.violated('S1', `${what} while ${why}`);
   const limit = limitSince(book, zone, moment);
   const released = behind.filter(({ ordinal }) => ordinal >= first + from);
   const down = new Set([...(unavailableIn(book, zone, moment) ?? []), ...released]);
@@ -78,22 +83,4 @@ function checkLowered(book: Book, zone: Zone, { actor, atMs, after }: Commit, { 
   }
   checkObserved(book, moment, what);
   if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${what} during a pause`);
-}
-
-interface Exposure {
-  readonly zone: Zone;
-  readonly exposed: readonly Place[];
-  readonly moment: Moment;
-  readonly what: string;
-}
-
-function checkOtherZones(book: Book, { zone, exposed, moment, what }: Exposure): void {
-  const [only, ...more] = exposed;
-  // As with deletions, one unavailable pod at a time may be replaced while pods of other zones are unavailable.
-  const isRepair = only !== undefined && more.length === 0 && wasDown(only, moment);
-  for (const other of book.zones) {
-    if (other === zone || (isRepair && !isAbsent(book, other, moment))) continue;
-    const why = unavailabilityOf(book, other, moment);
-    if (why !== undefined) book.scene.violated('S1', `${what} while ${why}`);
-  }
 }

@@ -1,10 +1,6 @@
 // Judges pinned pods: a new pod has the revision of its predecessor or one that an agent decided, with few attempts (S6, S7, S19, L4).
 
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
-import { traitsOfShape } from '../scenario.ts';
-import type { Commit, ModelObject } from '../server/request.ts';
-import { disruptedByUs } from './availability.ts';
-import { isLedger, type LedgerText, type PinnedPod, pinKey, readLedger } from './documents.ts';
 import {
   configMapResource,
   controllerOf,
@@ -16,9 +12,13 @@ import {
   podResource,
   revisionLabelOf,
   statefulSetResource,
-} from './objects.ts';
+} from '../objects.ts';
+import { traitsOfShape } from '../scenario.ts';
+import type { Commit, ModelObject } from '../server/request.ts';
+import { disruptedByUs } from './availability.ts';
+import { isLedger, type LedgerText, type PinnedPod, pinKey, readLedger } from './documents.ts';
 import type { Oracle } from './oracle.ts';
-import { type Book, isDisruption, type Place, type SetFacts, type Zone } from './places.ts';
+import { type Book, isDisruption, isInRange, type Place, type SetFacts, type Zone } from './places.ts';
 
 /** The partition under which the StatefulSet controller replaces no pod. */
 const holding = 1_000_000;
@@ -154,9 +154,7 @@ class PinJudge implements Oracle {
     const pod = commit.before ?? commit.after;
     const place = this.#book.placeOfPod(pod);
     if (place === undefined) return;
-    const facts = place.zone.facts.latest();
-    const isInRange = facts !== undefined && place.ordinal >= facts.first && place.ordinal < facts.first + facts.replicas;
-    if (isInRange) this.#left.set(place, this.#leaving(place, pod));
+    if (isInRange(place)) this.#left.set(place, this.#leaving(place, pod));
     else this.#left.delete(place);
     if (disruptedByUs(this.#book, commit) === place) this.#checkDisruption(place, pod, commit);
   }

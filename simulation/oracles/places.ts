@@ -1,5 +1,5 @@
 // Keeps the book of places for the judges: for each ordinal its pod, its outages, and the disruptions by agents.
-import type { Commit, ModelObject } from '../server/request.ts';
+
 import {
   areContainersReady,
   controllerOf,
@@ -13,9 +13,10 @@ import {
   revisionLabelOf,
   statefulSetResource,
   textAt,
-} from './objects.ts';
+} from '../objects.ts';
+import type { Commit, ModelObject } from '../server/request.ts';
 import { type Moment, momentOf, type Oracle, type Scene, type Sent } from './oracle.ts';
-import { createTerms, createTimeline, limitOf, type TermsBook, type Timeline } from './terms.ts';
+import { createTimeline, limitOf, TermsBook, type Timeline } from './terms.ts';
 
 /** The state of a StatefulSet at one time. */
 export interface SetFacts {
@@ -74,7 +75,7 @@ export class Book implements Oracle {
 
   constructor(scene: Scene) {
     this.scene = scene;
-    this.terms = createTerms(scene);
+    this.terms = new TermsBook(scene);
     this.zones = scene.statefulSets.map(
       (statefulSet): Zone => ({
         statefulSet,
@@ -131,7 +132,6 @@ export class Book implements Oracle {
     return this.#byName.get(statefulSet);
   }
 
-  /** Returns the stored pod with this UID. */
   podByUid(uid: string): ModelObject | undefined {
     return this.#pods.get(uid);
   }
@@ -260,20 +260,20 @@ export function isOpen(place: Place, atMs: number): boolean {
 
 /** Returns whether the place has no open disruption at that time, or no longer belongs to the StatefulSet. */
 export function isSettled(place: Place, atMs: number): boolean {
-  if (place.open === undefined || isOutOfRange(place)) return true;
+  if (place.open === undefined || !isInRange(place)) return true;
   return place.pod !== undefined && place.open.targets.has(revisionLabelOf(place.pod)) && isReplaced(place, atMs);
 }
 
 /** Returns whether another pod is available, at any revision, because a lagging controller may create an outdated pod. */
 export function isReplaced(place: Place, atMs: number): boolean {
   const { pod, open, downSinceMs, upAtMs } = place;
-  if (open === undefined || isOutOfRange(place)) return true;
+  if (open === undefined || !isInRange(place)) return true;
   return pod !== undefined && pod.metadata.uid !== open.uid && !isDown({ downSinceMs, upAtMs }, atMs);
 }
 
-function isOutOfRange({ zone, ordinal }: Place): boolean {
-  const facts = zone.facts.latest();
-  return facts === undefined || ordinal < facts.first || ordinal >= facts.first + facts.replicas;
+/** Returns whether the ordinal belongs to the StatefulSet. */
+export function isInRange({ zone, ordinal }: Pick<Place, 'zone' | 'ordinal'>, facts: SetFacts | undefined = zone.facts.latest()): boolean {
+  return facts !== undefined && ordinal >= facts.first && ordinal < facts.first + facts.replicas;
 }
 
 function factsOf(set: ModelObject): SetFacts {
@@ -317,8 +317,7 @@ function require(zone: Zone, facts: SetFacts | undefined, { before, atMs, isOurs
   const end = facts === undefined ? 0 : facts.first + facts.replicas;
   const isNew = before?.uid !== facts?.uid;
   for (let ordinal = facts?.first ?? 0; ordinal < end; ordinal += 1) {
-    const wasInRange = !isNew && before !== undefined && ordinal >= before.first && ordinal < before.first + before.replicas;
-    if (wasInRange) continue;
+    if (!isNew && isInRange({ zone, ordinal }, before)) continue;
     const place = placeIn(zone, ordinal, atMs);
     place.requiredSinceMs = atMs;
     place.isRequiredByUs = isOurs;
@@ -362,7 +361,7 @@ function count(zone: Zone, atMs: number, isOurs: boolean): void {
   for (const { pod, ordinal } of zone.places.values()) {
     if (pod === undefined || facts === undefined || controllerOf(pod) !== facts.uid) continue;
     owned += 1;
-    if (ordinal < facts.first || ordinal >= facts.first + facts.replicas) surplus += 1;
+    if (!isInRange({ zone, ordinal })) surplus += 1;
   }
   zone.podCounts.set(atMs, owned);
   if (surplus === 0) zone.surplus = undefined;

@@ -1,8 +1,9 @@
 // Judges prepared pods: no pod is removed before its delay is over, and the preparation of pods that stay is cancelled (S11, L5).
+
+import { instantAt, isAgent, numberAt, placeOf, statefulSetResource } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
-import { instantAt, isAgent, numberAt, placeOf, statefulSetResource } from './objects.ts';
 import { machineOf, type Oracle, type PodCalled } from './oracle.ts';
-import type { Book } from './places.ts';
+import { type Book, isInRange } from './places.ts';
 
 /** The calls of one ordinal and path since the preparation was last cancelled. */
 interface PrepareCall {
@@ -20,16 +21,11 @@ interface PrepareCall {
 const roundingMs = 1_000;
 
 /**
- * Creates the judge of preparations. It sees each commit before the book records it. The delay of a downscale counts from the first
- * received call by the true clock. A later reported time restarts the delay. A wrong wall clock may shorten the delay by its error. In
- * drop-in groups the time that the pod reports counts.
+ * The judge of preparations. It sees each commit before the book records it. The delay of a downscale counts from the first received call
+ * by the true clock. A later reported time restarts the delay. A wrong wall clock may shorten the delay by its error. In drop-in groups the
+ * time that the pod reports counts.
  */
-export function judgePreparations(book: Book): Oracle {
-  return new PreparationJudge(book);
-}
-
-/** Remembers which pods were asked to leave, and checks that each removed pod was prepared long enough. */
-class PreparationJudge implements Oracle {
+export class PreparationJudge implements Oracle {
   readonly #book: Book;
   readonly #scene: Book['scene'];
   /** The calls by name of the pod. */
@@ -40,8 +36,7 @@ class PreparationJudge implements Oracle {
 
   constructor(book: Book) {
     this.#book = book;
-    const { scene } = this.#book;
-    this.#scene = scene;
+    this.#scene = book.scene;
     this.#trustsPods = this.#scene.group.kind === 'adopted';
   }
 
@@ -126,8 +121,6 @@ function isDecrease({ before, after }: Commit): boolean {
 
 function isStaying(book: Book, pod: string): boolean {
   const named = placeOf(pod);
-  const zone = named && book.zoneOf(named.statefulSet);
-  const facts = zone?.facts.latest();
-  if (named === undefined || zone === undefined || facts === undefined || zone.places.get(named.ordinal)?.pod === undefined) return false;
-  return named.ordinal >= facts.first && named.ordinal < facts.first + facts.replicas;
+  const place = named && book.zoneOf(named.statefulSet)?.places.get(named.ordinal);
+  return place?.pod !== undefined && isInRange(place);
 }

@@ -1,7 +1,6 @@
 // Judges the replica writes of agents: one zone at a time, the time between zones, bounds, the replicas of the leader, pauses, and
 // oscillation (S1, S4, S12 to S16, S28).
-import type { Commit } from '../server/request.ts';
-import { named, unavailabilityOf } from './availability.ts';
+
 import {
   configMapResource,
   groupResource,
@@ -11,7 +10,9 @@ import {
   numberAt,
   podResource,
   statefulSetResource,
-} from './objects.ts';
+} from '../objects.ts';
+import type { Commit } from '../server/request.ts';
+import { named, unavailabilityOf } from './availability.ts';
 import { type Moment, machineOf, type Oracle } from './oracle.ts';
 import { type Book, unavailableIn, type Zone } from './places.ts';
 import { checkObserved, isHalted } from './targets.ts';
@@ -33,12 +34,8 @@ interface Direction {
   readonly inputCount: number;
 }
 
-/** Creates the judge of replicas. It sees each commit before the book records it. */
-export function judgeReplicas(book: Book): Oracle {
-  return new ReplicaJudge(book);
-}
-
-class ReplicaJudge implements Oracle {
+/** The judge of replicas. It sees each commit before the book records it. */
+export class ReplicaJudge implements Oracle {
   readonly #book: Book;
   readonly #decreases = new Map<Zone, { readonly sentMs: number; readonly wallErrorMs: number }>();
   readonly #directions = new Map<Zone, Direction>();

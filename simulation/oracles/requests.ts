@@ -1,6 +1,7 @@
 // Judges each request of agents: safe verbs, preconditions, dry runs without effect, and few conflicts in a row (S10, S20, S29, L11).
+
+import { field, isAgent, listAt, parsed } from '../objects.ts';
 import type { Answered } from '../server/request.ts';
-import { field, isAgent, listAt, parsed } from './objects.ts';
 import type { Oracle, Scene } from './oracle.ts';
 
 const neverDeleted = new Set(['statefulsets.apps', 'persistentvolumeclaims', 'persistentvolumes', 'namespaces', 'nodes']);

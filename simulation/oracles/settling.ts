@@ -1,8 +1,6 @@
 // Judges the end of a simulation by L1, L2, L6, L8, L9, L10 and L12. The group must reach and keep its requested state. Agents must react
 // and retry in time, and finally write nothing.
 import type { TurnReport } from '../../agent/report.ts';
-import type { Answered, Commit } from '../server/request.ts';
-import { openWork } from './converged.ts';
 import {
   areContainersReady,
   configMapResource,
@@ -21,7 +19,9 @@ import {
   revisionLabelOf,
   statefulSetResource,
   textAt,
-} from './objects.ts';
+} from '../objects.ts';
+import type { Answered, Commit } from '../server/request.ts';
+import { openWork } from './converged.ts';
 import { machineOf, type Oracle, type Scene } from './oracle.ts';
 
 /** The time in which records of finished work may follow: the run record, the published decision, Events, a status. */
@@ -40,12 +40,8 @@ const givenUpMs = 100_000;
 /** The interval of the convergence check without commits, because a pod becomes available without a commit. */
 const checkEveryMs = 5_000;
 
-/** Creates the judge. It reports violations only after the faults have ended. */
-export function judgeSettling(scene: Scene): Oracle {
-  return new SettlingJudge(scene);
-}
-
-class SettlingJudge implements Oracle {
+/** The judge of the end. It reports violations only after the faults have ended. */
+export class SettlingJudge implements Oracle {
   readonly #scene: Scene;
   #healingMs = Number.POSITIVE_INFINITY;
   /** The time since which no work is left. */

@@ -1,7 +1,8 @@
 // Judges which pods agents disrupt: outdated pods of the group by a current status, each once, and not while paused (S4, S6, S7, S22, S28).
+
+import { controllerOf, field, isAgent, parsed, podResource, revisionLabelOf, textAt } from '../objects.ts';
 import type { Answered, Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
-import { controllerOf, field, isAgent, parsed, podResource, revisionLabelOf, textAt } from './objects.ts';
 import type { Moment, Oracle } from './oracle.ts';
 import { type Book, isDisruption, type Place } from './places.ts';
 

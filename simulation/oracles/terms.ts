@@ -1,7 +1,7 @@
 // Keeps the stored settings of each zone over time for the judges: membership, budget, scaling, pauses.
 
+import { durationAt, exceptionResource, field, groupResource, instantAt, intentResource, listAt, numberAt, textAt } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
-import { durationAt, exceptionResource, field, groupResource, instantAt, intentResource, listAt, numberAt, textAt } from './objects.ts';
 import type { Scene } from './oracle.ts';
 
 type Amount = number | `${number}%`;
@@ -29,94 +29,91 @@ interface Pause {
   readonly expiresMs: number;
 }
 
-export interface TermsBook {
-  readonly of: (statefulSet: string) => Timeline<Terms>;
+/** The book of settings. */
+export class TermsBook {
+  readonly #scene: Scene;
+  readonly #timelines: ReadonlyMap<string, Timeline<Terms>>;
+  readonly #pauses = new Map<string, Pause>();
+  readonly #exceptions = new Set<string>();
+  #definition: ModelObject | 'never' | 'gone' = 'never';
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+    this.#timelines = new Map(scene.statefulSets.map((name) => [name, createTimeline<Terms>()]));
+    if (scene.group.kind === 'native') this.#applyDefinition('never', 0);
+    for (const resource of [groupResource, intentResource, exceptionResource]) {
+      for (const after of scene.list(resource, scene.namespace)) this.apply({ resource, type: 'MODIFIED', after, atMs: 0 });
+    }
+  }
+
+  of(statefulSet: string): Timeline<Terms> {
+    return this.#timelines.get(statefulSet) ?? createTimeline<Terms>();
+  }
+
   /** Returns whether the zone has belonged to the group without interruption since this time. */
-  readonly wasMember: (statefulSet: string, sinceMs: number) => boolean;
+  wasMember(statefulSet: string, sinceMs: number): boolean {
+    return this.of(statefulSet)
+      .since(sinceMs)
+      .every(({ isMember }) => isMember);
+  }
+
   /** Returns whether a pause of the zone by a RolloutIntent began at `sinceMs` or before, and has not expired at `atMs`. */
-  readonly isPausedSince: (statefulSet: string, sinceMs: number, atMs: number) => boolean;
+  isPausedSince(statefulSet: string, sinceMs: number, atMs: number): boolean {
+    const isOfZone = ({ zone }: Pause): boolean => zone === undefined || zone === this.zoneName(statefulSet);
+    return [...this.#pauses.values()].some((pause) => pause.sinceMs <= sinceMs && atMs < pause.expiresMs && isOfZone(pause));
+  }
+
   /** Returns whether an exception exists. It permits actions that rules deny, so these actions cannot be judged. */
-  readonly isExcepted: () => boolean;
+  isExcepted(): boolean {
+    return this.#exceptions.size > 0;
+  }
+
   /** Returns the name of the zone in claims and waves. */
-  readonly zoneName: (statefulSet: string) => string;
-  readonly apply: (commit: Commit) => void;
+  zoneName(statefulSet: string): string {
+    const zone = listAt(this.#definition, 'spec', 'members', 'zones').find((one) => field(one, 'statefulSet') === statefulSet);
+    return textAt(zone, 'name') ?? statefulSet;
+  }
+
+  apply({ resource, type, after, atMs }: Pick<Commit, 'resource' | 'type' | 'after' | 'atMs'>): void {
+    const { namespace, name } = after.metadata;
+    const isGone = type === 'DELETED';
+    if (namespace !== this.#scene.namespace) return;
+    if (resource === groupResource && this.#scene.group.kind === 'native') this.#applyDefinition(isGone ? 'gone' : after, atMs);
+    if (resource === intentResource) this.#applyIntent(after, isGone, atMs);
+    if (resource === exceptionResource && isGone) this.#exceptions.delete(name);
+    else if (resource === exceptionResource) this.#exceptions.add(name);
+  }
+
   /** Called when a StatefulSet changed or was deleted. */
-  readonly setChanged: (statefulSet: string, set: ModelObject | undefined, atMs: number) => void;
-}
+  setChanged(statefulSet: string, set: ModelObject | undefined, atMs: number): void {
+    if (this.#scene.group.kind !== 'adopted' || set === undefined) return;
+    this.#setTerms(statefulSet, adoptedTerms(set, this.of(statefulSet).latest()), atMs);
+  }
 
-/** Creates the book of settings from the stored objects. */
-export function createTerms(scene: Scene): TermsBook {
-  const timelines = new Map(scene.statefulSets.map((name) => [name, createTimeline<Terms>()]));
-  const of = (statefulSet: string): Timeline<Terms> => timelines.get(statefulSet) ?? createTimeline<Terms>();
-  const pauses = new Map<string, Pause>();
-  const exceptions = new Set<string>();
-  let definition: ModelObject | 'never' | 'gone' = 'never';
+  #setTerms(statefulSet: string, terms: Terms, atMs: number): void {
+    const timeline = this.of(statefulSet);
+    if (JSON.stringify(timeline.latest()) !== JSON.stringify(terms)) timeline.set(atMs, terms);
+  }
 
-  const setTerms = (statefulSet: string, next: Omit<Terms, 'isUnreadable'> & { readonly isUnreadable?: boolean }, atMs: number): void => {
-    const timeline = timelines.get(statefulSet);
-    const before = timeline?.latest();
-    const terms = { isUnreadable: false, ...next };
-    if (before === undefined || JSON.stringify(before) !== JSON.stringify(terms)) timeline?.set(atMs, terms);
-  };
-  const fromDefinition = (atMs: number): void => {
-    for (const name of scene.statefulSets) setTerms(name, nativeTerms(scene, definition, name), atMs);
-  };
-  const noteDefinition = (object: ModelObject, isGone: boolean, atMs: number): void => {
-    definition = isGone ? 'gone' : object;
-    fromDefinition(atMs);
-  };
-  const noteIntent = (object: ModelObject, isGone: boolean, atMs: number): void => {
-    const action = field(object, 'spec', 'action');
-    const isPause = action === 'pause' || action === 'hold' || action === 'abort';
-    if (isGone || !isPause) pauses.delete(object.metadata.name);
+  #applyDefinition(definition: ModelObject | 'never' | 'gone', atMs: number): void {
+    this.#definition = definition;
+    for (const name of this.#scene.statefulSets) this.#setTerms(name, nativeTerms(this.#scene, definition, name), atMs);
+  }
+
+  #applyIntent(object: ModelObject, isGone: boolean, atMs: number): void {
+    const { name } = object.metadata;
+    if (isGone || !['pause', 'hold', 'abort'].includes(textAt(object, 'spec', 'action') ?? '')) this.#pauses.delete(name);
     else {
-      pauses.set(object.metadata.name, {
+      this.#pauses.set(name, {
         zone: textAt(object, 'spec', 'zone'),
-        sinceMs: pauses.get(object.metadata.name)?.sinceMs ?? atMs,
+        sinceMs: this.#pauses.get(name)?.sinceMs ?? atMs,
         expiresMs: instantAt(object, 'spec', 'expires') ?? Number.POSITIVE_INFINITY,
       });
     }
-  };
-  const note = (resource: string, object: ModelObject, isGone: boolean, atMs: number): void => {
-    if (object.metadata.namespace !== scene.namespace) return;
-    if (resource === groupResource && scene.group.kind === 'native') noteDefinition(object, isGone, atMs);
-    if (resource === intentResource) noteIntent(object, isGone, atMs);
-    if (resource === exceptionResource) {
-      if (isGone) exceptions.delete(object.metadata.name);
-      else exceptions.add(object.metadata.name);
-    }
-  };
-
-  if (scene.group.kind === 'native') fromDefinition(0);
-  for (const resource of [groupResource, intentResource, exceptionResource]) {
-    for (const object of scene.list(resource, scene.namespace)) note(resource, object, false, 0);
   }
-  const zoneName = (statefulSet: string): string => {
-    const zones = typeof definition === 'string' ? [] : listAt(definition, 'spec', 'members', 'zones');
-    const zone = zones.find((zone) => field(zone, 'statefulSet') === statefulSet);
-    return textAt(zone, 'name') ?? statefulSet;
-  };
-  return {
-    of,
-    wasMember: (statefulSet, sinceMs) =>
-      of(statefulSet)
-        .since(sinceMs)
-        .every(({ isMember }) => isMember),
-    isPausedSince: (statefulSet, sinceMs, atMs) =>
-      [...pauses.values()].some(
-        (pause) => pause.sinceMs <= sinceMs && atMs < pause.expiresMs && (pause.zone === undefined || pause.zone === zoneName(statefulSet)),
-      ),
-    isExcepted: () => exceptions.size > 0,
-    zoneName,
-    apply: ({ resource, type, after, atMs }) => note(resource, after, type === 'DELETED', atMs),
-    setChanged: (statefulSet, set, atMs) => {
-      if (scene.group.kind !== 'adopted' || set === undefined) return;
-      setTerms(statefulSet, adoptedTerms(set, timelines.get(statefulSet)?.latest()), atMs);
-    },
-  };
 }
 
-function nativeTerms({ group }: Scene, definition: ModelObject | 'never' | 'gone', statefulSet: string): Omit<Terms, 'isUnreadable'> {
+function nativeTerms({ group }: Scene, definition: ModelObject | 'never' | 'gone', statefulSet: string): Terms {
   const spec = typeof definition === 'string' ? undefined : definition['spec'];
   const zones = listAt(spec, 'members', 'zones');
   const zone = zones.find((one) => field(one, 'statefulSet') === statefulSet);
@@ -129,6 +126,7 @@ function nativeTerms({ group }: Scene, definition: ModelObject | 'never' | 'gone
   return {
     isMember: definition !== 'gone' && isListed,
     maxUnavailable: amountOf(value),
+    isUnreadable: false,
     isPaused: field(zone, 'paused') === true,
     isForced: numberAt(zone, 'forceReplicas') !== undefined,
     minReplicas: numberAt(zone, 'replicas', 'bounds', 'min') ?? numberAt(spec, 'replicas', 'bounds', 'min') ?? 1,
@@ -177,7 +175,6 @@ export interface Timeline<Value> {
   readonly since: (fromMs: number) => readonly Value[];
 }
 
-/** Creates a timeline without values. */
 export function createTimeline<Value>(): Timeline<Value> {
   const instants: number[] = [];
   const values: Value[] = [];

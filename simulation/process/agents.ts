@@ -23,7 +23,6 @@ export interface AgentsOptions {
   /** The number of front ends of the API server. */
   readonly frontEnds: number;
   readonly faults: Faults;
-  /** The namespace to watch. */
   readonly namespace: string;
   /** The files of the policy directory; without them the agents have no directory. */
   readonly policies?: readonly { readonly name: string; readonly text: string }[];

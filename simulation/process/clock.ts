@@ -16,43 +16,35 @@ export function beginRunAt(startMs: number = usualStartMs): void {
 }
 
 /** The clock of a machine. It continues while the process on the machine is dead. */
-export interface MachineClock {
-  /** Returns the milliseconds since the simulation began by this clock. Never decreases. */
-  readonly elapsedMs: () => number;
-  /** Returns the wall-clock time in whole milliseconds. */
-  readonly wallMs: () => number;
-  readonly jumpWallClock: (byMs: number) => void;
-  /** Returns the rate: milliseconds of this clock per true millisecond. */
-  readonly rate: () => number;
-  /** Corrects the rate and the wall clock from now on. */
-  readonly mend: () => void;
-  /** Calls the listener after each change of the rate. Returns a function that removes the listener. */
-  readonly onRate: (listener: () => void) => () => void;
-}
+export type MachineClock = ReturnType<typeof createMachineClock>;
 
 /** Creates a clock with this rate and a correct wall clock. */
-export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1): MachineClock {
+export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1) {
   let current = rate;
   let anchor = { nowMs: scheduler.nowMs(), elapsedMs: scheduler.nowMs() * rate };
   let jumpedMs = 0;
   const listeners = new Set<() => void>();
+  /** Returns the milliseconds since the simulation began by this clock. Never decreases. */
   const elapsedMs = (): number => anchor.elapsedMs + (scheduler.nowMs() - anchor.nowMs) * current;
   return {
     elapsedMs,
     // Without the addition, a rounding error could turn a whole millisecond into the millisecond before it.
-    wallMs: () => Math.floor(runStartMs + elapsedMs() + jumpedMs + 1e-6),
-    jumpWallClock: (byMs) => {
+    wallMs: (): number => Math.floor(runStartMs + elapsedMs() + jumpedMs + 1e-6),
+    jumpWallClock: (byMs: number): void => {
       jumpedMs += byMs;
     },
+    /** Returns the milliseconds of this clock per true millisecond. */
     rate: () => current,
-    mend: () => {
+    /** Corrects the rate and the wall clock from now on. */
+    mend: (): void => {
       anchor = { nowMs: scheduler.nowMs(), elapsedMs: elapsedMs() };
       jumpedMs = anchor.nowMs - anchor.elapsedMs;
       if (current === 1) return;
       current = 1;
       for (const listener of [...listeners]) listener();
     },
-    onRate: (listener) => {
+    /** Calls the listener after each change of the rate. Returns a function that removes the listener. */
+    onRate: (listener: () => void): (() => void) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
@@ -164,7 +156,6 @@ export class ProcessTime {
     return this.#state === 'paused';
   }
 
-  /** Returns the number of pending timers. */
   timerCount(): number {
     return this.#timers.size;
   }

@@ -44,39 +44,30 @@ export class Transport implements KubernetesHttp {
 
   request(request: KubernetesRequest): Promise<KubernetesResponse> {
     const at = this.#frontEnd;
-    return this.#call<KubernetesResponse>(request, verbOf(request), {
-      send: (model) => this.#options.server.handle(model, at),
-      made: (response) => response,
-      responseOf: (answer) => answer,
-      answerLost: () => undefined,
-    });
+    const send = (model: ModelRequest): Answer => ({ response: this.#options.server.handle(model, at) });
+    return this.#call(request, verbOf(request), send).then(({ response }) => response);
   }
 
   async stream(request: KubernetesRequest, onLine: (line: string) => void): Promise<KubernetesStream> {
-    const opened = await this.#call<Opened>(request, 'watch', {
-      send: (model, key) => {
-        const behindMs = this.#past.get(request.site);
-        this.#past.delete(request.site);
-        if (draw(this.#life.seed, `${key} elsewhere`) < 0.25) this.#connect();
-        const at = behindMs === undefined ? this.#frontEnd : this.#options.frontEndOfPast(behindMs);
-        const lines = new Lines({
-          life: this.#life,
-          site: request.site,
-          key,
-          onShowVersion: this.#options.showVersion,
-          onReconnectToPast: (ms) => this.#past.set(request.site, ms),
-        });
-        const answer = this.#options.server.watch(model, lines.sink, at);
-        if ('status' in answer) {
-          lines.abandon();
-          return { response: answer };
-        }
-        lines.opened(answer);
-        return { response: opening, lines };
-      },
-      made: (response) => ({ response }),
-      responseOf: ({ response }) => response,
-      answerLost: ({ lines }) => lines?.abandon(),
+    const opened = await this.#call(request, 'watch', (model, key) => {
+      const behindMs = this.#past.get(request.site);
+      this.#past.delete(request.site);
+      if (draw(this.#life.seed, `${key} elsewhere`) < 0.25) this.#connect();
+      const at = behindMs === undefined ? this.#frontEnd : this.#options.frontEndOfPast(behindMs);
+      const lines = new Lines({
+        life: this.#life,
+        site: request.site,
+        key,
+        onShowVersion: this.#options.showVersion,
+        onReconnectToPast: (ms) => this.#past.set(request.site, ms),
+      });
+      const answer = this.#options.server.watch(model, lines.sink, at);
+      if ('status' in answer) {
+        lines.abandon();
+        return { response: answer };
+      }
+      lines.opened(answer);
+      return { response: opening, lines };
     });
     return streamOf(opened, onLine);
   }
@@ -106,10 +97,10 @@ export class Transport implements KubernetesHttp {
     };
   }
 
-  #call<Answer>(request: KubernetesRequest, verb: string, exchange: Exchange<Answer>): Promise<Answer> {
+  #call(request: KubernetesRequest, verb: string, send: SendOptions['send']): Promise<Answer> {
     const { site, timeoutMs } = request;
     const failure = (message: string, mayBeApplied: boolean) => new TransportFailure(message, { site, mayBeApplied });
-    return makeCall<Answer>(this.#life, {
+    return makeCall(this.#life, {
       site,
       verb,
       timeoutMs,
@@ -117,7 +108,7 @@ export class Transport implements KubernetesHttp {
         this.#connect();
         return failure(`no answer within ${timeoutMs} ms`, true);
       },
-      answerLost: exchange.answerLost,
+      answerLost: drop,
       send: (sending) => {
         const failed = (message: string, mayBeApplied: boolean): void => {
           this.#connect();
@@ -126,7 +117,7 @@ export class Transport implements KubernetesHttp {
         sendThrough({
           life: this.#life,
           sending,
-          exchange,
+          send,
           failed,
           model: this.#modelOf(request, sending.point.key),
           touch: this.#options.touch,
@@ -149,15 +140,20 @@ function ofAnyVersion(path: string): string {
   return `${collection}?${parameters}`;
 }
 
-interface Opened {
+interface Answer {
   readonly response: ModelResponse;
-  /** Absent if the server opened no watch. */
+  /** The lines of a watch that the server opened. */
   readonly lines?: Lines;
 }
 
 const opening: ModelResponse = { status: 200, headers: { 'content-type': 'application/json' }, body: '' };
 
-function streamOf({ response, lines }: Opened, onLine: (line: string) => void): KubernetesStream {
+/** Drops an answer that never reaches the process. */
+function drop({ lines }: Answer): void {
+  lines?.abandon();
+}
+
+function streamOf({ response, lines }: Answer, onLine: (line: string) => void): KubernetesStream {
   if (lines !== undefined) return lines.connect(onLine);
   const { status, body } = response;
   // The stream ends at once, as if a proxy had answered.
@@ -165,51 +161,39 @@ function streamOf({ response, lines }: Opened, onLine: (line: string) => void): 
   return { status, body: status === 200 ? '' : body, ended: Promise.resolve(`the server answered ${status}`), close: () => undefined };
 }
 
-interface Exchange<Answer> {
-  readonly send: (request: ModelRequest, key: string) => Answer | Promise<Answer>;
-  readonly made: (response: ModelResponse) => Answer;
-  readonly responseOf: (answer: Answer) => ModelResponse;
-  /** Called if the answer is lost. */
-  readonly answerLost: (answer: Answer) => void;
-}
-
-interface SendOptions<Answer> {
+interface SendOptions {
   readonly life: Life;
   readonly sending: Sending<Answer>;
-  readonly exchange: Exchange<Answer>;
+  readonly send: (request: ModelRequest, key: string) => Answer;
   readonly model: ModelRequest;
   readonly failed: (message: string, mayBeApplied: boolean) => void;
   readonly touch: (request: ModelRequest) => void;
 }
 
 /** Sends a request to the server with the fault of this place. A sent request arrives even if its sender crashes. */
-function sendThrough<Answer>({ life, sending, exchange, model, failed, touch }: SendOptions<Answer>): void {
+function sendThrough({ life, sending, send, model, failed, touch }: SendOptions): void {
   const { point, fault } = sending;
   const damaged = (response?: ModelResponse): void => {
     if (fault?.kind !== 'answer') return;
     const { what } = fault;
     if (what === 'tls') failed('the TLS connection failed', response !== undefined);
-    else sending.replied(exchange.made(faultyAnswer({ ...fault, what }, response)));
+    else sending.replied({ response: faultyAnswer({ ...fault, what }, response) });
   };
   const applied = (answer: Answer): void => {
-    if (sending.hasDied()) exchange.answerLost(answer);
+    if (sending.hasDied()) drop(answer);
     else if (fault?.kind === 'replyLost') {
-      exchange.answerLost(answer);
+      drop(answer);
       if (!fault.isSilent) failed('the connection was reset', true);
     } else if (fault?.kind === 'answer') {
-      exchange.answerLost(answer);
-      damaged(exchange.responseOf(answer));
+      drop(answer);
+      damaged(answer.response);
     } else sending.replied(answer);
   };
   const arrive = (): void => {
     if (fault?.kind === 'foreignWrite') touch(model);
     if (fault?.kind === 'answer' && (!fault.isApplied || fault.what === 429)) damaged();
-    else if (fault?.kind === 'expired' || fault?.kind === 'tooLarge') sending.replied(exchange.made(versionAnswer(fault.kind)));
-    else {
-      const answer = exchange.send(model, point.key);
-      if (answer instanceof Promise) void answer.then(applied);
-      else applied(answer);
-    }
+    else if (fault?.kind === 'expired' || fault?.kind === 'tooLarge') sending.replied({ response: versionAnswer(fault.kind) });
+    else applied(send(model, point.key));
   };
   const onTheWayMs = sendingLatencyMs(life, point);
   if (fault?.kind === 'lost') {

@@ -2,23 +2,7 @@
 
 import { draw } from '../random.ts';
 import type { RunResult } from '../run.ts';
-import { type GroupShape, type Scenario, type ScenarioEvent, traitsOfShape } from '../scenario.ts';
-
-const ofProcesses: ReadonlySet<ScenarioEvent['kind']> = new Set([
-  'crash',
-  'stop',
-  'pauseProcess',
-  'jumpWallClock',
-  'deleteLease',
-  'editLease',
-  'frontEndLags',
-  'frontEndRestarts',
-]);
-
-/** Returns whether the event affects only agents, their clocks, their Lease or API servers. */
-function isOfProcesses(event: ScenarioEvent): boolean {
-  return ofProcesses.has(event.kind);
-}
+import { type GroupShape, isOfProcesses, type Scenario, type ScenarioEvent, traitsOfShape } from '../scenario.ts';
 
 /** Returns the scenario without faults and without events of agents and API servers. Events of people and accidents stay. */
 export function withoutFaults(scenario: Scenario): Scenario {

@@ -36,7 +36,6 @@ export interface Judged {
   /** The result of the scenario itself. */
   readonly result: RunResult;
   readonly failure?: Failure;
-  /** The number of simulations. */
   readonly runs: number;
 }
 

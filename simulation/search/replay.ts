@@ -1,18 +1,21 @@
 // Reads and writes scenarios as text: scenarios of failing seeds, and stored plans.
-import type { z } from 'zod';
+import { z } from 'zod';
 import { messageOf } from '../../policies/error-message.ts';
-import type { Scenario } from '../scenario.ts';
-import { planSchema, scenarioSchema } from './schema.ts';
+import type { Data } from '../faults/fault.ts';
+import { type Scenario, scenarioSchema } from '../scenario.ts';
+
+const planSchema = z.strictObject({
+  /** The name in kebab case, such as `delete-after-takeover`. */
+  name: z.string().min(1),
+  /** The violated invariant such as `S7`, or the name of the planted defect. */
+  finds: z.string().min(1),
+  /** One or two sentences about the events and the defect. */
+  why: z.string().min(1),
+  ...scenarioSchema.shape,
+});
 
 /** A scenario that once found a defect. The tests play it again. */
-export interface StoredPlan extends Scenario {
-  /** The name in kebab case, such as `delete-after-takeover`. */
-  readonly name: string;
-  /** The violated invariant such as `S7`, or the name of the planted defect. */
-  readonly finds: string;
-  /** One or two sentences about the events and the defect. */
-  readonly why: string;
-}
+export type StoredPlan = Data<typeof planSchema>;
 
 /** The error for an invalid scenario or plan. It names the file and each invalid field. */
 export class PlanError extends Error {
@@ -32,7 +35,7 @@ export function readScenario(text: string, source: string, name?: string): Scena
 export function readPlans(text: string, source: string): readonly StoredPlan[] {
   const plans = parsed(text, source);
   if (!Array.isArray(plans)) throw new PlanError(`${source} is not a list of plans`);
-  return plans.map((plan, index) => checked(planSchema, plan, `${source}#${plan?.name ?? index}`) as StoredPlan);
+  return plans.map((plan, index) => checked(planSchema, plan, `${source}#${plan?.name ?? index}`));
 }
 
 /** Returns the text of a scenario or of plans with short values on one line, so that a change of one fault changes one line. */
@@ -48,16 +51,15 @@ function parsed(text: string, source: string): unknown {
   }
 }
 
-function checked(schema: z.ZodType, value: unknown, source: string): Scenario {
+function checked<Schema extends typeof scenarioSchema>(schema: Schema, value: unknown, source: string): z.infer<Schema> {
   const result = schema.safeParse(value);
   if (!result.success) {
     const problems = result.error.issues.map((issue) => `  ${placeOf(issue.path)}: ${issue.message}`);
     throw new PlanError([`${source} cannot be played:`, ...problems].join('\n'));
   }
-  // The schema has the same fields as the type, but the compiler cannot compare them.
-  const scenario = result.data as Scenario;
-  const late = scenario.events.find((event, index) => event.atMs < (scenario.events[index - 1]?.atMs ?? 0));
-  if (late === undefined) return scenario;
+  const { events } = result.data;
+  const late = events.find((event, index) => event.atMs < (events[index - 1]?.atMs ?? 0));
+  if (late === undefined) return result.data;
   throw new PlanError(`${source} cannot be played:\n  events: ${late.kind} at ${late.atMs} ms comes after a later event`);
 }
 

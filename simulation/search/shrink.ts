@@ -41,20 +41,9 @@ export async function shrink(scenario: Scenario, failure: string, attempt: TrySc
   return { scenario: search.best(), runs: search.runs(), isCutShort: search.isSpent() };
 }
 
-interface Search {
-  /** The smallest failing scenario so far. */
-  readonly best: () => Scenario;
-  readonly failedAtMs: () => number;
-  readonly placed: () => readonly PlacedFault[];
-  /** Tries a candidate. If it fails in the same way, it becomes the best. A candidate beyond the limit or tried before returns false. */
-  readonly fails: (candidate: Scenario) => Promise<boolean>;
-  readonly runs: () => number;
-  readonly isSpent: () => boolean;
-  /** Returns the best scenario as text. */
-  readonly text: () => string;
-}
+type Search = Awaited<ReturnType<typeof startSearch>>;
 
-async function startSearch(first: Scenario, failure: string, attempt: TryScenario, maxRuns: number): Promise<Search> {
+async function startSearch(first: Scenario, failure: string, attempt: TryScenario, maxRuns: number) {
   const tried = new Set<string>();
   let runs = 1;
   let best = first;
@@ -62,10 +51,12 @@ async function startSearch(first: Scenario, failure: string, attempt: TryScenari
   if (result.failure !== failure) throw new Error(`it does not fail by ${failure}, but ${result.failure ?? 'not at all'}`);
   tried.add(canonicalJson(first));
   return {
+    /** Returns the smallest failing scenario so far. */
     best: () => best,
     failedAtMs: () => result.failedAtMs ?? best.safetyMs,
     placed: () => result.placed,
-    fails: async (candidate) => {
+    /** Tries a candidate. If it fails in the same way, it becomes the best. A candidate beyond the limit or tried before returns false. */
+    fails: async (candidate: Scenario): Promise<boolean> => {
       const text = canonicalJson(candidate);
       if (runs >= maxRuns || tried.has(text)) return false;
       tried.add(text);
@@ -78,6 +69,7 @@ async function startSearch(first: Scenario, failure: string, attempt: TryScenari
     },
     runs: () => runs,
     isSpent: () => runs >= maxRuns,
+    /** Returns the best scenario as text. */
     text: () => canonicalJson(best),
   };
 }

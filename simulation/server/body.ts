@@ -1,5 +1,5 @@
 // Parses the bodies of requests as the API server does, and rejects invalid objects and patches.
-import { isObject, jsonPatch, mergePatch, type Operation, objectOf, strategicPatch } from './json.ts';
+import { isObject, jsonPatch, mergePatch, type Operation, objectOf } from './json.ts';
 import type { ServedKind } from './kinds.ts';
 import { badRequest, Refusal, unsupportedMediaType } from './refusal.ts';
 import type { Json, ModelRequest } from './request.ts';
@@ -38,9 +38,6 @@ export function patchIn({ body = '', contentType = '' }: ModelRequest, kind: Ser
       return (before) => mergePatch(before, decoded(body));
     case 'application/json-patch+json':
       return (before) => operated(before, body);
-    case 'application/strategic-merge-patch+json':
-      if (kind.isCustom) break;
-      return (before) => strategicPatch(before, decoded(body));
     default:
   }
   throw unsupportedMediaType(kind);
@@ -67,13 +64,8 @@ function operated(before: Json, body: string): unknown {
 }
 
 function operationOf(value: unknown): Operation {
-  const { op, path, from, value: given } = objectOf(value);
-  return {
-    op: typeof op === 'string' ? op : '',
-    path: typeof path === 'string' ? path : '',
-    ...(typeof from === 'string' && { from }),
-    value: given,
-  };
+  const { op, path, value: given } = objectOf(value);
+  return { op: typeof op === 'string' ? op : '', path: typeof path === 'string' ? path : '', value: given };
 }
 
 function parsed(body: string): unknown {

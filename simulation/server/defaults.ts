@@ -7,22 +7,6 @@ import type { Json } from './request.ts';
 const fieldsOf: Readonly<Record<string, readonly string[]>> = {
   configmaps: ['immutable', 'data', 'binaryData'],
   'controllerrevisions.apps': ['data', 'revision'],
-  events: [
-    ...[
-      'involvedObject',
-      'reason',
-      'message',
-      'source',
-      'firstTimestamp',
-      'lastTimestamp',
-      'count',
-      'type',
-      'eventTime',
-      'series',
-      'action',
-    ],
-    ...['related', 'reportingComponent', 'reportingInstance'],
-  ],
   'events.events.k8s.io': [
     ...['eventTime', 'series', 'reportingController', 'reportingInstance', 'action', 'reason', 'regarding', 'related', 'note', 'type'],
     ...['deprecatedSource', 'deprecatedFirstTimestamp', 'deprecatedLastTimestamp', 'deprecatedCount'],
@@ -31,7 +15,6 @@ const fieldsOf: Readonly<Record<string, readonly string[]>> = {
 
 const metadataFields = [
   'name',
-  'generateName',
   'namespace',
   'uid',
   'resourceVersion',
@@ -218,22 +201,6 @@ const countsOfSets = ['observedGeneration', 'readyReplicas', 'currentReplicas', 
 
 function statefulSetStatus(status: Json): Json {
   return without(filled(status, { replicas: 0, availableReplicas: 0 }), [...countsOfSets, 'conditions'], isNothing);
-}
-
-/** Returns the initial status of a pod. The status in the request is ignored. */
-export function newPodStatus(spec: Json): Json {
-  const resources = listOf(spec['containers']).map((one) => objectOf(objectOf(one)['resources']));
-  const isBestEffort = resources.every(({ requests, limits }) => isEmpty(objectOf(requests)) && isEmpty(objectOf(limits)));
-  return { phase: 'Pending', qosClass: isBestEffort ? 'BestEffort' : isGuaranteed(resources) ? 'Guaranteed' : 'Burstable' };
-}
-
-function isGuaranteed(resources: readonly Json[]): boolean {
-  return resources.every(({ requests, limits }) =>
-    ['cpu', 'memory'].every((name) => {
-      const limit = objectOf(limits)[name];
-      return limit !== undefined && (objectOf(requests)[name] ?? limit) === limit;
-    }),
-  );
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -37,8 +37,8 @@ export function deleteOptionsOf(body: unknown, query: URLSearchParams): DeleteOp
 
 function refuseUnknown(policy: unknown, dryRun: readonly unknown[]): void {
   const causes: Cause[] = [];
-  if (policy !== undefined && !['Foreground', 'Background', 'Orphan'].includes(String(policy))) {
-    const message = `Unsupported value: ${JSON.stringify(policy)}: supported values: "Foreground", "Background", "Orphan", "nil"`;
+  if (policy !== undefined && policy !== 'Background' && policy !== 'Orphan') {
+    const message = `Unsupported value: ${JSON.stringify(policy)}: supported values: "Background", "Orphan", "nil"`;
     causes.push({ reason: 'FieldValueNotSupported', message, field: 'propagationPolicy' });
   }
   causes.push(...dryRunCauses(dryRun));
@@ -137,13 +137,12 @@ function markAsGoing(core: Core, object: ModelObject): ModelObject {
   });
 }
 
-/** Adds the finalizers by which the garbage collector orphans or deletes owned objects. */
+/** Sets the finalizer by which the garbage collector orphans owned objects. */
 function withFinalizers(object: ModelObject, { propagationPolicy }: DeleteOptions): ModelObject {
   const known = object.metadata.finalizers ?? [];
   if (propagationPolicy === undefined) return object;
-  const others = known.filter((one) => one !== 'orphan' && one !== 'foregroundDeletion');
-  const added = propagationPolicy === 'Orphan' ? ['orphan'] : propagationPolicy === 'Foreground' ? ['foregroundDeletion'] : [];
-  const finalizers = [...others, ...added];
+  const others = known.filter((one) => one !== 'orphan');
+  const finalizers = propagationPolicy === 'Orphan' ? [...others, 'orphan'] : others;
   if (finalizers.length === known.length && finalizers.every((one) => known.includes(one))) return object;
   const { finalizers: _, ...metadata } = object.metadata;
   return { ...object, metadata: { ...metadata, ...(finalizers.length > 0 && { finalizers }) } };

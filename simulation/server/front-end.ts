@@ -1,15 +1,11 @@
 // Models one process of the API server: a watch cache per resource that lags slightly, and its watches.
 import { draw } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
-import { tooLarge } from './refusal.ts';
 import type { Commit } from './request.ts';
 import type { Collection, Storage } from './store.ts';
 
 /** The range of the latency until a commit is in a watch cache, in milliseconds. */
 const latencyMs = { from: 5, to: 50 };
-/** The longest wait of a read for a version that the cache lacks, and the interval of its checks, as in the API server. */
-const longestWaitMs = 3000;
-const checkAgainMs = 100;
 /** The most unprocessed events in a cache without watches. */
 const maxUnread = 100;
 
@@ -161,19 +157,6 @@ export class WatchCache {
     if (!isCompacted) return;
     this.#expected = [];
     this.#startRevision = this.frontEnd.storage.revision;
-  }
-
-  /** Resolves when the revision was processed. Rejects with Refusal after the longest wait. */
-  async reach(revision: number): Promise<void> {
-    const { scheduler } = this.frontEnd;
-    const endMs = scheduler.nowMs() + longestWaitMs;
-    while (this.version() < revision) {
-      const leftMs = endMs - scheduler.nowMs();
-      if (leftMs <= 0) throw tooLarge(revision, this.version());
-      await new Promise<void>((resolve) => {
-        scheduler.after(Math.min(checkAgainMs, leftMs), resolve);
-      });
-    }
   }
 
   /** Sets a timer for the next event, but only for followers. A read catches up without a timer. */

@@ -41,7 +41,7 @@ export function collectGarbage(options: GarbageOptions): void {
       soon(commit.revision, () => orphaned(options, metadata.uid, existing));
       return;
     }
-    if (hasNewlyGone(commit)) soon(commit.revision, () => finalize(options, kind, commit.after, existing));
+    if (hasNewlyGone(commit)) soon(commit.revision, () => finalize(options, kind, commit.after));
     // The new object has a missing owner, for example an owner that was deleted at the same time.
     else if (commit.type === 'ADDED' && ownersOf(commit.after).some(({ uid }) => !existing.has(uid))) {
       soon(commit.revision, () => collect(options, { kind, object: commit.after }, existing));
@@ -51,8 +51,7 @@ export function collectGarbage(options: GarbageOptions): void {
 
 function hasNewlyGone({ before, after }: Commit): boolean {
   const finalizers = after.metadata.finalizers ?? [];
-  const isFinal =
-    after.metadata.deletionTimestamp !== undefined && finalizers.some((one) => one === 'orphan' || one === 'foregroundDeletion');
+  const isFinal = after.metadata.deletionTimestamp !== undefined && finalizers.includes('orphan');
   return isFinal && (before?.metadata.finalizers ?? []).join() !== finalizers.join();
 }
 
@@ -90,26 +89,15 @@ function collect(options: GarbageOptions, { kind, object }: Owned, existing: Rea
   }
 }
 
-/** Orphans or deletes the owned objects as the finalizer requires, and then removes the finalizer. */
-function finalize(options: GarbageOptions, kind: ServedKind, owner: ModelObject, existing: ReadonlySet<string>): void {
-  const { core, scheduler } = options;
+/** Orphans the owned objects, and then removes the finalizer. */
+function finalize(options: GarbageOptions, kind: ServedKind, owner: ModelObject): void {
+  const { core } = options;
   const current = core.storage.collection(resourceOf(kind)).get(owner.metadata.namespace ?? '', owner.metadata.name);
   if (current === undefined || current.metadata.uid !== owner.metadata.uid) return;
-  const finalizers = current.metadata.finalizers ?? [];
-  const owned = ownedBy(options, current.metadata.uid);
-  if (finalizers.includes('orphan')) {
-    for (const one of owned) release(core, one, current.metadata.uid);
-  } else if (finalizers.includes('foregroundDeletion')) {
-    for (const one of owned.filter(({ object }) => object.metadata.deletionTimestamp === undefined)) {
-      attempt(() => remove(core, targetOf(one.kind, one.object), { uid: one.object.metadata.uid, isDryRun: false }, { actor }));
-    }
-    if (ownedBy(options, current.metadata.uid).length > 0) {
-      scheduler.after(delayMs.to, () => finalize(options, kind, owner, existing));
-      return;
-    }
-  } else return;
-  const { finalizers: _, ...metadata } = current.metadata;
-  const left = finalizers.filter((one) => one !== 'orphan' && one !== 'foregroundDeletion');
+  const { finalizers = [], ...metadata } = current.metadata;
+  if (!finalizers.includes('orphan')) return;
+  for (const one of ownedBy(options, current.metadata.uid)) release(core, one, current.metadata.uid);
+  const left = finalizers.filter((one) => one !== 'orphan');
   writeMetadata(core, kind, current, { ...metadata, ...(left.length > 0 && { finalizers: left }) });
 }
 

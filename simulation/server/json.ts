@@ -1,29 +1,7 @@
-// Applies the three patch formats of the API server to JSON values, and compares JSON values. No function mutates its arguments.
+// Applies merge patches and JSON patches to JSON values. No function mutates its arguments.
+import { isJsonObject as isObject, isSameJson as isSame, asJsonObject as objectOf } from '../../cluster/request/json.ts';
 
-import type { Json } from './request.ts';
-
-/** Returns whether the value is a JSON object, not an array and not null. */
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Returns the value if it is a JSON object, else an empty object. */
-export function objectOf(value: unknown): Json {
-  return isObject(value) ? value : {};
-}
-
-/** Returns whether two values are equal JSON. The order of keys does not matter, and `undefined` equals an absent key. */
-export function isSame(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
-  if (Array.isArray(a) || Array.isArray(b)) {
-    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, index) => isSame(item, b[index]));
-  }
-  const [one, other] = [a as Json, b as Json];
-  for (const key in one) if (!isSame(one[key], other[key])) return false;
-  for (const key in other) if (other[key] !== undefined && one[key] === undefined) return false;
-  return true;
-}
+export { isObject, isSame, objectOf };
 
 /** Applies a JSON merge patch (RFC 7386): merges objects, removes a field for `null`, and replaces every other value. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
@@ -50,7 +28,6 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
 export interface Operation {
   readonly op: string;
   readonly path: string;
-  readonly from?: string;
   readonly value?: unknown;
 }
 
@@ -67,7 +44,7 @@ export function jsonPatch(target: unknown, operations: readonly Operation[]): un
 
 type Outcome = { readonly value: unknown } | undefined;
 
-function applied(document: unknown, { op, path, from = '', value }: Operation): Outcome {
+function applied(document: unknown, { op, path, value }: Operation): Outcome {
   const keys = keysOf(path);
   switch (op) {
     case 'test':
@@ -76,13 +53,6 @@ function applied(document: unknown, { op, path, from = '', value }: Operation): 
     case 'replace':
     case 'remove':
       return changed(document, keys, { op, value });
-    case 'copy':
-    case 'move': {
-      const moved = valueAt(document, keysOf(from));
-      if (moved === undefined) return undefined;
-      const rest = op === 'move' ? changed(document, keysOf(from), { op: 'remove' }) : { value: document };
-      return rest === undefined ? undefined : changed(rest.value, keys, { op: 'add', value: moved });
-    }
     default:
       return undefined;
   }
@@ -139,47 +109,4 @@ function changedArray(document: readonly unknown[], key: string, rest: readonly 
     return { value: document.toSpliced(index, 0, value) };
   if (!isInside) return undefined;
   return { value: op === 'remove' ? document.toSpliced(index, 1) : document.map((item, at) => (at === index ? value : item)) };
-}
-
-/** The merge key of each list that a strategic merge patch merges item by item. */
-const keysOfLists: Readonly<Record<string, string>> = {
-  containers: 'name',
-  initContainers: 'name',
-  ephemeralContainers: 'name',
-  env: 'name',
-  volumes: 'name',
-  volumeMounts: 'mountPath',
-  ports: 'containerPort',
-  conditions: 'type',
-  ownerReferences: 'uid',
-  imagePullSecrets: 'name',
-  hostAliases: 'ip',
-};
-
-/** Applies a strategic merge patch. The only supported directive is `$patch: delete` of an item. */
-export function strategicPatch(target: unknown, patch: Json): Json {
-  const before = objectOf(target);
-  const simple: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(patch)) {
-    if (isObject(value)) simple[key] = strategicPatch(before[key], value);
-    else simple[key] = Array.isArray(value) ? mergedList(key, before[key], value) : value;
-  }
-  return mergePatch(before, simple) as Json;
-}
-
-function mergedList(field: string, target: unknown, patch: readonly unknown[]): readonly unknown[] {
-  const before: readonly unknown[] = Array.isArray(target) ? target : [];
-  if (field === 'finalizers') return [...before, ...patch.filter((one) => !before.includes(one))];
-  const key = keysOfLists[field];
-  if (key === undefined) return patch;
-  const result = [...before];
-  for (const item of patch) {
-    const { $patch: directive, ...rest } = objectOf(item);
-    const at = result.findIndex((one) => objectOf(one)[key] === rest[key]);
-    if (directive === 'delete') {
-      if (at >= 0) result.splice(at, 1);
-    } else if (at >= 0) result[at] = strategicPatch(result[at], rest);
-    else result.push(rest);
-  }
-  return result;
 }

@@ -1,5 +1,6 @@
 // Lists the kinds that the model of the API server serves, with their subresources and generations.
-import type { Resource } from '../../cluster/request/resource.ts';
+import { type Resource, resources } from '../../cluster/request/resource.ts';
+import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
 
 export interface ServedKind extends Resource {
   readonly singular: string;
@@ -39,47 +40,20 @@ export function customKind(brief: Brief): ServedKind {
 const replicas: ScalePaths = { specReplicas: '.spec.replicas', statusReplicas: '.status.replicas' };
 
 export const kubernetesKinds: readonly ServedKind[] = [
-  served({ group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', shortNames: ['cm'] }),
-  served({ group: '', version: 'v1', plural: 'events', kind: 'Event', shortNames: ['ev'] }),
-  served({ group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', isNamespaced: false, hasStatus: true, shortNames: ['ns'] }),
-  served({ group: '', version: 'v1', plural: 'nodes', kind: 'Node', isNamespaced: false, hasStatus: true, shortNames: ['no'] }),
-  served({ group: '', version: 'v1', plural: 'pods', kind: 'Pod', hasStatus: true, hasGeneration: true, shortNames: ['po'] }),
+  served({ ...resources.configMaps, shortNames: ['cm'] }),
+  served({ ...resources.namespaces, hasStatus: true, shortNames: ['ns'] }),
+  served({ ...resources.nodes, hasStatus: true, shortNames: ['no'] }),
+  served({ ...resources.pods, hasStatus: true, hasGeneration: true, shortNames: ['po'] }),
   served({ group: '', version: 'v1', plural: 'services', kind: 'Service', hasStatus: true, shortNames: ['svc'] }),
-  served({
-    group: 'admissionregistration.k8s.io',
-    version: 'v1',
-    plural: 'mutatingwebhookconfigurations',
-    kind: 'MutatingWebhookConfiguration',
-    isNamespaced: false,
-    hasGeneration: true,
-    fields: ['webhooks'],
-  }),
-  served({ group: 'apps', version: 'v1', plural: 'controllerrevisions', kind: 'ControllerRevision' }),
-  served({
-    group: 'apps',
-    version: 'v1',
-    plural: 'statefulsets',
-    kind: 'StatefulSet',
-    hasStatus: true,
-    hasGeneration: true,
-    scale: replicas,
-    shortNames: ['sts'],
-  }),
-  served({ group: 'events.k8s.io', version: 'v1', plural: 'events', kind: 'Event', shortNames: ['ev'] }),
-  served({
-    group: 'policy',
-    version: 'v1',
-    plural: 'poddisruptionbudgets',
-    kind: 'PodDisruptionBudget',
-    hasStatus: true,
-    hasGeneration: true,
-    shortNames: ['pdb'],
-  }),
-  served({ group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease' }),
+  served({ ...resources.mutatingWebhookConfigurations, hasGeneration: true, fields: ['webhooks'] }),
+  served(resources.controllerRevisions),
+  served({ ...resources.statefulSets, hasStatus: true, hasGeneration: true, scale: replicas, shortNames: ['sts'] }),
+  served({ ...resources.events, shortNames: ['ev'] }),
+  served({ ...resources.podDisruptionBudgets, hasStatus: true, hasGeneration: true, shortNames: ['pdb'] }),
+  served(resources.leases),
 ];
 
 const ours = { group: 'rollout-group.dev', version: 'v1alpha1' };
-const grafana = { group: 'rollout-operator.grafana.com', version: 'v1' };
 
 /** The kinds of this project (deploy/crds) and of grafana/rollout-operator. */
 export const projectKinds: readonly ServedKind[] = [
@@ -98,13 +72,13 @@ export const projectKinds: readonly ServedKind[] = [
   customKind({ ...ours, plural: 'rolloutpolicies', kind: 'RolloutPolicy' }),
   customKind({ ...ours, plural: 'rolloutruns', kind: 'RolloutRun' }),
   customKind({
-    ...grafana,
+    ...zoneBudgetResource,
     plural: 'replicatemplates',
     kind: 'ReplicaTemplate',
     hasStatus: true,
     scale: { ...replicas, labelSelector: '.spec.labelSelector' },
   }),
-  customKind({ ...grafana, plural: 'zoneawarepoddisruptionbudgets', kind: 'ZoneAwarePodDisruptionBudget' }),
+  customKind(zoneBudgetResource),
 ];
 
 /** Returns the name of a resource in the simulation: plural and group, such as `pods` or `statefulsets.apps`. */
@@ -125,7 +99,6 @@ export function apiVersionOf({ group, version }: Pick<ServedKind, 'group' | 'ver
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** Returns whether the kind has the subresource. */
 export function hasSubresource(kind: ServedKind, subresource: string): boolean {
   if (subresource === 'status') return kind.hasStatus;
   if (subresource === 'scale') return kind.scale !== undefined;

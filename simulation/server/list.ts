@@ -1,36 +1,32 @@
 // Implements lists of the API server: all pages of a list show the collection at one revision.
 import type { WatchCache } from './front-end.ts';
 import { apiVersionOf, type ServedKind } from './kinds.ts';
-import { badRequest, expired, invalid, type Refusal } from './refusal.ts';
+import { badRequest, expired, type Refusal } from './refusal.ts';
 import type { ModelObject } from './request.ts';
 import { labelRequirements, type Selection, selectionOf } from './selector.ts';
 import { keyOf, textOf } from './store.ts';
 
 interface ListOptions {
-  /** The revision of the pages; undefined for the newest revision. */
-  readonly exact: number | undefined;
-  /** The oldest accepted revision for a read from the cache; undefined for a read from the storage. */
-  readonly notOlderThan: number | undefined;
+  /** The revision of the first page; undefined for the first page itself. */
+  readonly exact?: number;
+  /** True for a read from the cache, which may lag. */
+  readonly isCached: boolean;
   /** The last key of the previous page; empty for the first page. */
   readonly after: string;
   /** The most items of a page; 0 means no limit. */
   readonly limit: number;
 }
 
-/** Returns the body of the answer, or a promise if the front end must catch up. Throws Refusal. */
-export function listText(cache: WatchCache, kind: ServedKind, namespace: string, query: URLSearchParams): string | Promise<string> {
+/** Returns the body of the answer. Throws Refusal. */
+export function listText(cache: WatchCache, kind: ServedKind, namespace: string, query: URLSearchParams): string {
   // The label selector is parsed first, so that several errors are reported in the order of the API server.
   labelRequirements(query.get('labelSelector') ?? '');
   const given = listOptionsOf(query);
   const selection = selectionOf(kind, query);
-  const options = selection.name === undefined ? given : ofOneName(given, query);
-  const { storage } = cache.frontEnd;
-  const page = (): string => pageText(cache, kind, options, { ...selection, namespace, isIndexed: isIndexed(query) });
-  const { exact } = options;
-  if (exact !== undefined && exact <= storage.revision && exact < storage.compacted) throw tooOld(options);
-  const needed = exact !== undefined && exact > storage.revision ? exact : (options.notOlderThan ?? 0);
-  if (needed === 0 || cache.version() >= needed) return page();
-  return cache.reach(needed).then(page);
+  // A list of one name has no pages.
+  const options = selection.name === undefined ? given : { isCached: given.isCached, after: given.after, limit: 0 };
+  if (options.exact !== undefined && options.exact < cache.frontEnd.storage.compacted) throw tooOld(options);
+  return pageText(cache, kind, options, { ...selection, namespace, isIndexed: isIndexed(query) });
 }
 
 interface ListSelection extends Selection {
@@ -39,15 +35,9 @@ interface ListSelection extends Selection {
   readonly isIndexed: boolean;
 }
 
-function pageText(
-  cache: WatchCache,
-  kind: ServedKind,
-  { exact, notOlderThan, after, limit }: ListOptions,
-  selection: ListSelection,
-): string {
+function pageText(cache: WatchCache, kind: ServedKind, { exact, isCached, after, limit }: ListOptions, selection: ListSelection): string {
   const { namespace, selects, isFiltered } = selection;
-  const version = notOlderThan === undefined ? cache.frontEnd.storage.revision : cache.version();
-  const revision = exact ?? version;
+  const revision = exact ?? (isCached ? cache.version() : cache.frontEnd.storage.revision);
   const all = cache.collection.listAt(revision).filter(({ metadata }) => namespace === '' || metadata.namespace === namespace);
   const rest = after === '' ? all : all.filter((object) => keyOf(object) > after);
   const selected = selects === undefined ? rest : rest.filter(selects);
@@ -68,57 +58,20 @@ function isIndexed(query: URLSearchParams): boolean {
   return /(?:^|,)spec\.nodeName==?[^=]/.test(query.get('fieldSelector') ?? '');
 }
 
-/** Returns the options for a list of one name. Such a list has no pages, and a limit does not make its version exact. */
-function ofOneName(options: ListOptions, query: URLSearchParams): ListOptions {
-  const isExact = query.get('resourceVersionMatch') === 'Exact';
-  return { ...options, limit: 0, exact: isExact ? options.exact : undefined };
-}
-
+/** Returns the options of a query. Clients list the newest state, any state (version 0), or the next page. */
 function listOptionsOf(query: URLSearchParams): ListOptions {
   const version = query.get('resourceVersion') ?? '';
-  const match = query.get('resourceVersionMatch') ?? '';
-  const token = query.get('continue') ?? '';
-  refuseMatch(match, version, token);
+  if (version !== '' && version !== '0') throw badRequest(`a list of resource version "${version}" is not modelled`);
   const size = query.get('limit') ?? '';
   if (!/^-?\d*$/.test(size)) throw badRequest(`strconv.ParseInt: parsing "${size}": invalid syntax`);
   const limit = Math.max(0, Number(size));
-  return token === '' ? optionsOfVersion(version, match, limit) : optionsOfNextPage(token, version, limit);
-}
-
-/** Returns the options for the next page of a list. */
-function optionsOfNextPage(token: string, version: string, limit: number): ListOptions {
-  if (version !== '' && version !== '0') throw badRequest('specifying resource version is not allowed when using continue');
-  const { revision, after } = parseToken(token);
-  return { exact: revision < 0 ? undefined : revision, notOlderThan: undefined, after, limit };
-}
-
-function optionsOfVersion(version: string, match: string, limit: number): ListOptions {
-  if (!/^\d*$/.test(version)) {
-    const why = `strconv.ParseUint: parsing "${version}": invalid syntax`;
-    throw badRequest(`invalid resource version: resourceVersion: Invalid value: "${version}": ${why}`);
+  const token = query.get('continue') ?? '';
+  if (token !== '') {
+    const { revision, after } = parseToken(token);
+    return { ...(revision >= 0 && { exact: revision }), isCached: false, after, limit };
   }
-  if (version === '') return { exact: undefined, notOlderThan: undefined, after: '', limit };
-  const revision = Number(version);
-  // With a limit and a version, but without a match parameter, the version is exact.
-  const isExact = match === 'Exact' || (match === '' && limit > 0 && revision > 0);
-  if (isExact) return { exact: revision, notOlderThan: undefined, after: '', limit };
-  // With version 0, the watch cache ignores the limit.
-  return { exact: undefined, notOlderThan: revision, after: '', limit: revision === 0 ? 0 : limit };
-}
-
-function refuseMatch(match: string, version: string, token: string): void {
-  if (match === '') return;
-  if (token !== '') throw wrongMatch('Forbidden: resourceVersionMatch is forbidden when continue is provided');
-  if (version === '') throw wrongMatch('Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided');
-  if (match === 'Exact' && version === '0') {
-    throw wrongMatch('Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
-  }
-  if (match === 'Exact' || match === 'NotOlderThan') return;
-  throw wrongMatch(`Unsupported value: "${match}": supported values: "Exact", "NotOlderThan", ""`, 'FieldValueNotSupported');
-}
-
-function wrongMatch(message: string, reason = 'FieldValueForbidden'): Refusal {
-  return invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', [{ reason, message, field: 'resourceVersionMatch' }]);
+  // With version 0, the watch cache answers and ignores the limit.
+  return version === '0' ? { isCached: true, after: '', limit: 0 } : { isCached: false, after: '', limit };
 }
 
 /** Returns the refusal for a compacted revision. For a page it contains a token with which the list continues in the current state. */

@@ -16,7 +16,6 @@ export class Refusal extends Error {
   /** The reason of the Status; empty if it has no reason. */
   readonly reason: string;
   readonly details: Json | undefined;
-  /** The `metadata` of the Status. */
   readonly metadata: Json;
 
   constructor(
@@ -33,7 +32,6 @@ export class Refusal extends Error {
   }
 }
 
-/** Returns the refusal as a Status object. */
 export function statusOf({ status, reason, message, details, metadata }: Refusal): Json {
   return {
     kind: 'Status',
@@ -49,12 +47,10 @@ export function statusOf({ status, reason, message, details, metadata }: Refusal
 
 const headers: ModelResponse['headers'] = { 'content-type': 'application/json' };
 
-/** Returns an answer with this body. */
 export function answer(status: number, body: string): ModelResponse {
   return { status, headers, body };
 }
 
-/** Returns the refusal as an answer. */
 export function refused(refusal: Refusal): ModelResponse {
   const seconds = refusal.details?.['retryAfterSeconds'];
   const body = JSON.stringify(statusOf(refusal));
@@ -143,11 +139,6 @@ export function mustNameVersion(kind: ServedKind, name: string): Refusal {
 
 export function expired(message: string, metadata: Json = {}): Refusal {
   return new Refusal(410, 'Expired', message, { metadata });
-}
-
-export function tooLarge(revision: number, current: number): Refusal {
-  const details = { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 };
-  return new Refusal(504, 'Timeout', `Timeout: Too large resource version: ${revision}, current: ${current}`, { details });
 }
 
 export function budgetExceeded(message: string, retryAfterSeconds?: number): Refusal {

@@ -19,7 +19,7 @@ import {
   Refusal,
   refused,
 } from './refusal.ts';
-import type { Actor, Answered, Json, ModelObject, ModelRequest, ModelResponse, ModelWatch, WatchSink } from './request.ts';
+import type { Actor, Answered, Json, ModelRequest, ModelResponse, ModelWatch, WatchSink } from './request.ts';
 import { selectionOf } from './selector.ts';
 import { textOf } from './store.ts';
 import { evict, readScale, writeScale } from './subresources.ts';
@@ -67,7 +67,7 @@ export class Requests {
     });
   }
 
-  handle(request: ModelRequest, frontEnd: FrontEnd): ModelResponse | Promise<ModelResponse> {
+  handle(request: ModelRequest, frontEnd: FrontEnd): ModelResponse {
     const address = addressOf(request.path);
     let route: Route | undefined;
     try {
@@ -82,7 +82,7 @@ export class Requests {
     const outer = this.#current;
     const revisions: number[] = [];
     this.#current = { actor: request.actor, revisions };
-    let response: ModelResponse | Promise<ModelResponse>;
+    let response: ModelResponse;
     try {
       this.#permit(routed);
       response = this.#serve(routed);
@@ -91,8 +91,7 @@ export class Requests {
     } finally {
       this.#current = outer;
     }
-    if (!(response instanceof Promise)) return this.#reportAnswer(routed, response, revisions);
-    return response.catch(refusedBy).then((late) => this.#reportAnswer(routed, late, []));
+    return this.#reportAnswer(routed, response, revisions);
   }
 
   watch(request: ModelRequest, frontEnd: FrontEnd, sink: WatchSink): ModelWatch | ModelResponse {
@@ -128,7 +127,7 @@ export class Requests {
     throw forbidden(kind, { user: request.actor.user, verb, namespace, name, subresource });
   }
 
-  #serve(routed: RoutedRequest): ModelResponse | Promise<ModelResponse> {
+  #serve(routed: RoutedRequest): ModelResponse {
     const { route } = routed;
     switch (route.verb) {
       case 'get':
@@ -144,34 +143,23 @@ export class Requests {
       case 'delete':
         return this.#delete(routed);
       case 'deletecollection':
-        return this.#deleteAll(routed);
+        // Reported to the judges, which report the deletion of a collection, but not modelled.
+        throw methodNotAllowed();
       default:
         return route.verb satisfies never;
     }
   }
 
-  #get({ address: { query }, route, frontEnd }: RoutedRequest): ModelResponse | Promise<ModelResponse> {
+  #get({ route, frontEnd }: RoutedRequest): ModelResponse {
     const { kind, namespace, name, subresource } = route;
     if (subresource === 'scale') return answer(200, JSON.stringify(readScale(this.#options.core, route)));
-    const cache = frontEnd.cache(resourceOf(kind));
-    const version = query.get('resourceVersion') ?? '';
-    const read = (object: ModelObject | undefined): ModelResponse => {
-      if (object === undefined) throw notFound(kind, name);
-      return answer(200, textOf(object));
-    };
-    if (version === '') return read(cache.collection.get(namespace, name));
-    if (!/^\d+$/.test(version)) {
-      const why = `strconv.ParseUint: parsing "${version}": invalid syntax`;
-      throw badRequest(`invalid resource version: resourceVersion: Invalid value: "${version}": ${why}`);
-    }
-    const isIt = ({ metadata }: ModelObject): boolean => metadata.name === name && (metadata.namespace ?? '') === namespace;
-    const seen = (): ModelResponse => read(cache.collection.listAt(cache.version()).find(isIt));
-    return cache.version() >= Number(version) ? seen() : cache.reach(Number(version)).then(seen);
+    const object = frontEnd.cache(resourceOf(kind)).collection.get(namespace, name);
+    if (object === undefined) throw notFound(kind, name);
+    return answer(200, textOf(object));
   }
 
-  #list({ address: { query }, route: { kind, namespace }, frontEnd }: RoutedRequest): ModelResponse | Promise<ModelResponse> {
-    const text = listText(frontEnd.cache(resourceOf(kind)), kind, namespace, query);
-    return typeof text === 'string' ? answer(200, text) : text.then((late) => answer(200, late));
+  #list({ address: { query }, route: { kind, namespace }, frontEnd }: RoutedRequest): ModelResponse {
+    return answer(200, listText(frontEnd.cache(resourceOf(kind)), kind, namespace, query));
   }
 
   #create({ request, address, route: { kind, namespace }, report }: RoutedRequest): ModelResponse {
@@ -212,20 +200,6 @@ export class Requests {
     if (!isGone || ((kind.plural === 'pods' || kind.plural === 'services') && kind.group === '')) return answer(200, textOf(object));
     const details = { name, ...(kind.group !== '' && { group: kind.group }), kind: kind.plural, uid: object.metadata.uid };
     return answer(200, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }));
-  }
-
-  #deleteAll({ request, address: { query }, route, frontEnd, report }: RoutedRequest): ModelResponse {
-    const { kind, namespace } = route;
-    const options = deleteOptionsOf(optionalJson(request.body), query);
-    report.isDryRun = options.isDryRun;
-    const { selects = () => true } = selectionOf(kind, query);
-    const text = listText(frontEnd.cache(resourceOf(kind)), kind, namespace, new URLSearchParams(selectorsOf(query)));
-    const all = this.#options.core.storage.collection(resourceOf(kind)).list();
-    for (const object of all.filter(({ metadata }) => namespace === '' || metadata.namespace === namespace).filter(selects)) {
-      const target = { kind, namespace: object.metadata.namespace ?? '', name: object.metadata.name };
-      remove(this.#options.core, target, options, request);
-    }
-    return answer(200, typeof text === 'string' ? text : '');
   }
 
   #evict({ request, address: { query }, route, report }: RoutedRequest): ModelResponse {
@@ -273,10 +247,6 @@ function whole(object: Json): () => Json {
   return () => object;
 }
 
-function selectorsOf(query: URLSearchParams): [string, string][] {
-  return [...query].filter(([key]) => key === 'labelSelector' || key === 'fieldSelector');
-}
-
 function isDryRunOf(query: URLSearchParams, options: string): boolean {
   const values = query.getAll('dryRun');
   const causes = dryRunCauses(values);
@@ -284,14 +254,17 @@ function isDryRunOf(query: URLSearchParams, options: string): boolean {
   return values.length > 0;
 }
 
-function indexOf(kinds: readonly ServedKind[]): KindIndex {
+/** An index of kinds by group, version and plural. */
+type KindIndex = ReturnType<typeof indexOf>;
+
+function indexOf(kinds: readonly ServedKind[]) {
   const byPath = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.plural}`, kind]));
   const versions = new Set(kinds.map(({ group, version }) => `${group}/${version}`));
   const builtIn = new Set(kinds.filter(({ isCustom }) => !isCustom).map(({ group }) => group));
   return {
-    find: (group, version, plural) => byPath.get(`${group}/${version}/${plural}`),
-    has: (group, version) => versions.has(`${group}/${version}`),
-    isBuiltIn: (group) => builtIn.has(group),
+    find: (group: string, version: string, plural: string) => byPath.get(`${group}/${version}/${plural}`),
+    has: (group: string, version: string) => versions.has(`${group}/${version}`),
+    isBuiltIn: (group: string) => builtIn.has(group),
   };
 }
 
@@ -324,15 +297,6 @@ const noQuery = new URLSearchParams();
 function addressOf(text: string): Address {
   const at = text.indexOf('?');
   return at < 0 ? { path: text, query: noQuery } : { path: text.slice(0, at), query: new URLSearchParams(text.slice(at + 1)) };
-}
-
-/** An index of kinds by group, version and plural. */
-interface KindIndex {
-  readonly find: (group: string, version: string, plural: string) => ServedKind | undefined;
-  /** Returns whether the group is served in that version. */
-  readonly has: (group: string, version: string) => boolean;
-  /** Returns whether the group is built in. */
-  readonly isBuiltIn: (group: string) => boolean;
 }
 
 /** Returns the target; undefined for a path outside the API or an unknown custom kind. Throws Refusal for other unknown targets. */

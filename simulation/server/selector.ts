@@ -1,6 +1,7 @@
 // Implements the label and field selectors of lists and watches.
-
-import { objectOf } from './json.ts';
+import { matchesSelector as matches } from '../../policies/label-selector.ts';
+import type { LabelSelector } from '../../policies/schema/scalars.ts';
+import { isObject, objectOf } from './json.ts';
 import type { ServedKind } from './kinds.ts';
 import { badRequest, type Refusal } from './refusal.ts';
 import type { Json, ModelObject } from './request.ts';
@@ -21,7 +22,7 @@ export function selectionOf(kind: ServedKind, query: URLSearchParams): Selection
   const fields = fieldRequirements(kind, query.get('fieldSelector') ?? '');
   if (labels.length === 0 && fields.length === 0) return { selects: undefined, isFiltered: false };
   const selects = (object: ModelObject): boolean =>
-    labels.every((matches) => matches(object.metadata.labels ?? {})) && fields.every((matches) => matches(object));
+    labels.every((accepts) => accepts(object.metadata.labels ?? {})) && fields.every((accepts) => accepts(object));
   const name = /(?:^|,)metadata\.name==?([^,]+)/.exec(query.get('fieldSelector') ?? '')?.[1];
   return { selects, isFiltered: true, ...(name !== undefined && { name }) };
 }
@@ -105,15 +106,5 @@ function fieldAt(object: Json, keys: readonly string[]): string {
 
 /** Returns whether a `metav1.LabelSelector` selects the labels. An absent selector selects nothing, an empty selector everything. */
 export function matchesSelector(selector: unknown, labels: Readonly<Record<string, string>> = {}): boolean {
-  if (selector === undefined || selector === null) return false;
-  const { matchLabels, matchExpressions } = objectOf(selector);
-  if (!Object.entries(objectOf(matchLabels)).every(([key, value]) => labels[key] === value)) return false;
-  const expressions = Array.isArray(matchExpressions) ? matchExpressions.map(objectOf) : [];
-  return expressions.every(({ key, operator, values }) => {
-    const value = labels[String(key)];
-    const isListed = value !== undefined && Array.isArray(values) && values.includes(value);
-    if (operator === 'In') return isListed;
-    if (operator === 'NotIn') return !isListed;
-    return operator === 'Exists' ? value !== undefined : value === undefined;
-  });
+  return isObject(selector) && matches(selector as LabelSelector, labels);
 }

@@ -1,5 +1,5 @@
 // Models the API server: it serves requests and watches of agents as text, and gives the models of controllers and people direct access.
-import { draw, type Random, streamOf } from '../random.ts';
+import { draw, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import { type DeleteOptions, remove } from './deletion.ts';
 import { FrontEnd } from './front-end.ts';
@@ -26,7 +26,6 @@ export interface ModelServerOptions {
   readonly collectsGarbage?: boolean;
 }
 
-/** The reference to one object. */
 interface ObjectRef {
   readonly resource: string;
   readonly namespace: string;
@@ -35,7 +34,7 @@ interface ObjectRef {
 
 interface RemoveOptions {
   /** The propagation policy; `Background` by default. */
-  readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  readonly propagationPolicy?: 'Background' | 'Orphan';
 }
 
 export class ModelServer {
@@ -49,7 +48,7 @@ export class ModelServer {
     const storage = new Storage(() => scheduler.nowMs());
     const all = [...kubernetesKinds, ...kinds];
     this.#kinds = new Map(all.map((kind) => [resourceOf(kind), kind]));
-    this.#core = { storage, wallMs, newUid: uidsOf(seed), newSuffix: suffixesOf(seed) };
+    this.#core = { storage, wallMs, newUid: uidsOf(seed) };
     this.#frontEnds = Array.from({ length: frontEnds }, (_, index) => new FrontEnd({ scheduler, storage, seed, index }));
     storage.onCommit((commit) => {
       for (const observer of this.#observers) observer.committed?.(commit);
@@ -69,8 +68,8 @@ export class ModelServer {
     });
   }
 
-  /** Answers one request, except watches. Returns a promise only for a read that waits for a newer version. */
-  handle(request: ModelRequest, frontEnd = 0): ModelResponse | Promise<ModelResponse> {
+  /** Answers one request, except watches. */
+  handle(request: ModelRequest, frontEnd = 0): ModelResponse {
     return this.#requests.handle(request, this.#frontEnd(frontEnd));
   }
 
@@ -208,11 +207,4 @@ function uidsOf(seed: number): () => string {
   const random = streamOf(seed, 'uid');
   const hex = (digits: number): string => Array.from({ length: digits }, () => Math.floor(random() * 16).toString(16)).join('');
   return () => `${hex(8)}-${hex(4)}-4${hex(3)}-${'89ab'[Math.floor(random() * 4)]}${hex(3)}-${hex(12)}`;
-}
-
-/** Returns a function that creates suffixes of five letters without vowels, so that no words appear. */
-function suffixesOf(seed: number): () => string {
-  const random: Random = streamOf(seed, 'suffix');
-  const letters = 'bcdfghjklmnpqrstvwxz2456789';
-  return () => Array.from({ length: 5 }, () => letters[Math.floor(random() * letters.length)]).join('');
 }

@@ -94,7 +94,6 @@ export class Collection {
     return this.#sorted;
   }
 
-  /** Returns the objects at that revision. */
   listAt(revision: number): readonly ModelObject[] {
     const newest = this.#events.at(-1);
     if (newest === undefined || newest.revision <= revision) return this.list();

@@ -1,6 +1,6 @@
 // Implements the subresources of the API server: eviction and binding of pods, and scale.
-
 import { secondText } from '../../policies/instant.ts';
+import { readyCondition } from '../objects.ts';
 import { type DeleteOptions, refuseOther, remove } from './deletion.ts';
 import { isObject, mergePatch, objectOf } from './json.ts';
 import { resourceOf, type ScalePaths, type ServedKind } from './kinds.ts';
@@ -44,7 +44,7 @@ function spend(core: Core, pod: ModelObject, options: Evicting): boolean {
     throw internal('This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.');
   }
   const status = objectOf(budget['status']);
-  if (!isReady(pod)) {
+  if (!readyCondition(pod).isTrue) {
     if (objectOf(budget['spec'])['unhealthyPodEvictionPolicy'] === 'AlwaysAllow') return false;
     const [current, desired] = [count(status['currentHealthy']), count(status['desiredHealthy'])];
     if (current >= desired && desired > 0) return false;
@@ -88,17 +88,24 @@ function whyNot(name: string, status: Json): string {
 }
 
 function conditionsOf(status: Json, now: string): readonly Json[] {
-  const known = listOf(status['conditions']);
-  const before = known.find(({ type }) => type === 'DisruptionAllowed');
-  const condition = {
+  return withCondition(status, {
     type: 'DisruptionAllowed',
     status: 'False',
     observedGeneration: status['observedGeneration'],
-    lastTransitionTime: before?.['status'] === 'False' ? before['lastTransitionTime'] : now,
+    lastTransitionTime: now,
     reason: 'InsufficientPods',
     message: '',
-  };
-  return before === undefined ? [...known, condition] : known.map((one) => (one === before ? condition : one));
+  });
+}
+
+/** Returns the conditions with this one, which keeps its earlier time if its status is unchanged. */
+function withCondition(status: Json, condition: Json): readonly Json[] {
+  const known = listOf(status['conditions']);
+  const before = known.find(({ type }) => type === condition['type']);
+  if (before === undefined) return [...known, condition];
+  const isUnchanged = before['status'] === condition['status'];
+  const next = isUnchanged ? { ...condition, lastTransitionTime: before['lastTransitionTime'] } : condition;
+  return known.map((one) => (one === before ? next : one));
 }
 
 function refusedBudget(kind: ServedKind, name: string, why: string): Refusal {
@@ -117,28 +124,21 @@ function leave(core: Core, target: Target, { deleteOptions, budgets: _, ...optio
   refuseOther(target.kind, pod, deleteOptions);
   const { resourceVersion: _version, ...rest } = deleteOptions;
   if (!options.isDryRun)
-    keep(core, target.kind, { before: pod, after: { ...pod, status: withCondition(pod, secondText(core.wallMs())) } }, options);
+    keep(core, target.kind, { before: pod, after: { ...pod, status: withTarget(pod, secondText(core.wallMs())) } }, options);
   remove(core, target, { ...rest, isDryRun: options.isDryRun }, options);
 }
 
-function withCondition(pod: ModelObject, now: string): Json {
+function withTarget(pod: ModelObject, now: string): Json {
   const status = objectOf(pod['status']);
-  const known = listOf(status['conditions']);
-  const before = known.find(({ type }) => type === 'DisruptionTarget');
-  const condition = {
+  const conditions = withCondition(status, {
     type: 'DisruptionTarget',
     status: 'True',
     lastProbeTime: null,
-    lastTransitionTime: before?.['status'] === 'True' ? before['lastTransitionTime'] : now,
+    lastTransitionTime: now,
     reason: 'EvictionByEvictionAPI',
     message: 'Eviction API: evicting',
-  };
-  const conditions = before === undefined ? [...known, condition] : known.map((one) => (one === before ? condition : one));
+  });
   return { ...status, conditions };
-}
-
-function isReady(pod: ModelObject): boolean {
-  return listOf(objectOf(pod['status'])['conditions']).some(({ type, status }) => type === 'Ready' && status === 'True');
 }
 
 function listOf(value: unknown): readonly Json[] {
@@ -155,7 +155,7 @@ export function bind(core: Core, { kind, namespace, name }: Target, nodeName: st
   const spec = objectOf(pod?.['spec']);
   if (pod === undefined || pod.metadata.deletionTimestamp !== undefined || (spec['nodeName'] ?? '') !== '') return undefined;
   const status = objectOf(pod['status']);
-  const known: readonly Json[] = Array.isArray(status['conditions']) ? status['conditions'].map(objectOf) : [];
+  const known = listOf(status['conditions']);
   const scheduled = { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: secondText(core.wallMs()) };
   const conditions = [...known.filter(({ type }) => type !== 'PodScheduled'), scheduled];
   return keep(core, kind, { before: pod, after: { ...pod, spec: { ...spec, nodeName }, status: { ...status, conditions } } }, options);

@@ -36,10 +36,10 @@ function metadataCauses({ labels }: Json): readonly Cause[] {
   return values.map((value) => wrong('metadata.labels', value, labelRule));
 }
 
-function nameCauses(kind: ServedKind, { name, generateName }: Json): readonly Cause[] {
+function nameCauses(kind: ServedKind, { name }: Json): readonly Cause[] {
   if (name === undefined) {
     const message = 'Required value: name or generateName is required';
-    return generateName === undefined ? [{ reason: 'FieldValueRequired', message, field: 'metadata.name' }] : [];
+    return [{ reason: 'FieldValueRequired', message, field: 'metadata.name' }];
   }
   // The API server does not validate the names of PodDisruptionBudgets.
   if (resourceOf(kind) === 'poddisruptionbudgets.policy') return [];

@@ -1,7 +1,7 @@
 // Implements one watch of the API server: past events since a version, then new events, with bookmarks and a timeout.
 import type { WatchCache } from './front-end.ts';
 import { apiVersionOf, type ServedKind } from './kinds.ts';
-import { badRequest, type Cause, expired, internal, invalid, type Refusal, statusOf } from './refusal.ts';
+import { badRequest, expired, internal, type Refusal, statusOf } from './refusal.ts';
 import type { Commit, Json, ModelObject, ModelWatch, WatchSink } from './request.ts';
 import type { Selects } from './selector.ts';
 import { textOf } from './store.ts';
@@ -41,12 +41,9 @@ export function openWatch(cache: WatchCache, options: WatchOptions, sink: WatchS
 
 function watchStartOf({ query, chance }: WatchOptions): WatchStart {
   const version = query.get('resourceVersion') ?? '';
-  const match = query.get('resourceVersionMatch') ?? '';
   const hasBookmarks = ['true', '1'].includes(query.get('allowWatchBookmarks') ?? '');
   // A watch without version and with bookmarks counts as a streaming list.
-  const isOfAny = (version === '' || version === '0') && hasBookmarks;
-  const sendsInitialEvents = query.has('sendInitialEvents') ? query.get('sendInitialEvents') === 'true' : isOfAny;
-  refuseMatch(query, match);
+  const isStreamingList = (version === '' || version === '0') && hasBookmarks;
   const seconds = query.get('timeoutSeconds');
   if (seconds !== null && !/^-?\d+$/.test(seconds)) throw badRequest(`strconv.ParseInt: parsing "${seconds}": invalid syntax`);
   if (!/^\d*$/.test(version)) {
@@ -54,31 +51,12 @@ function watchStartOf({ query, chance }: WatchOptions): WatchStart {
   }
   const timeoutMs = Number(seconds ?? 0) * 1000;
   return {
-    revision: version === '' || version === '0' || sendsInitialEvents ? undefined : Number(version),
-    isConsistent: sendsInitialEvents && version === '',
-    marksBeginning: hasBookmarks && sendsInitialEvents,
+    revision: version === '' || version === '0' ? undefined : Number(version),
+    isConsistent: isStreamingList && version === '',
+    marksBeginning: isStreamingList,
     hasBookmarks,
     timeoutMs: timeoutMs > 0 ? timeoutMs : defaultTimeoutMs.from + (defaultTimeoutMs.to - defaultTimeoutMs.from) * chance,
   };
-}
-
-function refuseMatch(query: URLSearchParams, match: string): void {
-  const causes: Cause[] = [];
-  const forbid = (message: string): void => {
-    causes.push({ reason: 'FieldValueForbidden', message: `Forbidden: ${message}`, field: 'resourceVersionMatch' });
-  };
-  if (query.has('sendInitialEvents')) {
-    if (match === '') forbid('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
-    if (query.has('continue')) forbid('resourceVersionMatch is forbidden when continue is provided');
-  } else {
-    if (query.has('continue')) forbid('resourceVersionMatch is forbidden when continue is provided');
-    if (match !== '') forbid('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
-  }
-  if (match !== '' && match !== 'NotOlderThan') {
-    const message = `Unsupported value: "${match}": supported values: "NotOlderThan"`;
-    causes.push({ reason: 'FieldValueNotSupported', message, field: 'resourceVersionMatch' });
-  }
-  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', causes);
 }
 
 class OpenWatch implements ModelWatch {

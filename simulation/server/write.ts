@@ -1,7 +1,7 @@
 // Creates and changes objects as the API server does: it keeps immutable fields and rejects invalid requests.
 
 import { secondText } from '../../policies/instant.ts';
-import { newPodStatus, prepared } from './defaults.ts';
+import { prepared } from './defaults.ts';
 import { isObject, isSame, objectOf } from './json.ts';
 import { apiVersionOf, resourceOf, type ServedKind } from './kinds.ts';
 import { alreadyExists, badRequest, conflict, internal, invalid, modified, mustNameVersion, notFound } from './refusal.ts';
@@ -9,14 +9,15 @@ import type { Actor, Json, ModelObject } from './request.ts';
 import type { Storage } from './store.ts';
 import { misfitOf, validate } from './validate.ts';
 
+/** The initial status of a pod. The status in the request is ignored. No agent reads the class, so every pod has the lowest class. */
+const newPodStatus = { phase: 'Pending', qosClass: 'BestEffort' };
+
 /** The dependencies of writes. */
 export interface Core {
   readonly storage: Storage;
   /** Returns the wall-clock time of the API server. */
   readonly wallMs: () => number;
   readonly newUid: () => string;
-  /** Returns a new suffix for a generated name. */
-  readonly newSuffix: () => string;
 }
 
 export interface Target {
@@ -45,14 +46,10 @@ export function create(
   // Only kinds with generations ignore the generation in the request.
   const generation = kind.hasGeneration ? 1 : givenGeneration;
   const { deletionTimestamp: _deleted, deletionGracePeriodSeconds: _grace, ...kept } = rest;
-  const name =
-    textOf(kept['name']) === '' && textOf(kept['generateName']) !== ''
-      ? `${textOf(kept['generateName'])}${core.newSuffix()}`
-      : kept['name'];
-  const metadata = { ...kept, ...(name !== undefined && { name }), ...(kind.isNamespaced && { namespace }) };
+  const metadata = { ...kept, ...(kind.isNamespaced && { namespace }) };
   // The status is written by separate requests, except for nodes.
   const hasOwnStatus = kind.hasStatus && resourceOf(kind) !== 'nodes';
-  const status = resourceOf(kind) === 'pods' ? newPodStatus(objectOf(object['spec'])) : undefined;
+  const status = resourceOf(kind) === 'pods' ? newPodStatus : undefined;
   const candidate = prepared(kind, { ...object, ...(hasOwnStatus && { status }), metadata });
   validate(kind, candidate);
   if (textOf(given['resourceVersion']) !== '') throw internal('resourceVersion should not be set on objects to be created');

@@ -65,7 +65,7 @@ export async function fakeApiServer(
     if (isWithheld) server.forbid(`* ${address.resource}`);
     const response = server.handle(isApply(request) ? applyAs(server, stamped(request, stamp), address) : request);
     if (isWithheld) server.permit(`* ${address.resource}`);
-    const { status, headers, body } = await response;
+    const { status, headers, body } = response;
     answer.writeHead(status, headers);
     answer.end(body);
   }

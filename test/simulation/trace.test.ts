@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ScenarioEvent } from '../../simulation/scenario.ts';
-import { classOfEvent, eventText } from '../../simulation/timeline-text.ts';
+import { classOfEvent } from '../../simulation/scenario.ts';
+import { eventText } from '../../simulation/timeline-text.ts';
 import { createTrace } from '../../simulation/trace.ts';
 
 describe('the trace of a run', () => {

@@ -4,6 +4,7 @@ import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, lastAppliedAnnotation, type Resource } from '../../../cluster/request/resource.ts';
 import { applyObject, patchObject, WriteRefused } from '../../../cluster/request/write.ts';
 import { entryKey, fieldDiff, keyOf, type ObjectContent, withDefaults } from '../../../engine/diff/field-diff.ts';
+import { mergePatch } from '../../../engine/diff/merge-patch.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
@@ -16,7 +17,6 @@ import { fieldManager } from '../../live/intents.ts';
 import { withField } from '../what-if.ts';
 import { gitOpsOwner } from './git-ops-owner.ts';
 import { adoptionOf, applied, removableFields } from './managed-fields.ts';
-import { mergePatch } from './merge-patch.ts';
 import { planAnnotation } from './plan-basis.ts';
 import { type ApplyMode, type Conflict, conflictsOf, preconditioned, type ReadyObject, serverApply, targetIn } from './server-apply.ts';
 

@@ -3,12 +3,12 @@ import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
 import { applyObject, patchByOperations, patchObject, type Target } from '../../../cluster/request/write.ts';
+import { mergePatch } from '../../../engine/diff/merge-patch.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import type { Cluster } from '../../connection.ts';
 import { fieldManager } from '../../live/intents.ts';
 import { adopted, adoptionOf, applied } from './managed-fields.ts';
-import { mergePatch } from './merge-patch.ts';
 import { planAnnotation, targetOf } from './plan-basis.ts';
 
 export interface ReadyObject {

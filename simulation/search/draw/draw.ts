@@ -37,7 +37,6 @@ function leftOut(faultClass: FaultClass): number {
   return faultClass === 'F14' ? 0.5 : 0.4;
 }
 
-/** Returns whether the scenario of the seed has faults of that class. */
 export function isDrawn(seed: number, faultClass: FaultClass): boolean {
   return draw(seed, `class ${faultClass}`) >= leftOut(faultClass);
 }

@@ -2,195 +2,129 @@
 
 import type { FaultClass } from '../../faults/fault.ts';
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
-import { type GroupShape, letterOf, type ScenarioEvent } from '../../scenario.ts';
+import { type EventFields, type GroupShape, letterOf, type ScenarioEvent } from '../../scenario.ts';
 
-type Maker = (random: Random, input: DrawInput, atMs: number) => ScenarioEvent;
+/** A function that draws one value of an event at this time. */
+type Draw<Value> = (random: Random, input: DrawInput, atMs: number) => Value;
 
-/** The accidents of one fault class: the range of their number, and functions that create one. */
-interface Kind {
+type Kind = ScenarioEvent['kind'];
+
+/** The accidents of one fault class: the range of their number, and functions that draw one. */
+interface Accidents {
   readonly class: FaultClass;
   /** Only groups with this strategy have these accidents; all groups if absent. */
   readonly strategy?: GroupShape['strategy'];
   readonly fewest: number;
   readonly most: number;
-  readonly makers: readonly Maker[];
+  readonly draws: readonly Draw<ScenarioEvent>[];
 }
 
-const ordinalOf = (random: Random, { group }: DrawInput): number => wholeBetween(random, 0, group.podsPerZone);
-const zoneOf = (random: Random, { group }: DrawInput): string => letterOf(wholeBetween(random, 0, group.zones));
-const processOf = (random: Random, { agents }: DrawInput): string => letterOf(wholeBetween(random, 0, agents));
+/** Returns a function that draws an event and its parameters, in this order. */
+function event<Name extends Kind>(
+  kind: Name,
+  parameters: { readonly [Field in keyof EventFields<Name>]: Draw<EventFields<Name>[Field]> },
+): Draw<ScenarioEvent> {
+  const draws = Object.entries<Draw<unknown>>(parameters);
+  return (random, input, atMs) =>
+    ({ atMs, kind, ...Object.fromEntries(draws.map(([name, drawn]) => [name, drawn(random, input, atMs)])) }) as unknown as ScenarioEvent;
+}
+
+const zone: Draw<string> = (random, { group }) => letterOf(wholeBetween(random, 0, group.zones));
+const ordinal: Draw<number> = (random, { group }) => wholeBetween(random, 0, group.podsPerZone);
+const process: Draw<string> = (random, { agents }) => letterOf(wholeBetween(random, 0, agents));
+const frontEnd: Draw<number> = (random) => wholeBetween(random, 0, 2);
+
+/** Returns a function that draws true in this share of cases. */
+function share(most: number): Draw<boolean> {
+  return (random) => random() < most;
+}
 
 /** Draws a log-uniform number of whole milliseconds between `fromMs` and `toMs`. */
-function lasting(random: Random, fromMs: number, toMs: number): number {
-  return Math.round(fromMs * (toMs / fromMs) ** random());
+function lasting(fromMs: number, toMs: number): Draw<number> {
+  return (random) => Math.round(fromMs * (toMs / fromMs) ** random());
 }
 
 /** Draws a duration as `lasting` does, cut off one second before the faults end, but at least one second. */
-function within(random: Random, { endMs }: DrawInput, atMs: number, [fromMs, toMs]: readonly [number, number]): number {
-  return Math.max(1000, Math.min(lasting(random, fromMs, toMs), endMs - atMs - 1000));
+function within(fromMs: number, toMs: number): Draw<number> {
+  const drawn = lasting(fromMs, toMs);
+  return (random, input, atMs) => Math.max(1000, Math.min(drawn(random, input, atMs), input.endMs - atMs - 1000));
 }
 
-const kinds: readonly Kind[] = [
+/** Draws how many times slower a kubelet is. */
+const factor: Draw<number> = (...at) => lasting(1000, 8000)(...at) / 1000;
+
+const accidents: readonly Accidents[] = [
   {
     class: 'F10',
     fewest: 1,
     most: 4,
-    makers: [
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'frontEndLags',
-        frontEnd: wholeBetween(random, 0, 2),
-        forMs: within(random, input, atMs, [2000, 120_000]),
-      }),
-      (random, _, atMs) => ({ atMs, kind: 'frontEndRestarts', frontEnd: wholeBetween(random, 0, 2), isCompacted: random() < 0.5 }),
+    draws: [
+      event('frontEndLags', { frontEnd, forMs: within(2000, 120_000) }),
+      event('frontEndRestarts', { frontEnd, isCompacted: share(0.5) }),
     ],
   },
   {
     class: 'F11',
     fewest: 0,
     most: 3,
-    makers: [
-      (random, input, atMs) => ({ atMs, kind: 'crash', process: processOf(random, input), restartAfterMs: lasting(random, 500, 40_000) }),
-      (random, input, atMs) => ({ atMs, kind: 'stop', process: processOf(random, input), restartAfterMs: lasting(random, 500, 40_000) }),
+    draws: [
+      event('crash', { process, restartAfterMs: lasting(500, 40_000) }),
+      event('stop', { process, restartAfterMs: lasting(500, 40_000) }),
     ],
   },
-  {
-    class: 'F12',
-    fewest: 1,
-    most: 4,
-    makers: [
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'pauseProcess',
-        process: processOf(random, input),
-        durationMs: within(random, input, atMs, [1000, 120_000]),
-      }),
-    ],
-  },
-  {
-    class: 'F13',
-    fewest: 1,
-    most: 3,
-    makers: [(_, __, atMs) => ({ atMs, kind: 'deleteLease' }), (_, __, atMs) => ({ atMs, kind: 'editLease' })],
-  },
+  { class: 'F12', fewest: 1, most: 4, draws: [event('pauseProcess', { process, durationMs: within(1000, 120_000) })] },
+  { class: 'F13', fewest: 1, most: 3, draws: [event('deleteLease', {}), event('editLease', {})] },
   {
     class: 'F14',
     fewest: 1,
     most: 3,
-    makers: [
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'jumpWallClock',
-        process: processOf(random, input),
-        byMs: Math.round((random() < 0.5 ? -1 : 1) * lasting(random, 1000, 3_600_000)),
-      }),
+    draws: [
+      event('jumpWallClock', { process, byMs: (random, ...rest) => (random() < 0.5 ? -1 : 1) * lasting(1000, 3_600_000)(random, ...rest) }),
     ],
   },
   {
     class: 'F15',
     fewest: 1,
     most: 5,
-    makers: [
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'slowKubelet',
-        startFactor: Math.round(lasting(random, 1000, 8000)) / 1000,
-        drainFactor: Math.round(lasting(random, 1000, 8000)) / 1000,
-        forMs: within(random, input, atMs, [10_000, 120_000]),
-      }),
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'stuckTerminating',
-        zone: zoneOf(random, input),
-        ordinal: ordinalOf(random, input),
-        forMs: within(random, input, atMs, [10_000, 120_000]),
-      }),
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'podFlaps',
-        zone: zoneOf(random, input),
-        ordinal: ordinalOf(random, input),
-        times: wholeBetween(random, 1, 6),
-      }),
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'nodeLost',
-        zone: zoneOf(random, input),
-        forMs: within(random, input, atMs, [5000, 90_000]),
-      }),
+    draws: [
+      event('slowKubelet', { startFactor: factor, drainFactor: factor, forMs: within(10_000, 120_000) }),
+      event('stuckTerminating', { zone, ordinal, forMs: within(10_000, 120_000) }),
+      event('podFlaps', { zone, ordinal, times: (random) => wholeBetween(random, 1, 6) }),
+      event('nodeLost', { zone, forMs: within(5000, 90_000) }),
     ],
   },
   {
     class: 'F16',
     fewest: 1,
     most: 3,
-    makers: [
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'controllerLags',
-        delayMs: lasting(random, 500, 20_000),
-        forMs: within(random, input, atMs, [10_000, 120_000]),
-      }),
-      (random, input, atMs) => ({ atMs, kind: 'controllerIsStale', forMs: within(random, input, atMs, [5000, 60_000]) }),
+    draws: [
+      event('controllerLags', { delayMs: lasting(500, 20_000), forMs: within(10_000, 120_000) }),
+      event('controllerIsStale', { forMs: within(5000, 60_000) }),
     ],
   },
   {
     class: 'F17',
     fewest: 1,
     most: 5,
-    makers: [
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'podFails',
-        zone: zoneOf(random, input),
-        ordinal: ordinalOf(random, input),
-        forMs: within(random, input, atMs, [2000, 90_000]),
-      }),
-      (random, input, atMs) => ({ atMs, kind: 'podDies', zone: zoneOf(random, input), ordinal: ordinalOf(random, input) }),
-      (random, input, atMs) => ({ atMs, kind: 'deletePod', zone: zoneOf(random, input), ordinal: ordinalOf(random, input) }),
-      (random, input, atMs) => ({ atMs, kind: 'nodeDrained', zone: zoneOf(random, input) }),
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'scaleByHand',
-        zone: zoneOf(random, input),
-        replicas: Math.max(1, input.group.podsPerZone + wholeBetween(random, -1, 3)),
-      }),
+    draws: [
+      event('podFails', { zone, ordinal, forMs: within(2000, 90_000) }),
+      event('podDies', { zone, ordinal }),
+      event('deletePod', { zone, ordinal }),
+      event('nodeDrained', { zone }),
+      event('scaleByHand', { zone, replicas: (random, { group }) => Math.max(1, group.podsPerZone + wholeBetween(random, -1, 3)) }),
     ],
   },
   {
     class: 'F18',
     fewest: 0,
     most: 2,
-    makers: [
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'recreateStatefulSet',
-        zone: zoneOf(random, input),
-        isOrphaning: random() < 0.6,
-        afterMs: within(random, input, atMs, [500, 20_000]),
-      }),
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'leaveGroup',
-        zone: zoneOf(random, input),
-        forMs: within(random, input, atMs, [5000, 60_000]),
-      }),
-      (random, input, atMs) => ({
-        atMs,
-        kind: 'setStrategy',
-        zone: zoneOf(random, input),
-        type: 'RollingUpdate',
-        forMs: within(random, input, atMs, [5000, 60_000]),
-      }),
+    draws: [
+      event('recreateStatefulSet', { zone, isOrphaning: share(0.6), afterMs: within(500, 20_000) }),
+      event('leaveGroup', { zone, forMs: within(5000, 60_000) }),
+      event('setStrategy', { zone, type: () => 'RollingUpdate' as const, forMs: within(5000, 60_000) }),
     ],
   },
-  {
-    class: 'F20',
-    strategy: 'pinned',
-    fewest: 1,
-    most: 3,
-    makers: [(random, input, atMs) => ({ atMs, kind: 'webhookAway', forMs: within(random, input, atMs, [5000, 120_000]) })],
-  },
+  { class: 'F20', strategy: 'pinned', fewest: 1, most: 3, draws: [event('webhookAway', { forMs: within(5000, 120_000) })] },
 ];
 
 /** Returns all events, sorted by time: changes by people and autoscalers, and accidents of the drawn classes. */
@@ -202,21 +136,20 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
 /** Returns the accidents of the drawn classes in no particular order. `input.endMs` is at least a minute. */
 export function drawnAccidents(seed: number, input: DrawInput): readonly ScenarioEvent[] {
   const events: ScenarioEvent[] = [];
-  for (const kind of kinds) {
-    if (!input.isDrawn(kind.class) || (kind.strategy !== undefined && kind.strategy !== input.group.strategy)) continue;
+  for (const { class: faultClass, strategy, fewest, most, draws } of accidents) {
+    if (!input.isDrawn(faultClass) || (strategy !== undefined && strategy !== input.group.strategy)) continue;
     // Each class has its own stream, so that leaving out a class does not change the other classes.
-    const random = streamOf(seed, `events ${kind.class}`);
-    const count = wholeBetween(random, kind.fewest, kind.most + 1);
+    const random = streamOf(seed, `events ${faultClass}`);
+    const count = wholeBetween(random, fewest, most + 1);
     for (let index = 0; index < count; index += 1) {
       // Every accident starts at least 20 seconds before the end.
       const atMs = Math.round(between(random, 5000, input.endMs - 20_000));
-      events.push(oneOf(random, kind.makers)(random, input, atMs));
+      events.push(oneOf(random, draws)(random, input, atMs));
     }
   }
   return events;
 }
 
-/** The input of a draw. */
 interface DrawInput {
   readonly group: GroupShape;
   readonly agents: number;
@@ -228,47 +161,38 @@ interface DrawInput {
 /** The initial image of every pod. */
 const firstImage = 'app:1';
 
-/** A function that returns the events of one sequence of changes by people, for example a rollout and its rollback. */
-type Story = (random: Random, input: DrawInput, atMs: number) => readonly ScenarioEvent[];
+/** A function that draws one sequence of changes by people, for example a rollout and its rollback. */
+type Story = Draw<readonly ScenarioEvent[]>;
 
 const at = (atMs: number): number => Math.round(atMs);
 
+/** Returns the story of a first image, and of a second image after at least `fromMs`, often before every pod runs the first image. */
+function images(first: string, second: string, fromMs: number): Story {
+  return (random, _, atMs) => [
+    { atMs, kind: 'setImage', image: first },
+    { atMs: at(atMs + between(random, fromMs, 150_000)), kind: 'setImage', image: second },
+  ];
+}
+
 const rollout: Story = (_, __, atMs) => [{ atMs, kind: 'setImage', image: 'app:2' }];
 
-/** Sets a second image, often before every pod runs the first image. */
-const secondRollout: Story = (random, _, atMs) => [
-  { atMs, kind: 'setImage', image: 'app:2' },
-  { atMs: at(atMs + between(random, 5000, 150_000)), kind: 'setImage', image: 'app:3' },
-];
-
-const rollback: Story = (random, _, atMs) => [
-  { atMs, kind: 'setImage', image: 'app:2' },
-  { atMs: at(atMs + between(random, 5000, 150_000)), kind: 'setImage', image: firstImage },
-];
-
-const brokenThenBack: Story = (random, _, atMs) => [
-  { atMs, kind: 'setImage', image: 'broken/app:2' },
-  { atMs: at(atMs + between(random, 20_000, 150_000)), kind: 'setImage', image: firstImage },
-];
-
-const brokenThenForward: Story = (random, _, atMs) => [
-  { atMs, kind: 'setImage', image: 'broken/app:2' },
-  { atMs: at(atMs + between(random, 20_000, 150_000)), kind: 'setImage', image: 'app:3' },
-];
-
 /** Sets the image in one zone first, later in all zones. */
-const oneZoneFirst: Story = (random, { group }, atMs) => {
-  const zone = letterOf(wholeBetween(random, 0, group.zones));
-  return [
-    { atMs, kind: 'setImage', image: 'app:2', zones: [zone] },
-    { atMs: at(atMs + between(random, 2000, 60_000)), kind: 'setImage', image: 'app:2' },
-  ];
-};
+const oneZoneFirst: Story = (random, input, atMs) => [
+  { atMs, kind: 'setImage', image: 'app:2', zones: [zone(random, input, atMs)] },
+  { atMs: at(atMs + between(random, 2000, 60_000)), kind: 'setImage', image: 'app:2' },
+];
+
+const templates: readonly Story[] = [
+  images('app:2', 'app:3', 5000),
+  images('app:2', firstImage, 5000),
+  images('broken/app:2', firstImage, 20_000),
+  images('broken/app:2', 'app:3', 20_000),
+  oneZoneFirst,
+];
 
 /** Returns another number of replicas per zone, at least 1. */
 function changed(random: Random, { group }: DrawInput): number {
-  const change = oneOf(random, group.podsPerZone > 2 ? [-2, -1, -1, 1, 2] : [-1, 1, 2]);
-  return Math.max(1, group.podsPerZone + change);
+  return Math.max(1, group.podsPerZone + oneOf(random, group.podsPerZone > 2 ? [-2, -1, -1, 1, 2] : [-1, 1, 2]));
 }
 
 const scaled: Story = (random, input, atMs) => [{ atMs, kind: 'setReplicas', replicas: changed(random, input) }];
@@ -295,8 +219,6 @@ const paused: Story = (random, _, atMs) => [
   { atMs, kind: 'pause' },
   { atMs: at(atMs + between(random, 10_000, 120_000)), kind: 'resume' },
 ];
-
-const templates: readonly Story[] = [secondRollout, rollback, brokenThenBack, brokenThenForward, oneZoneFirst];
 
 /** Returns the changes by people and autoscalers in no particular order. All of them happen before `input.endMs`. */
 function drawnStories(random: Random, input: DrawInput): readonly ScenarioEvent[] {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { mergePatch } from '../../../engine/diff/merge-patch.ts';
 import { toApply } from '../../../plugin/source/cluster/desired-objects.ts';
-import { mergePatch } from '../../../plugin/source/cluster/merge-patch.ts';
 
 /** RFC 7386, as it is written there. */
 function patched(target: unknown, patch: unknown): unknown {

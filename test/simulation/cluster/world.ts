@@ -56,11 +56,10 @@ export function newWorld(
   const group = { ...defaultShape, ...shape };
   const times = { safetyMs: 600_000, healingMs: 600_000, events: [], rates: {}, faults: [] };
   const scenario = { seed, group, agents: 1, ...times, ...(given === undefined ? {} : { given }) };
-  const cluster = startCluster({ server, scheduler, wallMs, scenario });
+  const told: string[] = [];
+  const cluster = startCluster({ server, scheduler, wallMs, scenario, report: (who, what) => void told.push(`${who}: ${what}`) });
   const commits: Commit[] = [];
   server.observe({ committed: (commit) => void commits.push(commit) });
-  const told: string[] = [];
-  cluster.observe((what) => void told.push(what));
   const name = (zone: string): string => cluster.statefulSets[zone.charCodeAt(0) - 97] ?? '';
   const pods = (zone: string): readonly PodFacts[] =>
     server

@@ -28,12 +28,7 @@ export function modelTarget(seed: number): Target {
 /** `settle` lets everything happen that is on its way. */
 function targetOf(server: Pick<ModelServer, 'handle' | 'watch'>, settle: () => Promise<void>): Target {
   return {
-    ask: async (request) => {
-      const answer = server.handle(requestOf(request));
-      // It waits for its caches, which only see more when time goes on.
-      if (answer instanceof Promise) await settle();
-      return answer;
-    },
+    ask: async (request) => server.handle(requestOf(request)),
     open: async (request, onLine, onEnd) => {
       const opened = server.watch(requestOf(request), { line: onLine, end: onEnd });
       return isRefusal(opened) ? { refusal: opened, close: () => undefined } : { close: () => opened.close() };
@@ -41,7 +36,7 @@ function targetOf(server: Pick<ModelServer, 'handle' | 'watch'>, settle: () => P
     settle,
     prepare: async (name) => {
       const body = JSON.stringify({ metadata: { name } });
-      const { status } = await server.handle(requestOf({ method: 'POST', path: '/api/v1/namespaces', body }));
+      const { status } = server.handle(requestOf({ method: 'POST', path: '/api/v1/namespaces', body }));
       if (status !== 201) throw new Error(`the model answers the creation of a namespace with ${status}`);
     },
   };

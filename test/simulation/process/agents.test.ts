@@ -30,7 +30,7 @@ function world({ seed = 1, faults = placedFaults([]), ...rest }: { seed?: number
   const scheduler = createScheduler(seed);
   const wallMs = (): number => runStartMs + scheduler.nowMs();
   const server = new ModelServer({ scheduler, wallMs, seed, frontEnds });
-  const cluster = startCluster({ server, scheduler, wallMs, scenario: { ...quietScenario, seed } });
+  const cluster = startCluster({ server, scheduler, wallMs, scenario: { ...quietScenario, seed }, report: () => undefined });
   const { namespace, policies, podAnswer } = cluster;
   const trace = createTrace();
   const changes: string[] = [];

@@ -41,8 +41,6 @@ export interface Asking {
   readonly commits: readonly Commit[];
   readonly answers: readonly Answered[];
   readonly ask: (method: ModelRequest['method'], path: string, body?: unknown, options?: AskOptions) => Reply;
-  /** For reads that wait. */
-  readonly askLater: (path: string, frontEnd?: number) => Promise<Reply>;
   readonly merge: (path: string, patch: unknown) => Reply;
   readonly watch: (path: string, frontEnd?: number) => Following;
   readonly advance: (durationMs: number) => Promise<void>;
@@ -83,9 +81,7 @@ export function asking(options: Partial<ModelServerOptions> = {}): Asking {
       ...(contentType !== undefined && { contentType }),
       ...(accept !== undefined && { accept }),
     };
-    const response = server.handle(request, frontEnd);
-    if (response instanceof Promise) throw new Error(`${path} is answered later`);
-    return replyOf(response);
+    return replyOf(server.handle(request, frontEnd));
   };
   return {
     server,
@@ -93,7 +89,6 @@ export function asking(options: Partial<ModelServerOptions> = {}): Asking {
     commits,
     answers,
     ask,
-    askLater: async (path, frontEnd = 0) => replyOf(await server.handle({ method: 'GET', path, actor }, frontEnd)),
     merge: (path, patch) => ask('PATCH', path, patch, { contentType: 'application/merge-patch+json' }),
     watch: (path, frontEnd = 0) => follow(server, path, frontEnd),
     advance: (durationMs) => scheduler.runUntil(scheduler.nowMs() + durationMs),

@@ -135,19 +135,6 @@ describe('the garbage collector', () => {
     expect([ownerReferences, deletionTimestamp]).toEqual([undefined, undefined]);
   });
 
-  it('lets an owner that waits for what it owns go last', async () => {
-    const { server, ask, advance } = asking();
-    const set = server.create(actor, 'statefulsets.apps', statefulSet('s')).metadata;
-    server.create(actor, 'pods', owned('s-0', set));
-    ask('DELETE', `${sets}/s`, { propagationPolicy: 'Foreground' });
-    await advance(2000);
-    expect(server.get('statefulsets.apps', 'one', 's')?.metadata.finalizers).toEqual(['foregroundDeletion']);
-    expect(server.get('pods', 'one', 's-0')?.metadata.deletionTimestamp).toBeDefined();
-    server.remove(actor, { resource: 'pods', namespace: 'one', name: 's-0' });
-    await advance(2000);
-    expect(server.get('statefulsets.apps', 'one', 's')).toBeUndefined();
-  });
-
   it('deletes what was made for an owner that is gone', async () => {
     const { server, advance } = asking();
     server.create(actor, 'pods', owned('late', { name: 's', uid: 'nobody' }));

@@ -1,7 +1,7 @@
-// Computes the JSON merge patch between two objects, for apply and its dry runs.
-import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
-import { isSameValue } from '../../../policies/values/canonical-json.ts';
-import { isRecord } from '../../../policies/values/is-record.ts';
+// Computes the JSON merge patch between two objects, for apply, its dry runs and simulations.
+import { isSameValue } from '../../policies/values/canonical-json.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
+import type { ObjectContent } from './field-diff.ts';
 
 /** Returns the JSON merge patch (RFC 7386) from one object to another; undefined without a change. Lists are replaced as a whole. */
 export function mergePatch(from: ObjectContent, to: ObjectContent): ObjectContent | undefined {

@@ -1,6 +1,6 @@
-// Reads Kubernetes objects for the judges: fields, places of pods, and times since the simulation began.
-import { runStartMs } from '../process/clock.ts';
-import type { Actor, ModelObject } from '../server/request.ts';
+// Reads Kubernetes objects for judges, models and texts: fields, places of pods, and times since the simulation began.
+import { runStartMs } from './process/clock.ts';
+import type { Actor, ModelObject } from './server/request.ts';
 
 export const podResource = 'pods';
 export const statefulSetResource = 'statefulsets.apps';
@@ -67,7 +67,7 @@ export function isTerminating({ metadata }: ModelObject): boolean {
 }
 
 /** Returns the condition Ready of a pod or a node. */
-export function readyCondition(object: ModelObject): { readonly isTrue: boolean; readonly sinceMs: number | undefined } {
+export function readyCondition(object: ModelObject | undefined): { readonly isTrue: boolean; readonly sinceMs: number | undefined } {
   const condition = listAt(object, 'status', 'conditions').find((one) => field(one, 'type') === 'Ready');
   return { isTrue: field(condition, 'status') === 'True', sinceMs: instantAt(condition, 'lastTransitionTime') };
 }
