@@ -1,4 +1,5 @@
 // Models how people remove a StatefulSet from its group and add it again, and pause the group: by labels and annotations, or by objects.
+import { field, groupResource, intentResource, listAt } from '../objects.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import { statefulSetResource } from './workload.ts';
 import type { ClusterApi } from './world.ts';
@@ -16,8 +17,6 @@ interface Zone extends Json {
   readonly statefulSet: string;
 }
 
-const groupResource = 'rolloutgroups.rollout-group.dev';
-const intentResource = 'rolloutintents.rollout-group.dev';
 const groupLabel = 'rollout-group';
 const pausedAnnotation = 'grafana.com/rollout-paused';
 
@@ -45,7 +44,7 @@ export class Membership {
       this.#setZones(this.#zones().filter((other) => other !== zone));
       return true;
     }
-    const selected = Object.keys(membersOf(this.#object()).selector?.matchLabels ?? { [groupLabel]: '' });
+    const selected = Object.keys(field(this.#object(), 'spec', 'members', 'selector', 'matchLabels') ?? { [groupLabel]: '' });
     const labels = labelsOf(this.#options.server, this.#options.namespace, statefulSet);
     const removed = Object.fromEntries(selected.filter((key) => labels[key] !== undefined).map((key) => [key, labels[key] ?? '']));
     if (Object.keys(removed).length === 0) return false;
@@ -103,7 +102,7 @@ export class Membership {
   }
 
   #zones(): readonly Zone[] {
-    return membersOf(this.#object()).zones ?? [];
+    return listAt(this.#object(), 'spec', 'members', 'zones') as readonly Zone[];
   }
 
   #setZones(next: readonly Zone[]): void {
@@ -134,13 +133,6 @@ export class Membership {
       this.#options.statefulSets.some((name) => labelsOf(this.#options.server, this.#options.namespace, name)[groupLabel] !== undefined)
     );
   }
-}
-
-function membersOf(object: ModelObject | undefined): {
-  readonly zones?: readonly Zone[];
-  readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> };
-} {
-  return (object?.['spec'] as { readonly members?: object } | undefined)?.members ?? {};
 }
 
 function labelsOf(server: ClusterApi, namespace: string, statefulSet: string): Readonly<Record<string, string>> {

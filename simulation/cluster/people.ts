@@ -1,12 +1,13 @@
 // Models people and their autoscalers, who change images and replicas, delete pods, recreate StatefulSets and request retries.
 
 import { secondText } from '../../policies/instant.ts';
+import { imagesOf, intentResource, numberAt, textAt } from '../objects.ts';
 import { between, type Random, streamOf } from '../random.ts';
 import type { PeopleEvent } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import type { WantedStatefulSet } from './cluster.ts';
 import { Membership } from './membership.ts';
-import { numberAt, type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
+import { type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
 import { type Container, replicasOf, specOf, statefulSetResource } from './workload.ts';
 import type { ClusterApi, World } from './world.ts';
 
@@ -142,7 +143,7 @@ export class People {
   }
 
   #learnNumber(origin: ReplicaOrigin): void {
-    const number = numberAt(this.#options.server.get(origin.resource, this.#options.namespace, origin.name), origin.path);
+    const number = numberAt(this.#options.server.get(origin.resource, this.#options.namespace, origin.name), ...origin.path);
     if (number !== undefined) this.#numbers.set(keyOf(origin), number);
   }
 
@@ -200,7 +201,7 @@ export class People {
     for (const [key, origin] of chosen) {
       isNew ||=
         this.#numbers.get(key) !== replicas ||
-        numberAt(this.#options.server.get(origin.resource, this.#options.namespace, origin.name), origin.path) !== replicas;
+        numberAt(this.#options.server.get(origin.resource, this.#options.namespace, origin.name), ...origin.path) !== replicas;
       this.#numbers.set(key, replicas);
       this.#autoscaler.scale(origin, replicas, who);
     }
@@ -325,11 +326,6 @@ function replicasAt(set: ModelObject | undefined): number {
   return set === undefined ? 1 : replicasOf(set);
 }
 
-function imagesOf({ spec }: ModelObject): readonly string[] {
-  const { containers = [] } = (spec ?? {}) as { readonly containers?: readonly Container[] };
-  return containers.map(({ image }) => image ?? '');
-}
-
 function containersOf(set: ModelObject | undefined): readonly Container[] {
   return (set && specOf(set).template?.spec?.containers) ?? [];
 }
@@ -378,7 +374,7 @@ function createAutoscaler({ server, scheduler, namespace }: AutoscalerOptions): 
         isStatus ? 'status' : undefined,
       );
     };
-    const from = numberAt(server.get(origin.resource, namespace, origin.name), origin.path);
+    const from = numberAt(server.get(origin.resource, namespace, origin.name), ...origin.path);
     if (who === 'person' || from === undefined || Math.abs(replicas - from) < 2) {
       write(replicas);
       return;
@@ -413,7 +409,6 @@ interface RetriesOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> 
 }
 
 const administrator: Actor = { user: 'kubernetes-admin' };
-const intentResource = 'rolloutintents.rollout-group.dev';
 /** The interval of the checks, and the pause before another retry for the same pods. */
 const checkEveryMs = 20_000;
 const retryIntervalMs = 120_000;
@@ -460,7 +455,5 @@ function ledgerOf(
   namespace: string,
   group: string,
 ): { readonly pins?: readonly Pinned[]; readonly run?: { readonly id: string } } {
-  const map = server.get('configmaps', namespace, `rollout-group-${group}`) as { readonly data?: Json } | undefined;
-  const text = map?.data?.['ledger'];
-  return typeof text === 'string' ? JSON.parse(text) : {};
+  return JSON.parse(textAt(server.get('configmaps', namespace, `rollout-group-${group}`), 'data', 'ledger') ?? '{}');
 }

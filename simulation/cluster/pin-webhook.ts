@@ -11,6 +11,7 @@ import {
 } from '../../engine/strategies/pinned/placement.ts';
 import { pinConfigurationName } from '../../install/webhooks.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
+import { field, groupResource, listAt, textAt } from '../objects.ts';
 import type { Json, ModelObject } from '../server/request.ts';
 import { revisionLabel, revisionResource, statefulSetResource } from './workload.ts';
 import type { World } from './world.ts';
@@ -34,8 +35,6 @@ export interface PodAdmitted {
 
 export type PinWebhook = ReturnType<typeof createPinWebhook>;
 
-const groupResource = 'rolloutgroups.rollout-group.dev';
-
 const configurationResource = 'mutatingwebhookconfigurations.admissionregistration.k8s.io';
 
 /**
@@ -55,12 +54,9 @@ export function createPinWebhook({ server, namespace, group, admitted }: Webhook
     if (pod === undefined || isUnknown(pod)) return content;
     const zone = zoneOf(server.get(groupResource, namespace, group), pod.statefulSet);
     if (zone === undefined) return content;
-    const stored = server.get('configmaps', namespace, ledgerName(group)) as
-      | { readonly data?: Readonly<Record<string, string>> }
-      | undefined;
     const known = {
       zone,
-      ledger: decodeLedger(stored?.data?.[ledgerKey], { namespace, group }),
+      ledger: decodeLedger(textAt(server.get('configmaps', namespace, ledgerName(group)), 'data', ledgerKey), { namespace, group }),
       knownUid: server.get(statefulSetResource, namespace, pod.statefulSet)?.metadata.uid,
     };
     const revisions = new Map(revisionsToRead(pod, known).map((name) => [name, revisionOf(pod, name)]));
@@ -82,7 +78,8 @@ export function createPinWebhook({ server, namespace, group, admitted }: Webhook
 
 /** Returns the zone of the StatefulSet in the stored RolloutGroup; undefined if the group does not name it. */
 function zoneOf(group: ModelObject | undefined, statefulSet: string): string | undefined {
-  const spec = group?.['spec'] as { readonly members?: { readonly zones?: readonly Json[] } } | undefined;
-  const name = spec?.members?.zones?.find((zone) => zone['statefulSet'] === statefulSet)?.['name'];
-  return typeof name === 'string' ? name : undefined;
+  return textAt(
+    listAt(group, 'spec', 'members', 'zones').find((zone) => field(zone, 'statefulSet') === statefulSet),
+    'name',
+  );
 }

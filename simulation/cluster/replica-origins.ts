@@ -2,12 +2,11 @@
 import { boundedReplicas } from '../../engine/decide/replicas.ts';
 import type { BoundsDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
+import { groupResource, numberAt } from '../objects.ts';
 import { customKind, kubernetesKinds, projectKinds, resourceOf, type ServedKind } from '../server/kinds.ts';
 import type { Json } from '../server/request.ts';
 import type { GroupObjects } from './group-objects.ts';
 import { statefulSetResource } from './workload.ts';
-
-const groupResource = 'rolloutgroups.rollout-group.dev';
 
 /** The field in which people write a number of replicas. */
 export interface ReplicaOrigin {
@@ -72,7 +71,7 @@ export function withReplicas({ namespace, objects }: GroupObjects, sources: read
   return objects.map((object) => {
     const { name, namespace: place = namespace } = object['metadata'] as { readonly name: string; readonly namespace?: string };
     const source = object['kind'] === 'StatefulSet' && place === namespace ? sources.find((one) => one.statefulSet === name) : undefined;
-    if (source === undefined || numberAt(object, ['spec', 'replicas']) !== undefined) return object;
+    if (source === undefined || numberAt(object, 'spec', 'replicas') !== undefined) return object;
     return { ...object, spec: { ...(object['spec'] as Json), replicas: source.bounded(numberOf(source.origin, objects) ?? 1) } };
   });
 }
@@ -81,13 +80,7 @@ function numberOf(origin: ReplicaOrigin | undefined, objects: readonly Json[]): 
   const found = objects.find(
     (object) => nameOf(object) === origin?.name && resourceOfKind(`${object['apiVersion']}`, `${object['kind']}`) === origin.resource,
   );
-  return origin && numberAt(found, origin.path);
-}
-
-export function numberAt(object: Json | undefined, path: readonly string[]): number | undefined {
-  let found: unknown = object;
-  for (const key of path) found = typeof found === 'object' && found !== null ? Reflect.get(found, key) : undefined;
-  return typeof found === 'number' ? found : undefined;
+  return origin && numberAt(found, ...origin.path);
 }
 
 /** Returns the zone at the end of the chain of `follows`; the zone itself for a cycle. */

@@ -1,6 +1,7 @@
 // Models the connection of one watch: it delivers lines from the server to the process in order, with latency and with faults.
 import type { KubernetesStream } from '../../cluster/env.ts';
 import type { WatchFault } from '../faults/fault.ts';
+import { field, parsed, textAt } from '../objects.ts';
 import { type Random, streamOf } from '../random.ts';
 import type { ModelWatch, WatchSink } from '../server/request.ts';
 import { type Life, latencyMs } from './life.ts';
@@ -274,14 +275,8 @@ export class Lines {
 
 /** Returns the object of a line; undefined for a bookmark. */
 function objectOf(line: string): string | undefined {
-  try {
-    const { type, object } = JSON.parse(line) as {
-      readonly type?: unknown;
-      readonly object?: { readonly metadata?: Record<string, unknown> };
-    };
-    const { namespace = '', name } = object?.metadata ?? {};
-    return type === 'BOOKMARK' || typeof name !== 'string' ? undefined : `${String(namespace)}/${name}`;
-  } catch {
-    return undefined;
-  }
+  const event = parsed(line);
+  const name = textAt(event, 'object', 'metadata', 'name');
+  const isObject = name !== undefined && field(event, 'type') !== 'BOOKMARK';
+  return isObject ? `${textAt(event, 'object', 'metadata', 'namespace') ?? ''}/${name}` : undefined;
 }

@@ -5,6 +5,7 @@ import type { PodCall, PodReply } from '../cluster/cluster.ts';
 import type { GateServer } from '../cluster/gate-server.ts';
 import type { PodFault } from '../faults/fault.ts';
 import { podVerb } from '../faults/source.ts';
+import { numberAt, parsed } from '../objects.ts';
 import type { PodCalled } from '../oracles/oracle.ts';
 import { runStartMs } from './clock.ts';
 import { type Life, makeCall, type Sending, sendingLatencyMs } from './life.ts';
@@ -94,13 +95,7 @@ function withWrongTime(body: string, byMs: number): string {
 
 /** Returns `timestamp` of a JSON text in seconds; undefined if it has no timestamp. */
 function timestampIn(body: string): number | undefined {
-  try {
-    const value: unknown = JSON.parse(body);
-    const timestamp: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'timestamp') : undefined;
-    return typeof timestamp === 'number' ? timestamp : undefined;
-  } catch {
-    return undefined;
-  }
+  return numberAt(parsed(body), 'timestamp');
 }
 
 interface GatePortOptions {

@@ -7,7 +7,7 @@ import { collectGarbage } from './garbage.ts';
 import { mergePatch, objectOf } from './json.ts';
 import { kubernetesKinds, projectKinds, resourceOf, type ServedKind } from './kinds.ts';
 import { Refusal } from './refusal.ts';
-import type { Actor, Answered, Json, ModelObject, ModelRequest, ModelResponse, ModelWatch, ServerObserver, WatchSink } from './request.ts';
+import type { Actor, Json, ModelObject, ModelRequest, ModelResponse, ModelWatch, ServerObserver, WatchSink } from './request.ts';
 import { Requests } from './requests.ts';
 import { Storage } from './store.ts';
 import { bind, evict } from './subresources.ts';
@@ -64,7 +64,9 @@ export class ModelServer {
         return draw(seed, `watch ${watches}`);
       },
       nowMs: () => scheduler.nowMs(),
-      answered: (answered) => this.#answered(answered),
+      answered: (answered) => {
+        for (const observer of this.#observers) observer.answered?.(answered);
+      },
     });
   }
 
@@ -183,10 +185,6 @@ export class ModelServer {
     if (this.get(resourceOf(target.kind), target.namespace, target.name) === undefined) return false;
     remove(this.#core, target, options, { actor });
     return true;
-  }
-
-  #answered(answered: Answered): void {
-    for (const observer of this.#observers) observer.answered?.(answered);
   }
 
   #kind(resource: string): ServedKind {
