@@ -1,5 +1,6 @@
 // Finds the first difference between a group and its requested state, for the end of a simulation.
 
+import type { WantedStatefulSet } from '../cluster/cluster.ts';
 import {
   areContainersReady,
   configMapResource,
@@ -18,15 +19,8 @@ import type { ModelObject } from '../server/request.ts';
 import { isLedger, readLedger, stayingPods } from './documents.ts';
 import type { Scene } from './oracle.ts';
 
-/** The requested state of a StatefulSet. */
-interface RequestedSet {
-  readonly statefulSet: string;
-  /** The image of every container that `images` does not name. */
-  readonly image: string;
-  /** The images of the containers in order. */
-  readonly images?: readonly string[];
-  readonly replicas: number;
-}
+/** The requested state of a StatefulSet. `image` is the image of every container that `images` does not name. */
+type RequestedSet = Omit<WantedStatefulSet, 'images'> & Partial<WantedStatefulSet>;
 
 type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs'>;
 

@@ -16,7 +16,7 @@ import {
 } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import { type Moment, momentOf, type Oracle, type Scene, type Sent } from './oracle.ts';
-import { createTimeline, limitOf, TermsBook, type Timeline } from './terms.ts';
+import { limitOf, TermsBook, Timeline } from './terms.ts';
 
 /** The state of a StatefulSet at one time. */
 export interface SetFacts {
@@ -80,8 +80,8 @@ export class Book implements Oracle {
       (statefulSet): Zone => ({
         statefulSet,
         set: undefined,
-        facts: createTimeline(),
-        podCounts: createTimeline(),
+        facts: new Timeline(),
+        podCounts: new Timeline(),
         places: new Map(),
         surplus: undefined,
       }),

@@ -16,7 +16,7 @@ import { named, unavailabilityOf } from './availability.ts';
 import { type Moment, machineOf, type Oracle } from './oracle.ts';
 import { type Book, unavailableIn, type Zone } from './places.ts';
 import { checkObserved, isHalted } from './targets.ts';
-import { createTimeline, type Timeline } from './terms.ts';
+import { Timeline } from './terms.ts';
 
 /** A replica write of an agent. */
 interface Write {
@@ -43,7 +43,7 @@ export class ReplicaJudge implements Oracle {
 
   constructor(book: Book) {
     this.#book = book;
-    this.#inputs = new Map(book.zones.map((zone) => [zone, createTimeline<number>()]));
+    this.#inputs = new Map(book.zones.map((zone) => [zone, new Timeline<number>()]));
     for (const changes of this.#inputs.values()) changes.set(Number.NEGATIVE_INFINITY, 0);
   }
 

@@ -39,7 +39,7 @@ export class TermsBook {
 
   constructor(scene: Scene) {
     this.#scene = scene;
-    this.#timelines = new Map(scene.statefulSets.map((name) => [name, createTimeline<Terms>()]));
+    this.#timelines = new Map(scene.statefulSets.map((name) => [name, new Timeline<Terms>()]));
     if (scene.group.kind === 'native') this.#applyDefinition('never', 0);
     for (const resource of [groupResource, intentResource, exceptionResource]) {
       for (const after of scene.list(resource, scene.namespace)) this.apply({ resource, type: 'MODIFIED', after, atMs: 0 });
@@ -47,7 +47,7 @@ export class TermsBook {
   }
 
   of(statefulSet: string): Timeline<Terms> {
-    return this.#timelines.get(statefulSet) ?? createTimeline<Terms>();
+    return this.#timelines.get(statefulSet) ?? new Timeline<Terms>();
   }
 
   /** Returns whether the zone has belonged to the group without interruption since this time. */
@@ -166,29 +166,27 @@ export function limitOf(amount: Amount, replicas: number): number {
   return typeof amount === 'number' ? amount : Math.max(1, Math.floor((Number.parseInt(amount, 10) * replicas) / 100));
 }
 
-export interface Timeline<Value> {
-  /** Sets the value from this time on. Times must not decrease. If a time is repeated, its last value counts. */
-  readonly set: (atMs: number, value: Value) => void;
-  /** Returns the current value; undefined if no value was set. */
-  readonly latest: () => Value | undefined;
-  /** Returns the value at the time and all later values, the oldest first. The first value also applies to all earlier times. */
-  readonly since: (fromMs: number) => readonly Value[];
-}
+/** The values of a setting over time. */
+export class Timeline<Value> {
+  readonly #instants: number[] = [];
+  readonly #values: Value[] = [];
 
-export function createTimeline<Value>(): Timeline<Value> {
-  const instants: number[] = [];
-  const values: Value[] = [];
-  return {
-    set: (atMs, value) => {
-      if (values.length > 0 && Object.is(values.at(-1), value)) return;
-      instants.push(atMs);
-      values.push(value);
-    },
-    latest: () => values.at(-1),
-    since: (fromMs) => {
-      let first = values.length - 1;
-      while (first > 0 && (instants[first] ?? 0) > fromMs) first -= 1;
-      return values.slice(Math.max(0, first));
-    },
-  };
+  /** Sets the value from this time on. Times must not decrease. If a time is repeated, its last value counts. */
+  set(atMs: number, value: Value): void {
+    if (this.#values.length > 0 && Object.is(this.latest(), value)) return;
+    this.#instants.push(atMs);
+    this.#values.push(value);
+  }
+
+  /** Returns the current value; undefined if no value was set. */
+  latest(): Value | undefined {
+    return this.#values.at(-1);
+  }
+
+  /** Returns the value at the time and all later values, the oldest first. The first value also applies to all earlier times. */
+  since(fromMs: number): readonly Value[] {
+    let first = this.#values.length - 1;
+    while (first > 0 && (this.#instants[first] ?? 0) > fromMs) first -= 1;
+    return this.#values.slice(Math.max(0, first));
+  }
 }

@@ -98,13 +98,8 @@ function timestampIn(body: string): number | undefined {
   return numberAt(parsed(body), 'timestamp');
 }
 
-interface GatePortOptions {
-  readonly life: Life;
-  readonly server: GateServer;
-}
-
 /** Creates the port for gate queries with faults (F22). The process may crash or be suspended at each query. */
-export function gateHttp({ life, server }: GatePortOptions): GateHttp {
+export function gateHttp({ life, server }: { readonly life: Life; readonly server: GateServer }): GateHttp {
   return {
     query: ({ source, query, site, timeoutMs, maxBodyBytes }) =>
       makeCall<GateAnswer>(life, {
