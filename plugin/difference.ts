@@ -169,7 +169,10 @@ export function siblingDifferences(objects: readonly ObjectContent[], groups: re
       return { zone, object: withMarks(object, others, marking(zone, group.zones)) };
     });
     const [first, ...rest] = present;
-    const compared = first === undefined ? [] : rest.map(({ zone, object }) => ({ zone, changes: changesOf(first.object, object) }));
+    const compared =
+      first === undefined
+        ? []
+        : rest.map(({ zone, object }) => ({ zone, changes: fieldDiff(first.object, object).filter((change) => !isExpected(change)) }));
     const perZone = fieldsPerZone(compared.map(({ changes }) => changes));
     const isDrift = (change: FieldChange) => !perZone.includes(change.path);
     return {
@@ -186,10 +189,6 @@ export function siblingDifferences(objects: readonly ObjectContent[], groups: re
       missing: found.filter(({ object }) => object === undefined).map(({ zone }) => zone.name),
     };
   });
-}
-
-function changesOf(first: ObjectContent, other: ObjectContent): readonly FieldChange[] {
-  return fieldDiff(first, other).filter((change) => !isExpected(change));
 }
 
 /** Returns the fields with a different value in every zone. Needs at least three zones. */

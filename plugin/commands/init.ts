@@ -12,7 +12,7 @@ import type { ForeignObject } from '../../policies/adopt/foreign.ts';
 import { type GuessedGroup, type Guesses, type GuessInput, guessGroups } from '../../policies/adopt/guess.ts';
 import { countFindings, type Finding, objectPlace, sortFindings } from '../../policies/findings/finding.ts';
 import { adoptionFindings } from '../../policies/lint/lint.ts';
-import { loadPolicies, type Manifest } from '../../policies/load.ts';
+import { loadPolicies } from '../../policies/load.ts';
 import { type MetricSource, type NotificationChannel, type RolloutGroup, schemas } from '../../policies/schema/kinds.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
@@ -194,7 +194,10 @@ async function readFromFiles(context: CommandContext, fromDir: string): Promise<
   const conversion = convertObjects({
     objects: manifests,
     groups: adoption.groups,
-    secretKeys: (namespace, name) => keysIn(manifests, namespace, name),
+    secretKeys: (namespace, name) => {
+      const secret = manifests.find((one) => one.kind === 'Secret' && one.namespace === namespace && one.name === name);
+      return secret && keysOf(secret.value);
+    },
   });
   const isThere = (set: unknown) =>
     manifests.some(
@@ -219,11 +222,6 @@ async function readFromFiles(context: CommandContext, fromDir: string): Promise<
 }
 
 /** Returns the names of the keys in a Secret, never the values. */
-function keysIn(manifests: readonly Manifest[], namespace: string, name: string): readonly string[] | undefined {
-  const secret = manifests.find((one) => one.kind === 'Secret' && one.namespace === namespace && one.name === name);
-  return secret && keysOf(secret.value);
-}
-
 function keysOf(secret: unknown): readonly string[] {
   return ['data', 'stringData'].flatMap((field) => {
     const map = valueAt(secret, [field]);

@@ -1,5 +1,5 @@
 // The verb lint: reports all findings about policies and manifests.
-import { countFindings, type Finding } from '../../policies/findings/finding.ts';
+import { countFindings } from '../../policies/findings/finding.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { type FindingsFormat, writeFindings } from '../output/findings.ts';
@@ -20,13 +20,8 @@ export async function run(context: CommandContext, options: LintOptions): Promis
   if (specs.length === 0) throw usageFailure('lint needs a file, a directory, - or git:REV[:PATH]', 'kubectl rollout-group lint --help');
   const inputs = await readInputs(specs, context);
   const { findings } = readPolicyFiles(inputs, agentNamespace === undefined ? {} : { agentNamespace });
-  const exitCode = verdict(findings, isStrict);
+  const { error, warning, notice } = countFindings(findings);
+  const exitCode = error + warning + (isStrict ? notice : 0) > 0 ? exitCodes.findings : exitCodes.done;
   await writeFindings(context.stdout, output, { findings, files: inputs.map(({ name }) => name), isStrict, exitCode });
   return exitCode;
-}
-
-/** Returns the exit code. Errors and warnings fail; notices fail only with --strict. */
-function verdict(findings: readonly Finding[], isStrict: boolean): ExitCode {
-  const { error, warning, notice } = countFindings(findings);
-  return error + warning + (isStrict ? notice : 0) > 0 ? exitCodes.findings : exitCodes.done;
 }

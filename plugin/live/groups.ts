@@ -264,13 +264,11 @@ export interface Subject {
   readonly pod?: string;
 }
 
-interface FoundSubject {
-  readonly live: LiveGroup;
-  readonly subject: Subject;
-}
-
 /** Finds a group, else a StatefulSet, else a pod of that name. Throws Failure if nothing matches. */
-export function findSubject({ groups, listing }: Pick<ReadGroups, 'groups' | 'listing'>, wanted: GroupName): FoundSubject {
+export function findSubject(
+  { groups, listing }: Pick<ReadGroups, 'groups' | 'listing'>,
+  wanted: GroupName,
+): { readonly live: LiveGroup; readonly subject: Subject } {
   const inNamespace = groups.filter(({ decision }) => decision.namespace === wanted.namespace);
   const group = inNamespace.find(({ decision }) => decision.group === wanted.group);
   if (group !== undefined) return { live: group, subject: {} };

@@ -86,15 +86,12 @@ interface UndoHistory {
  */
 export function chooseRevision(member: Member, kept: readonly Revision[], target: UndoTarget, history: UndoHistory): Revision {
   const { zone, view } = member;
-  const wanted = target.toRevision === undefined ? revisionNameFor(member, target, history) : undefined;
-  const [newestOther] = kept.filter(({ name }) => name !== view.status.updateRevision);
-  const isOpen = target.toRevision === undefined && wanted === undefined;
-  const found = kept.find((one) => (target.toRevision === undefined ? one.name === wanted : isNamed(one, view.name, target.toRevision)));
-  const revision = isOpen ? newestOther : found;
+  const wanted = target.toRevision ?? revisionNameFor(member, target, history);
+  const revision = kept.find((one) => (wanted === undefined ? one.name !== view.status.updateRevision : isNamed(one, view.name, wanted)));
   if (revision !== undefined) return revision;
   const names = kept.map(({ name, number }) => `${number} (${shortRevision(name, view.name)})`);
   throw notFoundFailure(
-    `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has no revision ${target.toRevision ?? wanted ?? 'other than the current one'}`,
+    `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has no revision ${wanted ?? 'other than the current one'}`,
     {
       why: names.length === 0 ? 'the StatefulSet has no revisions' : `the StatefulSet has the revisions ${names.join(', ')}`,
       todo: 'name one of them with --to-revision, or apply the earlier manifests',

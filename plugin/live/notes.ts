@@ -9,7 +9,7 @@ import { observeIntent, observeStatefulSet } from '../../engine/observe/objects.
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { objectOf } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
@@ -121,14 +121,10 @@ export function haveMembersChanged(decision: PublishedDecision, { statefulSets }
 export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecision, { intents }: Listing, nowMs: number): boolean {
   if (intents === undefined || isUnknown(intents)) return false;
   if (stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
-  const ofGroup = intents.map(observeIntent).flatMap((view) => (isUnknown(view) || !isOf(decision, view) ? [] : [view]));
+  const ofGroup = intents.map(observeIntent).flatMap((view) => (isUnknown(view) || nameOf(view) !== nameOf(decision) ? [] : [view]));
   const now = new Set(ofGroup.filter((view) => isStopRequest({ nowMs }, view, decision.run)).map((view) => objectOf(view).object));
   const before = new Set(stops.flatMap(({ source }) => source?.object ?? []).filter((object) => object.startsWith('RolloutIntent ')));
   return now.size !== before.size || [...now].some((object) => !before.has(object));
-}
-
-function isOf(decision: Pick<PublishedDecision, 'namespace' | 'group'>, intent: IntentView): boolean {
-  return intent.namespace === decision.namespace && intent.group === decision.group;
 }
 
 /** Reads the failing channels from a ConfigMap with notes; none from any other ConfigMap. */

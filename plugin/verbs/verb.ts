@@ -58,14 +58,8 @@ export interface Verb {
 }
 
 /** Returns the option for the output format. The first format is the default. */
-export function outputOption(...formats: readonly string[]): OptionSpec {
-  const [first] = formats;
-  return {
-    flags: '-o, --output <format>',
-    description: 'Output format.',
-    choices: formats,
-    ...(first === undefined ? {} : { default: first }),
-  };
+export function outputOption(...formats: readonly [string, ...string[]]): OptionSpec {
+  return { flags: '-o, --output <format>', description: 'Output format.', choices: formats, default: formats[0] };
 }
 
 export const agentNamespaceOption: OptionSpec = {

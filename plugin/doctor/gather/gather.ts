@@ -118,19 +118,14 @@ async function readVersion({ env, timeoutMs }: Cluster, nowMs: () => number) {
   const { status, body, headers } = await env.kubernetes.request({ method: 'GET', path: '/version', timeoutMs, site: 'doctor.version' });
   const answeredMs = nowMs();
   const serverMs = Date.parse(headers['date'] ?? '');
-  const version = status === 200 ? parsedVersion(body) : undefined;
+  const version = status === 200 ? fieldAt(tryParseJson(body), ['gitVersion']) : undefined;
   const known: Pick<Facts, 'nowMs' | 'clockDoubtMs' | 'serverMs' | 'serverVersion'> = {
     nowMs: (askedMs + answeredMs) / 2,
     clockDoubtMs: (answeredMs - askedMs) / 2 + dateResolutionMs,
     serverMs: Number.isNaN(serverMs) ? { unknown: 'the API server returns no time' } : serverMs + dateResolutionMs / 2,
-    serverVersion: version ?? { unknown: `the version of the API server cannot be read (${status})` },
+    serverVersion: typeof version === 'string' ? version : { unknown: `the version of the API server cannot be read (${status})` },
   };
   return known;
-}
-
-function parsedVersion(body: string): string | undefined {
-  const version = fieldAt(tryParseJson(body), ['gitVersion']);
-  return typeof version === 'string' ? version : undefined;
 }
 
 function operatorOf(object: KubernetesObject): readonly OperatorFact[] {
@@ -156,14 +151,9 @@ function ledgerOf(object: KubernetesObject): readonly LedgerFact[] {
   const { labels = {}, namespace = '', name } = object.metadata;
   if (labels[ledgerLabel.key] !== ledgerLabel.value) return [];
   const isReleased = labels[releaseLabel.key] === releaseLabel.value;
-  const goneMs = isReleased ? goneSince(fieldAt(object, ['data', ledgerKey])) : undefined;
-  return [{ namespace, name, ...(isReleased ? { isReleased } : {}), ...(goneMs === undefined ? {} : { goneMs }) }];
-}
-
-/** Returns the time in milliseconds at which the agent first found no definition of the group; undefined if unknown. */
-function goneSince(text: unknown): number | undefined {
-  const goneMs = fieldAt(tryParseJson(text), ['release', 'goneMs']);
-  return typeof goneMs === 'number' ? goneMs : undefined;
+  if (!isReleased) return [{ namespace, name }];
+  const goneMs = fieldAt(tryParseJson(fieldAt(object, ['data', ledgerKey])), ['release', 'goneMs']);
+  return [{ namespace, name, isReleased, ...(typeof goneMs === 'number' ? { goneMs } : {}) }];
 }
 
 async function readKinds(cluster: Cluster): Promise<Known<readonly KindFact[]>> {
