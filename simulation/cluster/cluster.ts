@@ -7,7 +7,7 @@ import { Accidents } from './accidents.ts';
 import { startDisruptionController } from './budgets.ts';
 import { type GroupObjects, groupObjects, zoneLetters } from './group-objects.ts';
 import { Kubelets } from './kubelet.ts';
-import { Nodes } from './nodes.ts';
+import { Nodes, type NodesOptions } from './nodes.ts';
 import { People, startRetries } from './people.ts';
 import { createPinWebhook, type PodAdmitted } from './pin-webhook.ts';
 import { replicaSources, resourceOfKind, withReplicas } from './replica-origins.ts';
@@ -118,13 +118,8 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, re
   };
 }
 
-interface Zones {
-  readonly zones: readonly string[];
-  readonly zoneOf: (pod: string) => string;
-}
-
 /** Starts the nodes, their kubelets, and the prepare endpoints of the pods on them. */
-function startMachines(world: World, { startMs, drainMs }: GroupShape, { zones, zoneOf }: Zones) {
+function startMachines(world: World, { startMs, drainMs }: GroupShape, { zones, zoneOf }: Pick<NodesOptions, 'zones' | 'zoneOf'>) {
   const { server, wallMs, seed } = world;
   const nodes = new Nodes({ ...world, zones: [...new Set(['a', ...zones])], zoneOf, isBack: (node) => kubelets.nodeIsBack(node) });
   const kubelets: Kubelets = new Kubelets({

@@ -45,7 +45,7 @@ export class Membership {
       return true;
     }
     const selected = Object.keys(field(this.#object(), 'spec', 'members', 'selector', 'matchLabels') ?? { [groupLabel]: '' });
-    const labels = labelsOf(this.#options.server, this.#options.namespace, statefulSet);
+    const labels = this.#metadata(statefulSet)?.labels ?? {};
     const removed = Object.fromEntries(selected.filter((key) => labels[key] !== undefined).map((key) => [key, labels[key] ?? '']));
     if (Object.keys(removed).length === 0) return false;
     this.#removedLabels.set(statefulSet, removed);
@@ -67,7 +67,7 @@ export class Membership {
   apply(statefulSet: string): void {
     const removed = Object.keys(this.#removedLabels.get(statefulSet) ?? {});
     if (removed.length > 0) this.#change(statefulSet, { labels: Object.fromEntries(removed.map((key) => [key, null])) });
-    const hasMark = annotationsOf(this.#options.server, this.#options.namespace, statefulSet)[pausedAnnotation] !== undefined;
+    const hasMark = this.#metadata(statefulSet)?.annotations?.[pausedAnnotation] !== undefined;
     const isMarked = this.#isPaused && this.#isByLabels();
     if (isMarked !== hasMark) this.#change(statefulSet, { annotations: { [pausedAnnotation]: isMarked ? 'true' : null } });
   }
@@ -101,18 +101,17 @@ export class Membership {
     return this.#options.server.get(groupResource, this.#options.namespace, this.#options.group);
   }
 
+  #metadata(statefulSet: string): ModelObject['metadata'] | undefined {
+    return this.#options.server.get(statefulSetResource, this.#options.namespace, statefulSet)?.metadata;
+  }
+
   #zones(): readonly Zone[] {
     return listAt(this.#object(), 'spec', 'members', 'zones') as readonly Zone[];
   }
 
   #setZones(next: readonly Zone[]): void {
-    this.#options.server.change(
-      this.#options.actor,
-      { resource: groupResource, namespace: this.#options.namespace, name: this.#options.group },
-      {
-        spec: { members: { zones: next } },
-      },
-    );
+    const { server, actor, namespace, group } = this.#options;
+    server.change(actor, { resource: groupResource, namespace, name: group }, { spec: { members: { zones: next } } });
   }
 
   #placeOf(zone: Zone): number {
@@ -120,25 +119,13 @@ export class Membership {
   }
 
   #change(statefulSet: string, metadata: Json): void {
-    this.#options.server.change(
-      this.#options.actor,
-      { resource: statefulSetResource, namespace: this.#options.namespace, name: statefulSet },
-      { metadata },
-    );
+    const { server, actor, namespace } = this.#options;
+    server.change(actor, { resource: statefulSetResource, namespace, name: statefulSet }, { metadata });
   }
 
   #isByLabels(): boolean {
     return (
-      this.#object() === undefined &&
-      this.#options.statefulSets.some((name) => labelsOf(this.#options.server, this.#options.namespace, name)[groupLabel] !== undefined)
+      this.#object() === undefined && this.#options.statefulSets.some((name) => this.#metadata(name)?.labels?.[groupLabel] !== undefined)
     );
   }
-}
-
-function labelsOf(server: ClusterApi, namespace: string, statefulSet: string): Readonly<Record<string, string>> {
-  return server.get(statefulSetResource, namespace, statefulSet)?.metadata.labels ?? {};
-}
-
-function annotationsOf(server: ClusterApi, namespace: string, statefulSet: string): Readonly<Record<string, string>> {
-  return server.get(statefulSetResource, namespace, statefulSet)?.metadata.annotations ?? {};
 }

@@ -6,7 +6,7 @@ import type { Actor, Commit, ModelObject } from '../server/request.ts';
 import { type Condition, type PodStatus, podFacts } from './workload.ts';
 import type { World } from './world.ts';
 
-interface NodesOptions extends World {
+export interface NodesOptions extends World {
   /** The letters of the zones. */
   readonly zones: readonly string[];
   /** Returns the zone of a pod by its name; the first zone if unknown. */

@@ -32,13 +32,9 @@ export const highestRate: Readonly<Partial<Record<FaultClass, number>>> = {
   F22: 0.3,
 };
 
-/** Returns the share of seeds without the class. F14 is rare, because clocks seldom jump. */
-function leftOut(faultClass: FaultClass): number {
-  return faultClass === 'F14' ? 0.5 : 0.4;
-}
-
 export function isDrawn(seed: number, faultClass: FaultClass): boolean {
-  return draw(seed, `class ${faultClass}`) >= leftOut(faultClass);
+  // F14 is rare, because clocks seldom jump.
+  return draw(seed, `class ${faultClass}`) >= (faultClass === 'F14' ? 0.5 : 0.4);
 }
 
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
@@ -48,7 +44,7 @@ export function scenarioOf(seed: number): Scenario {
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
   const events = drawnEvents(seed, { group, agents, endMs: safetyMs, isDrawn: (faultClass) => isDrawn(seed, faultClass) });
-  const scenario: Scenario = {
+  return {
     seed,
     group,
     agents,
@@ -60,7 +56,6 @@ export function scenarioOf(seed: number): Scenario {
     rates,
     faults: [],
   };
-  return scenario;
 }
 
 /** Returns whether the seed waits for the default time without writes. No such seed is played several times. */
