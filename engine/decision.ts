@@ -218,25 +218,31 @@ export interface Decision {
   readonly groups: readonly GroupDecision[];
 }
 
+interface RequestCore {
+  readonly namespace: string;
+  readonly user?: string;
+  readonly dryRun: boolean;
+}
+
+interface SetRequest extends RequestCore {
+  readonly statefulSet: string;
+}
+
+interface PodRequest extends RequestCore {
+  readonly pod: string;
+}
+
+/** A write of replicas; undefined if the field is `null` in the object. */
+interface ReplicaRequest extends SetRequest {
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+}
+
 /** One API request for admission. */
 export type AdmissionRequest =
-  | {
-      readonly kind: 'scale';
-      readonly namespace: string;
-      readonly statefulSet: string;
-      /** undefined if the field is `null` in the object. */
-      readonly from: number | undefined;
-      readonly to: number | undefined;
-      readonly via: 'update' | 'patch' | 'apply' | 'scale';
-      readonly user?: string;
-      readonly dryRun: boolean;
-    }
-  | {
+  | (ReplicaRequest & { readonly kind: 'scale'; readonly via: 'update' | 'patch' | 'apply' | 'scale' })
+  | (ReplicaRequest & {
       readonly kind: 'update';
-      readonly namespace: string;
-      readonly statefulSet: string;
-      readonly from: number | undefined;
-      readonly to: number | undefined;
       readonly isTemplateChanged: boolean;
       /** The update strategy after the write. */
       readonly strategy: 'OnDelete' | 'RollingUpdate';
@@ -252,27 +258,15 @@ export type AdmissionRequest =
       /** The label with the time between zones after the write; absent if there is no such label. Only read if `relabels` names it. */
       readonly betweenZones?: string;
       readonly via: 'update' | 'patch' | 'apply';
-      readonly user?: string;
-      readonly dryRun: boolean;
-    }
-  | {
+    })
+  | (SetRequest & {
       readonly kind: 'deleteStatefulSet';
-      readonly namespace: string;
-      readonly statefulSet: string;
       /** Number of pods deleted with the StatefulSet. Absent: no pod counts, for example when a whole group is deleted at once. */
       readonly pods?: number;
-      readonly user?: string;
-      readonly dryRun: boolean;
-    }
-  | { readonly kind: 'deletePod'; readonly namespace: string; readonly pod: string; readonly user?: string; readonly dryRun: boolean }
-  | { readonly kind: 'evictPod'; readonly namespace: string; readonly pod: string; readonly user?: string; readonly dryRun: boolean }
-  | {
-      readonly kind: 'restart';
-      readonly namespace: string;
-      readonly statefulSet: string;
-      readonly user?: string;
-      readonly dryRun: boolean;
-    };
+    })
+  | (PodRequest & { readonly kind: 'deletePod' })
+  | (PodRequest & { readonly kind: 'evictPod' })
+  | (SetRequest & { readonly kind: 'restart' });
 
 export interface Judgement {
   readonly outcome: 'allow' | 'deny' | 'prepare';

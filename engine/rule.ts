@@ -5,15 +5,9 @@ import { instantText } from '../policies/instant.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { RuleOutcome, RuleResult } from './decision.ts';
 
-/** One check of one step. The same question always has the same answer. The title of the rule is in `rules/catalog.ts`. */
-export interface Rule<Question> {
-  /** The name in kebab-case that messages show and exceptions use. */
-  readonly id: string;
-  readonly evaluate: (question: Question) => RuleResult;
-}
-
-/** One entry in the list of checks of a step. A rule is a check with one result. */
+/** One entry in the list of checks of a step. The same question always has the same answer. */
 export interface Check<Question> {
+  /** For a check with one result the name of its rule, which messages show and exceptions use. */
   readonly id: string;
   /** Returns one result, several, or undefined if the check does not apply. */
   readonly evaluate: (question: Question) => RuleResult | readonly RuleResult[] | undefined;
@@ -26,7 +20,6 @@ export function resultsOf<Question>(check: Check<Question>, question: Question):
   return 'rule' in answer ? [answer] : answer;
 }
 
-/** The optional parts of a result; `result` drops the undefined ones. */
 interface ResultDetails {
   readonly limit?: string | undefined;
   readonly source?: Source | undefined;

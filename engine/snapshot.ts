@@ -218,6 +218,10 @@ export interface RunCore {
   readonly previous: Readonly<Record<string, string>>;
   /** Update revision per zone before this change of templates, even if its pods never all ran it; absent: `previous`. */
   readonly from?: Readonly<Record<string, string>>;
+  /** Update revision per zone before the last template of this change; absent: `from`. */
+  readonly base?: Readonly<Record<string, string>>;
+  /** The first run of the change that this run continues; absent: this run is the first. */
+  readonly joined?: Pick<RunCore, 'id' | 'startedMs'>;
   /** The origin of this change; absent if only an earlier change names one. */
   readonly origin?: RunOrigin;
   /** Digests of the annotations that were observed last. If they are the same at a later change, they belong to the earlier one. */
@@ -245,7 +249,6 @@ export interface RunCore {
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };
 }
 
-/** The part of a run that every unfinished run has. */
 interface RunInWave extends RunCore {
   /** The zone whose pods are being replaced. */
   readonly openZone?: string;

@@ -7,9 +7,8 @@ import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
 import { storedResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
-import { recordedKind } from '../../engine/run/origin.ts';
+import { changeOf, recordedKind } from '../../engine/run/origin.ts';
 import { objectOf, requesterText } from '../../engine/run/requests.ts';
-import { isJoinOf } from '../../engine/run/run.ts';
 import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { GroupRemovalReport, PerformedAction, ReleaseReport, TurnReport } from '../report.ts';
@@ -138,7 +137,7 @@ function runFacts({ snapshot }: TurnReport, { run }: GroupDecision, past: GroupP
   const isRunning = run.outcome === 'running';
   const isNew = before?.id !== run.id;
   const wasRunning = before?.outcome === 'running';
-  const isJoin = isNew && wasRunning && isJoinOf(run, before);
+  const isJoin = isNew && wasRunning && changeOf(run) === changeOf(before);
   // A run that was in progress when this process began to lead was reported by the earlier leader.
   const hasBegun = isNew && (past !== undefined || run.startedMs >= snapshot.nowMs);
   const isKnown = past !== undefined || hasBegun;

@@ -93,7 +93,6 @@ function waveOf(group: GroupDefinition, run: RunState | undefined): GroupDecisio
   return wave === undefined || run === undefined ? undefined : { name: wave.name, index: run.wave, count: waves.length };
 }
 
-/** Returns the blocking results by precedence. A result that several zones share appears once. */
 function distinctBlocking(results: readonly RuleResult[]): readonly RuleResult[] {
   const seen = new Set<string>();
   return blockingResults(results).filter(({ rule, outcome, fact }) => {

@@ -1,5 +1,5 @@
 // Finds the replicas that each zone should have: a forced number, or the number of its leader zone, of a mirrored object or of the group.
-import type { BoundsDefinition, LimitsDefinition } from '../../policies/definition.ts';
+import type { BoundsDefinition, LimitsDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
@@ -27,7 +27,7 @@ export function desiredReplicas(context: GroupContext, view: ZoneView): DesiredR
     case 'count':
       return forced(context, view) ?? within(context, view, zone.replicas.count, 'the group asks for');
     case 'mirror':
-      return fromMirror(context, view);
+      return fromMirror(context, view, zone.replicas);
   }
 }
 
@@ -54,23 +54,21 @@ function fromLeader(context: GroupContext, view: ZoneView, leaderName: string): 
   return { replicas: leader.replicas, isForced: false, answer };
 }
 
-function fromMirror(context: GroupContext, view: ZoneView): DesiredReplicas {
-  const spec = view.zone.replicas;
+type MirroredReplicas = Extract<ZoneDefinition['replicas'], { readonly kind: 'mirror' }>;
+
+function fromMirror(context: GroupContext, view: ZoneView, spec: MirroredReplicas): DesiredReplicas {
   const source = sourceOf(context, `zones.${view.zone.name}.replicas`, 'replicas');
-  const mirrored =
-    spec.kind === 'mirror'
-      ? context.snapshot.replicaSources.find(
-          (candidate) =>
-            candidate.namespace === context.group.namespace &&
-            candidate.kind === spec.resourceKind &&
-            candidate.name === spec.name &&
-            apiGroupOf(candidate.apiVersion) === apiGroupOf(spec.apiVersion),
-        )
-      : undefined;
-  const name = spec.kind === 'mirror' ? `${spec.resourceKind} ${spec.name}` : '';
+  const mirrored = context.snapshot.replicaSources.find(
+    (candidate) =>
+      candidate.namespace === context.group.namespace &&
+      candidate.kind === spec.resourceKind &&
+      candidate.name === spec.name &&
+      apiGroupOf(candidate.apiVersion) === apiGroupOf(spec.apiVersion),
+  );
+  const name = `${spec.resourceKind} ${spec.name}`;
   if (mirrored === undefined || isUnknown(mirrored.replicas)) {
     const why = mirrored !== undefined && isUnknown(mirrored.replicas) ? `: ${mirrored.replicas.unknown}` : '';
-    const outcome = spec.kind === 'mirror' && spec.onMissing === 'fail' ? 'no' : 'unknown';
+    const outcome = spec.onMissing === 'fail' ? 'no' : 'unknown';
     return {
       replicas: view.replicas,
       isForced: false,
@@ -96,14 +94,8 @@ function within(context: GroupContext, view: ZoneView, asked: number, who: strin
       : replicas === context.limits.maxReplicas
         ? limitSource(context, 'maxReplicas')
         : own;
-  return {
-    replicas,
-    isForced: false,
-    answer: result('replica-source', 'ok', `${who} ${asked} replicas; the bounds change that to ${replicas}`, {
-      limit: describeBounds(view.zone.bounds),
-      source,
-    }),
-  };
+  const fact = `${who} ${asked} replicas; the bounds change that to ${replicas}`;
+  return { replicas, isForced: false, answer: result('replica-source', 'ok', fact, { limit: describeBounds(view.zone.bounds), source }) };
 }
 
 /**

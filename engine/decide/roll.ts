@@ -70,14 +70,8 @@ function waitAfterWave(context: GroupContext, { run, progress, after }: RunInWav
   const results = progress.isAvailable
     ? [...ended, ...after]
     : [...ended, ...unavailableZones(context, current), progressDeadline(context, current)];
-  const step: Step = {
-    id: `after/${progress.wave.name}`,
-    kind: 'roll',
-    zone: zone?.zone.name ?? '',
-    pods: [],
-    outcome: stepOutcome(results),
-    results,
-  };
+  const { name = '' } = zone?.zone ?? {};
+  const step: Step = { id: `after/${progress.wave.name}`, kind: 'roll', zone: name, pods: [], outcome: stepOutcome(results), results };
   return { steps: [step], run: countMovableTime(current, !results.some(isPersonOrCalendar), context.nowMs) };
 }
 
@@ -181,7 +175,6 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   };
 }
 
-/** The question of a rollout step: may the chosen pods of this zone be replaced now? */
 interface RollStepQuestion extends RollQuestion {
   /** The results of the wave: its approval and its gates. */
   readonly wave: WaveAnswer;
@@ -191,14 +184,14 @@ interface RollStepQuestion extends RollQuestion {
 
 /** The checks of a rollout step, in the order in which plans and explanations print the results. */
 export const rollChecks: readonly Check<RollStepQuestion>[] = [
-  updateStrategy, // the StatefulSets have the update strategy that the rollout strategy needs
-  viewComplete, // every zone was read and its status is current
-  notFailed, // the run has not failed
-  notPaused, // no setting and no person paused the zone
-  noReplicaWrite, // no zone grows or shrinks
-  otherZonesReady, // all pods of every other zone are available
-  minInterval, // the last replacement was long enough ago
-  ledgerHasRoom, // the ledger has room for another claim
+  { id: 'update-strategy', evaluate: updateStrategy }, // the StatefulSets have the update strategy that the rollout strategy needs
+  { id: 'view-complete', evaluate: viewComplete }, // every zone was read and its status is current
+  { id: 'run-failed', evaluate: notFailed }, // the run has not failed
+  { id: 'paused', evaluate: notPaused }, // no setting and no person paused the zone
+  { id: 'replica-write-in-flight', evaluate: noReplicaWrite }, // no zone grows or shrinks
+  { id: 'other-zones-ready', evaluate: otherZonesReady }, // all pods of every other zone are available
+  { id: 'min-interval', evaluate: minInterval }, // the last replacement was long enough ago
+  { id: 'ledger-full', evaluate: ledgerHasRoom }, // the ledger has room for another claim
   { id: 'agent-access', evaluate: ({ context }) => agentAccess(context, 'roll') }, // the agent may replace pods
   { id: 'strategy', evaluate: (question) => strategyOf(question.context.group).checkStep(question) }, // partition, pins
   { id: 'undone', evaluate: ({ context, zone }) => undoneResult(context, zone.view) }, // no person undid the revision
@@ -211,7 +204,6 @@ export const rollChecks: readonly Check<RollStepQuestion>[] = [
   { id: podBudgets, evaluate: ({ choice }) => choice.results }, // zone-budget, disruption-budget, eviction-budget, protected pods
 ];
 
-/** Returns the results of all checks of a rollout step. An exception may allow a result that blocks. */
 function checkRoll(question: RollStepQuestion): readonly RuleResult[] {
   const { context, zone, choice } = question;
   const subject = { zone: zone.view.zone.name, podCount: choice.chosen.length };
@@ -228,13 +220,11 @@ function progressInWindow({ run, zone }: RollQuestion): 'nothing' | 'zone' | 'ru
   return run.openZone === zone.view.zone.name ? 'zone' : 'run';
 }
 
-/** Returns the run, marked as failed if one of its deadlines has passed. */
 function failIfLate(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
   const failure = run.outcome === 'running' ? deadlineFailure(context, run) : undefined;
   return run.outcome === 'failed' || failure === undefined ? run : failRun(run, failure, context.nowMs);
 }
 
-/** Checks the approval and the gates of the wave. A failed run is not checked. */
 function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun): WaveAnswer {
   if (run.outcome === 'failed') return { results: [], observations: [], wantedReadings: [] };
   const hasBegun = (run.lastDisruptionMs ?? -1) >= run.waveStartedMs;
@@ -286,16 +276,7 @@ function advanceRevisions(context: GroupContext, isScaling: boolean): readonly A
   return visited.slice(0, end === -1 ? undefined : end).flatMap(({ zone, set }): Action[] => {
     if (set === undefined || set.status.currentRevision === set.status.updateRevision) return [];
     const { namespace, name: statefulSet, uid, resourceVersion } = set;
-    return [
-      {
-        kind: 'advanceCurrentRevision',
-        namespace,
-        zone: zone.name,
-        statefulSet,
-        uid,
-        resourceVersion,
-        revision: set.status.updateRevision,
-      },
-    ];
+    const revision = set.status.updateRevision;
+    return [{ kind: 'advanceCurrentRevision', namespace, zone: zone.name, statefulSet, uid, resourceVersion, revision }];
   });
 }

@@ -7,7 +7,7 @@ import { withException } from '../rules/exception.ts';
 import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../rules/prepare.ts';
 import { checkReplicas, type ScaleQuestion } from '../rules/scale.ts';
 import { cancelRequest, objectOf, requesterText } from '../run/requests.ts';
-import type { ReplicaSourceView, RunState } from '../snapshot.ts';
+import type { IntentView, ReplicaSourceView, RunState } from '../snapshot.ts';
 import { type DesiredReplicas, desiredReplicas } from './replicas.ts';
 
 interface ScaleDecision {
@@ -44,7 +44,6 @@ export function decideScale(context: GroupContext, run: RunState | undefined): S
   return { steps, actions: [...actions, ...writeBacks(inForce)], warnings, isScaling };
 }
 
-/** The replicas of a zone after this turn, and the object that they were read from. */
 interface InForce {
   readonly zone: ZoneView;
   readonly desired: DesiredReplicas;
@@ -72,30 +71,26 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
   };
   const id = `scale/${zone.zone.name}`;
   if (blocks(desired.answer)) {
-    const step: Step = {
-      id,
-      kind: 'scaleUp',
-      zone: zone.zone.name,
-      pods: [],
-      outcome: stepOutcome([desired.answer]),
-      results: [desired.answer],
-    };
+    const results = [desired.answer];
+    const step: Step = { id, kind: 'scaleUp', zone: zone.zone.name, pods: [], outcome: stepOutcome(results), results };
     return { step, actions: [], warnings: [], isScaling: false };
   }
   const cancelled = question.to < question.from ? cancelRequest(context, zone.zone.name, question.to) : undefined;
   if (question.to === question.from || cancelled !== undefined) {
-    const fact = `zone ${zone.zone.name} stays at ${question.from} replicas`;
-    const warnings =
-      cancelled === undefined
-        ? []
-        : [
-            result('replica-source', 'ok', `${fact}: ${requesterText(cancelled)} cancelled the decrease to ${question.to}`, {
-              source: objectOf(cancelled),
-            }),
-          ];
-    return { actions: withdrawals(question, question.from), replicas: question.from, warnings, isScaling: false };
+    return {
+      actions: withdrawals(question, question.from),
+      replicas: question.from,
+      warnings: cancellation(question, cancelled),
+      isScaling: false,
+    };
   }
   return question.to > question.from ? grow(question, desired, id) : shrink(question, desired, id);
+}
+
+function cancellation({ zone, from, to }: ScaleQuestion, cancelled: IntentView | undefined): readonly RuleResult[] {
+  if (cancelled === undefined) return [];
+  const fact = `zone ${zone.zone.name} stays at ${from} replicas: ${requesterText(cancelled)} cancelled the decrease to ${to}`;
+  return [result('replica-source', 'ok', fact, { source: objectOf(cancelled) })];
 }
 
 function grow(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {

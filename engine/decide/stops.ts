@@ -10,7 +10,7 @@ import { withException } from '../rules/exception.ts';
 import { policyAnswer, windowResult } from '../rules/policy.ts';
 import { pauseFact } from '../rules/roll.ts';
 import { objectOf, pauses, requesterText } from '../run/requests.ts';
-import { isAboutToRollBack } from '../run/run.ts';
+import { rollsBack } from '../run/run.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
 interface StopsAnswer {
@@ -36,7 +36,6 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   return { stops: ordered, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
 }
 
-/** Reports whether the stop blocks one of these steps. */
 function isOfStep({ rule, source }: Stop, steps: readonly Step[]): boolean {
   return steps.some(({ results }) =>
     results.some((result) => blocks(result) && result.rule === rule && (source === undefined || result.source?.object === source.object)),
@@ -45,7 +44,7 @@ function isOfStep({ rule, source }: Stop, steps: readonly Step[]): boolean {
 
 /** Returns the stop of a failed run, or of a revision that was rolled back; none while a rollback is about to follow. */
 function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly Stop[] {
-  if (run === undefined || isAboutToRollBack(context, run)) return [];
+  if (run === undefined || rollsBack(context, run)) return [];
   const { group, view } = context;
   const name = `${group.namespace}/${group.name}`;
   const retry = `kubectl rollout-group retry ${name}`;
@@ -111,7 +110,6 @@ function undoneZones({ view }: GroupContext, { undone = [] }: IntentView): Pick<
   return { zones: [...new Set(undone.map(({ zone }) => zone))], isBlocking: isCurrent };
 }
 
-/** Returns one stop for each object or line that pauses zones. */
 function pausedBySettings(context: GroupContext): readonly Stop[] {
   const stops = new Map<string, { readonly source: Source | undefined; readonly zones: string[] }>();
   for (const { name } of context.group.zones.filter(({ paused }) => paused)) {
@@ -136,7 +134,6 @@ function editText(source: Source | undefined, edit: string): string {
   return `${edit}${place === '' ? '' : ` at ${place}`}, then apply it`;
 }
 
-/** A result of a window or of a policy rule. */
 interface ZoneResult {
   readonly zone: string;
   readonly result: RuleResult;
@@ -174,7 +171,6 @@ function isStop({ result }: ZoneResult): boolean {
   return blocks(result) && result.outcome !== 'unknown' && result.digest === undefined;
 }
 
-/** Returns one stop for each result. A result that several zones share appears once. */
 function stopsOfResults(context: GroupContext, zoneResults: readonly ZoneResult[]): readonly Stop[] {
   const { group, policies } = context;
   const zonesOf = new Map<string, { readonly result: RuleResult; readonly zones: string[] }>();

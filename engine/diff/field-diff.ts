@@ -40,19 +40,23 @@ export function fieldDiff(before: ObjectContent, after: ObjectContent): readonly
 }
 
 function compareMaps(walk: Walk, place: Place, before: ObjectContent, after: ObjectContent): void {
-  for (const key of new Set([...Object.keys(after), ...Object.keys(before)])) {
+  const keys = [...Object.keys(after), ...Object.keys(before)];
+  for (const [field, old, next] of comparedFields(place, before, after, keys)) compare(walk, field, old, next);
+}
+
+type ComparedField = readonly [place: Place, before: unknown, after: unknown];
+
+/** Returns the compared fields of two maps with both values, in the order of `keys`. A field that only one map omits has its default. */
+function comparedFields(place: Place, before: ObjectContent, after: ObjectContent, keys: readonly string[]): readonly ComparedField[] {
+  return [...new Set(keys)].flatMap((key): readonly ComparedField[] => {
     const pattern = place.pattern === '' ? key : `${place.pattern}.${key}`;
-    if (isServerField(pattern)) continue;
+    if (isServerField(pattern)) return [];
     const step = /^[\w-]+$/.test(key) ? `.${key}` : `[${key}]`;
     const path = place.path === '' ? key : place.path + step;
     const defaultValue = fieldDefault(pattern, { ...before, ...after });
-    compare(
-      walk,
-      { path, pattern, key },
-      withDefault(before[key], defaultValue, after[key]),
-      withDefault(after[key], defaultValue, before[key]),
-    );
-  }
+    const [old, next] = [withDefault(before[key], defaultValue, after[key]), withDefault(after[key], defaultValue, before[key])];
+    return [[{ path, pattern, key }, old, next]];
+  });
 }
 
 /** Returns the value, or the default if only this version omits the field. */
@@ -85,14 +89,10 @@ function defaultedMap(pattern: string, before: ObjectContent, after: ObjectConte
 /** Returns the value that the API server stores for a removed field; undefined without a known default. */
 function removedField(pattern: string, old: unknown, siblings: ObjectContent): unknown {
   if (pattern === 'spec.updateStrategy.rollingUpdate' && siblings['type'] === 'OnDelete') return undefined;
-  if (!isRecord(old) || !opened.test(pattern)) return storedDefault(pattern, siblings);
+  // No comparison may assume the default of the replicas.
+  if (!isRecord(old) || !opened.test(pattern)) return pattern === 'spec.replicas' ? 1 : fieldDefault(pattern, siblings);
   const inner = defaultedMap(pattern, old, {});
   return Object.keys(inner).length === 0 ? undefined : inner;
-}
-
-/** Returns the default that the API server stores, also that of the replicas, which no comparison may assume. */
-function storedDefault(pattern: string, siblings: ObjectContent): unknown {
-  return pattern === 'spec.replicas' ? 1 : fieldDefault(pattern, siblings);
 }
 
 /** Returns both versions as `fieldDiff` compares them, for an external diff program. Parts without a difference have the same text. */
@@ -101,13 +101,9 @@ export function comparedVersions(before: ObjectContent, after: ObjectContent): P
 }
 
 function alignMaps(place: Place, before: ObjectContent, after: ObjectContent): Pair<ObjectContent> {
-  const pairs = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((key) => {
-    const pattern = place.pattern === '' ? key : `${place.pattern}.${key}`;
-    if (isServerField(pattern)) return [];
-    const defaultValue = fieldDefault(pattern, { ...before, ...after });
-    const [old, next] = [withDefault(before[key], defaultValue, after[key]), withDefault(after[key], defaultValue, before[key])];
-    return [[key, align({ path: '', pattern, key }, old, next)] as const];
-  });
+  const keys = [...Object.keys(before), ...Object.keys(after)];
+  const fields = comparedFields(place, before, after, keys);
+  const pairs = fields.map(([field, old, next]) => [field.key, align(field, old, next)] as const);
   const side = (index: 0 | 1) => Object.fromEntries(pairs.flatMap(([key, pair]) => (isAbsent(pair[index]) ? [] : [[key, pair[index]]])));
   return [side(0), side(1)];
 }

@@ -44,7 +44,6 @@ export function withoutFlagValues(list: readonly unknown[]): readonly unknown[] 
   return list.map((entry, index) => (isValueOfFlag(list, index) ? mask : entry));
 }
 
-/** Reports whether the argument follows a flag such as `--token`. */
 function isValueOfFlag(list: readonly unknown[], index: number): boolean {
   const flag = index > 0 ? list[index - 1] : undefined;
   return typeof flag === 'string' && /^-{1,2}[\w.-]+$/.test(flag) && isSecretName(flag) && !String(list[index]).startsWith('-');

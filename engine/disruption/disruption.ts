@@ -2,6 +2,7 @@
 import type { DisruptionDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { type PartitionPattern, partitionReader } from '../../policies/text/partition-pattern.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { isAvailable, isServing } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
@@ -69,14 +70,14 @@ export function disruptionVerdict(question: DisruptionQuestion): DisruptionVerdi
     const names = matching.map(({ name }) => name).join(', ');
     return plain(400, 'cfg-not-found', `multiple disruption budgets match the pod: ${names}`);
   }
-  const own = question.group?.disruption === undefined ? undefined : groupBudget(question.group, question.group.disruption, snapshot);
-  const budgets = [...matching.map((budget) => zoneBudget(budget, snapshot)), ...(own === undefined ? [] : [own])];
-  if (budgets.length === 0) return plain(200, 'pod-not-in-scope', 'no disruption budget selects the pod');
-  if (set === undefined) return plain(500, 'sts-no-found', `pod ${pod.name} is not controlled by a StatefulSet that could be read`);
-  const verdicts = budgets.map((budget) => underBudget({ ...question, set }, budget));
-  return (
-    verdicts.find((verdict) => !verdict.allowed) ?? verdicts[0] ?? plain(200, 'pod-not-in-scope', 'no disruption budget selects the pod')
-  );
+  const { group } = question;
+  const own = group?.disruption === undefined ? [] : [groupBudget(group, group.disruption, snapshot)];
+  const budgets = [...matching.map((budget) => zoneBudget(budget, snapshot)), ...own];
+  if (budgets.length > 0 && set === undefined)
+    return plain(500, 'sts-no-found', `pod ${pod.name} is not controlled by a StatefulSet that could be read`);
+  const verdicts = set === undefined ? [] : budgets.map((budget) => underBudget({ ...question, set }, budget));
+  const [first = plain(200, 'pod-not-in-scope', 'no disruption budget selects the pod')] = verdicts;
+  return verdicts.find((verdict) => !verdict.allowed) ?? first;
 }
 
 type BudgetQuestion = DisruptionQuestion & { readonly set: StatefulSetView };
@@ -166,6 +167,8 @@ function plain(code: DisruptionVerdict['code'], reason: DisruptionReason, messag
   return { allowed: code === 200, code, reason, message, unavailable: 0 };
 }
 
+type Amount = Omit<DisruptionBudget, 'object' | 'members' | 'leastMembers'>;
+
 interface DisruptionBudget {
   /** `kind namespace/name` of the object; undefined for a group's own budget. */
   readonly object?: string;
@@ -197,27 +200,14 @@ export function zoneBudgetsFor(
 /** Returns the budget of an object. It needs two members (StatefulSets that its selector matches), so that another zone stays available. */
 function zoneBudget(budget: ZoneBudgetView, { statefulSets }: Objects): DisruptionBudget {
   const members = statefulSets.filter((set) => set.namespace === budget.namespace && matchesSelector(budget, set.labels)).sort(byName);
-  return {
-    object: `ZoneAwarePodDisruptionBudget ${budget.namespace}/${budget.name}`,
-    members,
-    leastMembers: 2,
-    crossZoneDelayMs: budget.crossZoneDelayMs,
-    ...amountOf(budget),
-    ...(budget.partition === undefined ? {} : { partition: budget.partition }),
-  };
+  return { object: `ZoneAwarePodDisruptionBudget ${budget.namespace}/${budget.name}`, members, leastMembers: 2, ...amountOf(budget) };
 }
 
 /** Returns the budget of a group. Its members are the zones of the group; a group of one zone may have a budget too. */
 function groupBudget(group: GroupDefinition, disruption: DisruptionDefinition, { statefulSets }: Objects): DisruptionBudget {
   const names = new Set(group.zones.map((zone) => zone.statefulSet));
   const members = statefulSets.filter((set) => set.namespace === group.namespace && names.has(set.name)).sort(byName);
-  return {
-    members,
-    leastMembers: 1,
-    crossZoneDelayMs: disruption.crossZoneDelayMs,
-    ...amountOf(disruption),
-    ...(disruption.partition === undefined ? {} : { partition: disruption.partition }),
-  };
+  return { members, leastMembers: 1, ...amountOf(disruption) };
 }
 
 /**
@@ -237,14 +227,10 @@ function ownLimit({ maxUnavailable, maxUnavailablePercent }: DisruptionBudget, s
   return Math.max(1, Math.floor((maxUnavailablePercent * replicas) / 100));
 }
 
-/** Returns the limit of a budget; one pod if the budget sets no limit. */
-function amountOf(limits: Pick<ZoneBudgetView, 'maxUnavailable' | 'maxUnavailablePercent'>): {
-  readonly maxUnavailable: number;
-  readonly maxUnavailablePercent: number;
-} {
-  const { maxUnavailable, maxUnavailablePercent } = limits;
-  if (maxUnavailable === undefined && maxUnavailablePercent === undefined) return { maxUnavailable: 1, maxUnavailablePercent: 0 };
-  return { maxUnavailable: maxUnavailable ?? 0, maxUnavailablePercent: maxUnavailablePercent ?? 0 };
+/** Returns the limits of a budget; one pod if the budget sets no limit. */
+function amountOf({ maxUnavailable, maxUnavailablePercent, crossZoneDelayMs, partition }: DisruptionDefinition): Amount {
+  const count = maxUnavailable ?? (maxUnavailablePercent === undefined ? 1 : 0);
+  return { maxUnavailable: count, maxUnavailablePercent: maxUnavailablePercent ?? 0, crossZoneDelayMs, ...defined({ partition }) };
 }
 
 function byName(a: StatefulSetView, b: StatefulSetView): number {

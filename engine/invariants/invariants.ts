@@ -14,7 +14,6 @@ import { inFlightBefore, isMixed } from '../rules/pod-state.ts';
 import { withRollback } from '../run/run.ts';
 import type { PodView, Snapshot } from '../snapshot.ts';
 
-/** A decision with the context in which it was made. */
 interface Decided {
   readonly context: GroupContext;
   readonly decision: GroupDecision;
@@ -40,7 +39,6 @@ function decreases(decision: GroupDecision): readonly Scale[] {
   return decision.actions.filter((action): action is Scale => action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
-/** Returns the zones whose pods a decision replaces or removes. */
 function disruptedZones(decision: GroupDecision): readonly string[] {
   return [...new Set([...replacements(decision), ...decreases(decision)].map((action) => action.zone))];
 }
@@ -384,36 +382,4 @@ export function violationsOf({ snapshot, group, decision }: DecidedGroup): reado
   return decisionInvariants
     .filter((invariant) => invariant.scope === 'all' || profileOf(group).checksNativeInvariants)
     .flatMap((invariant) => invariant.violations({ context, decision }).map((what) => `${invariant.id}: ${what}`));
-}
-
-/** A write of replicas, with the inputs that determine the number. */
-export interface ReplicaWrite {
-  readonly zone: string;
-  readonly from: number;
-  readonly to: number;
-  readonly inputs: string;
-}
-
-/** Returns the replicas that a decision writes. */
-export function replicaWrites({ decision, snapshot }: Pick<DecidedGroup, 'decision' | 'snapshot'>): readonly ReplicaWrite[] {
-  return decision.actions.flatMap((action): ReplicaWrite[] => {
-    if (action.kind !== 'scaleStatefulSet') return [];
-    const others = snapshot.statefulSets.map((set) => (set.name === action.statefulSet ? 0 : set.replicas));
-    const { zone, from, to } = action;
-    return [{ zone, from, to, inputs: JSON.stringify([snapshot.replicaSources, others]) }];
-  });
-}
-
-/** Returns the violations of S16: an increase and a decrease of one zone, one after the other, with the same inputs. */
-export function oscillationViolations(writes: readonly ReplicaWrite[]): readonly string[] {
-  const last = new Map<string, { readonly direction: number; readonly inputs: string }>();
-  const found: string[] = [];
-  for (const write of writes) {
-    const direction = Math.sign(write.to - write.from);
-    const before = last.get(write.zone);
-    if (before !== undefined && before.direction === -direction && before.inputs === write.inputs)
-      found.push(`S16: the replicas of zone ${write.zone} oscillate`);
-    last.set(write.zone, { direction, inputs: write.inputs });
-  }
-  return found;
 }

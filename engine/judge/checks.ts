@@ -22,7 +22,6 @@ import type { Verdict } from './judge.ts';
 
 type Change = RequestOf<'scale'> & { readonly from: number; readonly to: number };
 
-/** The zone of a group that a request is about. */
 interface Member {
   readonly context: GroupContext;
   readonly zone: ZoneView;
@@ -169,7 +168,7 @@ function userOf({ user }: { readonly user?: string }): { readonly user?: string 
 function podsMayLeave(context: GroupContext, zone: ZoneView, podCount: number): readonly RuleResult[] {
   if (podCount === 0 || !profileOf(context.group).checksEveryDownscale) return [];
   const question = scaleQuestionOf(context, zone, { from: podCount, to: 0 });
-  return setLeavesRules.map((rule) => rule.evaluate({ ...question, isForced: false }));
+  return setLeavesRules.map((rule) => rule({ ...question, isForced: false }));
 }
 
 interface OwnedPod {

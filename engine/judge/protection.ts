@@ -25,7 +25,6 @@ export function protectionKept(snapshot: Snapshot, request: AdmissionRequest): r
   return [...departed(snapshot, request), ...leaving(snapshot, request)];
 }
 
-/** Returns the results that block because of departures. */
 function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   const set = subjectOf(snapshot, request);
   const { departures = [], unprotected = [] } = snapshot;
@@ -77,7 +76,6 @@ function waitMs(text: string | undefined, unreadable: number): number {
   return text === undefined ? 0 : Math.max(0, withinGoDuration(text, goDurationMs) ?? unreadable);
 }
 
-/** Returns the results that block a write that removes protection while disruptions are in progress. */
 function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   if (request.kind !== 'update' || request.relabels === undefined || request.relabels.length === 0) return [];
   const set = setNamed(snapshot, request.namespace, request.statefulSet);
@@ -176,7 +174,6 @@ export function departuresOf(snapshot: Snapshot, request: AdmissionRequest): rea
   return [...(group === undefined ? [] : [{ ...common, group: group.name }]), ...losses];
 }
 
-/** Returns the protections that the write removes or weakens. */
 function lossesOf(set: StatefulSetView, { relabels = [], betweenZones }: UpdateRequest) {
   return relabels.flatMap((label): readonly { readonly label: string; readonly value?: string }[] => {
     const before = set.labels[label];

@@ -43,7 +43,6 @@ function subjectOf(snapshot: Snapshot, request: AdmissionRequest): { readonly gr
   return { group: group?.name ?? '', uid: (isPod ? pod?.pod.uid : set?.uid) ?? '' };
 }
 
-/** The longest encoded request in characters. */
 const longestText = 8_192;
 
 /** Returns the request as JSON text; undefined if the text would be too long. */

@@ -136,6 +136,8 @@ const run = z.object({
   target: revisions,
   previous: revisions,
   from: revisions.optional(),
+  base: revisions.optional(),
+  joined: z.object({ id: text, startedMs: instant }).optional(),
   origin: origin.optional(),
   seen: z.array(z.string()).optional(),
   startedMs: instant,
@@ -286,7 +288,6 @@ function ascending<Row>(rows: readonly Numbered<Row>[]): readonly (readonly [Row
   return open.map((batch) => batch.rows);
 }
 
-/** Reports whether the claim is for a StatefulSet, not for one pod. */
 function isOfSet<Row extends { readonly verb: Claim['verb'] }>(
   claim: Row,
 ): claim is Extract<Row, { readonly verb: 'scaleDown' | 'setPartition' }> {
@@ -424,7 +425,6 @@ type Mutable<Row> = { -readonly [Key in keyof Row]: Row[Key] };
 
 type Placed = { readonly zone?: string; readonly ordinal?: number | undefined };
 
-/** Returns the rows sorted by zone and ordinal, then by all other fields. */
 function sorted<Row extends Placed>(rows: readonly Row[]): Row[] {
   const texts = new Map<Row, string>();
   const textOf = (row: Row): string => {
@@ -440,7 +440,6 @@ function sorted<Row extends Placed>(rows: readonly Row[]): Row[] {
 /** The maximum number of pods in one row of pins. A document with a longer row is rejected before a list is built. */
 const maxOrdinals = 100_000;
 
-/** Returns the rows of pins, in any order. */
 function encodePins(pins: readonly Pin[]): readonly z.infer<typeof pinRow>[] {
   const settled = new Map<string, { readonly zone: string; readonly revision: string; readonly ordinals: number[] }>();
   const placed: z.infer<typeof placedRow>[] = [];

@@ -1,9 +1,9 @@
 // Updates the ledger of a group, which stores the state between turns: claims, and downscales with their time (dated downscales).
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
-import type { Action, GroupDecision } from '../decision.ts';
+import { type Action, type GroupDecision, isReplacement } from '../decision.ts';
 import { isAvailable } from '../observe/view.ts';
-import { withTermsOf } from '../release/terms.ts';
+import { termsOf, withTerms } from '../release/terms.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { withPins } from '../strategies/pinned/pins.ts';
 
@@ -25,7 +25,8 @@ export function decidedLedger(
   { snapshot, group, actions = decision.actions }: Pick<GroupContext, 'snapshot' | 'group'> & { readonly actions?: readonly Action[] },
 ): Ledger {
   const { run, pinned } = decision;
-  const known = withTermsOf(ledger, group);
+  // The current terms of a defined group cancel an earlier release.
+  const known = withTerms(ledger, termsOf(group));
   const moved = run === undefined || run === known.run || actions.length < decision.actions.length ? known : { ...known, run };
   return pinned === undefined ? moved : withPins({ ...moved, ...pinned }, actions, { snapshot, group });
 }
@@ -34,24 +35,16 @@ export function decidedLedger(
 export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: number): readonly Claim[] {
   const announced = { atMs: nowMs, ...(epoch === undefined ? {} : { epoch }) };
   return actions.flatMap((action): readonly Claim[] => {
-    switch (action.kind) {
-      case 'deletePod': {
-        const { zone, uid, ordinal, resourceVersion } = action;
-        return [{ verb: action.kind, zone, uid, ordinal, resourceVersion, ...announced }];
-      }
-      case 'evictPod':
-        return [{ verb: action.kind, zone: action.zone, uid: action.uid, ordinal: action.ordinal, ...announced }];
-      case 'scaleStatefulSet': {
-        const { zone, uid, from, to, resourceVersion } = action;
-        return to >= from ? [] : [{ verb: 'scaleDown', zone, uid, from, to, resourceVersion, ...announced }];
-      }
-      case 'setPartition': {
-        const { zone, uid, from, to, resourceVersion, pods } = action;
-        return pods.length === 0 ? [] : [{ verb: action.kind, zone, uid, from, to, resourceVersion, ...announced }];
-      }
-      default:
-        return [];
+    if (isReplacement(action)) {
+      const { kind: verb, zone, uid, ordinal } = action;
+      const version = action.kind === 'deletePod' ? { resourceVersion: action.resourceVersion } : {};
+      return [{ verb, zone, uid, ordinal, ...version, ...announced }];
     }
+    if (action.kind !== 'scaleStatefulSet' && action.kind !== 'setPartition') return [];
+    const { kind, zone, uid, from, to, resourceVersion } = action;
+    const isDisruption = kind === 'setPartition' ? action.pods.length > 0 : to < from;
+    const verb = kind === 'setPartition' ? kind : 'scaleDown';
+    return isDisruption ? [{ verb, zone, uid, from, to, resourceVersion, ...announced }] : [];
   });
 }
 

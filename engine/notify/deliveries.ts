@@ -3,7 +3,6 @@ import type { PodLine, RunFacts } from './facts.ts';
 import { channelNotes, type NotedEvent, notesLimits, type RunNotes } from './notes.ts';
 import { eventMessage, type GroupName, mainMessage, pageCount, pageMessage } from './texts.ts';
 
-/** The form of a channel: edited messages, or one delivery per event. */
 type Manner = 'messages' | 'events';
 
 export type Delivery =
@@ -29,7 +28,6 @@ export interface LiveRun {
   readonly pods: readonly PodLine[];
 }
 
-/** Key of the main message of a run. */
 const mainKey = 'main';
 
 export interface DeliveryState {

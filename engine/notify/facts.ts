@@ -57,7 +57,6 @@ export interface PodLine {
   readonly state: PodProgress;
 }
 
-/** The turn from which the facts are derived. */
 interface ObservedTurn {
   readonly group: GroupDefinition;
   readonly snapshot: Snapshot;
@@ -65,7 +64,6 @@ interface ObservedTurn {
 }
 
 const longestText = 400;
-/** Rules that wait for a person. */
 const askingRules: ReadonlySet<string> = new Set(['approval', 'paused']);
 
 /** Returns the facts of the run; undefined if the group has no run yet. */
@@ -83,7 +81,7 @@ export function runFacts({ group, decision }: ObservedTurn): RunFacts | undefine
     run,
     goal: decision.goal.slice(0, longestText),
     zones,
-    percent: percentOf(updated, pods),
+    percent: pods === 0 ? 100 : Math.floor((updated * 100) / pods),
     pods,
     updated,
     available,
@@ -93,10 +91,6 @@ export function runFacts({ group, decision }: ObservedTurn): RunFacts | undefine
     ...(commit === undefined ? {} : { commit }),
     ...(cause === undefined ? {} : { cause: cause.slice(0, longestText) }),
   };
-}
-
-function percentOf(updated: number, pods: number): number {
-  return pods === 0 ? 100 : Math.floor((updated * 100) / pods);
 }
 
 /** Returns the leading block; undefined while the decision acts, because budgets and readiness then always block the next pod. */

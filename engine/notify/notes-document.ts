@@ -3,9 +3,10 @@
 
 import { z } from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import type { Immutable } from '../../policies/values/immutable.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import { isUnknown, type Known } from '../snapshot.ts';
-import { emptyNotes, type Notes, notesLimits } from './notes.ts';
+import { emptyNotes, notesLimits } from './notes.ts';
 
 /** The key in `data` of the ConfigMap. */
 export const notesKey = 'notifications';
@@ -33,26 +34,41 @@ const progress = z.object({
   pods: count,
   updated: count,
   available: count,
-  wave: z.object({ name, place: count, count }).optional(),
+  wave: z.object({ name, place: count, count }).exactOptional(),
 });
-const hold = z.object({ rule: text, fact: text, limit: text.optional(), untilMs: z.number().optional() });
+const hold = z.object({ rule: text, fact: text, limit: text.exactOptional(), untilMs: z.number().exactOptional() });
+/** An event that each channel receives once. */
 const event = z.object({
+  /** A hash of the run and the event, so that every process computes the same id. */
   id,
+  /** `superseded`: another target replaced a running run. Channels that want the end of a run receive this event. */
   kind: z.enum(['started', 'waiting', 'failed', 'completed', 'superseded']),
+  /** The time of the observation, in milliseconds since 1970. */
   atMs: z.number(),
   progress,
-  hold: hold.optional(),
-  failure: text.optional(),
+  /** The block or the failure of the run. */
+  hold: hold.exactOptional(),
+  failure: text.exactOptional(),
+  /** The channels that receive the event. */
   to: z.array(name).max(notesLimits.channels),
 });
+/** The sender of a delivery in progress and its start (wall clock, in milliseconds). */
+const mark = z.object({ by: text, atMs: z.number() });
+/** The deliveries of one run to one channel. */
 const channel = z.object({
+  /** The ids of events and the keys of messages that were delivered or abandoned. */
   done: z.array(id).max(500),
-  refused: z.record(id, text).optional(),
-  sending: z.record(id, z.object({ by: text, atMs: z.number() })).optional(),
+  /** The reasons of abandoned deliveries, by id or key. */
+  refused: z.record(id, text).exactOptional(),
+  /** Deliveries under way, by key. If another process began a delivery, this process must find out whether the message arrived. */
+  sending: z.record(id, mark).exactOptional(),
+  /** Handles of messages that are edited, by key. */
   handles: z.record(id, z.string().max(64)),
-  closedBy: id.optional(),
+  /** The event after which every message received its final edit. */
+  closedBy: id.exactOptional(),
 });
 const run = z.object({
+  /** The id of the first run of the change. The run gets another id when more zones join; the key stays. */
   key: id,
   id,
   kind: z.enum(['rollout', 'rollback']),
@@ -60,10 +76,10 @@ const run = z.object({
   previous: revisions,
   startedMs: z.number(),
   outcome: z.enum(['running', 'completed', 'failed', 'superseded']),
-  endedMs: z.number().optional(),
+  endedMs: z.number().exactOptional(),
   goal: text,
-  commit: name.optional(),
-  cause: text.optional(),
+  commit: name.exactOptional(),
+  cause: text.exactOptional(),
   events: z.array(event).max(notesLimits.events + 20),
   channels: z.record(name, channel),
 });
@@ -71,9 +87,17 @@ const document = z.object({
   format: z.literal(format),
   namespace: name,
   group: name,
+  /** The oldest run first. The last run is the run in the ledger. */
   runs: z.array(run).max(notesLimits.runs),
-  problems: z.record(name, z.object({ text, sinceMs: z.number() })).optional(),
+  /** The current problems of channels, by name of the channel. */
+  problems: z.record(name, z.object({ text, sinceMs: z.number() })).exactOptional(),
 });
+
+export type NotedEvent = Immutable<z.infer<typeof event>>;
+export type SendingMark = Immutable<z.infer<typeof mark>>;
+export type ChannelNotes = Immutable<z.infer<typeof channel>>;
+export type RunNotes = Immutable<z.infer<typeof run>>;
+export type Notes = Immutable<Omit<z.infer<typeof document>, 'format'>>;
 
 /** Encodes the notes; the same notes give the same bytes. Omits older runs if the text is too long; unknown if that is not enough. */
 export function encodeNotes(notes: Notes): Known<string> {
@@ -98,8 +122,7 @@ export function decodeNotes(given: string | undefined, { namespace, group }: Pic
   if (!read.success) return refuse('cannot be read');
   if (read.data.namespace !== namespace || read.data.group !== group) return refuse('are those of another group');
   const { format: _format, ...notes } = read.data;
-  // Absent members stay absent, which the types of the schema do not express.
-  return notes as Notes;
+  return notes;
 }
 
 function bytesOf(value: string): number {

@@ -2,72 +2,12 @@
 
 import type { NotifyDefinition } from '../../policies/definition.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
-import { defined } from '../../policies/values/defined.ts';
 import { sha256 } from '../../policies/values/hash.ts';
-import { recordedKind } from '../run/origin.ts';
-import { isJoinOf } from '../run/run.ts';
-import type { RunCore } from '../snapshot.ts';
+import { changeOf, recordedKind } from '../run/origin.ts';
 import type { Hold, Progress, RunFacts } from './facts.ts';
+import type { ChannelNotes, NotedEvent, Notes, RunNotes, SendingMark } from './notes-document.ts';
 
-/** The kind of an event. `superseded`: another target replaced a running run. Channels that want the end of a run receive this event. */
-type NotedKind = NotifyDefinition['events'][number] | 'superseded';
-
-/** An event that each channel receives once. */
-export interface NotedEvent {
-  /** A hash of the run and the event, so that every process computes the same id. */
-  readonly id: string;
-  readonly kind: NotedKind;
-  /** The time of the observation, in milliseconds since 1970. */
-  readonly atMs: number;
-  readonly progress: Progress;
-  /** The block or the failure of the run. */
-  readonly hold?: Hold;
-  readonly failure?: string;
-  /** The channels that receive the event. */
-  readonly to: readonly string[];
-}
-
-/** The sender of a delivery in progress and its start (wall clock, in milliseconds). */
-export interface SendingMark {
-  readonly by: string;
-  readonly atMs: number;
-}
-
-/** The deliveries of one run to one channel. */
-export interface ChannelNotes {
-  /** The ids of events and the keys of messages that were delivered or abandoned. */
-  readonly done: readonly string[];
-  /** The reasons of abandoned deliveries, by id or key. */
-  readonly refused?: Readonly<Record<string, string>>;
-  /** Deliveries under way, by key. If another process began a delivery, this process must find out whether the message arrived. */
-  readonly sending?: Readonly<Record<string, SendingMark>>;
-  /** Handles of messages that are edited, by key. */
-  readonly handles: Readonly<Record<string, string>>;
-  /** The event after which every message received its final edit. */
-  readonly closedBy?: string;
-}
-
-export interface RunNotes extends Pick<RunCore, 'id' | 'kind' | 'target' | 'previous' | 'startedMs'> {
-  /** The id of the run when it was first observed. The run gets another id when more zones join; the key stays. */
-  readonly key: string;
-  readonly outcome: 'running' | 'completed' | 'failed' | 'superseded';
-  readonly endedMs?: number;
-  readonly goal: string;
-  readonly commit?: string;
-  readonly cause?: string;
-  readonly events: readonly NotedEvent[];
-  /** By name of the channel. */
-  readonly channels: Readonly<Record<string, ChannelNotes>>;
-}
-
-export interface Notes {
-  readonly namespace: string;
-  readonly group: string;
-  /** The oldest run first. The last run is the run in the ledger. */
-  readonly runs: readonly RunNotes[];
-  /** The current problems of channels, by name of the channel. */
-  readonly problems?: Readonly<Record<string, { readonly text: string; readonly sinceMs: number }>>;
-}
+export type { ChannelNotes, NotedEvent, Notes, RunNotes, SendingMark };
 
 /** The limits of notes. Beyond the limits, no wait is reported, and the oldest runs are dropped even if deliveries are pending. */
 export const notesLimits = { runs: 3, events: 40, channels: 20, pages: 100 } as const;
@@ -93,10 +33,7 @@ export function noted(before: Notes, seen: Observation): Notes {
   if (last === undefined) return withRun(notes, run.outcome === 'running' ? started(seen) : { ...newNotes(seen), outcome: run.outcome });
   if (last.id === run.id) return replaced(notes, last, continued(last, seen));
   if (run.startedMs < last.startedMs || notes.runs.some(({ id }) => id === run.id)) return notes;
-  if (
-    last.outcome === 'running' &&
-    isJoinOf({ ...run, kind: recordedKind(run) }, { ...last, ...defined({ lastDisruptionMs: run.lastDisruptionMs }) })
-  ) {
+  if (last.outcome === 'running' && last.key === changeOf(run)) {
     const { commit: _commit, cause: _cause, ...joined } = last;
     return replaced(notes, last, continued({ ...joined, id: run.id, target: run.target, ...originOf(seen) }, seen));
   }
@@ -104,7 +41,6 @@ export function noted(before: Notes, seen: Observation): Notes {
   return withRun(replaced(notes, last, ended), continued(started(seen), seen));
 }
 
-/** Drops the problems of channels that the group no longer names. */
 function withoutOldProblems(notes: Notes, notify: readonly NotifyDefinition[]): Notes {
   const named = new Set(notify.map(({ channel }) => channel));
   const old = Object.keys(notes.problems ?? {}).filter((channel) => !named.has(channel));
@@ -114,12 +50,11 @@ function withoutOldProblems(notes: Notes, notify: readonly NotifyDefinition[]): 
 function newNotes(seen: Observation): RunNotes {
   const { run, goal } = seen.facts;
   return {
-    key: run.id,
+    key: changeOf(run),
     id: run.id,
     kind: recordedKind(run),
     target: run.target,
-    // The revisions before the change, with which `isJoinOf` compares the next run.
-    previous: run.from ?? run.previous,
+    previous: run.previous,
     startedMs: run.startedMs,
     goal,
     outcome: 'running',

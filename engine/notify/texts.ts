@@ -11,13 +11,8 @@ export interface GroupName {
   readonly group: string;
 }
 
-function subjectOf({ kind }: Pick<RunNotes, 'kind'>): string {
-  return `the ${kind}`;
-}
-
-/** Returns the event as a sentence without the name of the group. */
 function eventSentence(run: RunNotes, event: NotedEvent): string {
-  const subject = subjectOf(run);
+  const subject = `the ${run.kind}`;
   switch (event.kind) {
     case 'started':
       return `${subject} began`;
@@ -34,7 +29,6 @@ function eventSentence(run: RunNotes, event: NotedEvent): string {
   }
 }
 
-/** Returns the next action of the reader; undefined if no action is needed. */
 function whatNext(event: Pick<NotedEvent, 'kind' | 'hold'>): string | undefined {
   if (event.kind === 'failed') return 'No further pod is replaced until a person acts. Replaced pods stay updated.';
   if (event.kind !== 'waiting') return undefined;
@@ -52,11 +46,8 @@ function progressText({ percent, pods, updated, available, wave }: Progress): st
 }
 
 function tookText({ startedMs, endedMs }: RunNotes): string {
-  return endedMs === undefined || endedMs < startedMs ? '' : ` after ${durationText(endedMs - startedMs)}`;
-}
-
-function durationText(ms: number): string {
-  return formatDuration(Math.max(0, Math.round(ms / 1000)) * 1000);
+  if (endedMs === undefined || endedMs < startedMs) return '';
+  return ` after ${formatDuration(Math.round((endedMs - startedMs) / 1000) * 1000)}`;
 }
 
 /** Returns an instant as `2026-11-02 09:00 UTC`. */
@@ -68,7 +59,6 @@ function explainCommand({ namespace, group }: GroupName): string {
   return `kubectl rollout-group explain ${group} -n ${namespace}`;
 }
 
-/** Returns the state of the run as the predicate of a sentence. */
 function stateText({ outcome }: RunNotes, live: RunFacts | undefined): string {
   switch (outcome) {
     case 'running':
@@ -130,21 +120,18 @@ export function mainMessage(name: GroupName, run: RunNotes, live: RunFacts | und
     run.cause === undefined ? '' : inline(run.cause, 200),
   ];
   const ended = run.endedMs === undefined ? '' : `, ended ${timeText(run.endedMs)}`;
+  const until = now?.hold?.untilMs === undefined ? '' : `, until ${timeText(now.hold.untilMs)} at the earliest`;
   const lines = [
-    `${sign} *${inline(`${name.namespace}/${name.group}`)}*: ${subjectOf(run)} ${stateText(run, now)}`,
+    `${sign} *${inline(`${name.namespace}/${name.group}`)}*: the ${run.kind} ${stateText(run, now)}`,
     run.outcome === 'running' ? inline(live?.goal ?? run.goal) : '',
     progress === undefined ? '' : inline(progressText(progress)),
-    ...(now?.hold === undefined ? [] : [`Blocked by ${inline(holdText(now.hold))}${untilText(now.hold.untilMs)}`]),
+    now?.hold === undefined ? '' : `Blocked by ${inline(holdText(now.hold))}${until}`,
     ...(run.outcome === 'failed' && last?.failure !== undefined ? [`Why: ${inline(last.failure)}`] : []),
     zonesText(live),
     `Started ${timeText(run.startedMs)}${ended}${origin.map((part) => (part === '' ? '' : ` · ${part}`)).join('')}`,
     `\`${inline(explainCommand(name), 600)}\``,
   ];
   return cut(lines.filter((line) => line !== '').join('\n'), longestMessage);
-}
-
-function untilText(untilMs: number | undefined): string {
-  return untilMs === undefined ? '' : `, until ${timeText(untilMs)} at the earliest`;
 }
 
 function zonesText(live: RunFacts | undefined): string {
@@ -193,16 +180,12 @@ export function callbackBody({ namespace, group }: GroupName, run: RunNotes, eve
     run: { id: run.key, kind: run.kind, startedAt: instantText(run.startedMs), commit: run.commit, cause: run.cause },
     // After `started` and `waiting` the run continues.
     result: event.kind === 'started' || event.kind === 'waiting' ? 'running' : event.kind,
-    reason: cut(reasonOf(run, event), 600),
+    reason: cut(event.failure ?? (event.hold === undefined ? eventSentence(run, event) : holdText(event.hold)), 600),
     rule: event.hold?.rule,
     percent,
     counts: { pods, updated, available },
     wave: wave === undefined ? undefined : { name: wave.name, place: wave.place, count: wave.count },
   });
-}
-
-function reasonOf(run: RunNotes, event: NotedEvent): string {
-  return event.failure ?? (event.hold === undefined ? eventSentence(run, event) : holdText(event.hold));
 }
 
 /** Returns the signed text: the time (Unix seconds) and the body, so that a signature is invalid at another time. */
@@ -222,21 +205,21 @@ export interface CommitStatus {
 interface Service {
   readonly states: Readonly<Record<NotedEvent['kind'], string>>;
   readonly longestDescription: number;
-  readonly longestName: number;
 }
+
+/** The maximum length of the name of a status in GitHub and GitLab, in characters. */
+const longestStatus = 255;
 
 /** The statuses of GitHub: error, failure, pending, success (https://docs.github.com/en/rest/commits/statuses). */
 const github: Service = {
   states: { started: 'pending', waiting: 'pending', failed: 'failure', completed: 'success', superseded: 'error' },
   longestDescription: 140,
-  longestName: 255,
 };
 
 /** The statuses of GitLab: pending, running, success, failed, canceled, skipped (https://docs.gitlab.com/api/commits/). */
 const gitlab: Service = {
   states: { started: 'running', waiting: 'running', failed: 'failed', completed: 'success', superseded: 'canceled' },
   longestDescription: 255,
-  longestName: 255,
 };
 
 const services = { github, gitlab } as const;
@@ -248,13 +231,13 @@ const commitId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 export function commitStatus(service: keyof typeof services, name: GroupName, run: RunNotes, event: NotedEvent): CommitStatus | undefined {
   const sha = run.commit?.trim().toLowerCase() ?? '';
   if (!commitId.test(sha)) return undefined;
-  const { states, longestDescription, longestName } = services[service];
+  const { states, longestDescription } = services[service];
   const { percent } = event.progress;
   const ends = event.kind === 'completed' ? '' : `${percent} %, `;
   return {
     sha,
     state: states[event.kind],
-    name: cut(`rollout-group/${name.namespace}/${name.group}`, longestName),
+    name: cut(`rollout-group/${name.namespace}/${name.group}`, longestStatus),
     description: cut(`${ends}${eventSentence(run, event)}`.replace(/\s+/g, ' '), longestDescription),
   };
 }

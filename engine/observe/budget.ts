@@ -82,22 +82,23 @@ function zoneBudgetProblem(raw: unknown, spec: unknown): string | undefined {
 }
 
 function limitProblem(spec: unknown): string | undefined {
-  const count = fieldAt(spec, ['maxUnavailable']);
-  const percent = fieldAt(spec, ['maxUnavailablePercentage']);
-  if (count !== undefined && percent !== undefined) return 'maxUnavailable and maxUnavailablePercentage are both set';
-  if (count !== undefined && !isWhole(count)) return 'maxUnavailable is not a whole number';
-  if (isWhole(count) && count < 0) return `maxUnavailable is ${count}; it must be 0 or more`;
-  if (percent !== undefined && !isWhole(percent)) return 'maxUnavailablePercentage is not a whole number';
-  if (isWhole(percent) && (percent < 0 || percent > 100)) return `maxUnavailablePercentage is ${percent}; it must be 0 to 100`;
-  return undefined;
+  const fields = reader(spec);
+  if (fields.has('maxUnavailable') && fields.has('maxUnavailablePercentage'))
+    return 'maxUnavailable and maxUnavailablePercentage are both set';
+  const count = fields.whole('maxUnavailable') ?? 0;
+  const percent = fields.whole('maxUnavailablePercentage') ?? 0;
+  if (count < 0) return `maxUnavailable is ${count}; it must be 0 or more`;
+  if (percent < 0 || percent > 100) return `maxUnavailablePercentage is ${percent}; it must be 0 to 100`;
+  return fields.problem();
 }
 
 function patternProblem(spec: unknown): string | undefined {
   const pattern = fieldAt(spec, ['podNamePartitionRegex']);
   if (pattern === undefined || pattern === '') return undefined;
   if (typeof pattern !== 'string') return 'podNamePartitionRegex is not text';
-  const group = fieldAt(spec, ['podNameRegexGroup']);
-  if (group !== undefined && !isWhole(group)) return 'podNameRegexGroup is not a whole number';
+  const fields = reader(spec);
+  const group = fields.whole('podNameRegexGroup');
+  if (fields.problem() !== undefined) return fields.problem();
   const inspected = inspectPattern(pattern);
   if ('problem' in inspected) return `podNamePartitionRegex ${pattern} ${inspected.problem}`;
   const { groupCount } = inspected;
@@ -106,7 +107,7 @@ function patternProblem(spec: unknown): string | undefined {
     return `podNamePartitionRegex ${pattern} has ${groupCount} capture groups; podNameRegexGroup must name one`;
   }
   // The schema of the CRD requires 1 or more. A negative number would read outside the match.
-  if (isWhole(group) && (group > groupCount || group < 0))
+  if (group !== undefined && (group > groupCount || group < 0))
     return `podNameRegexGroup is ${group}; the pattern has ${groupCount} capture groups`;
   return undefined;
 }
@@ -127,8 +128,8 @@ function delayProblem(spec: unknown): string | undefined {
   if (delay < 0) return `crossZoneEvictionDelay ${text} is negative`;
   const hasPattern = (fieldAt(spec, ['podNamePartitionRegex']) ?? '') !== '';
   if (delay > 0 && !hasPattern) return 'crossZoneEvictionDelay needs podNamePartitionRegex';
-  const percent = fieldAt(spec, ['maxUnavailablePercentage']);
-  if (hasPattern && isWhole(percent) && percent > 0) return 'maxUnavailablePercentage cannot be combined with podNamePartitionRegex';
+  const percent = reader(spec).whole('maxUnavailablePercentage') ?? 0;
+  if (hasPattern && percent > 0) return 'maxUnavailablePercentage cannot be combined with podNamePartitionRegex';
   return undefined;
 }
 
@@ -136,12 +137,8 @@ function delayMs(text: string): number | undefined {
   return text === '' ? 0 : goDurationMs(text);
 }
 
-function isWhole(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value);
-}
-
 function countOrPercent(value: unknown): number | string | undefined {
-  return isWhole(value) || typeof value === 'string' ? value : undefined;
+  return typeof value === 'string' || (typeof value === 'number' && Number.isSafeInteger(value)) ? value : undefined;
 }
 
 function labelSelector(value: unknown): LabelSelector | undefined {

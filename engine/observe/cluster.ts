@@ -61,7 +61,6 @@ function looksLikePodOf(set: StatefulSetView, pod: ObservedPod): boolean {
   return (label !== undefined && pod.labels['name'] === label) || hasPodNameOf(set, pod.name);
 }
 
-/** Reports whether a pod of the StatefulSet can have this name. */
 function hasPodNameOf(set: StatefulSetView, podName: string): boolean {
   return podName.startsWith(`${set.name}-`) && /^\d{1,10}$/.test(podName.slice(set.name.length + 1));
 }

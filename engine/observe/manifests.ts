@@ -2,10 +2,11 @@
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
 import { emptySnapshot, isUnknown, type Known, type PodsView, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import { observePodBudget, observeZoneBudget } from './budget.ts';
 import { observePod, observeStatefulSet } from './objects.ts';
-import { fieldAt, reader } from './raw.ts';
+import { fieldAt, objectKey, reader } from './raw.ts';
 import { observeReplicaSource, type ReplicaSourceReference } from './source.ts';
 
 /** Age of the state that manifests describe: longer than every delay of a policy. */
@@ -65,27 +66,14 @@ export function snapshotFromManifests(objects: readonly unknown[], options: Mani
 
 /** Returns ten hexadecimal digits of the template's hash as its revision. A `null` counts as absent. No cluster uses this revision. */
 export function templateRevision(template: unknown): string {
-  if (typeof template !== 'object' || template === null) return hashTemplate(template);
-  const known = templateRevisions.get(template);
-  if (known !== undefined) return known;
-  const revision = hashTemplate(template);
-  templateRevisions.set(template, revision);
+  const known = isRecord(template) ? templateRevisions.get(template) : undefined;
+  const revision = known ?? hashText(canonicalJson(withoutNulls(template))).slice(0, 10);
+  if (isRecord(template)) templateRevisions.set(template, revision);
   return revision;
 }
 
 /** The revisions by template, because a plan needs the revision of one template several times. */
 const templateRevisions: WeakMap<object, string> = new WeakMap();
-
-function hashTemplate(template: unknown): string {
-  return hashText(canonicalJson(withoutNulls(template))).slice(0, 10);
-}
-
-/**
- * Returns the revision of a StatefulSet manifest: from its status if it was exported from a cluster, else derived from its template.
- */
-export function manifestRevision(raw: unknown): string {
-  return reader(raw).text('status.updateRevision') ?? templateRevision(fieldAt(raw, ['spec', 'template']));
-}
 
 /** Fills in replicas that manifests omit: those of the leader, of the group or of the mirrored object; else the API server's default of 1. */
 function fillUnnamedReplicas(snapshot: Snapshot, unnamed: ReadonlySet<string>): Snapshot {
@@ -142,22 +130,17 @@ function inNamespace(object: unknown, namespace: string): unknown {
   return { ...object, metadata: { ...(typeof metadata === 'object' ? metadata : {}), namespace } };
 }
 
-function objectKey(object: unknown): string {
-  const fields = reader(object);
-  return `${fields.text('metadata.namespace') ?? ''}/${fields.text('metadata.name') ?? ''}`;
-}
-
 function runningSet(object: unknown): ReturnType<typeof observeStatefulSet> {
   const set = observeStatefulSet(object);
   if (isUnknown(set)) return set;
-  const revision = manifestRevision(object);
+  // The status names the revision if the manifest was exported from a cluster.
+  const revision = reader(object).text('status.updateRevision') ?? templateRevision(fieldAt(object, ['spec', 'template']));
   const generation = Math.max(set.generation, 1);
   const status = { ...set.status, observedGeneration: generation, currentRevision: revision, updateRevision: revision };
   const identity = { uid: set.uid || `statefulset-${set.namespace}-${set.name}`, resourceVersion: set.resourceVersion || '1', generation };
   return settled({ ...set, ...identity, status }, set.replicas);
 }
 
-/** Returns the StatefulSet with this number of replicas, all ready and updated. */
 function settled(set: StatefulSetView, replicas: number): StatefulSetView {
   return { ...set, replicas, status: { ...set.status, replicas, readyReplicas: replicas, updatedReplicas: replicas } };
 }

@@ -54,7 +54,6 @@ export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
   return problem === undefined ? view : { unknown: `StatefulSet ${view.namespace}/${view.name}: ${problem}` };
 }
 
-/** Returns why the values of a StatefulSet are unusable; undefined if they are usable. */
 function problemOf(view: StatefulSetView, strategy: string, management: string): string | undefined {
   if (view.name === '') return 'metadata.name is missing';
   if (view.replicas < 0) return 'spec.replicas is negative';
@@ -74,6 +73,7 @@ export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): 
   const readyTime = fields.texts('metadata.annotations')['grafana.com/ready-time'];
   const readyTimeMs = instantMs(readyTime ?? '');
   const owner = controllerOf(fields);
+  const ownerText = (field: string): string => owner?.text(field) ?? '';
   const problem = fields.problem() ?? (name === '' ? 'metadata.name is missing' : undefined);
   if (problem !== undefined) return { unknown: `Pod ${namespace}/${name}: ${problem}` };
   return {
@@ -99,7 +99,7 @@ export function observePod(raw: unknown, nodes?: ReadonlyMap<string, boolean>): 
     nodeReady: node === '' || nodes === undefined || nodes.get(node) === true,
     ...(readyTimeMs === undefined ? {} : { readyTimeMs }),
     ...(readyTimeMs === undefined && readyTime !== undefined ? { isReadyTimeUnreadable: true } : {}),
-    ...(owner === undefined ? {} : { owner }),
+    ...(owner === undefined ? {} : { owner: { kind: ownerText('kind'), name: ownerText('name'), uid: ownerText('uid') } }),
   };
 }
 
@@ -176,7 +176,6 @@ export function observeIntent(raw: unknown): Known<IntentView> {
   };
 }
 
-/** Reads the fields of an intent that are not text. */
 function listsOf(fields: Reader): Pick<IntentView, 'replicas' | 'rollback' | 'ordinals' | 'undone'> {
   const replicas = fields.whole('spec.replicas');
   const rollback = fields.flag('spec.rollback');
@@ -205,11 +204,10 @@ export function identity(fields: Reader): { readonly namespace: string; readonly
   };
 }
 
-function controllerOf(fields: Reader): OwnerView | undefined {
+/** Returns the owner reference whose `controller` is true. */
+export function controllerOf(fields: Reader): Reader | undefined {
   const reference = fields.list('metadata.ownerReferences').find((candidate) => reader(candidate).flag('controller') === true);
-  if (reference === undefined) return undefined;
-  const owner = reader(reference);
-  return { kind: owner.text('kind') ?? '', name: owner.text('name') ?? '', uid: owner.text('uid') ?? '' };
+  return reference === undefined ? undefined : reader(reference);
 }
 
 function phaseOf(text: string | undefined): PodView['phase'] {

@@ -29,8 +29,9 @@ export function reader(value: unknown): Reader {
     return parsed;
   };
   return {
-    text: (path) => read(path, 'text', asText),
-    whole: (path) => read(path, 'a whole number', asWhole),
+    text: (path) => read(path, 'text', (found) => (typeof found === 'string' ? found : undefined)),
+    whole: (path) =>
+      read(path, 'a whole number', (found) => (typeof found === 'number' && Number.isSafeInteger(found) ? found : undefined)),
     flag: (path) => read(path, 'true or false', (found) => (typeof found === 'boolean' ? found : undefined)),
     instant: (path) => read(path, 'an instant', (found) => (typeof found === 'string' ? instantMs(found) : undefined)),
     texts: (path) => read(path, 'a map of text', asTexts) ?? {},
@@ -48,14 +49,6 @@ export function fieldAt(value: unknown, keys: readonly string[]): unknown {
     found = (found as Readonly<Record<string, unknown>>)[key];
   }
   return found ?? undefined;
-}
-
-function asText(found: unknown): string | undefined {
-  return typeof found === 'string' ? found : undefined;
-}
-
-function asWhole(found: unknown): number | undefined {
-  return typeof found === 'number' && Number.isSafeInteger(found) ? found : undefined;
 }
 
 function asTexts(found: unknown): Readonly<Record<string, string>> | undefined {

@@ -40,7 +40,8 @@ export function readPrometheus(answer: PrometheusAnswer, options: ReadOptions): 
   const status = fieldAt(body, ['status']);
   if (status !== 'success') return failed(`the query failed${kindOfError(body)}`);
   const warnings = fieldAt(body, ['warnings']);
-  if (warnings !== undefined && !isEmptyList(warnings)) return failed('the answer has warnings, so it may be partial');
+  if (warnings !== undefined && !(Array.isArray(warnings) && warnings.length === 0))
+    return failed('the answer has warnings, so it may be partial');
   const sample = sampleOf(fieldAt(body, ['data']));
   if (typeof sample === 'string') return failed(sample);
   if (sample === undefined) return { reading: { atMs, result: 'noData' } };
@@ -71,10 +72,6 @@ const kindsOfError: ReadonlySet<unknown> = new Set([
 function kindOfError(body: unknown): string {
   const kind = fieldAt(body, ['errorType']);
   return typeof kind === 'string' && kindsOfError.has(kind) ? `: ${kind}` : '';
-}
-
-function isEmptyList(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0;
 }
 
 interface Sample {

@@ -26,7 +26,6 @@ export function withRevisions(
 
 const template: readonly string[] = ['spec', 'template'];
 
-/** Reports whether two pod templates are equal after defaulting. */
 function hasSameTemplate(before: unknown, after: unknown): boolean {
   const part = (value: unknown): ObjectContent => ({ kind: 'StatefulSet', spec: { template: value } });
   return fieldDiff(part(before), part(after)).length === 0;

@@ -250,7 +250,6 @@ interface SeenZone {
   readonly pins: Ledger['pins'];
 }
 
-/** Returns the revision at which the next pod with this ordinal is created. */
 function creationRevision({ group, zone, set, desiredRevision, claims, pins = [] }: SeenZone, ordinal: number): string {
   const { currentRevision, updateRevision } = set.status;
   if (set.updateStrategy !== 'RollingUpdate') return updateRevision;

@@ -5,11 +5,10 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
-import { fieldAt } from '../observe/raw.ts';
+import { fieldAt, objectKey } from '../observe/raw.ts';
 import { isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import type { PlannedChange, Refusal } from './document.ts';
 
-/** The running and the requested manifests, and their snapshots. */
 interface Compared {
   readonly current: readonly unknown[];
   readonly desired: readonly unknown[];
@@ -21,8 +20,8 @@ interface Compared {
 export function plannedChanges(group: GroupDefinition, compared: Compared, refused: readonly Refusal[]): readonly PlannedChange[] {
   const byText = new Map<string, PlannedChange>();
   for (const zone of group.zones) {
-    const before = memberNamed(compared.current, group.namespace, zone.statefulSet);
-    const after = memberNamed(compared.desired, group.namespace, zone.statefulSet);
+    const before = manifestOf(compared.current, 'StatefulSet', group.namespace, zone.statefulSet);
+    const after = manifestOf(compared.desired, 'StatefulSet', group.namespace, zone.statefulSet);
     const isRefused = refused.some((refusal) => refusal.zone === zone.name);
     const running = compared.before.statefulSets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet);
     for (const change of changesOf(before, after, isRefused)) {
@@ -102,15 +101,6 @@ function plannedChange(change: FieldChange, isRefused: boolean): Omit<PlannedCha
   };
 }
 
-function memberNamed(objects: readonly unknown[], namespace: string, name: string): ObjectContent | undefined {
-  return objects.find(
-    (object): object is ObjectContent =>
-      fieldAt(object, ['kind']) === 'StatefulSet' &&
-      fieldAt(object, ['metadata', 'name']) === name &&
-      (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === namespace,
-  );
-}
-
 interface Budget {
   /** The zones whose pods the budget covers. */
   readonly zones: ReadonlySet<string>;
@@ -172,16 +162,13 @@ function budgetsOf(snapshot: Snapshot, objects: readonly unknown[], group: Group
   return new Map([...pods, ...zones]);
 }
 
-function manifestOf(objects: readonly unknown[], kind: string, namespace: string, name: string): ObjectContent | undefined {
+/** Returns the first manifest of this kind and name; `default` is the namespace of a manifest without a namespace. */
+export function manifestOf(objects: readonly unknown[], kind: string, namespace: string, name: string): ObjectContent | undefined {
   return objects.find(
-    (object): object is ObjectContent =>
-      fieldAt(object, ['kind']) === kind &&
-      fieldAt(object, ['metadata', 'name']) === name &&
-      (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === namespace,
+    (object): object is ObjectContent => fieldAt(object, ['kind']) === kind && objectKey(object) === `${namespace}/${name}`,
   );
 }
 
-/** Returns the amounts that a budget sets, such as `maxUnavailable: 1`. */
 function amountText(budget: ObjectContent): string {
   const fields = ['maxUnavailable', 'minAvailable', 'maxUnavailablePercentage'];
   const named = fields.flatMap((field) => {

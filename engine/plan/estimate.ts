@@ -47,7 +47,6 @@ export interface EstimateInput {
 /** The limit in milliseconds beyond which an estimate would not be credible. */
 const furthestMs = 60 * 24 * 3_600_000;
 
-/** The minimum number of pods whose 90th percentile is used. */
 const manyPods = 10;
 
 /**

@@ -3,7 +3,7 @@ import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { decideGroup } from '../decide/decide.ts';
-import type { Action, GroupDecision } from '../decision.ts';
+import { type GroupDecision, isReplacement } from '../decision.ts';
 import { decidedLedger, emptyLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
 import { earliest } from '../rule.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
@@ -34,7 +34,6 @@ const usualMaxTurns = 50_000;
 /** The maximum number of turns at one instant. More turns mean that an action has no effect and is decided again without end. */
 const maxTurnsAtOnce = 500;
 
-/** An event in the world that is not an action of the engine. */
 interface ScheduledEvent {
   readonly atMs: number;
   readonly input: Exclude<WorldInput, { kind: 'action' | 'deletePods' | 'elapse' }>;
@@ -75,7 +74,8 @@ export function runForward(
     if (isDone) return { ...run, world: recorded, end: 'done' };
     const acted = act(recorded, decision);
     const approved = withApproval(acted, group, decision);
-    const isInstant = approved !== acted || decision.actions.some(isImmediate);
+    // After a pod is deleted or evicted, time passes before the next decision.
+    const isInstant = approved !== acted || decision.actions.some((action) => !isReplacement(action));
     const wakeAtMs = earliest([
       decision.wakeAtMs,
       nextReadingMs(approved, group, decision),
@@ -90,11 +90,6 @@ export function runForward(
   }
 }
 
-function withDeadlines(world: World, hasDeadlines: boolean): World {
-  return hasDeadlines ? world : { ...world, snapshot: { ...world.snapshot, hasAssumedTimes: true } };
-}
-
-/** Applies the events that are due and removes them from `pending`. */
 function applyDueEvents(start: World, pending: ScheduledEvent[]): World {
   let world = start;
   for (let event = pending[0]; event !== undefined && event.atMs <= world.snapshot.nowMs; event = pending[0]) {
@@ -104,9 +99,8 @@ function applyDueEvents(start: World, pending: ScheduledEvent[]): World {
   return world;
 }
 
-/** Reports whether the next decision follows at the same instant. After a pod is deleted or evicted, time passes first. */
-function isImmediate({ kind }: Action): boolean {
-  return kind !== 'deletePod' && kind !== 'evictPod';
+function withDeadlines(world: World, hasDeadlines: boolean): World {
+  return hasDeadlines ? world : { ...world, snapshot: { ...world.snapshot, hasAssumedTimes: true } };
 }
 
 /** Advances time to the next event that a decision may depend on: a time of the last decision, or a change of status counters. */
@@ -137,7 +131,6 @@ function ledgerOf(snapshot: Snapshot, group: GroupDefinition): Ledger {
   return found ?? emptyLedger(group.namespace, group.name);
 }
 
-/** Returns the world with the decided ledger: the run, and the pins. */
 function withDecidedLedger(world: World, group: GroupDefinition, decision: GroupDecision): World {
   const ledger = ledgerOf(world.snapshot, group);
   const next = decidedLedger(ledger, decision, { snapshot: world.snapshot, group });

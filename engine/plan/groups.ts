@@ -18,17 +18,13 @@ export function groupsToPlan(groups: readonly GroupDefinition[], before: readonl
   });
   const kept = groups.map((group) => {
     const left = leaving.find((one) => key(one.group.namespace, one.group.name) === key(group.namespace, group.name));
-    return left === undefined ? group : withZones(group, left.group, left.zones);
+    if (left === undefined) return group;
+    return { ...group, zones: [...group.zones, ...left.zones], sources: { ...left.group.sources, ...group.sources } };
   });
   const names = new Set(groups.map((group) => key(group.namespace, group.name)));
   return [...kept, ...leaving.filter(({ group }) => !names.has(key(group.namespace, group.name))).map(({ group }) => group)];
 }
 
-function withZones(group: GroupDefinition, before: GroupDefinition, zones: GroupDefinition['zones']): GroupDefinition {
-  return { ...group, zones: [...group.zones, ...zones], sources: { ...before.sources, ...group.sources } };
-}
-
-/** The objects of all namespaces, as stored. */
 interface ClusterObjects {
   /** StatefulSets. */
   readonly sets: readonly unknown[];
@@ -52,7 +48,6 @@ export function absentElsewhere(groups: readonly GroupDefinition[], { sets, grou
   });
 }
 
-/** Returns the other namespaces that have every StatefulSet of the group. */
 function namespacesWith({ namespace: own, zones }: GroupDefinition, sets: readonly unknown[]): readonly string[] {
   const keys = new Set(sets.map(objectKey));
   const candidates = [...new Set(sets.map((set) => String(fieldAt(set, ['metadata', 'namespace']) ?? '')))].sort();

@@ -7,6 +7,7 @@ import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isLimitOfZero } from '../rule.ts';
+import { manifestOf } from './changes.ts';
 import { type GroupPlan, type PlannedStep, type PodTimes, type Quantiles, type Risk, slowSeconds } from './document.ts';
 
 interface RiskQuestion {
@@ -27,14 +28,7 @@ type RiskCheck = (question: RiskQuestion, members: readonly unknown[]) => readon
 /** Returns every risk of one group, in the order of their codes. */
 export function groupRisks(question: RiskQuestion): readonly Risk[] {
   const { group } = question.context;
-  const members = group.zones.flatMap((zone) =>
-    question.desired.filter(
-      (object) =>
-        fieldAt(object, ['kind']) === 'StatefulSet' &&
-        fieldAt(object, ['metadata', 'name']) === zone.statefulSet &&
-        (fieldAt(object, ['metadata', 'namespace']) ?? 'default') === group.namespace,
-    ),
-  );
+  const members = group.zones.flatMap((zone) => manifestOf(question.desired, 'StatefulSet', group.namespace, zone.statefulSet) ?? []);
   return riskChecks.flatMap((check) => check(question, members));
 }
 

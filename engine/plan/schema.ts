@@ -23,7 +23,6 @@ function ref(name: string): Schema {
   return { $ref: `#/$defs/${name}` };
 }
 
-/** Builds the schema of an object without further fields. */
 function record(description: string, required: Readonly<Record<string, Schema>>, optional: Readonly<Record<string, Schema>> = {}): Schema {
   return {
     type: 'object',

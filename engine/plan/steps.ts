@@ -1,5 +1,6 @@
 // Turns the decisions of a simulation into the steps of a plan: a zone rolls, a wave soaks, a person approves.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
 import { blocks } from '../rule.ts';
 import type { Snapshot, StatefulSetView } from '../snapshot.ts';
@@ -16,7 +17,6 @@ export interface TracedStep extends Omit<PlannedStep, 'gates' | 'source' | 'star
   readonly endMs: number;
 }
 
-/** The name under which a plan lists changes of replicas. */
 const scalingWave = 'replicas';
 
 /** Rules that wait for the work of a step, such as pods in flight. Their waits belong to that step and are no step of the plan. */
@@ -40,23 +40,9 @@ export function requestedScales(group: GroupDefinition, before: Snapshot, reques
     const from = memberOf(before, group, zone.statefulSet)?.replicas ?? 0;
     const to = memberOf(requested, group, zone.statefulSet)?.replicas ?? from;
     if (from === to) return [];
-    const kind = to < from ? 'scaleDown' : 'scaleUp';
     const { nowMs } = requested;
-    return [
-      {
-        key: `request/${zone.name}`,
-        wave: scalingWave,
-        kind,
-        zone: zone.name,
-        pods: [],
-        from,
-        to,
-        gates: [],
-        rules: [],
-        startMs: nowMs,
-        endMs: nowMs,
-      },
-    ];
+    const times = { startMs: nowMs, endMs: nowMs };
+    return [{ key: `request/${zone.name}`, ...scalingStep(zone.name, from, to), gates: [], rules: [], ...times }];
   });
 }
 
@@ -88,34 +74,25 @@ export function memberOf(snapshot: Snapshot, group: GroupDefinition, name: strin
 /** Adds a decision to the steps, as a new step or as a continuation of the last step. Turns must come in order. */
 export function traceTurn(steps: TracedStep[], { nowMs, decision }: Turn): void {
   const last = steps.at(-1);
-  const traced = beginning(decision, nowMs);
-  const begun = traced === undefined ? undefined : { ...traced, gates: decision.wantedReadings.map(({ gate }) => gate).sort() };
+  const traced = rolling(decision) ?? scaling(decision) ?? preparing(decision) ?? waiting(decision);
   if (last !== undefined) steps[steps.length - 1] = { ...last, endMs: nowMs };
-  if (begun === undefined) return;
+  if (traced === undefined) return;
+  const begun = { ...traced, gates: decision.wantedReadings.map(({ gate }) => gate).sort(), startMs: nowMs, endMs: nowMs };
   const isMore = last !== undefined && last.key === begun.key && last.kind !== 'scaleDown' && last.kind !== 'scaleUp';
-  if (isMore) steps[steps.length - 1] = continued(last, begun, nowMs);
+  if (isMore) steps[steps.length - 1] = continued(last, begun);
   else steps.push(begun);
 }
 
-function continued(last: TracedStep, next: TracedStep, nowMs: number): TracedStep {
+function continued(last: TracedStep, next: TracedStep): TracedStep {
   const gates = [...new Set([...last.gates, ...next.gates])].sort();
-  const atOnce = Math.max(last.atOnce ?? 0, next.atOnce ?? 0);
-  return {
-    ...last,
-    gates,
-    pods: [...new Set([...last.pods, ...next.pods])],
-    ...(last.atOnce === undefined ? {} : { atOnce }),
-    endMs: nowMs,
-  };
+  const pods = [...new Set([...last.pods, ...next.pods])];
+  const atOnce = last.atOnce === undefined ? undefined : Math.max(last.atOnce, next.atOnce ?? 0);
+  return { ...last, gates, pods, ...defined({ atOnce }), endMs: next.endMs };
 }
 
-type BegunStep = Omit<TracedStep, 'gates'>;
+type BegunStep = Omit<TracedStep, 'gates' | 'startMs' | 'endMs'>;
 
-function beginning(decision: GroupDecision, nowMs: number): BegunStep | undefined {
-  return rolling(decision, nowMs) ?? scaling(decision, nowMs) ?? preparing(decision, nowMs) ?? waiting(decision, nowMs);
-}
-
-function rolling(decision: GroupDecision, nowMs: number): BegunStep | undefined {
+function rolling(decision: GroupDecision): BegunStep | undefined {
   const replaced = decision.actions.flatMap(replacedBy);
   const zone = replaced[0]?.zone;
   if (zone === undefined) return undefined;
@@ -123,70 +100,46 @@ function rolling(decision: GroupDecision, nowMs: number): BegunStep | undefined 
   const state = decision.zones.find((candidate) => candidate.zone === zone);
   const down = state === undefined ? 0 : state.replicas - state.available;
   const rules = decision.steps.find((step) => step.kind === 'roll' && step.zone === zone)?.results ?? [];
-  return {
-    key: `roll/${wave}/${zone}`,
-    wave,
-    kind: 'roll',
-    zone,
-    pods: replaced.map(({ pod }) => pod),
-    atOnce: down + replaced.length,
-    rules,
-    startMs: nowMs,
-    endMs: nowMs,
-  };
+  const pods = replaced.map(({ pod }) => pod);
+  return { key: `roll/${wave}/${zone}`, wave, kind: 'roll', zone, pods, atOnce: down + replaced.length, rules };
 }
 
-function scaling(decision: GroupDecision, nowMs: number): BegunStep | undefined {
+function scaling(decision: GroupDecision): BegunStep | undefined {
   const action = decision.actions.find((candidate) => candidate.kind === 'scaleStatefulSet');
-  if (action?.kind !== 'scaleStatefulSet') return undefined;
+  if (action === undefined) return undefined;
   const { zone, from, to } = action;
-  const rules = decision.steps.find((step) => step.id === `scale/${zone}`)?.results ?? [];
-  return {
-    key: `scale/${zone}/${from}/${to}`,
-    wave: scalingWave,
-    kind: to < from ? 'scaleDown' : 'scaleUp',
-    zone,
-    pods: [],
-    from,
-    to,
-    rules,
-    startMs: nowMs,
-    endMs: nowMs,
-  };
+  return { key: `scale/${zone}/${from}/${to}`, ...scalingStep(zone, from, to), rules: rulesOfScale(decision, zone) };
 }
 
-function preparing(decision: GroupDecision, nowMs: number): BegunStep | undefined {
+function scalingStep(zone: string, from: number, to: number): Omit<BegunStep, 'key' | 'rules'> {
+  return { wave: scalingWave, kind: to < from ? 'scaleDown' : 'scaleUp', zone, pods: [], from, to };
+}
+
+function rulesOfScale({ steps }: GroupDecision, zone: string): readonly RuleResult[] {
+  return steps.find((step) => step.id === `scale/${zone}`)?.results ?? [];
+}
+
+function preparing(decision: GroupDecision): BegunStep | undefined {
   const action = decision.actions.find((candidate) => candidate.kind === 'callPods' && candidate.method === 'POST');
   if (action?.kind !== 'callPods') return undefined;
-  const pods = action.ordinals.map((ordinal) => `${action.statefulSet}-${ordinal}`);
-  const rules = decision.steps.find((step) => step.id === `scale/${action.zone}`)?.results ?? [];
-  const waitsFor = action.call === 'delayed' ? 'delayed-downscale' : 'prepare-downscale';
-  return {
-    key: `prepare/${action.zone}/${action.call}`,
-    wave: scalingWave,
-    kind: 'prepare',
-    zone: action.zone,
-    pods,
-    waitsFor,
-    rules,
-    startMs: nowMs,
-    endMs: nowMs,
-  };
+  const { zone, call, statefulSet, ordinals } = action;
+  const pods = ordinals.map((ordinal) => `${statefulSet}-${ordinal}`);
+  const waitsFor = call === 'delayed' ? 'delayed-downscale' : 'prepare-downscale';
+  return { key: `prepare/${zone}/${call}`, wave: scalingWave, kind: 'prepare', zone, pods, waitsFor, rules: rulesOfScale(decision, zone) };
 }
 
-/** Returns the step of a group that waits for the calendar, a measurement or a person. */
-function waiting(decision: GroupDecision, nowMs: number): BegunStep | undefined {
+function waiting(decision: GroupDecision): BegunStep | undefined {
   if (decision.outcome === 'done' || decision.actions.length > 0) return undefined;
   for (const step of decision.steps) {
     const reason = waitReason(step);
-    if (reason !== undefined) return { ...waitStep(step, reason, decision), startMs: nowMs, endMs: nowMs };
+    if (reason !== undefined) return waitStep(step, reason, decision);
   }
   return undefined;
 }
 
 type DecidedStep = GroupDecision['steps'][number];
 
-function waitStep(step: DecidedStep, reason: RuleResult, { wave: of, stops, zones }: GroupDecision): Omit<BegunStep, 'startMs' | 'endMs'> {
+function waitStep(step: DecidedStep, reason: RuleResult, { wave: of, stops, zones }: GroupDecision): BegunStep {
   const kind = waitKind(reason);
   const wave = step.kind === 'roll' ? (of?.name ?? 'all') : scalingWave;
   const waitsFor = kind === 'check' ? gateName(reason) : kind === 'wait' ? reason.rule : wave;

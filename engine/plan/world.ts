@@ -57,7 +57,6 @@ function dependsOnCalendar(input: PlanInput): boolean {
   return /grafana\.com\/(?:last-downscale|ready-time)|"lastTransitionTime"/.test(JSON.stringify([current, desired]));
 }
 
-/** Returns the inputs of one group before the change. */
 function snapshotBefore(input: PlanInput, { before }: PlanSnapshots, group: GroupDefinition): Snapshot {
   const { policies, exceptions, policyDigest, agentNamespace = before.agentNamespace } = input;
   const part = { ...groupPart(before, group), policies, exceptions, policyDigest };
@@ -162,7 +161,6 @@ function deletion(request: ChangeRequest, world: World, zone: string, present: S
   return { world, refused, permitted: refused.length > 0 ? [] : judgement.results };
 }
 
-/** The StatefulSet of a zone as it runs and as it is desired. */
 interface MemberChange {
   readonly zone: string;
   readonly present: StatefulSetView | undefined;

@@ -65,7 +65,7 @@ export function decided(asked: CaseState): Answer {
     snapshot = withRun({ ...asked, snapshot }, inNextWave(asked, run, decision.run.wave));
     decision = decideGroup(snapshot, asked.group);
   }
-  for (let call = 0; call < maxCalls && isCallingPods(decision); call += 1) {
+  for (let call = 0; call < maxCalls && decision.actions.some(({ kind }) => kind === 'callPods'); call += 1) {
     snapshot = answered({ ...asked, snapshot }, decision.actions);
     decision = decideGroup(snapshot, asked.group);
   }
@@ -89,10 +89,6 @@ function inNextWave({ group, given, snapshot }: CaseState, run: RunState, to: nu
 
 function withRun(asked: CaseState, run: RunState | undefined): Snapshot {
   return run === undefined ? asked.snapshot : withLedger(asked, (ledger) => ({ ...ledger, run }));
-}
-
-function isCallingPods({ actions }: GroupDecision): boolean {
-  return actions.some((action) => action.kind === 'callPods');
 }
 
 function effectsOf({ actions }: GroupDecision): Pick<Answer, 'pods' | 'replicas'> {

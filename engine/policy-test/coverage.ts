@@ -84,7 +84,6 @@ function groupTargets(group: GroupDefinition): readonly Target[] {
   }));
 }
 
-/** A setting of zones that a rule of the engine checks. */
 interface ZoneSetting {
   readonly rule: string;
   /** The key under `zones.NAME.` in the sources of the group. */
@@ -107,7 +106,6 @@ const zoneSettings: readonly ZoneSetting[] = [
   { rule: 'rollout.maxUnavailable', place: 'maxUnavailable', has: () => true, id: 'zone-budget' },
 ];
 
-/** Returns the source of the setting in the first zone that has the setting. */
 function zoneSource({ zones, sources }: GroupDefinition, place: string, has: ZoneSetting['has']): Source | undefined {
   const owner = zones.find(has);
   return owner === undefined ? undefined : sources[`zones.${owner.name}.${place}`];
@@ -182,51 +180,29 @@ function protectionTargets(group: GroupDefinition): readonly Target[] {
 }
 
 /** Returns the targets of a wave. A check after the wave has passed if the rollout enters the next wave. */
-function waveTargets(group: GroupDefinition, wave: WaveDefinition, index: number): readonly Target[] {
-  const place = (part: string): Source | undefined => group.sources[`waves.${wave.name}.${part}`];
+function waveTargets({ sources }: GroupDefinition, wave: WaveDefinition, index: number): readonly Target[] {
   const isMovedOn = ({ asked }: Seen): boolean => asked.waves !== undefined && asked.waves.from <= index && asked.waves.to > index;
   const isHere = ({ asked }: Seen): boolean => asked.waves?.to === index;
-  const after = (rule: string, source: Source | undefined): Pick<Target, 'isBlocked' | 'isPassed'> => {
+  const target = (part: 'before' | 'after', what: string, rule: string, place = `waves.${wave.name}.${part}.${what}`): Target => {
+    const source = sources[place];
     const own = answers(rule, source);
+    // Checks before a wave need a wave with pods. Checks after a wave, except the soak, also apply to a wave without pods.
+    const reach = part === 'before' ? 'rolled' : what === 'soak' ? 'soaking' : undefined;
     return {
-      isBlocked: (seen) => isHere(seen) && own.isBlocked(seen),
-      isPassed: (seen) => isMovedOn(seen) || (isHere(seen) && own.isPassed(seen)),
-    };
-  };
-  const name = (part: string): string => `waves.${wave.name}.${part}`;
-  // Checks before a wave need a wave with pods. Checks after a wave, except the soak, also apply to a wave without pods.
-  const reach = {
-    before: { isReachable: ({ asked }: Seen) => asked.reach.rolled.includes(index) },
-    after: {},
-    soak: { isReachable: ({ asked }: Seen) => asked.reach.soaking.includes(index) },
-  };
-  const gateIn = (part: 'before' | 'after', gate: string): Target => {
-    const source = group.sources[`gates.${gate}`];
-    const own = part === 'after' ? after('gate', source) : answers('gate', source);
-    const isOwnWave = (seen: Seen): boolean => part === 'after' || isHere(seen);
-    return {
-      rule: `${name(part)}.gates ${gate}`,
+      rule: `waves.${wave.name}.${part}.${what}`,
       source,
-      isBlocked: (seen) => isOwnWave(seen) && own.isBlocked(seen),
-      isPassed: (seen) => isOwnWave(seen) && own.isPassed(seen),
-      ...reach[part],
+      isBlocked: (seen) => isHere(seen) && own.isBlocked(seen),
+      isPassed: (seen) => (part === 'after' && isMovedOn(seen)) || (isHere(seen) && own.isPassed(seen)),
+      ...(reach === undefined ? {} : { isReachable: ({ asked }: Seen) => asked.reach[reach].includes(index) }),
     };
   };
-  const approvals = (['before', 'after'] as const).flatMap((part): readonly Target[] => {
-    const source = place(`${part}.approval`);
-    if (wave[part].approval === undefined) return [];
-    const own = part === 'after' ? after('approval', source) : answers('approval', source);
-    return [{ rule: name(`${part}.approval`), source, ...own, ...reach[part] }];
-  });
-  const soak =
-    wave.after.soakMs === 0
-      ? []
-      : [{ rule: name('after.soak'), source: place('after.soak'), ...after('soak', place('after.soak')), ...reach.soak }];
+  const gates = (part: 'before' | 'after') => wave[part].gates.map((gate) => target(part, `gates ${gate}`, 'gate', `gates.${gate}`));
+  const approvals = (['before', 'after'] as const).filter((part) => wave[part].approval !== undefined);
   return [
-    ...wave.before.gates.map((gate) => gateIn('before', gate)),
-    ...approvals,
-    ...soak,
-    ...wave.after.gates.map((gate) => gateIn('after', gate)),
+    ...gates('before'),
+    ...approvals.map((part) => target(part, 'approval', 'approval')),
+    ...(wave.after.soakMs === 0 ? [] : [target('after', 'soak', 'soak')]),
+    ...gates('after'),
   ];
 }
 

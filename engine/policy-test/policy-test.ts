@@ -157,7 +157,6 @@ type Expectation = PolicyTestCase['expect'];
 
 const ofRequests: ReadonlySet<string> = new Set(['allow', 'warn', 'requireApproval', 'hold', 'deny']);
 
-/** Reports whether the case expects a decision of the agent instead of a judgement of a request. */
 function asksTheAgent({ action }: Pick<Request, 'action'>): boolean {
   return action === 'rollout' || action === 'none';
 }
@@ -179,12 +178,10 @@ function decidingRules(answer: Answer): readonly string[] {
   return [...new Set(holding.length > 0 ? holding : answer.warned)].sort();
 }
 
-/** Returns the expectation in short form: `deny by zone-gap`. */
 function describeExpectation({ decision, rules = [] }: Expectation): string {
   return rules.length === 0 ? decision : `${decision} by ${rules.join(', ')}`;
 }
 
-/** Returns every difference between the answer and the expectation, each as one clause. */
 function differences(answer: Answer, expect: Expectation): readonly string[] {
   return [
     ...(answer.decision === expect.decision ? [] : [`the decision is ${answer.decision}, expected is ${expect.decision}`]),

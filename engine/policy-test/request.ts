@@ -8,7 +8,6 @@ import { type Answer, type CaseState, decided, judged } from './answer.ts';
 
 type Request = PolicyTestCase['request'];
 
-/** The answer, or the reason why the case has no single answer. */
 type Asking = { readonly answer: Answer } | { readonly problem: string };
 
 /** Returns the answer to the request of a case. Different answers on two write paths are a problem. */

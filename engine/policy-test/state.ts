@@ -4,6 +4,7 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { emptyLedger } from '../ledger/ledger.ts';
 import { controllerLabels, snapshotFromManifests, withReportedReplicas } from '../observe/manifests.ts';
 import { profileOf } from '../profiles.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
@@ -186,7 +187,7 @@ function ledgerOf(group: GroupDefinition, zones: readonly GivenZone[], nowMs: nu
     const to = snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet)?.replicas ?? 0;
     return [{ zone: zone.name, atMs: nowMs - durationMs(state.lastDownscale), from: to + 1, to }];
   });
-  return { namespace: group.namespace, group: group.name, claims: [], downscales, preparations: [] };
+  return { ...emptyLedger(group.namespace, group.name), downscales };
 }
 
 interface InputsGiven {
@@ -194,23 +195,14 @@ interface InputsGiven {
   readonly problems: readonly string[];
 }
 
-/** Returns the snapshot with all inputs of a case. Undeclared names are problems. */
 function inputsGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState): InputsGiven {
   const problems: string[] = [];
   const metrics = metricsGiven(snapshot, given, problems);
   const gateReadings = gatesGiven(snapshot, group, given, problems);
   const intents = [...approvalsGiven(snapshot, group, given, problems), ...pausesGiven(snapshot, group, given)];
-  const replicaSources = sourcesGiven(snapshot, group, given, problems);
-  return {
-    snapshot: withReportedReplicas({
-      ...snapshot,
-      metrics,
-      gateReadings,
-      intents,
-      replicaSources: replicaSources.map(withoutReportedReplicas),
-    }),
-    problems,
-  };
+  // The replicas of the case are reported instead of those of the manifests.
+  const replicaSources = sourcesGiven(snapshot, group, given, problems).map((source) => ({ ...source, statusReplicas: 0 }));
+  return { snapshot: withReportedReplicas({ ...snapshot, metrics, gateReadings, intents, replicaSources }), problems };
 }
 
 /** Returns the readings of the case. A metric has the name of its input, or `policy/input` if several policies declare that input. */
@@ -258,11 +250,9 @@ function approvalsGiven(snapshot: Snapshot, group: GroupDefinition, given: Given
     const { wave, rule, user, groups } = approval;
     const digest = rule === undefined ? digestOfWaves(group) : ruleDigest(snapshot, rule);
     problems.push(...approvalProblems(group, approval, digest));
-    const about = {
-      ...defined({ wave, rule, digest }),
-    };
     const requestedBy = { user, groups, atMs: snapshot.nowMs };
-    return { namespace: group.namespace, name: `approval-${index + 1}`, group: group.name, action: 'approve', ...about, requestedBy };
+    const request = { namespace: group.namespace, name: `approval-${index + 1}`, group: group.name, action: 'approve' as const };
+    return { ...request, ...defined({ wave, rule, digest }), requestedBy };
   });
 }
 
@@ -279,7 +269,6 @@ function approvalProblems(
   ];
 }
 
-/** Returns the digest of a rule named as `policy/rule`. */
 function ruleDigest({ policies }: Snapshot, name: string): string | undefined {
   for (const policy of policies) {
     const rule = policy.rules.find((one) => `${policy.name}/${one.name}` === name);
@@ -298,12 +287,6 @@ function pausesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenSta
   ];
 }
 
-/** Returns the mirrored object without the reported replicas of its manifest, so that the replicas of the case are reported instead. */
-function withoutReportedReplicas(source: ReplicaSourceView): ReplicaSourceView {
-  return { ...source, statusReplicas: 0 };
-}
-
-/** Returns the mirrored objects, with the replicas of the case if the case sets them. */
 function sourcesGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenState, problems: string[]): readonly ReplicaSourceView[] {
   const mirrors = group.zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [replicas] : []));
   if (given.source === undefined) return snapshot.replicaSources;

@@ -25,7 +25,11 @@ const reductions: readonly ((value: PublishedDecision) => {
     part: 'revisions',
   }),
   (value) => shorten(value, 'steps', 10),
-  (value) => ({ value: withoutRevisionsOfRun(value), omitted: value.run === undefined ? 0 : 1, part: 'revisions of the run' }),
+  (value) => ({
+    value: value.run === undefined ? value : { ...value, run: { ...value.run, target: {}, previous: {} } },
+    omitted: value.run === undefined ? 0 : 1,
+    part: 'revisions of the run',
+  }),
   (value) => shorten(value, 'actions', 0),
   (value) => shorten(value, 'pods', 0),
   (value) => shorten(value, 'gates', 0),
@@ -33,12 +37,8 @@ const reductions: readonly ((value: PublishedDecision) => {
   (value) => shorten(value, 'waits', 3),
   (value) => shorten(value, 'steps', 0),
   (value) => shorten(value, 'zones', 20),
-  (value) => ({
-    value: { ...value, stops: value.stops?.slice(0, 3) ?? [] },
-    omitted: Math.max(0, (value.stops?.length ?? 0) - 3),
-    part: 'stops',
-  }),
-  (value) => ({ value: withoutMetrics(value), omitted: value.metrics?.length ?? 0, part: 'metrics' }),
+  (value) => shorten(value, 'stops', 3),
+  ({ metrics = [], ...value }) => ({ value, omitted: metrics.length, part: 'metrics' }),
 ];
 
 /**
@@ -78,16 +78,11 @@ function keepResults(value: PublishedDecision, isKept: (result: RuleResult) => b
   return { value: { ...value, steps }, omitted, part: 'rule results' };
 }
 
-function shorten(value: PublishedDecision, part: 'actions' | 'pods' | 'warnings' | 'gates' | 'waits' | 'steps' | 'zones', most: number) {
-  return { value: { ...value, [part]: value[part].slice(0, most) }, omitted: Math.max(0, value[part].length - most), part };
-}
+type Part = 'actions' | 'pods' | 'warnings' | 'gates' | 'waits' | 'steps' | 'zones' | 'stops';
 
-function withoutRevisionsOfRun(value: PublishedDecision): PublishedDecision {
-  return value.run === undefined ? value : { ...value, run: { ...value.run, target: {}, previous: {} } };
-}
-
-function withoutMetrics({ metrics: _metrics, ...value }: PublishedDecision): PublishedDecision {
-  return value;
+function shorten(value: PublishedDecision, part: Part, most: number) {
+  const list = value[part] ?? [];
+  return { value: { ...value, [part]: list.slice(0, most) }, omitted: Math.max(0, list.length - most), part };
 }
 
 /** Cuts every text longer than `textLimit` and marks the cut. Ranges of ordinals are data and stay. */

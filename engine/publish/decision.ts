@@ -105,7 +105,6 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
   });
 }
 
-/** Returns the partition or the pinned ordinals of a zone. */
 function partitionOrPins(
   { zone, statefulSet }: PublishedZone,
   group: GroupDefinition,
@@ -201,7 +200,6 @@ function publishedRun(run: RunState): PublishedRun {
 /** The difference up to which two earliest instants count as equal, because each retry of a wait moves its instant. */
 const earliestToleranceMs = 15 * 60_000;
 
-/** The fields that change with time alone. */
 const aging: ReadonlySet<string> = new Set(['decidedMs', 'wakeAtMs', 'atMs', 'readings', 'earliestMs']);
 
 /** The pattern of durations in facts: `12m`, `1h30m`, `3d`. */

@@ -3,11 +3,11 @@ import type { GroupDefinition, PolicyDefinition } from '../../policies/definitio
 import { inputsRead } from '../../policies/integrations/metric-source.ts';
 import { policiesFor } from '../../policies/join.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { isUnknown, isWithinClockSkew, type MetricView, type Snapshot } from '../snapshot.ts';
 import { type PublishedDecision, type PublishedMetric, publishedMetricLimit } from './published.ts';
 
-/** One metric input of a rule that binds a group. */
 interface BoundInput {
   readonly policy: PolicyDefinition;
   readonly input: string;
@@ -33,17 +33,11 @@ export function publishedMetrics(group: GroupDefinition, snapshot: Snapshot): { 
   const metrics = boundInputs(snapshot.policies, group, snapshot.agentNamespace).map((bound): PublishedMetric => {
     const { policy, input, metric } = bound;
     const reading = readingOf(snapshot.metrics, bound);
-    const common = { namespace: policy.namespace, policy: policy.name, input, source: metric.source, question: questionOf(metric) };
-    const { maxAgeMs } = metric;
-    if (reading === undefined) return { ...common, maxAgeMs };
+    const { source, maxAgeMs } = metric;
+    const known = { namespace: policy.namespace, policy: policy.name, input, source, question: questionOf(metric), maxAgeMs };
+    if (reading === undefined) return known;
     const { value, atMs, problem } = reading;
-    return {
-      ...common,
-      maxAgeMs,
-      ...(isUnknown(value) ? { unknown: value.unknown } : { value }),
-      atMs,
-      ...(problem === undefined ? {} : { problem }),
-    };
+    return { ...known, ...(isUnknown(value) ? { unknown: value.unknown } : { value }), atMs, ...defined({ problem }) };
   });
   return metrics.length === 0 ? {} : { metrics: metrics.slice(0, publishedMetricLimit) };
 }

@@ -1,11 +1,12 @@
-// Reads a published decision from JSON and validates it.
+// Defines the published form of a decision as a schema, and reads it from JSON.
 
 import { z } from 'zod';
 import { strategyNames } from '../../policies/strategies.ts';
+import type { Immutable } from '../../policies/values/immutable.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { Known } from '../snapshot.ts';
 import { bytesOf } from './bounds.ts';
-import { type PublishedDecision, podStates, publishedByteLimit, publishedFormat } from './published.ts';
+import { podStates, publishedByteLimit, publishedFormat } from './published.ts';
 
 const text = z.string();
 const count = z.int().min(0);
@@ -13,36 +14,40 @@ const instant = z.number().min(-8.64e15).max(8.64e15);
 const outcome = z.enum(['ok', 'wait', 'no', 'skip', 'unknown']);
 
 const source = z.object({
-  file: text.optional(),
-  line: z.int().optional(),
-  column: z.int().optional(),
-  object: text.optional(),
-  field: text.optional(),
+  file: text.exactOptional(),
+  line: z.int().exactOptional(),
+  column: z.int().exactOptional(),
+  object: text.exactOptional(),
+  field: text.exactOptional(),
 });
 
 const result = z.object({
   rule: text,
   outcome,
   fact: text,
-  limit: text.optional(),
-  source: source.optional(),
-  earliestMs: instant.optional(),
-  digest: text.optional(),
-  age: z.object({ words: text, fromMs: instant }).optional(),
+  limit: text.exactOptional(),
+  source: source.exactOptional(),
+  earliestMs: instant.exactOptional(),
+  digest: text.exactOptional(),
+  age: z.object({ words: text, fromMs: instant }).exactOptional(),
 });
 
 const revisions = z.record(z.string(), text);
 
+/** One decision of one group. Instants are milliseconds since 1970. */
 const published = z.object({
+  /** `major.minor`; a reader refuses another major. */
   format: text,
   namespace: text,
   group: text,
   goal: text,
   phase: z.enum(['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed']),
+  /** The instant of the last change of phase. */
   phaseSinceMs: instant,
   outcome: z.enum(['act', 'wait', 'blocked', 'done']),
-  strategy: z.enum(strategyNames).optional(),
-  wave: z.object({ name: text, index: count, count }).optional(),
+  /** Absent in publications of earlier versions. */
+  strategy: z.enum(strategyNames).exactOptional(),
+  wave: z.object({ name: text, index: count, count }).exactOptional(),
   zones: z.array(
     z.object({
       zone: text,
@@ -52,47 +57,59 @@ const published = z.object({
       available: z.int(),
       isReady: z.boolean(),
       revisions: z.array(z.object({ revision: text, ordinals: text })),
-      partition: count.optional(),
-      pinned: text.optional(),
+      /** The lowered partition under the strategy `partition`: the StatefulSet controller replaces pods with this ordinal and above. */
+      partition: count.exactOptional(),
+      /** The ordinals with a pin under the strategy `pinned`. */
+      pinned: text.exactOptional(),
     }),
   ),
+  /** At most `publishedPodLimit` pods that are in replacement, in removal or not available. */
   pods: z.array(
     z.object({
       zone: text,
       pod: text,
+      /**
+       * `announced`: an open claim. `crashing`: a container fails. `nodeDown`: node not ready. `unready`: at an old revision. `starting`: at
+       * the update revision. `leaving`: beyond the replicas. `missing`: no pod.
+       */
       state: z.enum(podStates),
-      reason: text.optional(),
-      node: text.optional(),
-      sinceMs: instant.optional(),
+      /** The waiting reason of a container, such as CrashLoopBackOff. */
+      reason: text.exactOptional(),
+      node: text.exactOptional(),
+      /** The instant of the last change of readiness. */
+      sinceMs: instant.exactOptional(),
     }),
   ),
+  /** The blocking results, with the blocked zones and the instant since which they have blocked. */
   waits: z.array(result.extend({ sinceMs: instant, zones: z.array(text) })),
+  /** At most `publishedStopLimit`; absent in publications of earlier versions. */
   stops: z
     .array(
       z.object({
         rule: text,
         fact: text,
-        limit: text.optional(),
-        source: source.optional(),
-        untilMs: instant.optional(),
+        limit: text.exactOptional(),
+        source: source.exactOptional(),
+        untilMs: instant.exactOptional(),
         zones: z.array(text),
         isBlocking: z.boolean(),
         endsWith: text,
-        alternatives: z.array(text).optional(),
-        isAbort: z.literal(true).optional(),
+        alternatives: z.array(text).exactOptional(),
+        isAbort: z.literal(true).exactOptional(),
       }),
     )
-    .optional(),
+    .exactOptional(),
   steps: z.array(
     z.object({
       id: text,
       kind: z.enum(['roll', 'scaleUp', 'scaleDown']),
       zone: text,
-      from: count.optional(),
-      to: count.optional(),
+      from: count.exactOptional(),
+      to: count.exactOptional(),
       outcome: z.enum(['act', 'wait', 'blocked']),
       podCount: count,
-      results: z.array(result).optional(),
+      /** The results of all evaluated rules; absent if they did not fit. */
+      results: z.array(result).exactOptional(),
     }),
   ),
   warnings: z.array(result),
@@ -100,6 +117,7 @@ const published = z.object({
     z.object({
       gate: text,
       mode: z.enum(['enforce', 'observe']),
+      /** Number of known readings. */
       readings: count,
       latest: z
         .discriminatedUnion('result', [
@@ -107,25 +125,34 @@ const published = z.object({
           z.object({ atMs: instant, result: z.literal('noData') }),
           z.object({ atMs: instant, result: z.literal('error'), message: text }),
         ])
-        .optional(),
+        .exactOptional(),
     }),
   ),
+  /** At most `publishedMetricLimit` inputs of rules that bind the group; absent without inputs. */
   metrics: z
     .array(
       z.object({
+        /** Namespace of the policy. */
         namespace: text,
         policy: text,
         input: text,
+        /** Name of the metric source. */
         source: text,
+        /** A hash of source and query. */
         question: text,
-        value: z.number().optional(),
-        unknown: text.optional(),
-        atMs: instant.optional(),
-        problem: text.optional(),
+        /** The reading; absent before the first reading. */
+        value: z.number().exactOptional(),
+        /** The reason why the value is unknown. */
+        unknown: text.exactOptional(),
+        atMs: instant.exactOptional(),
+        /** The reason for the lack of a newer reading. */
+        problem: text.exactOptional(),
+        /** The maximum age in milliseconds. An older reading counts as unknown. */
         maxAgeMs: count,
       }),
     )
-    .optional(),
+    .exactOptional(),
+  /** The fields of all states in one object. */
   run: z
     .object({
       id: text,
@@ -135,18 +162,21 @@ const published = z.object({
       startedMs: instant,
       wave: count,
       waveStartedMs: instant,
-      waveAvailableMs: instant.optional(),
-      openZone: text.optional(),
+      waveAvailableMs: instant.exactOptional(),
+      openZone: text.exactOptional(),
       outcome: z.enum(['running', 'completed', 'failed']),
-      failure: text.optional(),
-      failedMs: instant.optional(),
-      completedMs: instant.optional(),
-      rolledBack: z.object({ revisions, because: text }).optional(),
+      failure: text.exactOptional(),
+      failedMs: instant.exactOptional(),
+      completedMs: instant.exactOptional(),
+      rolledBack: z.object({ revisions, because: text }).exactOptional(),
     })
-    .optional(),
+    .exactOptional(),
   openClaims: count,
-  unenforced: text.optional(),
-  reservations: z.array(z.object({ what: text, user: text, atMs: instant })).optional(),
+  /** The reason why the webhooks may not receive every request that concerns the group; absent if no problem is known. */
+  unenforced: text.exactOptional(),
+  /** Admitted disruptions that have not ended, such as `evict pod 1 of zone a`: the latest first, at most `publishedReservationLimit`. */
+  reservations: z.array(z.object({ what: text, user: text, atMs: instant })).exactOptional(),
+  /** The actions of the last turn with actions, without preconditions. */
   actions: z.array(
     z.object({
       kind: z.enum([
@@ -158,21 +188,30 @@ const published = z.object({
         'writeBackReplicas',
         'advanceCurrentRevision',
       ]),
-      zone: text.optional(),
+      zone: text.exactOptional(),
+      /** The action as text: `delete pod ingester-zone-a-3`, `scale ingester-zone-a from 5 to 4`. */
       what: text,
+      /** `conflict`: its object had changed. `unknown`: no answer arrived, and the action may have happened. */
       result: z.enum(['done', 'conflict', 'refused', 'failed', 'unknown']),
-      message: text.optional(),
+      message: text.exactOptional(),
       atMs: instant,
     }),
   ),
   policyDigest: text,
-  leader: text.optional(),
-  lease: z.object({ namespace: text, name: text }).optional(),
-  origin: text.optional(),
+  /** Identity of the agent that decided. */
+  leader: text.exactOptional(),
+  /** The Lease of that agent; absent for an agent without a Lease. */
+  lease: z.object({ namespace: text, name: text }).exactOptional(),
+  /** Origin of the group's definition: `directory`, `objects` or `adopted`. */
+  origin: text.exactOptional(),
   decidedMs: instant,
-  wakeAtMs: instant.optional(),
+  /** The earliest instant at which time alone could change the decision. */
+  wakeAtMs: instant.exactOptional(),
+  /** Omitted parts as `part: count`. */
   omitted: z.array(text),
 });
+
+export type PublishedDecision = Immutable<z.infer<typeof published>>;
 
 /** Reads a published decision from JSON text or a value. Unknown if invalid, too long, or of another major format. */
 export function readPublished(stored: unknown): Known<PublishedDecision> {
@@ -187,8 +226,7 @@ export function readPublished(stored: unknown): Known<PublishedDecision> {
   // Fields of a newer format may make a decision longer than `publishedByteLimit`.
   if (bytesOf(value) > 2 * publishedByteLimit) return { unknown: 'the published decision is too long' };
   const read = published.safeParse(value);
-  // The conversion drops undefined fields, which the type does not allow.
-  if (read.success) return JSON.parse(JSON.stringify(read.data)) as PublishedDecision;
+  if (read.success) return read.data;
   const [issue] = read.error.issues;
   return { unknown: `the published decision cannot be read: ${issue?.path.map(String).join('.')}: ${issue?.message}`.slice(0, 300) };
 }

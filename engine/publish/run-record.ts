@@ -9,9 +9,8 @@ import { ordinalRanges } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy } from '../decision.ts';
 import { storedResult } from '../rule.ts';
-import { recordedKind } from '../run/origin.ts';
+import { changeOf, recordedKind } from '../run/origin.ts';
 import { isOfRun } from '../run/requests.ts';
-import { isJoinOf } from '../run/run.ts';
 import { type IntentView, isUnknown, type RunState, type Snapshot } from '../snapshot.ts';
 import { bytesOf } from './bounds.ts';
 import { actionText, type TakenAction } from './published.ts';
@@ -44,14 +43,14 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
   if (run === undefined) return previous;
   if (previous?.spec.id === run.id) return runState(previous, turn, decision, run);
   if (previous?.spec.outcome === 'running') {
-    const joined = joining(previous, run);
-    return joined === undefined ? ended(previous, 'superseded', turn.startedMs) : runState(joined, turn, decision, run);
+    const isJoin = previous.metadata.name === recordName(turn.group.name, changeOf(run));
+    return isJoin ? runState(withTarget(previous, run), turn, decision, run) : ended(previous, 'superseded', turn.startedMs);
   }
   // A run that needs to replace no pod begins and ends in one turn.
   const isAtOnce = run.outcome === 'completed' && run.startedMs >= turn.snapshot.nowMs;
   if (run.outcome !== 'running' && !isAtOnce) return previous;
   const { from = run.previous } = run;
-  const began = newRecord(turn, {
+  const began = newRecord(turn, changeOf(run), {
     id: run.id,
     kind: recordedKind(run),
     startedAt: timeText(run.startedMs),
@@ -66,25 +65,9 @@ function rolloutRecord(previous: RolloutRun | undefined, turn: RunTurn, decision
   return runState(began, turn, decision, run);
 }
 
-/** Returns the record with further zones or another target, if the run continues its change; undefined for another change. */
-function joining(record: RolloutRun, run: RunState): RolloutRun | undefined {
-  const revisions = (key: 'fromRevision' | 'toRevision'): Readonly<Record<string, string>> =>
-    Object.fromEntries(record.spec.zones.flatMap((zone) => (zone[key] === undefined ? [] : [[zone.zone, zone[key]]])));
-  const { kind } = record.spec;
-  const lastDisruptionMs = record.spec.steps.some(({ action }) => action === 'replace') ? 0 : -1;
-  if (
-    kind === 'scale' ||
-    !isJoinOf(
-      { ...run, kind: recordedKind(run) },
-      { kind, target: revisions('toRevision'), previous: revisions('fromRevision'), startedMs: 0, lastDisruptionMs },
-    )
-  )
-    return undefined;
-  const zones = record.spec.zones.map((zone) => {
-    const toRevision = run.target[zone.zone];
-    return toRevision === undefined ? zone : { ...zone, toRevision };
-  });
-  return { ...record, spec: { ...record.spec, id: run.id, zones } };
+function withTarget(record: RolloutRun, { id, target }: RunState): RolloutRun {
+  const zones = record.spec.zones.map((zone) => ({ ...zone, ...defined({ toRevision: target[zone.zone] }) }));
+  return { ...record, spec: { ...record.spec, id, zones } };
 }
 
 function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, run: RunState): RolloutRun {
@@ -122,8 +105,8 @@ function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: 
   const open = previous?.spec.outcome === 'running' ? previous : undefined;
   if (open === undefined && !turn.performed.some(({ action }) => action.kind === 'scaleStatefulSet' || asksToPrepare(action)))
     return previous;
-  const record =
-    open ?? newRecord(turn, { id: `scale-${turn.startedMs.toString(36)}`, kind: 'scale', startedAt: timeText(turn.startedMs), zones: [] });
+  const id = `scale-${turn.startedMs.toString(36)}`;
+  const record = open ?? newRecord(turn, id, { id, kind: 'scale', startedAt: timeText(turn.startedMs), zones: [] });
   const acted = progressed(record, turn, decision, isAboutReplicas);
   const complete = withReplicas(acted, turn, steps);
   const isRunning =
@@ -133,7 +116,6 @@ function scaleRecord(previous: RolloutRun | undefined, turn: RunTurn, decision: 
   return ended(complete, hasScaled ? 'completed' : 'cancelled', turn.startedMs);
 }
 
-/** Returns the record with the replicas of each zone before and after the change. */
 function withReplicas(record: RolloutRun, { performed, group }: RunTurn, steps: GroupDecision['steps']): RolloutRun {
   let { zones } = record.spec;
   const written = performed.flatMap(({ action }) => (action.kind === 'scaleStatefulSet' ? [action] : []));
@@ -150,12 +132,12 @@ function withReplicas(record: RolloutRun, { performed, group }: RunTurn, steps: 
   return zones === record.spec.zones ? record : { ...record, spec: { ...record.spec, zones } };
 }
 
-function newRecord(turn: RunTurn, begun: Pick<Spec, 'id' | 'kind' | 'startedAt' | 'zones'>): RolloutRun {
+function newRecord(turn: RunTurn, change: string, begun: Pick<Spec, 'id' | 'kind' | 'startedAt' | 'zones'>): RolloutRun {
   const { group, snapshot } = turn;
   return {
     apiVersion,
     kind: 'RolloutRun',
-    metadata: { name: recordName(group.name, begun.id), namespace: group.namespace },
+    metadata: { name: recordName(group.name, change), namespace: group.namespace },
     spec: {
       group: group.name,
       ...begun,
@@ -168,7 +150,7 @@ function newRecord(turn: RunTurn, begun: Pick<Spec, 'id' | 'kind' | 'startedAt' 
   };
 }
 
-/** Returns a valid object name, always the same for the same run. */
+/** Returns a valid object name, always the same for the same change. */
 function recordName(group: string, id: string): string {
   const slug = id
     .toLowerCase()
@@ -211,13 +193,7 @@ function ended(record: RolloutRun, outcome: Spec['outcome'], atMs: number, failu
   const { waiting, ...rest } = record.spec;
   const settled = waiting === undefined ? rest : settle(rest, waiting, atMs);
   const took = Math.max(0, Math.round((atMs - (instantMs(settled.startedAt) ?? atMs)) / 1000));
-  const spec = {
-    ...settled,
-    outcome,
-    endedAt: timeText(atMs),
-    took,
-    ...(failure === undefined ? {} : { failure: failure.slice(0, 1024) }),
-  };
+  const spec = { ...settled, outcome, endedAt: timeText(atMs), took, ...defined({ failure: failure?.slice(0, 1024) }) };
   return fitted({ ...record, spec });
 }
 
@@ -270,7 +246,7 @@ function stepOf({ action, result, message }: TakenAction, atMs: number, wave: st
   const isApplied = result === 'done' || result === 'unknown';
   const ordinals = 'ordinals' in action ? action.ordinals : replacedBy(action).map(({ ordinal }) => ordinal);
   const applied = isApplied ? ordinals : [];
-  const at = instantText(atMs) ?? '1970-01-01T00:00:00Z';
+  const at = timeText(atMs);
   return {
     action: isWithdrawal ? 'withdraw' : kinds[action.kind],
     ...('zone' in action ? { zone: action.zone } : {}),
@@ -333,15 +309,10 @@ function withPeople(spec: Spec, { snapshot, group, startedMs }: RunTurn, run: Ru
   const requests = isUnknown(intents) ? [] : intents.filter((intent) => isAbout(intent, run)).map((intent) => requestOf(intent, startedMs));
   const excepted = exceptions
     .filter(({ notBeforeMs = 0, expiresMs }) => notBeforeMs <= nowMs && expiresMs > nowMs)
-    .map(({ name, rule, reason, zone }) =>
-      shortened({
-        name,
-        action: 'override',
-        at: timeText(startedMs),
-        reason,
-        about: zone === undefined ? rule : `${rule} in zone ${zone}`,
-      }),
-    );
+    .map(({ name, rule, reason, zone }) => {
+      const about = zone === undefined ? rule : `${rule} in zone ${zone}`;
+      return shortened({ name, action: 'override', at: timeText(startedMs), reason, about });
+    });
   const isKnown = ({ name, action, by, at }: RecordedRequest): boolean =>
     people.some((one) => one.name === name && one.action === action && (by === undefined || one.at === at));
   const added = [...requests, ...excepted].filter((request) => !isKnown(request)).slice(0, Math.max(0, runLimits.people - people.length));
@@ -354,21 +325,11 @@ function isAbout(intent: IntentView, run: RunState): boolean {
 }
 
 function requestOf({ name, action, requestedBy, reason, zone, wave, rule, gate, ordinals }: IntentView, seenMs: number): RecordedRequest {
-  const about = [
-    ...(wave === undefined ? [] : [`wave ${wave}`]),
-    ...(rule === undefined ? [] : [`rule ${rule}`]),
-    ...(gate === undefined ? [] : [`gate ${gate}`]),
-    ...(zone === undefined ? [] : [`zone ${zone}`]),
-    ...(ordinals === undefined ? [] : [`pods ${ordinals.slice(0, 20).join(', ')}`]),
-  ];
-  return shortened({
-    name,
-    action,
-    ...(requestedBy === undefined ? {} : { by: requestedBy.user }),
-    at: timeText(requestedBy?.atMs ?? seenMs),
-    ...(reason === undefined ? {} : { reason }),
-    ...(about.length === 0 ? {} : { about: about.join(', ') }),
-  });
+  const named = Object.entries(defined({ wave, rule, gate, zone, pods: ordinals?.slice(0, 20).join(', ') }));
+  const about = named.map(([what, value]) => `${what} ${value}`);
+  const at = timeText(requestedBy?.atMs ?? seenMs);
+  const optional = defined({ by: requestedBy?.user, reason, about: about.length === 0 ? undefined : about.join(', ') });
+  return shortened({ name, action, at, ...optional });
 }
 
 /** Shortens a request to the limits of the schema, so that many requests fit next to the steps. */
@@ -376,9 +337,7 @@ function shortened({ name, by, reason, about, ...rest }: RecordedRequest): Recor
   return {
     ...rest,
     name: name.slice(0, 253),
-    ...(by === undefined ? {} : { by: by.slice(0, 253) }),
-    ...(reason === undefined ? {} : { reason: reason.slice(0, 256) }),
-    ...(about === undefined ? {} : { about: about.slice(0, 256) }),
+    ...defined({ by: by?.slice(0, 253), reason: reason?.slice(0, 256), about: about?.slice(0, 256) }),
   };
 }
 

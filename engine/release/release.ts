@@ -1,16 +1,14 @@
 // Releases a group whose definition was deleted: the StatefulSet controller may replace its pods again, zone by zone.
 import { pods as countOfPods } from '../amount.ts';
-import type { Action } from '../decision.ts';
 import { claimsOf, openClaims } from '../ledger/ledger.ts';
 import { isAvailable } from '../observe/view.ts';
 import { releasedGroup } from '../profiles.ts';
 import { isWithinClockSkew, type Ledger, type ReleaseTerms, type Snapshot } from '../snapshot.ts';
+import { partitionWrite, type SetPartition } from '../strategies/partition.ts';
 import { type Definitions, definitionStateOf, type Member, outdatedOf, viewMember, withTerms } from './terms.ts';
 
 /** The time before a release starts, in milliseconds, because a tool may delete a definition and create it again. */
 export const releaseGraceMs = 60_000;
-
-export type SetPartition = Extract<Action, { readonly kind: 'setPartition' }>;
 
 interface ReleaseQuestion {
   readonly snapshot: Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets' | 'pods' | 'unread'>;
@@ -103,18 +101,6 @@ function shortfallOf({ zone, statefulSet, set, pods }: Member, isReleased: boole
 
 function partitionZero(namespace: string, { zone, statefulSet, set, pods }: Member): SetPartition | undefined {
   if (set === undefined) return undefined;
-  const { uid, resourceVersion, partition: from } = set;
-  const outdated = outdatedOf({ set, pods }).toSorted((a, b) => b.ordinal - a.ordinal);
-  return {
-    kind: 'setPartition',
-    namespace,
-    zone,
-    statefulSet,
-    uid,
-    resourceVersion,
-    from,
-    to: 0,
-    because: 'released',
-    pods: outdated.map(({ name, ordinal, uid: podUid }) => ({ pod: name, ordinal, uid: podUid })),
-  };
+  const replaced = outdatedOf({ set, pods }).toSorted((a, b) => b.ordinal - a.ordinal);
+  return partitionWrite({ namespace, zone, statefulSet, set }, { to: 0, because: 'released', replaced });
 }

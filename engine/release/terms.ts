@@ -30,11 +30,6 @@ export function sourceOf({ sources }: GroupDefinition): ReleaseTerms['source'] {
   return sources['']?.file === undefined ? 'objects' : 'directory';
 }
 
-/** Returns the ledger of a defined group with its current release terms; an earlier release is cancelled. */
-export function withTermsOf(ledger: Ledger, group: GroupDefinition): Ledger {
-  return withTerms(ledger, termsOf(group));
-}
-
 /** Returns the ledger with these terms; the same ledger if it has them already. */
 export function withTerms(ledger: Ledger, terms: ReleaseTerms | undefined): Ledger {
   if (isSameValue(ledger.release, terms)) return ledger;
@@ -43,10 +38,7 @@ export function withTerms(ledger: Ledger, terms: ReleaseTerms | undefined): Ledg
 }
 
 /** `defined`: the group exists. `elsewhere`: another group names a member. `unsure`: a source that cannot be read may define the group. */
-type DefinitionState =
-  | { readonly kind: 'defined' | 'gone' }
-  | { readonly kind: 'elsewhere'; readonly group: string }
-  | { readonly kind: 'unsure'; readonly because: string };
+type DefinitionState = { readonly kind: 'defined' | 'elsewhere' | 'gone' } | { readonly kind: 'unsure'; readonly because: string };
 
 /** Returns whether the group, or another group with its members, is defined. `gone` requires that every source was read completely. */
 export function definitionStateOf(
@@ -57,8 +49,7 @@ export function definitionStateOf(
   const local = groups.filter((one) => one.namespace === namespace);
   if (local.some(({ name }) => name === group)) return { kind: 'defined' };
   const members = new Set(zones.map(({ statefulSet }) => statefulSet));
-  const other = local.find((one) => one.zones.some(({ statefulSet }) => members.has(statefulSet)));
-  if (other !== undefined) return { kind: 'elsewhere', group: other.name };
+  if (local.some((one) => one.zones.some(({ statefulSet }) => members.has(statefulSet)))) return { kind: 'elsewhere' };
   const unread = Object.values(sources).find((state) => isUnknown(state));
   if (unread !== undefined) return { kind: 'unsure', because: unread.unknown };
   if (sources[source] === 'none') return { kind: 'unsure', because: `the source of its definition (${source}) is no longer read` };

@@ -96,7 +96,6 @@ function voidText(valid: readonly IntentView[], users: readonly string[], digest
   ].join('');
 }
 
-/** Reports whether the user who rejected approved later. */
 function hasApprovedLater({ requestedBy }: IntentView, approvals: readonly IntentView[]): boolean {
   return approvals.some(
     (other) => other.requestedBy?.user === requestedBy?.user && (other.requestedBy?.atMs ?? 0) > (requestedBy?.atMs ?? 0),

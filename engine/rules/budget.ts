@@ -86,12 +86,10 @@ function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>):
   const { replicas, set, unavailableCount } = zone.view;
   const limits = budgetsFor(context.snapshot, context.group.namespace, set?.podLabels ?? {}).map((budget): ZoneLimit => {
     const zeroBudget = zeroBudgetOf(budget);
-    if (zeroBudget !== undefined)
-      return {
-        limit: 0,
-        source: sourceIn(budget, zeroBudget),
-        because: `PodDisruptionBudget ${budget.name} allows no disruption: ${zeroBudget.text}`,
-      };
+    if (zeroBudget !== undefined) {
+      const because = `PodDisruptionBudget ${budget.name} allows no disruption: ${zeroBudget.text}`;
+      return { limit: 0, source: sourceIn(budget, zeroBudget), because };
+    }
     const own = replicas - desiredHealthy(budget, replicas);
     if (own > 0) return { limit: own, source: undefined };
     const { healthy, expected, desired } = budgetHealth(context.snapshot, budget);
@@ -205,13 +203,8 @@ function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPo
     }
     allowance ??= answer;
     chosen.push(candidate);
-    claims.push({
-      verb: 'deletePod',
-      zone: zone.view.zone.name,
-      uid: candidate.pod.uid,
-      ordinal: candidate.pod.ordinal,
-      atMs: context.nowMs,
-    });
+    const { uid, ordinal } = candidate.pod;
+    claims.push({ verb: 'deletePod', zone: zone.view.zone.name, uid, ordinal, atMs: context.nowMs });
   }
   const permitted = strategyOf(context.group).withoutDenied(picked, chosen);
   const answer = permitted.length > 0 ? allowance : denial;
@@ -226,7 +219,6 @@ interface DisruptionLimits {
   readonly podCount: number;
 }
 
-/** Returns the answer of the disruption budget for one pod, with the exceptions applied. */
 function disruptionResult({ context, zone }: RollQuestion, set: StatefulSetView, pod: PodView, limits: DisruptionLimits): RuleResult {
   const { snapshot, group } = context;
   const { claims, override, podCount } = limits;
@@ -250,11 +242,9 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
   // The StatefulSet controller checks no budget, so the agent checks it before it exposes pods.
   const isForController = traitsOf(context.group).lowersPartition;
   if ((context.group.rollout.rotateBy !== 'evict' && !isForController) || picked.length === 0) return { chosen: picked, results: [] };
-  if (isUnknown(context.snapshot.podBudgets))
-    return {
-      chosen: [],
-      results: [result('eviction-budget', 'unknown', `PodDisruptionBudgets could not be read: ${context.snapshot.podBudgets.unknown}`)],
-    };
+  const { podBudgets } = context.snapshot;
+  if (isUnknown(podBudgets))
+    return { chosen: [], results: [result('eviction-budget', 'unknown', `PodDisruptionBudgets could not be read: ${podBudgets.unknown}`)] };
   const budgets = budgetsFor(context.snapshot, context.group.namespace, picked[0]?.pod.labels ?? {});
   const spare = (one: PodBudgetView): number => {
     const { healthy, desired } = budgetHealth(context.snapshot, one);
@@ -282,14 +272,6 @@ function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[
     return { chosen, results: [result('eviction-budget', 'no', fact, { limit: '0', source: sourceIn(budget, zeroBudget) })] };
   }
   const fact = `${budget.name} requires ${desired} of ${expected} pods: ${healthy} healthy`;
-  return {
-    chosen,
-    results: [
-      result('eviction-budget', chosen.length > 0 ? 'ok' : 'wait', fact, {
-        limit: `${desired} healthy`,
-        source,
-        earliestMs: zone.view.availableAtMs,
-      }),
-    ],
-  };
+  const details = { limit: `${desired} healthy`, source, earliestMs: zone.view.availableAtMs };
+  return { chosen, results: [result('eviction-budget', chosen.length > 0 ? 'ok' : 'wait', fact, details)] };
 }

@@ -17,7 +17,6 @@ interface GateVerdict {
 
 type Judged = 'success' | 'failure' | 'neutral';
 
-/** A reading older than this many periods is stale. */
 const stalePeriods = 3;
 
 /** Returns the verdict on one gate from the readings since `sinceMs` plus the initial delay of the gate. */
@@ -33,34 +32,17 @@ export function gateVerdict(context: GroupContext, gate: GateDefinition, sinceMs
   const last = readings.at(-1);
   const hasFailed = gate.mode === 'enforce' && gate.failureLimit > 0 && failures >= gate.failureLimit;
   const fact = `${gate.name} ${describeReading(last)}; ${streak} of ${gate.consecutive} successes in a row, ${failures} failed`;
-  if (hasFailed)
-    return { answer: result(rule, 'no', fact, { limit: `fewer than ${gate.failureLimit} failures`, source }), hasFailed, fromMs };
-  if (last === undefined) {
-    return {
-      answer: result(rule, 'wait', `${gate.name} has no reading yet`, { limit, source, earliestMs: ahead(context, fromMs) }),
-      hasFailed,
-      fromMs,
-    };
-  }
-  const next = last.atMs + gate.everyMs;
+  const verdict = (answer: RuleResult): GateVerdict => ({ answer, hasFailed, fromMs });
+  if (hasFailed) return verdict(result(rule, 'no', fact, { limit: `fewer than ${gate.failureLimit} failures`, source }));
+  if (last === undefined)
+    return verdict(result(rule, 'wait', `${gate.name} has no reading yet`, { limit, source, earliestMs: ahead(context, fromMs) }));
   if (context.nowMs - last.atMs > stalePeriods * gate.everyMs) {
     const age = ageSince('ago', last.atMs, context.nowMs);
-    return {
-      answer: result(rule, 'unknown', `${gate.name} was last read ${age.words}`, { limit, source, age }),
-      hasFailed,
-      fromMs,
-    };
+    return verdict(result(rule, 'unknown', `${gate.name} was last read ${age.words}`, { limit, source, age }));
   }
   const outcome = streak >= gate.consecutive ? 'ok' : last.result === 'error' ? 'unknown' : 'wait';
-  return {
-    answer: result(rule, outcome, fact, {
-      limit,
-      source,
-      ...(outcome === 'wait' ? { earliestMs: ahead(context, next) } : {}),
-    }),
-    hasFailed,
-    fromMs,
-  };
+  const earliestMs = outcome === 'wait' ? ahead(context, last.atMs + gate.everyMs) : undefined;
+  return verdict(result(rule, outcome, fact, { limit, source, earliestMs }));
 }
 
 /** The number of failures that are kept for display, if the failure limit does not need more. */

@@ -69,7 +69,8 @@ function askRule(
   if (verdict?.kind === 'value' && !verdict.isTrue) return { result: result(id, 'ok', 'the condition is false', { source }) };
   const isUnknownCondition = verdict?.kind === 'unknown';
   const effect = isUnknownCondition ? rule.onUnknown : rule.effect;
-  const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : messageOf(rule, data);
+  const message = rule.message === undefined ? 'the condition is true' : substitute(rule.message, data);
+  const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : message;
   // Without the instant, the agent would not evaluate a condition on the time again when its result changes.
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
   switch (effect) {
@@ -95,10 +96,6 @@ function askRule(
       return { result: approval.outcome === 'ok' ? approval : { ...approval, fact: `${fact}; ${approval.fact}` }, effect };
     }
   }
-}
-
-function messageOf({ message }: PolicyRuleDefinition, data: Readonly<Record<string, unknown>>): string {
-  return message === undefined ? 'the condition is true' : substitute(message, data);
 }
 
 function unknownText({ paths, reason }: Extract<ReturnType<typeof evaluateCondition>, { readonly kind: 'unknown' }>): string {
@@ -193,7 +190,6 @@ function inputValue(
   return isUnknown(value) && value.unknown === noDataReason && noData === 'zero' ? 0 : value;
 }
 
-/** Returns the instant of the zone's last downscale; absent without a record. */
 function lastDownscale({ context, zone }: PolicyQuestion): { readonly lastDownscaleAt?: number | Unknown } {
   const times = downscaleTimes(context, zone);
   if (typeof times === 'string') return { lastDownscaleAt: { unknown: times } };

@@ -8,6 +8,7 @@ import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { ageSince, earliest, result } from '../rule.ts';
 import { isWithinClockSkew, type Preparation } from '../snapshot.ts';
+import { leavingOrdinals } from './protected.ts';
 import type { ScaleQuestion } from './scale.ts';
 
 interface PrepareAnswer {
@@ -31,23 +32,21 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
   const missing = entries.filter(({ entry }) => entry?.state !== 'prepared' || isDatedAhead(entry, context.nowMs));
   const mayCall = !failed.some((pod) => isPausing(question, pod));
-  const actions = missing.length > 0 && mayCall ? [callPods(question, 'delayed', 'POST', ascending(question))] : [];
+  const actions = missing.length > 0 && mayCall ? [callPods(question, 'delayed', 'POST', leavingOrdinals(zone, question))] : [];
   if (failed.length > 0) {
     const outcome = delayed.onUnreachable === 'fail' ? 'no' : 'wait';
-    const fact = `${failed[0]?.name} failed to prepare${failed[0]?.entry?.message ? `: ${failed[0].entry.message}` : ''}`;
-    return {
-      result: result('delayed-downscale', outcome, fact, { limit, source, earliestMs: retryTime(question, failed) }),
-      permitted: from,
-      actions,
-    };
+    const details = { limit, source, earliestMs: retryTime(question, failed) };
+    return { result: result('delayed-downscale', outcome, failureText(failed), details), permitted: from, actions };
   }
-  if (missing.length > 0)
-    return {
-      result: result('delayed-downscale', 'wait', `${pods(missing.length)} must prepare`, { limit, source }),
-      permitted: from,
-      actions,
-    };
+  if (missing.length > 0) {
+    const fact = `${pods(missing.length)} must prepare`;
+    return { result: result('delayed-downscale', 'wait', fact, { limit, source }), permitted: from, actions };
+  }
   return confirmed(question, entries, removableTail(question, entries, delayed.afterMs, source), delayed.afterMs);
+}
+
+function failureText([first]: readonly LeavingPod[]): string {
+  return `${first?.name} failed to prepare${first?.entry?.message ? `: ${first.entry.message}` : ''}`;
 }
 
 /**
@@ -74,7 +73,7 @@ function confirmed(
   return {
     result: result('delayed-downscale', 'wait', fact, { limit, source }),
     permitted: from,
-    actions: [callPods(question, 'delayed', 'POST', ascending({ ...question, to: ripe.permitted }))],
+    actions: [callPods(question, 'delayed', 'POST', leavingOrdinals(zone, { from, to: ripe.permitted }))],
   };
 }
 
@@ -116,7 +115,7 @@ export function renewals(question: ScaleQuestion): readonly Action[] {
   const asked = context.view.ledger.preparations.filter(
     (entry) => entry.zone === zone.zone.name && entry.call === 'delayed' && wasAsked(entry),
   );
-  const ordinals = ascending(question).filter((ordinal) => {
+  const ordinals = leavingOrdinals(zone, question).filter((ordinal) => {
     const pod = zone.pods.find((candidate) => candidate.ordinal === ordinal);
     const entries = asked.filter((entry) => entry.ordinal === ordinal);
     // An unanswered call may never have been sent: the agent may have stopped before the call.
@@ -133,24 +132,21 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   if (prepare === undefined) return { result: result('prepare-downscale', 'skip', 'no preparation is set'), permitted: to, actions: [] };
   const source = sourceOf(context, `zones.${zone.zone.name}.prepare`, 'scaling.down.prepare');
   const entries = leavingPods({ ...question, to }, 'prepare');
+  const ordinals = leavingFromTop(zone.set?.firstOrdinal ?? 0, from, to);
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
   if (failed.length > 0 && failed.some((pod) => isPausing(question, pod))) {
     // All preparations are withdrawn, so that no pod stays read-only. A failed pod may have prepared before its answer was lost.
     const actions = entries.some(({ entry }) => entry !== undefined && entry.isWithdrawn !== true)
-      ? [callPods(question, 'prepare', 'DELETE', descending(question, to))]
+      ? [callPods(question, 'prepare', 'DELETE', ordinals)]
       : [];
     const outcome = prepare.onFailure === 'deny' ? 'no' : 'wait';
-    const fact = `${failed[0]?.name} failed to prepare${failed[0]?.entry?.message ? `: ${failed[0].entry.message}` : ''}`;
-    return {
-      result: result('prepare-downscale', outcome, fact, { source, earliestMs: retryTime(question, failed) }),
-      permitted: from,
-      actions,
-    };
+    const details = { source, earliestMs: retryTime(question, failed) };
+    return { result: result('prepare-downscale', outcome, failureText(failed), details), permitted: from, actions };
   }
   const missing = entries.filter(({ entry }) => entry?.state !== 'prepared');
   if (missing.length === 0)
     return { result: result('prepare-downscale', 'ok', `${pods(entries.length)} are prepared`, { source }), permitted: to, actions: [] };
-  const actions = [callPods(question, 'prepare', 'POST', descending(question, to))];
+  const actions = [callPods(question, 'prepare', 'POST', ordinals)];
   return { result: result('prepare-downscale', 'wait', `${pods(missing.length)} must prepare`, { source }), permitted: from, actions };
 }
 
@@ -218,18 +214,9 @@ function retryTime({ context }: ScaleQuestion, failed: readonly LeavingPod[]): n
   );
 }
 
-function ascending({ zone, from, to }: ScaleQuestion): readonly number[] {
-  const first = zone.set?.firstOrdinal ?? 0;
-  return Array.from({ length: from - to }, (_, index) => first + to + index);
-}
-
 /** Returns the ordinals that leave, from the highest down, which is the order of the calls. */
 export function leavingFromTop(firstOrdinal: number, from: number, to: number): readonly number[] {
   return Array.from({ length: from - to }, (_, index) => firstOrdinal + from - 1 - index);
-}
-
-function descending({ zone, from }: Pick<ScaleQuestion, 'zone' | 'from'>, to: number): readonly number[] {
-  return leavingFromTop(zone.set?.firstOrdinal ?? 0, from, to);
 }
 
 function callPods(
@@ -238,13 +225,6 @@ function callPods(
   method: 'POST' | 'DELETE',
   ordinals: readonly number[],
 ): Action {
-  return {
-    kind: 'callPods',
-    namespace: context.group.namespace,
-    zone: zone.zone.name,
-    statefulSet: zone.zone.statefulSet,
-    call,
-    method,
-    ordinals,
-  };
+  const { name, statefulSet } = zone.zone;
+  return { kind: 'callPods', namespace: context.group.namespace, zone: name, statefulSet, call, method, ordinals };
 }

@@ -6,7 +6,7 @@ import type { RuleResult } from '../decision.ts';
 import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { ageSince, earliest, type Rule, result } from '../rule.ts';
+import { ageSince, earliest, result } from '../rule.ts';
 import { isVerified, objectOf, pauses, requesterText, undoRequest } from '../run/requests.ts';
 import type { ZoneProgress } from '../run/waves.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
@@ -20,28 +20,22 @@ export interface RollQuestion {
   readonly isScaling: boolean;
 }
 
-export const updateStrategy: Rule<RollQuestion> = {
-  id: 'update-strategy',
-  evaluate: ({ context, zone }) => {
-    const limit = traitsOf(context.group).updateStrategy;
-    const asked = profileOf(context.group).checksStrategyOfAllZones ? context.view.zones : [zone.view];
-    const other = asked.find((view) => view.set !== undefined && view.set.updateStrategy !== limit);
-    if (other === undefined) return result('update-strategy', 'ok', `the update strategy is ${limit}`, { limit });
-    return result('update-strategy', 'no', `${other.zone.statefulSet} has the update strategy ${other.set?.updateStrategy}`, {
-      limit,
-      source: { object: `StatefulSet ${context.group.namespace}/${other.zone.statefulSet}`, field: 'spec.updateStrategy.type' },
-    });
-  },
-};
+export function updateStrategy({ context, zone }: RollQuestion): RuleResult {
+  const limit = traitsOf(context.group).updateStrategy;
+  const asked = profileOf(context.group).checksStrategyOfAllZones ? context.view.zones : [zone.view];
+  const other = asked.find((view) => view.set !== undefined && view.set.updateStrategy !== limit);
+  if (other === undefined) return result('update-strategy', 'ok', `the update strategy is ${limit}`, { limit });
+  return result('update-strategy', 'no', `${other.zone.statefulSet} has the update strategy ${other.set?.updateStrategy}`, {
+    limit,
+    source: { object: `StatefulSet ${context.group.namespace}/${other.zone.statefulSet}`, field: 'spec.updateStrategy.type' },
+  });
+}
 
-export const viewComplete: Rule<RollQuestion> = {
-  id: 'view-complete',
-  evaluate: ({ context }) => {
-    const unread = context.view.zones.find((view) => view.unknown !== undefined);
-    if (unread?.unknown !== undefined) return result('view-complete', 'unknown', unread.unknown);
-    return oldStatus(context) ?? result('view-complete', 'ok', 'every zone was read');
-  },
-};
+export function viewComplete({ context }: RollQuestion): RuleResult {
+  const unread = context.view.zones.find((view) => view.unknown !== undefined);
+  if (unread?.unknown !== undefined) return result('view-complete', 'unknown', unread.unknown);
+  return oldStatus(context) ?? result('view-complete', 'ok', 'every zone was read');
+}
 
 /** Returns a block while a status is older than its spec and may not show which pods are outdated; undefined for adopted groups. */
 export function oldStatus({ group, view }: GroupContext): RuleResult | undefined {
@@ -57,26 +51,20 @@ export function oldStatusOf({ zone, set }: ZoneView): RuleResult | undefined {
   return result('view-complete', 'wait', fact, { limit: `generation ${set.generation}` });
 }
 
-export const notFailed: Rule<RollQuestion> = {
-  id: 'run-failed',
-  evaluate: ({ context, run }) => {
-    if (run.outcome !== 'failed') return result('run-failed', 'ok', 'the run has not failed');
-    return result('run-failed', 'no', run.failure, { source: sourceOf(context, 'rollout.onFailure') });
-  },
-};
+export function notFailed({ context, run }: RollQuestion): RuleResult {
+  if (run.outcome !== 'failed') return result('run-failed', 'ok', 'the run has not failed');
+  return result('run-failed', 'no', run.failure, { source: sourceOf(context, 'rollout.onFailure') });
+}
 
-export const notPaused: Rule<RollQuestion> = {
-  id: 'paused',
-  evaluate: ({ context, zone }) => {
-    const { zone: definition } = zone.view;
-    if (definition.paused) {
-      return result('paused', 'wait', `zone ${definition.name} is paused by its settings`, {
-        source: sourceOf(context, `zones.${definition.name}.paused`),
-      });
-    }
-    return pausedByPerson(context, definition.name);
-  },
-};
+export function notPaused({ context, zone }: RollQuestion): RuleResult {
+  const { zone: definition } = zone.view;
+  if (definition.paused) {
+    return result('paused', 'wait', `zone ${definition.name} is paused by its settings`, {
+      source: sourceOf(context, `zones.${definition.name}.paused`),
+    });
+  }
+  return pausedByPerson(context, definition.name);
+}
 
 /** Returns the result of the rule `paused` for the requests that pause the group or the zone. */
 export function pausedByPerson(context: GroupContext, zone: string): RuleResult {
@@ -97,86 +85,74 @@ export function pauseFact(context: Pick<GroupContext, 'nowMs'>, intent: IntentVi
   return `${zone === undefined ? 'the group' : `zone ${zone}`} is paused${who}${why}`;
 }
 
-export const noReplicaWrite: Rule<RollQuestion> = {
-  id: 'replica-write-in-flight',
-  evaluate: ({ context, isScaling }) => {
-    if (isScaling) return result('replica-write-in-flight', 'wait', 'replicas change in this turn');
-    if (!profileOf(context.group).waitsForShrinkingZones) return result('replica-write-in-flight', 'ok', 'no replicas change');
-    const all = context.view.zones.filter((view) => view.surplus.length > 0 || view.claims.some((claim) => claim.verb === 'scaleDown'));
-    const shrinking = all.find((view) => !isShrinkHeld(context, view));
-    if (shrinking === undefined) {
-      const held = all.map((view) => `zone ${view.zone.name} shrinks when its stuck pods are replaced`);
-      return result('replica-write-in-flight', 'ok', held.length === 0 ? 'no zone is shrinking' : held.join(', '));
-    }
-    const surplusCount = shrinking.surplus.length;
-    const fact =
-      surplusCount === 0 ? describeReadiness(shrinking) : `zone ${shrinking.zone.name} is shrinking: ${surplusCount} surplus pods remain`;
-    return result('replica-write-in-flight', 'wait', fact);
-  },
-};
+export function noReplicaWrite({ context, isScaling }: RollQuestion): RuleResult {
+  if (isScaling) return result('replica-write-in-flight', 'wait', 'replicas change in this turn');
+  if (!profileOf(context.group).waitsForShrinkingZones) return result('replica-write-in-flight', 'ok', 'no replicas change');
+  const all = context.view.zones.filter((view) => view.surplus.length > 0 || view.claims.some((claim) => claim.verb === 'scaleDown'));
+  const shrinking = all.find((view) => !isShrinkHeld(context, view));
+  if (shrinking === undefined) {
+    const held = all.map((view) => `zone ${view.zone.name} shrinks when its stuck pods are replaced`);
+    return result('replica-write-in-flight', 'ok', held.length === 0 ? 'no zone is shrinking' : held.join(', '));
+  }
+  const surplusCount = shrinking.surplus.length;
+  const fact =
+    surplusCount === 0 ? describeReadiness(shrinking) : `zone ${shrinking.zone.name} is shrinking: ${surplusCount} surplus pods remain`;
+  return result('replica-write-in-flight', 'wait', fact);
+}
 
-export const otherZonesReady: Rule<RollQuestion> = {
-  id: 'other-zones-ready',
-  evaluate: ({ context, zone }) => {
-    const { name } = zone.view.zone;
-    const down = context.view.zones.filter((view) => !view.isReady);
-    const isLenient = profileOf(context.group).ignoresPausedZone && down.length <= 1;
-    const others = down.filter((view) => view.zone.name !== name && !(isLenient && view.zone.paused));
-    const gone = context.view.ledger.claims.find((claim) => !context.group.zones.some((one) => one.name === claim.zone));
-    if (gone !== undefined) {
-      return result('other-zones-ready', 'wait', `zone ${gone.zone} left the group with an open claim`, {
-        limit: `no open claim younger than ${formatDuration(unappliedClaimMs)}`,
-      });
-    }
-    if (others.length === 0) {
-      const counts = context.view.zones
-        .filter((view) => view.zone.name !== name)
-        .map((view) => `${view.zone.name} ${view.replicas}/${view.replicas}`);
-      return result(
-        'other-zones-ready',
-        'ok',
-        counts.length === 0 ? 'the group has no other zone' : `all pods of the other zones are available: ${counts.join(', ')}`,
-      );
-    }
-    const fact = others.map(describeReadiness).join(', ');
-    if (mayRepairDespiteOthers(context, zone.view)) {
-      return result('other-zones-ready', 'ok', `${fact}; a stuck pod of zone ${name} may still be replaced`);
-    }
-    const stuckMs = context.view.zones.flatMap((view) => stuckInstants(context, view, view.outdated));
-    return result('other-zones-ready', 'wait', fact, {
-      limit: 'all available',
-      earliestMs: earliest([others[0]?.availableAtMs, ...stuckMs]),
+export function otherZonesReady({ context, zone }: RollQuestion): RuleResult {
+  const { name } = zone.view.zone;
+  const down = context.view.zones.filter((view) => !view.isReady);
+  const isLenient = profileOf(context.group).ignoresPausedZone && down.length <= 1;
+  const others = down.filter((view) => view.zone.name !== name && !(isLenient && view.zone.paused));
+  const gone = context.view.ledger.claims.find((claim) => !context.group.zones.some((one) => one.name === claim.zone));
+  if (gone !== undefined) {
+    return result('other-zones-ready', 'wait', `zone ${gone.zone} left the group with an open claim`, {
+      limit: `no open claim younger than ${formatDuration(unappliedClaimMs)}`,
     });
-  },
-};
+  }
+  if (others.length === 0) {
+    const counts = context.view.zones
+      .filter((view) => view.zone.name !== name)
+      .map((view) => `${view.zone.name} ${view.replicas}/${view.replicas}`);
+    return result(
+      'other-zones-ready',
+      'ok',
+      counts.length === 0 ? 'the group has no other zone' : `all pods of the other zones are available: ${counts.join(', ')}`,
+    );
+  }
+  const fact = others.map(describeReadiness).join(', ');
+  if (mayRepairDespiteOthers(context, zone.view)) {
+    return result('other-zones-ready', 'ok', `${fact}; a stuck pod of zone ${name} may still be replaced`);
+  }
+  const stuckMs = context.view.zones.flatMap((view) => stuckInstants(context, view, view.outdated));
+  return result('other-zones-ready', 'wait', fact, {
+    limit: 'all available',
+    earliestMs: earliest([others[0]?.availableAtMs, ...stuckMs]),
+  });
+}
 
-export const minInterval: Rule<RollQuestion> = {
-  id: 'min-interval',
-  evaluate: ({ context, run }) => {
-    const intervalMs = Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0);
-    if (intervalMs === 0) return result('min-interval', 'skip', 'no interval is set');
-    const source =
-      context.limits.minIntervalMs === intervalMs ? limitSource(context, 'minIntervalMs') : sourceOf(context, 'rollout.minInterval');
-    const limit = formatDuration(intervalMs);
-    if (run.lastDisruptionMs === undefined) return result('min-interval', 'ok', 'the run has replaced no pod', { limit, source });
-    const passed = context.nowMs - run.lastDisruptionMs;
-    const age = ageSince('ago', run.lastDisruptionMs, context.nowMs);
-    const fact = `the last replacement was ${age.words}`;
-    return passed >= intervalMs
-      ? result('min-interval', 'ok', fact, { limit, source, age })
-      : result('min-interval', 'wait', fact, { limit, source, age, earliestMs: run.lastDisruptionMs + intervalMs });
-  },
-};
+export function minInterval({ context, run }: RollQuestion): RuleResult {
+  const intervalMs = Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0);
+  if (intervalMs === 0) return result('min-interval', 'skip', 'no interval is set');
+  const source =
+    context.limits.minIntervalMs === intervalMs ? limitSource(context, 'minIntervalMs') : sourceOf(context, 'rollout.minInterval');
+  const limit = formatDuration(intervalMs);
+  if (run.lastDisruptionMs === undefined) return result('min-interval', 'ok', 'the run has replaced no pod', { limit, source });
+  const passed = context.nowMs - run.lastDisruptionMs;
+  const age = ageSince('ago', run.lastDisruptionMs, context.nowMs);
+  const fact = `the last replacement was ${age.words}`;
+  return passed >= intervalMs
+    ? result('min-interval', 'ok', fact, { limit, source, age })
+    : result('min-interval', 'wait', fact, { limit, source, age, earliestMs: run.lastDisruptionMs + intervalMs });
+}
 
-export const ledgerHasRoom: Rule<RollQuestion> = {
-  id: 'ledger-full',
-  evaluate: ({ context }) => {
-    const open = context.view.ledger.claims.length;
-    return result('ledger-full', open < openClaimLimit ? 'ok' : 'wait', `${open} claims are open`, {
-      limit: `${openClaimLimit}`,
-    });
-  },
-};
+export function ledgerHasRoom({ context }: RollQuestion): RuleResult {
+  const open = context.view.ledger.claims.length;
+  return result('ledger-full', open < openClaimLimit ? 'ok' : 'wait', `${open} claims are open`, {
+    limit: `${openClaimLimit}`,
+  });
+}
 
 /** Returns the failure of the run by a deadline; undefined while the run is within its deadlines, and in a forecast. */
 export function deadlineFailure(context: GroupContext, run: RunState): string | undefined {

@@ -20,7 +20,6 @@ export interface WaveAnswer {
   readonly failure?: string;
 }
 
-/** Reports whether the run is a rollback that skips soaks and approvals. */
 function isFastTrack(context: GroupContext, run: RunState): boolean {
   return run.kind === 'rollback' && context.group.rollout.skipOnRollback;
 }

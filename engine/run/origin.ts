@@ -53,6 +53,11 @@ function valuesOf({ view }: GroupContext): readonly OriginValue[] {
   );
 }
 
+/** Returns the id of the change that the run belongs to. Runs of one change share a record and notifications. */
+export function changeOf({ id, joined }: RunState): string {
+  return joined?.id ?? id;
+}
+
 /**
  * Returns the kind that history, Events and notifications show: `rollback` only for an undo and for the rollback of a failed run. Another
  * return to the earlier templates is a rollout.

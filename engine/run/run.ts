@@ -7,23 +7,23 @@ import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { isStuck } from '../rules/pod-state.ts';
 import { type FailedRun, isUnknown, isWithinClockSkew, type RunCore, type RunningRun, type RunState } from '../snapshot.ts';
-import { withOrigin } from './origin.ts';
+import { recordedKind, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, requestsFor } from './requests.ts';
-import { abortRun, brokeBeforeRun, openZone, type RunChange, retryRun, startRun, trackInFlight, withoutFutureInstants } from './states.ts';
+import { brokeBeforeRun, failRun, openZone, type RunChange, retryRun, startRun, trackInFlight, withoutFutureInstants } from './states.ts';
 import { type AdvancedRun, advanceWaves } from './waves.ts';
 
 /** Returns a new run for a new template, else the stored run, moved forward. Undefined if no run is stored and no pod is outdated. */
 export function advanceRun(context: GroupContext): AdvancedRun | undefined {
+  const { run: stored } = context.view.ledger;
   const followed = currentRun(context);
   if (followed === undefined) return undefined;
-  const current = withOrigin(context, followed, context.view.ledger.run, originOf(context, followed));
+  const current = joinChange(withOrigin(context, followed, stored, originOf(stored, followed)), stored);
   const isInFlight = context.view.zones.some(({ inFlight }) => inFlight > 0);
   return advanceWaves(context, trackInFlight(openZoneToRepair(context, current), isInFlight, context.nowMs));
 }
 
 /** Returns the origin that a run continues: its own, or that of the run to which it adds zones. */
-function originOf({ view: { ledger } }: GroupContext, run: RunState): RunState['origin'] {
-  const { run: stored } = ledger;
+function originOf(stored: RunState | undefined, run: RunState): RunState['origin'] {
   const isContinued = stored?.id === run.id || (stored?.outcome === 'running' && run.kind === stored.kind && addsZones(run, stored));
   return isContinued ? stored.origin : undefined;
 }
@@ -60,7 +60,7 @@ function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {
   const [request] = abortRequests(context, run);
   if (request === undefined) return run;
   const onFailure = request.rollback === true ? 'rollback' : 'pause';
-  return abortRun(run, { failure: `aborted by ${requesterText(request)}`, onFailure }, context.nowMs);
+  return { ...failRun(run, `aborted by ${requesterText(request)}`, context.nowMs), onFailure };
 }
 
 /** Returns the run after a template change: a rollback if every changed zone returns to its revision before the run, else a rollout. */
@@ -71,8 +71,10 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
   // Pods run the target of a completed run or a rollback. The target of another run may have failed, so its `previous` stays.
   const previous = known.outcome === 'completed' || isRollingBack(known) ? known.target : known.previous;
   const started = followingRun(context, { kind: isBack ? 'rollback' : 'rollout', target, previous }, known);
-  const from = known.outcome === 'running' && isJoinOf(started, known) ? (known.from ?? known.previous) : known.target;
-  return { ...keepRolledBack(context, started, known), from, ...(isBack ? { restores } : {}) };
+  const isContinued = known.outcome === 'running' && started.kind === known.kind && continuesChange(started, known);
+  const from = isContinued ? (known.from ?? known.previous) : known.target;
+  const base = !isContinued ? undefined : addsZones(started, known) ? known.base : known.target;
+  return { ...keepRolledBack(context, started, known), from, ...defined({ base }), ...(isBack ? { restores } : {}) };
 }
 
 /** Reports whether the run restores pods from a failed template that the StatefulSets still name. */
@@ -92,23 +94,24 @@ function keepRolledBack({ view, group }: GroupContext, run: RunningRun, { rolled
   return kept.length === 0 ? run : { ...run, rolledBack: { ...rolledBack, revisions: Object.fromEntries(kept) } };
 }
 
-type RunRevisions = Pick<RunCore, 'kind' | 'target'>;
-
-/**
- * Reports whether a run continues the change of the run before it: it only adds zones, or the run before it has replaced no pod. One
- * change causes several runs, because its StatefulSets are written one after another.
- */
-export function isJoinOf(
-  run: RunRevisions,
-  before: RunRevisions & Pick<RunCore, 'previous' | 'from' | 'startedMs' | 'lastDisruptionMs'>,
-): boolean {
-  if (run.kind !== before.kind || isSame(run.target, before.target)) return false;
-  return (before.lastDisruptionMs ?? -1) < before.startedMs || addsZones(run, before);
+/** Returns the run as a part of the change that the running run `before` belongs to, if the run continues that change. */
+function joinChange(run: RunState, before: RunState | undefined): RunState {
+  if (before?.outcome !== 'running' || run.id === before.id || recordedKind(run) !== recordedKind(before)) return run;
+  return continuesChange(run, before) ? { ...run, joined: before.joined ?? { id: before.id, startedMs: before.startedMs } } : run;
 }
 
-/** Reports whether the run changes only zones that the run before it did not change. */
-function addsZones(run: RunRevisions, { target, previous, from = previous }: RunRevisions & Pick<RunCore, 'previous' | 'from'>): boolean {
-  return Object.keys(run.target).every((zone) => run.target[zone] === target[zone] || target[zone] === from[zone]);
+/**
+ * Reports whether a run continues the change of the run before it: it only adds zones, or that change has replaced no pod. One change
+ * causes several runs, because its StatefulSets are written one after another.
+ */
+function continuesChange(run: RunState, before: RunState): boolean {
+  const { startedMs } = before.joined ?? before;
+  return (before.lastDisruptionMs ?? -1) < startedMs || addsZones(run, before);
+}
+
+/** Reports whether the run changes only zones that the templates of the run before it did not change. */
+function addsZones(run: RunState, { target, previous, from = previous, base = from }: RunState): boolean {
+  return Object.keys(run.target).every((zone) => run.target[zone] === target[zone] || target[zone] === base[zone]);
 }
 
 /** Returns the target revision per zone. An unreadable zone keeps its revision, so that a failed read starts no run. */
@@ -191,7 +194,7 @@ export function withRollback(context: GroupContext): GroupContext {
 }
 
 function startRollback(context: GroupContext, run: RunState): RunState | undefined {
-  if (!rollsBack(context, run) || context.nowMs < rollbackMs(context, run)) return undefined;
+  if (run.outcome !== 'failed' || !rollsBack(context, run) || context.nowMs < rollbackMs(context, run)) return undefined;
   const revisions = Object.fromEntries(
     Object.entries(run.target).filter(([zone, revision]) => (run.previous[zone] ?? revision) !== revision),
   );
@@ -207,18 +210,13 @@ function rollbackMs(context: GroupContext, { failedMs }: FailedRun): number {
 }
 
 /** Reports whether a failed run is rolled back: by the group's `onFailure`, or by an abort with a rollback, also after the failure. */
-function rollsBack(context: GroupContext, run: RunState): run is FailedRun {
+export function rollsBack(context: GroupContext, run: RunState): boolean {
   if (!traitsOf(context.group).canRollBack || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
   // An unread request may be a retry.
   if (isUnknown(context.intents) || isRetried(context, run.failedMs, run)) return false;
   return (
     (run.onFailure ?? context.group.rollout.onFailure) === 'rollback' || abortRequests(context, run).some((one) => one.rollback === true)
   );
-}
-
-/** Reports whether the run failed and its rollback follows. */
-export function isAboutToRollBack(context: GroupContext, run: RunState): boolean {
-  return rollsBack(context, run);
 }
 
 /** Returns a new run to the rolled-back revision, from the first wave, when a person retries it after the rollback. */
@@ -233,7 +231,7 @@ function restartRolledBack(context: GroupContext, run: RunState): RunState | und
 /** Returns the warnings of a group that was rolled back or is about to be. */
 export function rollbackWarnings(context: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   if (run === undefined) return [];
-  if (rollsBack(context, run)) {
+  if (run.outcome === 'failed' && rollsBack(context, run)) {
     const fact = 'the run has failed, and every pod returns to its previous revision';
     return [result('rolled-back', 'wait', fact, { earliestMs: Math.max(context.nowMs + 1, rollbackMs(context, run)) })];
   }

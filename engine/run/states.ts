@@ -2,7 +2,7 @@
 //
 //                     startRun
 //                        |
-//                        v         failRun, abortRun
+//                        v             failRun
 //                  +-----------+ -------------------> +--------+
 //                  |  running  |                      | failed |
 //                  +-----------+ <------------------- +--------+
@@ -54,18 +54,9 @@ export function startRun({ change, group, nowMs, openZone, before }: Start): Run
   };
 }
 
-/** Records a failure. The group's `onFailure` decides what follows. */
+/** Records a failure. The group's `onFailure` decides what follows, or the choice of the requester who aborted the run. */
 export function failRun(run: RunningRun, failure: string, nowMs: number): FailedRun {
   return { ...run, outcome: 'failed', failure, failedMs: nowMs };
-}
-
-/** Fails the run at the request of a person, who also chose between pause and rollback. */
-export function abortRun(
-  run: RunningRun,
-  request: { readonly failure: string; readonly onFailure: 'pause' | 'rollback' },
-  nowMs: number,
-): FailedRun {
-  return { ...failRun(run, request.failure, nowMs), onFailure: request.onFailure };
 }
 
 /** Continues a failed run in its wave. Gates, soaks and deadlines start over. */
@@ -88,22 +79,12 @@ export function completeRun(run: RunState, nowMs: number): CompletedRun {
 
 /** Returns the run without the fields of its state. */
 function coreOf(run: RunState): RunCore {
-  const { openZone: _openZone, waveAvailableMs: _waveAvailableMs, ...stateOfRun } = run;
-  switch (stateOfRun.outcome) {
-    case 'running': {
-      const { outcome: _outcome, ...core } = stateOfRun;
-      return core;
-    }
-    case 'failed': {
-      const { outcome: _outcome, failure: _failure, failedMs: _failedMs, onFailure: _onFailure, ...core } = stateOfRun;
-      return core;
-    }
-    case 'completed': {
-      const { outcome: _outcome, completedMs: _completedMs, ...core } = stateOfRun;
-      return core;
-    }
-  }
+  const { openZone: _openZone, waveAvailableMs: _waveAvailableMs, outcome: _outcome, ...inState } = run;
+  const { failure: _failure, failedMs: _failedMs, onFailure: _onFailure, completedMs: _completedMs, ...core }: FieldsOfStates = inState;
+  return core;
 }
+
+type FieldsOfStates = RunCore & Partial<Pick<FailedRun, 'failure' | 'failedMs' | 'onFailure'> & Pick<CompletedRun, 'completedMs'>>;
 
 /** Begins a wave. */
 export function enterWave<Run extends UnfinishedRun>(run: Run, wave: number, nowMs: number): UnfinishedRun {

@@ -158,28 +158,25 @@ export function exposedClaims({ view, nowMs }: Pick<GroupContext, 'view' | 'nowM
   );
 }
 
-/** Returns the write of the partition `to`, after which the controller replaces the pods `replaced`, in their order. */
+/** Returns the write of the partition `to` of a zone; [] without a StatefulSet. */
 export function setPartition(
   context: GroupContext,
   { zone, set }: ZoneView,
   { to, because, replaced = [] }: Pick<SetPartition, 'to' | 'because'> & { readonly replaced?: readonly PodView[] },
 ): readonly SetPartition[] {
   if (set === undefined) return [];
+  const target = { namespace: context.group.namespace, zone: zone.name, statefulSet: zone.statefulSet, set };
+  return [partitionWrite(target, { to, because, replaced })];
+}
+
+/** Returns the write of the partition `to` of one StatefulSet, after which the controller replaces the pods `replaced`, in their order. */
+export function partitionWrite(
+  { set, ...target }: Pick<SetPartition, 'namespace' | 'zone' | 'statefulSet'> & { readonly set: StatefulSetView },
+  { to, because, replaced }: Pick<SetPartition, 'to' | 'because'> & { readonly replaced: readonly PodView[] },
+): SetPartition {
   const { uid, resourceVersion, partition: from } = set;
-  return [
-    {
-      kind: 'setPartition',
-      namespace: context.group.namespace,
-      zone: zone.name,
-      statefulSet: zone.statefulSet,
-      uid,
-      resourceVersion,
-      from,
-      to,
-      because,
-      pods: replaced.map((pod) => ({ pod: pod.name, ordinal: pod.ordinal, uid: pod.uid })),
-    },
-  ];
+  const pods = replaced.map((pod) => ({ pod: pod.name, ordinal: pod.ordinal, uid: pod.uid }));
+  return { kind: 'setPartition', ...target, uid, resourceVersion, from, to, because, pods };
 }
 
 /** Returns the field with the partition of a StatefulSet, as the source of a result. */

@@ -112,7 +112,6 @@ function sameOr<Item>(before: readonly Item[], after: readonly Item[]): readonly
   return after.every((item, index) => item === before[index]) ? before : after;
 }
 
-/** The instant of a step, and the source of its serial numbers. */
 interface Clock {
   readonly nowMs: number;
   readonly nextSerial: () => number;
@@ -222,7 +221,6 @@ function reconcile(state: SetState, clock: Clock): SetState {
   return updateHighest(shrunk.state, clock);
 }
 
-/** Applies the due changes: removes drained pods, and makes started pods ready. */
 function settle(state: SetState, clock: Clock): SetState {
   const isDue = (atMs: number | undefined): boolean => atMs !== undefined && atMs <= clock.nowMs;
   const first = state.pods.findIndex((pod) => isDue(pod.goneAtMs) || isDue(pod.readyAtMs));
@@ -312,7 +310,7 @@ function createNext(state: SetState, clock: Clock): Turn {
     const pod = inRange[index];
     if (pod?.view.ordinal !== ordinal) {
       const started = startPod(set, { ordinal, revision: revisionFor(state, ordinal) }, state.durations, clock);
-      return { state: { ...state, pods: [...state.pods, started].sort(byOrdinal) }, waits: true };
+      return { state: { ...state, pods: [...state.pods, started].sort((a, b) => a.view.ordinal - b.view.ordinal) }, waits: true };
     }
     if (!isUp(set, pod, clock.nowMs)) return { state, waits: true };
   }
@@ -372,8 +370,4 @@ function isUp(set: StatefulSetView, { view }: ModelPod, nowMs: number): boolean 
 
 function replaced(state: SetState, old: ModelPod, next: ModelPod): SetState {
   return { ...state, pods: state.pods.map((pod) => (pod === old ? next : pod)) };
-}
-
-function byOrdinal(a: ModelPod, b: ModelPod): number {
-  return a.view.ordinal - b.view.ordinal;
 }

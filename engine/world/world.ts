@@ -37,9 +37,10 @@ export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quanti
     const times = durationsOf(groupOf(snapshot, view.namespace, view.statefulSet), assumptions, quantile);
     places.set(key, { set, pods: index });
     durations.set(key, times);
+    const sorted = view.pods.toSorted((a, b) => a.ordinal - b.ordinal);
     pods.set(
       key,
-      inOrder(view.pods).map((pod) => adoptPod(pod, times, snapshot.nowMs)),
+      sorted.map((pod) => adoptPod(pod, times, snapshot.nowMs)),
     );
   }
   const settings = { assumptions, quantile, reported: reportedIn(snapshot), serial: firstSerial(snapshot) };
@@ -109,10 +110,9 @@ function apply(draft: StepDraft, input: Exclude<WorldInput, { kind: 'elapse' | '
       break;
     case 'setTemplate':
       changeSet(draft, setKey(input.namespace, input.statefulSet), (state) => {
-        if (state.set.status.updateRevision === input.revision) return state;
-        const generation = state.set.generation + 1;
-        const status = { ...state.set.status, updateRevision: input.revision, observedGeneration: generation };
-        return { ...state, set: { ...state.set, generation, resourceVersion: `${draft.nextSerial()}`, status } };
+        const { status } = state.set;
+        if (status.updateRevision === input.revision) return state;
+        return { ...state, set: withNewSpec({ ...state.set, status: { ...status, updateRevision: input.revision } }, draft) };
       });
       break;
     case 'setReplicas':
@@ -140,10 +140,6 @@ function reportedIn(snapshot: Snapshot): ReadonlyMap<string, number> {
     }
   }
   return reported;
-}
-
-function inOrder(pods: readonly PodView[]): readonly PodView[] {
-  return [...pods].sort((a, b) => a.ordinal - b.ordinal);
 }
 
 function groupOf(snapshot: Snapshot, namespace: string, statefulSet: string): GroupDefinition | undefined {
@@ -221,21 +217,23 @@ function scaleTo(draft: StepDraft, namespace: string, statefulSet: string, repli
   const before = stateOf(draft, key)?.set;
   if (before === undefined || before.replicas === replicas) return;
   const isDecrease = replicas < before.replicas;
-  if (isDecrease) noteDownscale(draft, { namespace, statefulSet, from: before.replicas, to: replicas });
+  if (isDecrease)
+    changeLedger(draft, { namespace, statefulSet }, (ledger, zone) => {
+      const downscale = { zone, atMs: draft.nowMs, from: before.replicas, to: replicas };
+      return { ...ledger, downscales: [...ledger.downscales, downscale] };
+    });
   const isPrepared = isDecrease && before.labels['grafana.com/prepare-downscale'] === 'true';
-  changeSet(draft, key, (state) => ({ ...state, set: resized(state, replicas, isPrepared, draft) }));
+  changeSet(draft, key, ({ set, ...state }) => {
+    const written = withNewSpec({ ...set, replicas }, draft);
+    const annotations = { ...set.annotations, 'grafana.com/last-downscale': secondText(draft.nowMs) };
+    return { ...state, set: isPrepared ? { ...written, annotations } : written };
+  });
 }
 
-function resized({ set }: SetState, replicas: number, isPrepared: boolean, draft: StepDraft): SetState['set'] {
+/** Returns the StatefulSet after a write of its spec that the controller has observed. */
+function withNewSpec(set: StatefulSetView, draft: StepDraft): StatefulSetView {
   const generation = set.generation + 1;
-  return {
-    ...set,
-    replicas,
-    generation,
-    resourceVersion: `${draft.nextSerial()}`,
-    ...(isPrepared ? { annotations: { ...set.annotations, 'grafana.com/last-downscale': secondText(draft.nowMs) } } : {}),
-    status: { ...set.status, observedGeneration: generation },
-  };
+  return { ...set, generation, resourceVersion: `${draft.nextSerial()}`, status: { ...set.status, observedGeneration: generation } };
 }
 
 /** Writes a partition, so that the controller may replace the exposed pods. */
@@ -243,9 +241,7 @@ function setPartition(draft: StepDraft, { namespace, statefulSet, uid, to }: Act
   changeSet(draft, setKey(namespace, statefulSet), (state) => {
     const { set } = state;
     if (set.uid !== uid || set.partition === to) return state;
-    const generation = set.generation + 1;
-    const status = { ...set.status, observedGeneration: generation };
-    return { ...state, set: { ...set, partition: to, generation, resourceVersion: `${draft.nextSerial()}`, status } };
+    return { ...state, set: withNewSpec({ ...set, partition: to }, draft) };
   });
 }
 
@@ -305,36 +301,17 @@ function answer(draft: StepDraft, action: ActionOf<'callPods'>, pod: PodView): P
   return { ...identity, result: 'done', ...(reportedMs === undefined ? {} : { reportedMs }) };
 }
 
-function noteDownscale(
-  draft: StepDraft,
-  { namespace, statefulSet, from, to }: { namespace: string; statefulSet: string; from: number; to: number },
-): void {
-  const zone = zoneOf(draft.world.snapshot, namespace, statefulSet);
-  if (zone === undefined) return;
-  const downscale = { zone, atMs: draft.nowMs, from, to };
-  changeLedger(draft, { namespace, statefulSet }, (ledger) => ({ ...ledger, downscales: [...ledger.downscales, downscale] }));
-}
-
-function zoneOf(snapshot: Snapshot, namespace: string, statefulSet: string): string | undefined {
-  for (const group of snapshot.groups) {
-    if (group.namespace !== namespace) continue;
-    const zone = group.zones.find((candidate) => candidate.statefulSet === statefulSet);
-    if (zone !== undefined) return zone.name;
-  }
-  return undefined;
-}
-
 /** Changes the ledger of the group of a StatefulSet. Creates the ledger if the group has no ledger yet. */
 function changeLedger(
   draft: StepDraft,
   { namespace, statefulSet }: { readonly namespace: string; readonly statefulSet: string },
-  change: (ledger: Ledger) => Ledger,
+  change: (ledger: Ledger, zone: string) => Ledger,
 ): void {
-  const isMember = ({ zones }: Snapshot['groups'][number]): boolean => zones.some((zone) => zone.statefulSet === statefulSet);
-  const group = draft.world.snapshot.groups.find((candidate) => candidate.namespace === namespace && isMember(candidate))?.name;
-  if (group === undefined) return;
-  const isLedger = (ledger: Ledger): boolean => ledger.namespace === namespace && ledger.group === group;
+  const group = groupOf(draft.world.snapshot, namespace, statefulSet);
+  const zone = group?.zones.find((candidate) => candidate.statefulSet === statefulSet)?.name;
+  if (group === undefined || zone === undefined) return;
+  const isLedger = (ledger: Ledger): boolean => ledger.namespace === namespace && ledger.group === group.name;
   draft.ledgers = draft.ledgers.some(isLedger)
-    ? draft.ledgers.map((ledger) => (isLedger(ledger) ? change(ledger) : ledger))
-    : [...draft.ledgers, change(emptyLedger(namespace, group))];
+    ? draft.ledgers.map((ledger) => (isLedger(ledger) ? change(ledger, zone) : ledger))
+    : [...draft.ledgers, change(emptyLedger(namespace, group.name), zone)];
 }

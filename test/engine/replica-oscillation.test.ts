@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { oscillationViolations } from '../../engine/invariants/invariants.ts';
+import { oscillationViolations } from './oscillation.ts';
 
 describe('S16, replicas that go back and forth', () => {
   const write = (zone: string, from: number, to: number, inputs = 'count 3') => ({ zone, from, to, inputs });

@@ -18,7 +18,6 @@ import {
   type StatefulSetView,
 } from '../../snapshot.ts';
 
-/** The part of a ledger that is about pinned pods. */
 type Pinned = Pick<Ledger, 'pins' | 'templates'>;
 
 /** The most bytes of all template copies in a ledger, as JSON. Without a copy, a pin works only while Kubernetes keeps the revision. */
@@ -38,7 +37,6 @@ export function observedPins(
   return withTemplates(pins, view.ledger, group, snapshot);
 }
 
-/** A zone whose StatefulSet and pods were read. */
 interface PinnedZone {
   readonly group: GroupDefinition;
   readonly set: StatefulSetView;
@@ -96,7 +94,6 @@ function isUndone({ pods, claimed }: PinnedZone, { ordinal, replaces }: Pin): bo
   return pod !== undefined && !pod.isTerminating && pod.uid === replaces && !claimed.has(pod.uid);
 }
 
-/** Returns the pin without its last attempt. */
 function withoutLast({ replaces: _replaces, ...pin }: Pin): Pin {
   return { ...pin, placements: pin.placements - 1 };
 }

@@ -4,7 +4,8 @@ import { traitsOf } from '../../../policies/strategies.ts';
 import { canonicalJson, isSameValue } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { entryKey, keyOf, type ObjectContent } from '../../diff/field-diff.ts';
-import { fieldAt } from '../../observe/raw.ts';
+import { controllerOf } from '../../observe/objects.ts';
+import { reader } from '../../observe/raw.ts';
 import { observeTemplate } from '../../observe/revisions.ts';
 import { isUnknown, type Known, type Ledger } from '../../snapshot.ts';
 
@@ -49,19 +50,22 @@ export type Placement =
  * ordinal, its revision and the UID of its StatefulSet.
  */
 export function newPod(namespace: string, content: ObjectContent): Known<NewPod> | undefined {
-  const owner = controllerOf(content);
-  if (owner === undefined || owner.kind !== 'StatefulSet' || !owner.apiVersion.startsWith('apps/')) return undefined;
-  const name = textAt(content, 'metadata', 'name') ?? '';
-  const index = textAt(content, 'metadata', 'labels', 'apps.kubernetes.io/pod-index');
-  const revision = textAt(content, 'metadata', 'labels', 'controller-revision-hash') ?? '';
-  const unknown = (why: string): Known<NewPod> => ({ unknown: `pod ${name} of StatefulSet ${owner.name} is created unchanged: ${why}` });
-  const digits = name.startsWith(`${owner.name}-`) ? name.slice(owner.name.length + 1) : '';
+  const fields = reader(content);
+  const owner = controllerOf(fields);
+  if (owner?.text('kind') !== 'StatefulSet' || owner.text('apiVersion')?.startsWith('apps/') !== true) return undefined;
+  const [statefulSet, uid] = [owner.text('name') ?? '', owner.text('uid') ?? ''];
+  const name = fields.text('metadata.name') ?? '';
+  const labels = fields.texts('metadata.labels');
+  const index = labels['apps.kubernetes.io/pod-index'];
+  const revision = labels[revisionLabel] ?? '';
+  const unknown = (why: string): Known<NewPod> => ({ unknown: `pod ${name} of StatefulSet ${statefulSet} is created unchanged: ${why}` });
+  const digits = name.startsWith(`${statefulSet}-`) ? name.slice(statefulSet.length + 1) : '';
   if (!/^(?:0|[1-9]\d{0,9})$/.test(digits)) return unknown('its name does not end in an ordinal');
   if (index !== undefined && index !== digits) return unknown(`its name and the label apps.kubernetes.io/pod-index ${index} differ`);
   if (revision === '') return unknown('it has no label controller-revision-hash');
   if (!isName(revision)) return unknown('its label controller-revision-hash is not a name of a ControllerRevision');
-  if (owner.uid === '') return unknown('its owner has no UID');
-  return { namespace, name, statefulSet: owner.name, uid: owner.uid, ordinal: Number(digits), revision, content };
+  if (uid === '') return unknown('its owner has no UID');
+  return { namespace, name, statefulSet, uid, ordinal: Number(digits), revision, content };
 }
 
 /** Reports whether pods of the group may be pinned, by its strategy or by pins from before a change of the strategy. */
@@ -167,26 +171,6 @@ function isName(text: string): boolean {
 
 function created({ name, revision }: Pick<NewPod, 'name' | 'revision'>): string {
   return `pod ${name} is created at revision ${revision}`;
-}
-
-interface Controller {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly uid: string;
-}
-
-function controllerOf(object: ObjectContent): Controller | undefined {
-  const owners = fieldAt(object, ['metadata', 'ownerReferences']);
-  const owner: unknown = Array.isArray(owners) ? owners.find((one) => fieldAt(one, ['controller']) === true) : undefined;
-  if (!isRecord(owner)) return undefined;
-  const text = (field: string): string => textAt(owner, field) ?? '';
-  return { apiVersion: text('apiVersion'), kind: text('kind'), name: text('name'), uid: text('uid') };
-}
-
-function textAt(object: ObjectContent, ...path: readonly string[]): string | undefined {
-  const value = fieldAt(object, path);
-  return typeof value === 'string' ? value : undefined;
 }
 
 interface Pin {

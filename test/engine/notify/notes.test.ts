@@ -36,6 +36,9 @@ function run(id: string, more: RunFields = {}): RunState {
   });
 }
 
+/** The first run of the change of a later run. */
+const joined = { id: 'r1', startedMs: 1000 };
+
 interface Look extends RunFields {
   readonly id: string;
   readonly lasting?: Hold;
@@ -103,12 +106,12 @@ describe('notes', () => {
       'of a run that more zones join',
       [
         { id: 'r1', target: { a: 'new', b: 'old' } },
-        { id: 'r2', target: { a: 'new', b: 'new' } },
-        { id: 'r2', target: { a: 'new', b: 'new' }, ...over },
+        { id: 'r2', target: { a: 'new', b: 'new' }, joined },
+        { id: 'r2', target: { a: 'new', b: 'new' }, joined, ...over },
       ],
       ['r2 started', 'r2 completed'],
     ],
-    ['of a run whose target changes before it replaced a pod', [{ id: 'r1' }, { id: 'r2', lastDisruptionMs: 999 }], ['r2 started']],
+    ['of a run whose target changes before it replaced a pod', [{ id: 'r1' }, { id: 'r2', joined }], ['r2 started']],
     ['of a look that is older than the last one', [{ id: 'r2' }, { id: 'r1' }, { id: 'r2' }], ['r2 started']],
     [
       'of waits: once for each rule and wave',

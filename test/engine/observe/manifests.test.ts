@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { manifestRevision, snapshotFromManifests, templateRevision } from '../../../engine/observe/manifests.ts';
+import { snapshotFromManifests, templateRevision } from '../../../engine/observe/manifests.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
 import { kitNowMs, knownPods } from '../../kit/objects.ts';
@@ -94,7 +94,11 @@ describe('the revision of a template', () => {
   });
 
   it('is that of the status when the manifest was read from a cluster', () => {
-    expect(manifestRevision({ spec: { template }, status: { updateRevision: 'ingester-zone-a-7f9' } })).toBe('ingester-zone-a-7f9');
+    const status = { updateRevision: 'ingester-zone-a-7f9' };
+    const { snapshot } = snapshotFromManifests([{ kind: 'StatefulSet', metadata: { name: 'a' }, spec: { template }, status }], {
+      nowMs: 0,
+    });
+    expect(snapshot.statefulSets[0]?.status.updateRevision).toBe('ingester-zone-a-7f9');
   });
 });
 

@@ -13,8 +13,8 @@ export const defects: readonly Defect[] = [
   {
     name: 'other zones are not looked at',
     file: 'engine/rules/roll.ts',
-    find: 'const down = context.view.zones.filter((view) => !view.isReady);\n    const isLenient',
-    replace: 'const down = context.view.zones.filter((view) => !view.isReady && view === zone.view);\n    const isLenient',
+    find: 'const down = context.view.zones.filter((view) => !view.isReady);\n  const isLenient',
+    replace: 'const down = context.view.zones.filter((view) => !view.isReady && view === zone.view);\n  const isLenient',
     by: 'decisions',
   },
   {
@@ -97,8 +97,8 @@ export const defects: readonly Defect[] = [
   {
     name: 'the time between zones is not asked for',
     file: 'engine/rules/scale.ts',
-    find: 'evaluate: zoneGap,',
-    replace: "evaluate: (question) => (zoneGap(question).outcome === 'ok' ? zoneGap(question) : result('zone-gap', 'skip', 'not asked')),",
+    find: 'evaluate: zoneGap }',
+    replace: "evaluate: (question) => (zoneGap(question).outcome === 'ok' ? zoneGap(question) : result('zone-gap', 'skip', 'not asked')) }",
     by: 'decisions',
   },
   {

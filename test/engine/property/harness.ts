@@ -2,7 +2,7 @@
 
 import { decideGroup } from '../../../engine/decide/decide.ts';
 import { type AdmissionRequest, type GroupDecision, type RuleOutcome, type RuleResult, replacedBy } from '../../../engine/decision.ts';
-import { oscillationViolations, type ReplicaWrite, replicaWrites, violationsOf } from '../../../engine/invariants/invariants.ts';
+import { violationsOf } from '../../../engine/invariants/invariants.ts';
 import { judge } from '../../../engine/judge/judge.ts';
 import { decidedLedger } from '../../../engine/ledger/ledger.ts';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
@@ -15,6 +15,7 @@ import { judgePartitions, partitionedCase } from '../../kit/partition-cases.ts';
 import { judgePins, pinnedCase } from '../../kit/pinned-cases.ts';
 import { type RandomCase, randomCase } from '../../kit/random-groups.ts';
 import { rounds } from '../../kit/share.ts';
+import { oscillationViolations, type ReplicaWrite, replicaWrites } from '../oscillation.ts';
 
 interface Found {
   readonly seed: number;

@@ -34,6 +34,9 @@ const evict = (ordinal: number): Action => ({ kind: 'evictPod', ...target, pod: 
 const done = (action: Action): TakenAction => ({ action, result: 'done' });
 const waiting = { phase: 'Waiting', outcome: 'wait', waits: [soaking], steps: [] };
 
+/** The first run of the change of a later run. */
+const ofChange = { joined: { id: run.id, startedMs: run.startedMs } };
+
 /** The record after several turns, which fits its schema each time. */
 function recordAfter(...turns: readonly RunTurn[]): RolloutRun {
   let record: RolloutRun | undefined;
@@ -126,14 +129,14 @@ describe('the record of a rollout', () => {
   it('goes on when the other zones get their new template a moment later, as when manifests are applied one by one', () => {
     const before = { target: { a: 'a-2', b: 'b-1' }, previous: { a: 'a-1', b: 'b-1' } };
     const first = recordAfter(turn(0, { run: before }));
-    const joined = must(runRecord(first, turn(1, { run: { ...before, id: 'other', target: { a: 'a-2', b: 'b-2' } } })));
+    const joined = must(runRecord(first, turn(1, { run: { ...before, id: 'other', ...ofChange, target: { a: 'a-2', b: 'b-2' } } })));
     expect([joined.metadata.name, joined.spec.outcome, joined.spec.id]).toEqual([first.metadata.name, 'running', 'other']);
     expect(joined.spec.zones.map(({ zone, fromRevision, toRevision }) => [zone, fromRevision, toRevision])).toEqual([
       ['a', 'a-1', 'a-2'],
       ['b', 'b-1', 'b-2'],
     ]);
     const moved = { ...before, id: 'other', target: { a: 'a-3', b: 'b-2' } };
-    const changed = must(runRecord(first, turn(1, { run: moved })));
+    const changed = must(runRecord(first, turn(1, { run: { ...moved, ...ofChange } })));
     expect([changed.spec.outcome, changed.spec.zones.map(({ toRevision }) => toRevision)]).toEqual(['running', ['a-3', 'b-2']]);
     const acted = recordAfter(turn(0, { run: before, performed: [done(evict(1))] }));
     const replaced = must(runRecord(acted, turn(1, { run: moved })));
@@ -152,7 +155,9 @@ describe('the record of a rollout', () => {
       origin: { isUndo: true as const },
     };
     const began = must(runRecord(first, turn(2, { run: { ...back, id: 'one', target: { a: 'a-1', b: 'b-2' } } })));
-    const joined = must(runRecord(began, turn(3, { run: { ...back, id: 'two', target: { a: 'a-1', b: 'b-1' } } })));
+    const joined = must(
+      runRecord(began, turn(3, { run: { ...back, id: 'two', joined: { id: 'one', startedMs: 0 }, target: { a: 'a-1', b: 'b-1' } } })),
+    );
     expect([joined.metadata.name, joined.spec.id, joined.spec.outcome]).toEqual([began.metadata.name, 'two', 'running']);
     expect(joined.spec.zones.map(({ zone, fromRevision, toRevision }) => [zone, fromRevision, toRevision])).toEqual([
       ['a', 'a-2', 'a-1'],
@@ -163,7 +168,7 @@ describe('the record of a rollout', () => {
   it('is cancelled if its change is reverted before a pod was replaced, and recorded if it ends in the turn in which it begins', () => {
     const change = { target: { a: 'a-2', b: 'b-1' }, previous: { a: 'a-1', b: 'b-1' } };
     const completed = { outcome: 'completed' as const, startedMs: kitNowMs, completedMs: kitNowMs };
-    const reverted = { ...change, ...completed, id: 'other', target: change.previous };
+    const reverted = { ...change, ...completed, id: 'other', ...ofChange, target: change.previous };
     expect(recordAfter(turn(0, { run: change }), turn(0, { run: reverted })).spec.outcome).toBe('cancelled');
     expect(recordAfter(turn(0, { run: { ...change, ...completed } })).spec).toMatchObject({ outcome: 'completed', took: 0 });
   });

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeLedger, encodeLedger } from '../../../engine/ledger/ledger-document.ts';
 import { decideRelease, type ReleaseDecision, releaseGraceMs } from '../../../engine/release/release.ts';
-import { type Definitions, termsOf, withTermsOf } from '../../../engine/release/terms.ts';
+import { type Definitions, termsOf, withTerms } from '../../../engine/release/terms.ts';
 import type { Ledger, ReleaseTerms, Snapshot, StatefulSetView } from '../../../engine/snapshot.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { group } from '../../kit/groups.ts';
@@ -68,10 +68,10 @@ describe('the terms of a release', () => {
 
   it('are those of the definition as it is now, with nothing of a release that had begun', () => {
     const before = ledgerOf({ goneMs: longGone, released: ['a'] });
-    expect(withTermsOf(before, released).release).toEqual(terms);
-    expect(withTermsOf(before, group())).toEqual(ledgerOf('none'));
+    expect(withTerms(before, termsOf(released)).release).toEqual(terms);
+    expect(withTerms(before, termsOf(group()))).toEqual(ledgerOf('none'));
     const same = ledgerOf();
-    expect(withTermsOf(same, released)).toBe(same);
+    expect(withTerms(same, termsOf(released))).toBe(same);
   });
 
   it('stand in the ledger as something that an older agent may lose, and in no other ledger', () => {

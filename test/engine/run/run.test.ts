@@ -3,7 +3,7 @@ import { advanceRun } from '../../../engine/run/run.ts';
 import { failRun } from '../../../engine/run/states.ts';
 import type { RunState } from '../../../engine/snapshot.ts';
 import { group, wave } from '../../kit/groups.ts';
-import { kitNowMs, newRevision, oldRevision, statefulSet } from '../../kit/objects.ts';
+import { kitNowMs, newRevision, oldRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
 import { ago, contextWith, hourMs, intent, ledgerOf, minuteMs, outdatedSets, runOf, updatedPods, withFields } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
@@ -17,6 +17,11 @@ const withoutOptional = ({ openZone, lastDisruptionMs, waveAvailableMs, ...rest 
 function advanced(run: RunState | undefined, overrides: SnapshotOverrides = { statefulSets: outdated }, of = definition) {
   const ledgers = run === undefined ? [] : [ledgerOf({ run })];
   return advanceRun(contextWith(of, { ledgers, ...overrides }));
+}
+
+function must<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error('the test expected a value');
+  return value;
 }
 
 /** A run that has just begun. */
@@ -152,7 +157,30 @@ describe('a new template', () => {
       target: revisions(newRevision),
       previous: revisions(oldRevision),
       from: revisions(oldRevision),
+      base: revisions('rev-1x'),
+      joined: { id: run.id, startedMs: run.startedMs },
     });
+  });
+
+  it('continues one change while its zones get it one by one, also if its first zone has replaced a pod of an earlier template', () => {
+    const sets = (...updated: readonly string[]) =>
+      ['a', 'b', 'c'].map((zone) =>
+        outdatedStatefulSet({
+          name: `ingester-zone-${zone}`,
+          status: { updateRevision: updated.includes(zone) ? newRevision : 'rev-1x' },
+        }),
+      );
+    const undoneTemplate = runOf({ target: revisions('rev-1x') });
+    const joined = { id: undoneTemplate.id, startedMs: undoneTemplate.startedMs };
+    const first = advanced(undoneTemplate, { statefulSets: sets('a') })?.run;
+    expect(first).toMatchObject({ joined, from: revisions(oldRevision), base: revisions('rev-1x') });
+    const begun = { ...must(first), lastDisruptionMs: kitNowMs };
+    const second = advanced(begun, { statefulSets: sets('a', 'b'), nowMs: kitNowMs + 1 })?.run;
+    expect(second).toMatchObject({ joined, from: revisions(oldRevision), target: { ...revisions(newRevision), c: 'rev-1x' } });
+    const third = advanced(second, { statefulSets: sets('a', 'b', 'c'), nowMs: kitNowMs + 2 })?.run;
+    expect(third).toMatchObject({ joined, target: revisions(newRevision) });
+    const other = advanced(third, { statefulSets: sets(), nowMs: kitNowMs + 3 })?.run;
+    expect([other?.joined, other?.from]).toEqual([undefined, revisions(newRevision)]);
   });
 
   it('leaves the open zone open, and remembers when a pod was last replaced', () => {

@@ -118,9 +118,9 @@ export const ruleDefects: readonly Defect[] = [
       },
       {
         file: roll,
-        find: 'const down = context.view.zones.filter((view) => !view.isReady);\n    const isLenient = profileOf',
+        find: 'const down = context.view.zones.filter((view) => !view.isReady);\n  const isLenient = profileOf',
         replace:
-          'const down = context.view.zones.filter((view) => !view.isReady && (view.unavailable.size > 0 || view.unknown !== undefined));\n    const isLenient = profileOf',
+          'const down = context.view.zones.filter((view) => !view.isReady && (view.unavailable.size > 0 || view.unknown !== undefined));\n  const isLenient = profileOf',
       },
       {
         file: invariants,
