@@ -60,6 +60,11 @@ export function protectSource(context: GroupContext, zone: string, field: 'noDow
   return sourceOf(context, `zones.${zone}.protect`, `zones.${zone}.protect.${field}`, 'protect', `protect.${field}`);
 }
 
+/** Returns the place of a bound of replicas: the policy with this limit, or the setting of the zone. */
+export function boundSource(context: GroupContext, zone: string, field: 'minReplicas' | 'maxReplicas', bound: number): Source | undefined {
+  return bound === context.limits[field] ? limitSource(context, field) : sourceOf(context, `zones.${zone}.replicas`, 'replicas');
+}
+
 /** Returns the place of the policy that sets a limit. */
 export function limitSource(context: GroupContext, field: keyof GroupContext['limits']): Source | undefined {
   const strictest = context.limits[field];

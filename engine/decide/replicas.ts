@@ -1,6 +1,6 @@
 // Finds the replicas that each zone should have: a forced number, or the number of its leader zone, of a mirrored object or of the group.
 import type { BoundsDefinition, LimitsDefinition, ZoneDefinition } from '../../policies/definition.ts';
-import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
+import { boundSource, type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
@@ -87,13 +87,10 @@ function apiGroupOf(apiVersion: string): string {
 function within(context: GroupContext, view: ZoneView, asked: number, who: string): DesiredReplicas {
   const replicas = boundedReplicas(asked, view.zone.bounds, context.limits);
   if (replicas === asked) return { replicas, isForced: false, answer: result('replica-source', 'ok', `${who} ${asked} replicas`) };
-  const own = sourceOf(context, `zones.${view.zone.name}.replicas`, 'replicas');
   const source =
     replicas === context.limits.minReplicas
       ? limitSource(context, 'minReplicas')
-      : replicas === context.limits.maxReplicas
-        ? limitSource(context, 'maxReplicas')
-        : own;
+      : boundSource(context, view.zone.name, 'maxReplicas', replicas);
   const fact = `${who} ${asked} replicas; the bounds change that to ${replicas}`;
   return { replicas, isForced: false, answer: result('replica-source', 'ok', fact, { limit: describeBounds(view.zone.bounds), source }) };
 }

@@ -85,16 +85,15 @@ const zoneBudget: Invariant = {
   id: 'S2',
   title: 'the unavailable pods of a zone, for any reason, stay within its budget',
   scope: 'all',
-  violations: ({ context, decision }) => {
-    return context.view.zones.flatMap((view) => {
+  violations: ({ context, decision }) =>
+    context.view.zones.flatMap((view) => {
       const replaced = replacements(decision).filter((action) => action.zone === view.zone.name);
       const healthy = replaced.filter((action) => isHealthy(view, action.ordinal));
       const limit = budgetOf(context, view);
       if (healthy.length === 0 || limit === undefined) return [];
       const down = view.unavailableCount + healthy.length;
       return down > limit ? [`zone ${view.zone.name} would have ${down} unavailable pods with a limit of ${limit}`] : [];
-    });
-  },
+    }),
 };
 
 function isHealthy(view: ZoneView, ordinal: number): boolean {
@@ -129,24 +128,23 @@ const rightTarget: Invariant = {
   id: 'S6',
   title: 'a pod at the update revision is never replaced, and the request has the UID of the observed pod',
   scope: 'all',
-  violations: ({ context, decision }) => {
-    return replacements(decision).flatMap((action) => {
+  violations: ({ context, decision }) =>
+    replacements(decision).flatMap((action) => {
       const view = zoneNamed(context, action.zone);
       const pod = view?.pods.find((candidate) => candidate.name === action.pod);
       if (pod === undefined) return [`${action.pod} does not exist`];
       const wrong = pod.revision === view?.desiredRevision ? [`${action.pod} is at the update revision`] : [];
       const other = pod.uid === action.uid ? [] : [`${action.pod} has another UID`];
       return [...wrong, ...other];
-    });
-  },
+    }),
 };
 
 const rightPartition: Invariant = {
   id: 'S6p',
   title: 'a partition exposes exactly the chosen pods, and is raised only if every pod runs the update revision or is pinned',
   scope: 'native',
-  violations: ({ context, decision }) => {
-    return decision.actions.flatMap((action) => {
+  violations: ({ context, decision }) =>
+    decision.actions.flatMap((action) => {
       if (action.kind !== 'setPartition') return [];
       const view = zoneNamed(context, action.zone);
       const set = view?.set;
@@ -160,8 +158,7 @@ const rightPartition: Invariant = {
       const isFullyUpdated = view.updated === view.replicas && set.status.currentRevision === set.status.updateRevision;
       const isUnfinished = !traitsOf(context.group).pinsPods && !isFullyUpdated;
       return [...others, ...(isRaised && isUnfinished ? [`the partition of ${action.statefulSet} is raised during a rollout`] : [])];
-    });
-  },
+    }),
 };
 
 const replacedOnce: Invariant = {
@@ -196,8 +193,8 @@ const unhealthyFirst: Invariant = {
   id: 'S9',
   title: 'if the budget is exhausted, only unavailable pods are replaced, and pods in flight stay within the limit',
   scope: 'native',
-  violations: ({ context, decision }) => {
-    return context.view.zones.flatMap((view) => {
+  violations: ({ context, decision }) =>
+    context.view.zones.flatMap((view) => {
       const limit = budgetOf(context, view);
       const replaced = replacements(decision).filter((action) => action.zone === view.zone.name);
       if (limit === undefined || replaced.length === 0) return [];
@@ -218,16 +215,15 @@ const unhealthyFirst: Invariant = {
         return isNew ? [`${action.pod} is replaced before it counts as stuck`] : [];
       });
       return [...over, ...stuck, ...early];
-    });
-  },
+    }),
 };
 
 const delayWindow: Invariant = {
   id: 'S11',
   title: 'a pod is removed only after it has been prepared for the whole delay',
   scope: 'all',
-  violations: ({ context, decision }) => {
-    return decreases(decision).flatMap((action) => {
+  violations: ({ context, decision }) =>
+    decreases(decision).flatMap((action) => {
       const view = zoneNamed(context, action.zone);
       const delayed = view?.zone.delayed;
       const applies = profileOf(context.group).checksEveryDownscale
@@ -235,8 +231,7 @@ const delayWindow: Invariant = {
         : view?.zone.replicas.kind === 'mirror' && view.zone.follows === undefined;
       if (view === undefined || delayed === undefined || !applies || isExcepted(context, action.zone, 'delayed-downscale')) return [];
       return removedPods(view, action).flatMap((pod) => delayViolations(context, pod, delayed.afterMs));
-    });
-  },
+    }),
 };
 
 /** Returns the violations of the delay `afterMs`, in milliseconds, by a pod that leaves. */
@@ -262,8 +257,8 @@ const zoneGapKept: Invariant = {
   id: 'S12',
   title: 'the required time passes between decreases of two zones',
   scope: 'native',
-  violations: ({ context, decision }) => {
-    return decreases(decision).flatMap((action) => {
+  violations: ({ context, decision }) =>
+    decreases(decision).flatMap((action) => {
       const view = zoneNamed(context, action.zone);
       const gapMs = Math.max(view?.zone.betweenZonesMs ?? 0, context.limits.betweenZonesMs ?? 0);
       if (view?.zone.forceReplicas !== undefined || isExcepted(context, action.zone, 'zone-gap')) return [];
@@ -271,17 +266,15 @@ const zoneGapKept: Invariant = {
       return [...context.view.ledger.downscales, ...claims]
         .filter((record) => record.zone !== action.zone && record.atMs <= context.nowMs && context.nowMs - record.atMs < gapMs)
         .map((record) => `zone ${action.zone} shrinks too soon after zone ${record.zone}`);
-    });
-  },
+    }),
 };
 
 const followerFloor: Invariant = {
   id: 'S13',
   title: 'a follower never shrinks below its leader, and grows before its leader is ready only if policy allows it',
   scope: 'native',
-  violations: ({ context, decision }) => {
-    return decision.actions.flatMap((action) => (action.kind === 'scaleStatefulSet' ? followerViolations(context, action) : []));
-  },
+  violations: ({ context, decision }) =>
+    decision.actions.flatMap((action) => (action.kind === 'scaleStatefulSet' ? followerViolations(context, action) : [])),
 };
 
 function followerViolations(context: GroupContext, action: Scale): readonly string[] {
@@ -299,8 +292,8 @@ const floor: Invariant = {
   id: 'S14',
   title: 'a zone never shrinks to zero and never grows outside its bounds',
   scope: 'native',
-  violations: ({ context, decision }) => {
-    return decision.actions.flatMap((action) => {
+  violations: ({ context, decision }) =>
+    decision.actions.flatMap((action) => {
       const view = action.kind === 'scaleStatefulSet' ? zoneNamed(context, action.zone) : undefined;
       if (action.kind !== 'scaleStatefulSet' || view === undefined || view.zone.forceReplicas !== undefined) return [];
       if (isExcepted(context, action.zone, 'scale-floor', 'scale-ceiling')) return [];
@@ -309,8 +302,7 @@ const floor: Invariant = {
       return boundedReplicas(action.to, view.zone.bounds, context.limits) === action.to
         ? []
         : [`zone ${action.zone} grows outside its bounds`];
-    });
-  },
+    }),
 };
 
 const noMixing: Invariant = {

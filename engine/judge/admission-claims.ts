@@ -20,6 +20,11 @@ export function groupOf(snapshot: Pick<Snapshot, 'groups'>, namespace: string, s
     .sort((a, b) => (a.name < b.name ? -1 : 1))[0];
 }
 
+/** Returns the ledger of a group; undefined without a stored ledger. */
+export function ledgerOf({ ledgers }: Pick<Snapshot, 'ledgers'>, { namespace, name }: GroupDefinition): Ledger | undefined {
+  return ledgers.find((known) => known.namespace === namespace && known.group === name);
+}
+
 /** Returns a StatefulSet by name; undefined if it is missing or unreadable. */
 export function setNamed(snapshot: Pick<Snapshot, 'statefulSets'>, namespace: string, name: string): StatefulSetView | undefined {
   return snapshot.statefulSets.find((set) => set.namespace === namespace && set.name === name);
@@ -110,10 +115,9 @@ function isOfAdmission({ epoch, resourceVersion }: Claim): boolean {
 /** Blocks a request that was allowed earlier and not carried out, for example because another webhook or a budget denied it. */
 export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   const disruption = disruptionOf(snapshot, request);
-  const ledger = snapshot.ledgers.find((known) => known.namespace === disruption?.group.namespace && known.group === disruption.group.name);
-  if (disruption === undefined || ledger === undefined) return [];
+  if (disruption === undefined) return [];
   const claim: Claim = { ...disruption.claim, atMs: snapshot.nowMs };
-  const known = ledger.claims.find((open) => isSame(open, claim) && isOfAdmission(open));
+  const known = ledgerOf(snapshot, disruption.group)?.claims.find((open) => isSame(open, claim) && isOfAdmission(open));
   if (known === undefined || Math.abs(snapshot.nowMs - known.atMs) <= repeatMs) return [];
   const fact = 'an earlier grant expired unused; other requests come first';
   return [result('granted-before', 'wait', fact, { earliestMs: known.atMs + unappliedClaimMs })];
@@ -127,8 +131,7 @@ export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest):
   const disruption = loweredPartition(snapshot, request) ?? disruptionOf(snapshot, request);
   if (disruption === undefined || request.kind === 'deleteStatefulSet' || changesMore(snapshot, request, disruption)) return undefined;
   const { group, claim } = disruption;
-  const ledger = snapshot.ledgers.find((known) => known.namespace === group.namespace && known.group === group.name);
-  const found = ledger?.claims.find(
+  const found = ledgerOf(snapshot, group)?.claims.find(
     ({ epoch, verb, uid, from, to, atMs }) =>
       epoch !== undefined &&
       verb === claim.verb &&

@@ -10,7 +10,7 @@ import { unreadReasonOf } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
 import { type Departure, isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { groupOf, podNamed, setNamed } from './admission-claims.ts';
+import { groupOf, ledgerOf, podNamed, setNamed } from './admission-claims.ts';
 
 /** The time for which removed protection stays in force, in milliseconds. */
 export const departureMs = 600_000;
@@ -107,10 +107,6 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
   if (untilMs <= snapshot.nowMs) return [];
   const fact = `zone ${zone} leaves the group before the delay after its downscale ends`;
   return [result(rule, 'wait', fact, { earliestMs: untilMs })];
-}
-
-function ledgerOf({ ledgers }: Snapshot, { namespace, name }: GroupDefinition) {
-  return ledgers.find((known) => known.namespace === namespace && known.group === name);
 }
 
 interface DelayQuestion {

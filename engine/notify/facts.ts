@@ -1,5 +1,6 @@
 // Derives the facts of a run for notifications: its progress, the rule that blocks it, and its pods in order.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type GroupDecision, isMoving } from '../decision.ts';
 import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
@@ -97,12 +98,8 @@ export function runFacts({ group, decision }: ObservedTurn): RunFacts | undefine
 function holdOf({ outcome, waits: [first] }: GroupDecision): Hold | undefined {
   if (outcome === 'act' || first === undefined) return undefined;
   const { rule, fact, limit, earliestMs } = storedResult(first);
-  return {
-    rule: rule.slice(0, 317),
-    fact: fact.slice(0, longestText),
-    ...(limit === undefined ? {} : { limit: limit.slice(0, longestText) }),
-    ...(earliestMs === undefined ? {} : { untilMs: earliestMs }),
-  };
+  const optional = defined({ limit: limit?.slice(0, longestText), untilMs: earliestMs });
+  return { rule: rule.slice(0, 317), fact: fact.slice(0, longestText), ...optional };
 }
 
 /** Returns a line for every expected pod, by zone and ordinal. The list is built on demand, because groups may have many pods. */

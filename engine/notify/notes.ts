@@ -77,12 +77,9 @@ function continued(run: RunNotes, seen: Observation): RunNotes {
   const { outcome } = now;
   if (outcome === run.outcome) {
     const { lasting, facts } = seen;
-    return outcome === 'running' && lasting !== undefined
-      ? withEvent(run, seen, {
-          kind: 'waiting',
-          about: `${lasting.rule} ${facts.wave?.place ?? ''}${now.id === run.key ? '' : ` ${now.id}`}`,
-        })
-      : run;
+    if (outcome !== 'running' || lasting === undefined) return run;
+    const about = `${lasting.rule} ${facts.wave?.place ?? ''}${now.id === run.key ? '' : ` ${now.id}`}`;
+    return withEvent(run, seen, { kind: 'waiting', about });
   }
   const { endedMs: _endedMs, ...rest } = run;
   // No event announces a retry. An event announces its result.

@@ -1,5 +1,6 @@
 // Estimates when a running rollout ends, for `status`. Runs the model of plans forward from the present state.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import type { ZoneDecision } from '../decision.ts';
 import { isUnknown, type Known, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, podTimesOf, type Quantiles } from './document.ts';
@@ -125,22 +126,24 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
   const zones = new Map<string, number>();
   let first: Turn | undefined;
   const onTurn = (turn: Turn): void => {
-    for (const { zone, replicas, updated, available } of turn.decision.zones) {
-      if (updated < replicas || available < replicas) zones.delete(zone);
-      else if (first !== undefined && !zones.has(zone)) zones.set(zone, turn.nowMs);
+    for (const zone of turn.decision.zones) {
+      if (hasWork(zone)) zones.delete(zone.zone);
+      else if (first !== undefined && !zones.has(zone.zone)) zones.set(zone.zone, turn.nowMs);
     }
     first ??= turn;
   };
   const run = runForward(createWorld(part, settings, quantile), group, { onTurn, untilMs: nowMs + furthestMs });
-  const begun = new Set(
-    first?.decision.zones.filter(({ updated, available, replicas }) => updated < replicas || available < replicas).map(({ zone }) => zone),
-  );
+  const begun = new Set(first?.decision.zones.filter(hasWork).map(({ zone }) => zone));
   return {
     run,
     isIdle: run.turns === 1 && run.end === 'done',
     zones: new Map([...zones].filter(([zone]) => begun.has(zone))),
     approvals: approvalsGiven(snapshot, run),
   };
+}
+
+function hasWork({ replicas, updated, available }: ZoneDecision): boolean {
+  return updated < replicas || available < replicas;
 }
 
 /** Returns the number of approvals that the model assumed. Each wave and rule counts once. */

@@ -269,16 +269,10 @@ function merged(before: Step, next: Step): Step {
   const pods = before.pods === undefined || next.pods === undefined ? (before.pods ?? next.pods) : joinRanges(before.pods, next.pods);
   const hasEveryPod = before.pods !== undefined && next.pods !== undefined && pods?.endsWith('…') === false;
   const message = next.message ?? before.message;
-  return {
-    ...before,
-    what: next.what,
-    ...(pods === undefined ? {} : { pods }),
-    // A pod that was replaced twice counts once.
-    count: hasEveryPod ? ordinalsOf(pods).length : before.count + next.count,
-    ...(failures === 0 ? {} : { failures }),
-    ...(message === undefined ? {} : { message }),
-    endedAt: next.endedAt,
-  };
+  // A pod that was replaced twice counts once.
+  const count = hasEveryPod ? ordinalsOf(pods).length : before.count + next.count;
+  const { what, endedAt } = next;
+  return { ...before, what, ...defined({ pods }), count, ...(failures === 0 ? {} : { failures }), ...defined({ message }), endedAt };
 }
 
 /** Joins two texts of ranges. If one text was cut and ends in `…`, returns the first text. */

@@ -167,13 +167,9 @@ function degraded({ phase, run, waits, pods }: PublishedDecision): Verdict {
   const [first] = bad;
   if (first === undefined) return { type, status: 'False', reason: 'AsExpected', message: 'no person needs to act' };
   const others = bad.length === 1 ? '' : ` and ${bad.length - 1} more`;
-  const why = first.state === 'crashing' ? (first.reason ?? 'crashing') : `on node ${first.node ?? ''}, which is not ready`;
-  return {
-    type,
-    status: 'True',
-    reason: first.state === 'crashing' ? 'PodsCrashing' : 'NodesNotReady',
-    message: `${first.pod} is ${why}${others}`,
-  };
+  const isCrashing = first.state === 'crashing';
+  const why = isCrashing ? (first.reason ?? 'crashing') : `on node ${first.node ?? ''}, which is not ready`;
+  return { type, status: 'True', reason: isCrashing ? 'PodsCrashing' : 'NodesNotReady', message: `${first.pod} is ${why}${others}` };
 }
 
 function waitText({ fact, limit }: PublishedWait): string {

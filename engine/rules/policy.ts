@@ -142,29 +142,14 @@ export function conditionData(question: PolicyQuestion, policy: PolicyDefinition
 }
 
 function zoneData(view: ZoneView): unknown {
+  const { name, statefulSet, follows = '' } = view.zone;
   if (view.unknown !== undefined) {
     const unread = { unknown: view.unknown };
-    return {
-      name: view.zone.name,
-      statefulSet: view.zone.statefulSet,
-      replicas: unread,
-      ready: unread,
-      updated: unread,
-      available: unread,
-      isReady: unread,
-    };
+    return { name, statefulSet, replicas: unread, ready: unread, updated: unread, available: unread, isReady: unread };
   }
-  const ready = view.replicas - view.unavailable.size;
-  return {
-    name: view.zone.name,
-    statefulSet: view.zone.statefulSet,
-    follows: view.zone.follows ?? '',
-    replicas: view.replicas,
-    ready,
-    available: ready,
-    updated: view.updated,
-    isReady: view.isReady,
-  };
+  const { replicas, updated, isReady } = view;
+  const ready = replicas - view.unavailable.size;
+  return { name, statefulSet, follows, replicas, ready, available: ready, updated, isReady };
 }
 
 function metricData(context: GroupContext, policy: PolicyDefinition): Readonly<Record<string, number | Unknown>> {

@@ -4,7 +4,7 @@ import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { earliest, result } from '../rule.ts';
+import { result } from '../rule.ts';
 import { objectOf, requesterText } from '../run/requests.ts';
 import { type IntentView, isUnknown } from '../snapshot.ts';
 
@@ -37,7 +37,7 @@ export function protectedResult(context: GroupContext, zone: Zone, ordinals: rea
   const what = named === undefined ? '' : ` ${named.length === 1 ? 'pod' : 'pods'} ${ordinalRanges(named)} of`;
   return result('protected', 'wait', `${requesterText(protecting)} protects${what} zone ${zone.zone.name}`, {
     source: objectOf(protecting),
-    earliestMs: earliest([expiresMs]),
+    earliestMs: expiresMs,
   });
 }
 

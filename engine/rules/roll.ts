@@ -217,14 +217,6 @@ function lastProgressMs(context: GroupContext, run: RunState): number {
 export function undoneResult(context: GroupContext, { zone, set }: ZoneView): RuleResult | undefined {
   const undo = undoRequest(context, zone.name, set?.status.updateRevision);
   if (undo === undefined) return undefined;
-  return result(
-    'undone',
-    'wait',
-    `update revision ${set?.status.updateRevision} of zone ${zone.name} was undone by ${requesterText(undo)}`,
-    {
-      limit: 'another template',
-      source: objectOf(undo),
-      earliestMs: earliest([undo.expiresMs]),
-    },
-  );
+  const fact = `update revision ${set?.status.updateRevision} of zone ${zone.name} was undone by ${requesterText(undo)}`;
+  return result('undone', 'wait', fact, { limit: 'another template', source: objectOf(undo), earliestMs: undo.expiresMs });
 }

@@ -2,7 +2,7 @@
 import { formatDuration } from '../../policies/duration.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
-import { type GroupContext, limitSource, protectSource, sourceOf, zoneNamed } from '../context.ts';
+import { boundSource, type GroupContext, protectSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { describeReadiness, isServing, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
@@ -75,10 +75,7 @@ function scaleFloor({ context, zone, to, isForced }: ScaleQuestion): RuleResult 
   if (isForced) return result('scale-floor', 'skip', 'replicas are forced');
   const floor = Math.max(profileOf(context.group).leastReplicas, zone.zone.bounds.min ?? 0, context.limits.minReplicas ?? 0);
   if (floor === 0) return result('scale-floor', 'skip', 'no floor is set');
-  const source =
-    floor === context.limits.minReplicas
-      ? limitSource(context, 'minReplicas')
-      : sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
+  const source = boundSource(context, zone.zone.name, 'minReplicas', floor);
   return result('scale-floor', to >= floor ? 'ok' : 'no', `zone ${zone.zone.name} would have ${to} replicas`, {
     limit: `at least ${floor}`,
     source,
@@ -90,10 +87,7 @@ export function scaleCeiling({ context, zone, to, isForced }: ScaleQuestion): Ru
   const ceiling = Math.min(zone.zone.bounds.max ?? Number.POSITIVE_INFINITY, context.limits.maxReplicas ?? Number.POSITIVE_INFINITY);
   if (isForced) return result('scale-ceiling', 'skip', 'replicas are forced');
   if (!Number.isFinite(ceiling)) return result('scale-ceiling', 'skip', 'no ceiling is set');
-  const source =
-    ceiling === context.limits.maxReplicas
-      ? limitSource(context, 'maxReplicas')
-      : sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
+  const source = boundSource(context, zone.zone.name, 'maxReplicas', ceiling);
   return result('scale-ceiling', to <= ceiling ? 'ok' : 'no', `zone ${zone.zone.name} would have ${to} replicas`, {
     limit: `at most ${ceiling}`,
     source,
@@ -157,14 +151,8 @@ function rolloutOver({ context, zone, run, isForced }: ScaleQuestion): RuleResul
   if (!isRunning) return result('rollout-in-progress', 'ok', 'no rollout runs', { source });
   if (zone.zone.duringRollout === 'wait') return result('rollout-in-progress', 'wait', 'a rollout runs', { source });
   const elsewhere = run.openZone !== undefined && run.openZone !== zone.zone.name;
-  return result(
-    'rollout-in-progress',
-    elsewhere ? 'wait' : 'ok',
-    elsewhere ? `a rollout replaces pods of zone ${run.openZone}` : 'no rollout replaces pods of another zone',
-    {
-      source,
-    },
-  );
+  const fact = elsewhere ? `a rollout replaces pods of zone ${run.openZone}` : 'no rollout replaces pods of another zone';
+  return result('rollout-in-progress', elsewhere ? 'wait' : 'ok', fact, { source });
 }
 
 function notPaused({ context, zone, asker }: ScaleQuestion): RuleResult {

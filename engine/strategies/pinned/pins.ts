@@ -63,7 +63,11 @@ function pinsOfZone(
   for (const pod of view.pods) if (!pod.isTerminating || !pods.has(pod.ordinal)) pods.set(pod.ordinal, pod);
   const pinned: PinnedZone = { group, set, view, ledger, isOver, pods, claimed: new Set(view.claims.map(({ uid }) => uid)) };
   const kept = known.filter((pin) => isKept(pinned, pin));
-  return withObservedPods(pinned, new Map(kept.map((pin) => [pin.ordinal, isUndone(pinned, pin) ? withoutLast(pin) : pin])));
+  const withoutUndone = kept.map((pin): Pin => {
+    const { replaces: _replaces, ...attempted } = pin;
+    return isUndone(pinned, pin) ? { ...attempted, placements: pin.placements - 1 } : pin;
+  });
+  return withObservedPods(pinned, new Map(withoutUndone.map((pin) => [pin.ordinal, pin])));
 }
 
 function isKept(pinned: PinnedZone, pin: Pin): boolean {
@@ -92,10 +96,6 @@ function isKeptWithoutPod({ set, view, ledger, isOver }: PinnedZone, { ordinal, 
 function isUndone({ pods, claimed }: PinnedZone, { ordinal, replaces }: Pin): boolean {
   const pod = pods.get(ordinal);
   return pod !== undefined && !pod.isTerminating && pod.uid === replaces && !claimed.has(pod.uid);
-}
-
-function withoutLast({ replaces: _replaces, ...pin }: Pin): Pin {
-  return { ...pin, placements: pin.placements - 1 };
 }
 
 /** Returns the pins, with a new pin for each pod that came back at its pinned revision or that does not run the current revision. */

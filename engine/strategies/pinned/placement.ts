@@ -114,12 +114,8 @@ export function placementOf(pod: NewPod, question: PlacementQuestion): Placement
   const [from, to] = [templateOf(pod.revision, question, pod), templateOf(target, question, pod)];
   if (isUnknown(to)) return stays(to.unknown);
   if (isUnknown(from)) return stays(from.unknown);
-  return {
-    kind: 'pinned',
-    pod: pinnedPod({ pod: pod.content, made: from, target: to, revision: target }),
-    from: pod.revision,
-    to: target,
-  };
+  const content = pinnedPod({ pod: pod.content, made: from, target: to, revision: target });
+  return { kind: 'pinned', pod: content, from: pod.revision, to: target };
 }
 
 /** Returns the message for a pod if it is unknown whether the pod is pinned. */
