@@ -70,14 +70,10 @@ export function noteAnswers(
   const others = ledger.preparations.filter((entry) => !isHeard(entry));
   const before = ledger.preparations.filter(isHeard);
   if (call.method === 'DELETE') return { ...ledger, preparations: [...others, ...withdrawn(before)] };
-  const answered = heard.map((answer) =>
-    preparationOf(
-      call,
-      answer,
-      before.filter(({ ordinal }) => ordinal === answer.ordinal),
-      nowMs,
-    ),
-  );
+  const answered = heard.map((answer) => {
+    const earlier = before.filter(({ ordinal }) => ordinal === answer.ordinal);
+    return preparationOf(call, answer, earlier, nowMs);
+  });
   return { ...ledger, preparations: [...others, ...answered] };
 }
 

@@ -144,7 +144,6 @@ export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest):
   return found === undefined ? undefined : result('announced', 'ok', 'the agent opened a claim for this request');
 }
 
-/** Returns the disruption of a lower partition with unchanged replicas. */
 function loweredPartition(snapshot: Snapshot, request: AdmissionRequest): Disruption | undefined {
   if (request.kind !== 'update' || request.partition === undefined || request.from !== request.to) return undefined;
   const set = setNamed(snapshot, request.namespace, request.statefulSet);

@@ -132,11 +132,8 @@ function delayKept({ snapshot, group, set, delayMs }: DelayQuestion, request: Up
   }
   const unread = shortensGap && isPrepared(set) ? unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name) : undefined;
   if (unread === undefined) return undefined;
-  return result(
-    'view-complete',
-    'unknown',
-    `the write lowers the label ${minTimeBetweenZones}, and the zones that wait for it are unknown: ${unread}`,
-  );
+  const fact = `the write lowers the label ${minTimeBetweenZones}, and the zones that wait for it are unknown: ${unread}`;
+  return result('view-complete', 'unknown', fact);
 }
 
 /** Returns the instant of the last prepared downscale in the ledger, or 0. The zone tracker of rollout-operator writes no annotation. */

@@ -220,7 +220,6 @@ function seconds(ms: number): number {
   return Math.round(ms) / 1000;
 }
 
-/** Returns the time of the run that counts for its deadline, in seconds. */
 function activeSeconds({ group, world, endMs }: Forward): number {
   const { run } = viewGroup(world.snapshot, group).ledger;
   if (run === undefined) return 0;

@@ -62,13 +62,8 @@ const orderedReady: RiskCheck = ({ context, steps }) => {
   const ordered = context.view.zones.filter((view) => parallel.has(view.zone.name) && view.set?.podManagementPolicy === 'OrderedReady');
   if (ordered.length === 0) return [];
   const names = ordered.map((view) => view.zone.statefulSet).join(', ');
-  return [
-    {
-      code: 'RG5002',
-      severity: 'notice',
-      message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only lowers availability`,
-    },
-  ];
+  const message = `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only lowers availability`;
+  return [{ code: 'RG5002', severity: 'notice', message }];
 };
 
 function containersOf(member: unknown): readonly unknown[] {
@@ -81,13 +76,8 @@ const noReadinessProbe: RiskCheck = (_question, members) => {
     containersOf(member).every((container) => (fieldAt(container, ['readinessProbe']) ?? undefined) === undefined),
   );
   if (blind.length === 0) return [];
-  return [
-    {
-      code: 'RG5003',
-      severity: 'warning',
-      message: `no container of ${named(blind)} has a readiness probe, so pods count as ready before they serve`,
-    },
-  ];
+  const message = `no container of ${named(blind)} has a readiness probe, so pods count as ready before they serve`;
+  return [{ code: 'RG5003', severity: 'warning', message }];
 };
 
 const replicasInGit: RiskCheck = ({ context }, members) => {
@@ -96,13 +86,8 @@ const replicasInGit: RiskCheck = ({ context }, members) => {
   );
   const both = members.filter((member) => owned.has(nameOf(member)) && fieldAt(member, ['spec', 'replicas']) !== undefined);
   if (both.length === 0) return [];
-  return [
-    {
-      code: 'RG5005',
-      severity: 'warning',
-      message: `the manifests of ${named(both)} set replicas that the agent also writes, so Git and the agent overwrite each other`,
-    },
-  ];
+  const message = `the manifests of ${named(both)} set replicas that the agent also writes, so Git and the agent overwrite each other`;
+  return [{ code: 'RG5005', severity: 'warning', message }];
 };
 
 const floatingImage: RiskCheck = (_question, members) => {
@@ -156,7 +141,6 @@ const shortDeadline: RiskCheck = ({ context, steps, podTimes, active }) => {
   return exceeded.map((message) => ({ code: 'RG5010', severity: 'warning', message, ...(source === undefined ? {} : { source }) }));
 };
 
-/** Finds exceptions that end before the plan does. */
 const shortException: RiskCheck = ({ waits, ended }) =>
   ended
     .filter(({ rule }) => waits.some((wait) => wait.rule === rule))

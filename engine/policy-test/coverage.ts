@@ -142,7 +142,6 @@ function deadlineTargets({ rollout: { deadlines }, sources }: GroupDefinition): 
   }));
 }
 
-/** Returns the target of bounds. Bounds block if they change or deny a number of replicas. */
 function boundsTargets(group: GroupDefinition): readonly Target[] {
   const isBounded = ({ bounds }: ZoneDefinition): boolean =>
     bounds.min !== undefined || bounds.max !== undefined || bounds.multipleOf > 1 || bounds.parity !== 'any';

@@ -172,7 +172,6 @@ function impossibleExpectation(request: Request, expect: Expectation): string | 
   return asksAgent || field === undefined ? undefined : `${field} can be expected only in requests rollout and none`;
 }
 
-/** Returns the rules that block, or the rules that warn if no rule blocks. The list is sorted and has no repetition. */
 function decidingRules(answer: Answer): readonly string[] {
   const holding = answer.results.filter(blocks).map((result) => result.rule);
   return [...new Set(holding.length > 0 ? holding : answer.warned)].sort();

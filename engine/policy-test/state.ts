@@ -137,7 +137,6 @@ export function previousRevision(revision: string): string {
   return revision.endsWith(newRevisionSuffix) ? revision.slice(0, -newRevisionSuffix.length) : revision;
 }
 
-/** Returns the update revision: a new one if the case counts the updated pods of the zone. */
 function revisionAsked({ status }: StatefulSetView, state: ZoneState): string {
   return state.updated === undefined ? status.updateRevision : `${status.updateRevision}${newRevisionSuffix}`;
 }

@@ -166,7 +166,6 @@ function publishedReading(reading: GateReading): PublishedReading {
   return { atMs: reading.atMs, result: 'error', message: `the value is ${reading.value}` };
 }
 
-/** Returns the actions of the turn, or the previous actions if the turn has no action. */
 function actionsOf({ performed = [], previous, atMs, performedMs = atMs }: PublishInput): readonly PublishedAction[] {
   if (performed.length === 0) return previous?.actions ?? [];
   return performed.map(({ action, result, message }) => ({

@@ -35,21 +35,16 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   // A rejection only blocks, so its time is not checked.
   const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval) && !hasApprovedLater(intent, timely));
   if (rejection !== undefined) {
-    return result(rule, 'no', `${rejection.requestedBy?.user} rejected the request${rejection.reason ? `: ${rejection.reason}` : ''}`, {
-      limit,
-      source,
-    });
+    const fact = `${rejection.requestedBy?.user} rejected the request${rejection.reason ? `: ${rejection.reason}` : ''}`;
+    return result(rule, 'no', fact, { limit, source });
   }
   const valid = timely.filter((intent) => mayApprove(intent, approval) && !isExpired(intent, approval, context.nowMs));
   const counted = valid.filter((intent) => intent.digest === digest);
   const users = [...new Set(counted.map((intent) => intent.requestedBy?.user ?? ''))].sort();
   const anonymous = approvals.filter((intent) => intent.requestedBy === undefined).length;
   if (users.length >= approval.count) {
-    return result(rule, 'ok', `approved by ${users.join(', ')}`, {
-      limit,
-      source,
-      earliestMs: earliest(counted.map((intent) => expiryOf(intent, approval))),
-    });
+    const earliestMs = earliest(counted.map((intent) => expiryOf(intent, approval)));
+    return result(rule, 'ok', `approved by ${users.join(', ')}`, { limit, source, earliestMs });
   }
   const fact = `${users.length} of ${approval.count} approvals${from}${voidText(valid, users, digest)}`;
   const ahead = approvals.filter((intent) => mayApprove(intent, approval) && !isVerified(context, intent)).length;

@@ -39,7 +39,6 @@ interface ZoneLimit {
   readonly exception?: ExceptionDefinition;
 }
 
-/** Returns how many pods of the zone may be unavailable at once, and where the limit is set. */
 function zoneLimit({ context, zone }: RollQuestion): ZoneLimit {
   const { view } = zone;
   const { maxUnavailable, name } = view.zone;

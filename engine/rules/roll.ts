@@ -149,9 +149,7 @@ export function minInterval({ context, run }: RollQuestion): RuleResult {
 
 export function ledgerHasRoom({ context }: RollQuestion): RuleResult {
   const open = context.view.ledger.claims.length;
-  return result('ledger-full', open < openClaimLimit ? 'ok' : 'wait', `${open} claims are open`, {
-    limit: `${openClaimLimit}`,
-  });
+  return result('ledger-full', open < openClaimLimit ? 'ok' : 'wait', `${open} claims are open`, { limit: `${openClaimLimit}` });
 }
 
 /** Returns the failure of the run by a deadline; undefined while the run is within its deadlines, and in a forecast. */

@@ -19,11 +19,8 @@ export function strategyKept(context: GroupContext, zone: ZoneView, request: Upd
 
 function ordinalsKept(set: StatefulSetView, { firstOrdinal = set.firstOrdinal }: UpdateRequest): readonly RuleResult[] {
   if (firstOrdinal === set.firstOrdinal) return [];
-  return [
-    result('ordinals-kept', 'no', `the write removes pods of ${set.name} by their ordinals`, {
-      limit: `first ordinal ${set.firstOrdinal}`,
-    }),
-  ];
+  const fact = `the write removes pods of ${set.name} by their ordinals`;
+  return [result('ordinals-kept', 'no', fact, { limit: `first ordinal ${set.firstOrdinal}` })];
 }
 
 function updatesKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, request: UpdateRequest): readonly RuleResult[] {

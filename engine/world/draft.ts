@@ -117,7 +117,6 @@ interface Clock {
   readonly nextSerial: () => number;
 }
 
-/** Returns a pod that the controller has just created: running, and ready after its start time. */
 function startPod(
   set: StatefulSetView,
   place: { readonly ordinal: number; readonly revision: string },
@@ -234,7 +233,6 @@ function settle(state: SetState, clock: Clock): SetState {
   return { ...state, pods };
 }
 
-/** Returns the StatefulSet with current counters, and the instant of the next change by time alone. */
 function summarize(state: SetState, nowMs: number): { readonly set: StatefulSetView; readonly nextMs?: number } {
   const { set } = state;
   const waitsForAvailability = set.podManagementPolicy === 'OrderedReady' || set.updateStrategy === 'RollingUpdate';
