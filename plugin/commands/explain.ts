@@ -6,7 +6,7 @@ import { type ExitCode, exitCodes, notFoundFailure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
-import { locatedDecision, locateIn } from '../source/plan-notes.ts';
+import { located, locateIn } from '../source/plan-notes.ts';
 import type { LiveExplainOptions } from './explain-live.ts';
 
 export type ExplainOptions = Omit<PlanInputOptions, 'group'> & LiveExplainOptions;
@@ -36,7 +36,7 @@ async function explainManifests(context: CommandContext, { group: name, ...optio
   }
   const snapshots = readPlanSnapshots(input);
   const { world, refused } = requestedWorld(input, snapshots, group, { hasMetrics: false });
-  const decision = locatedDecision(decideGroup(world.snapshot, group), locateIn(manifests));
+  const decision = located(decideGroup(world.snapshot, group), locateIn(manifests));
   if (options.output === 'table') {
     const nowMs = snapshots.usesCalendar ? snapshots.nowMs : undefined;
     const { renderExplanation } = await import('../output/explain.ts');

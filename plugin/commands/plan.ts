@@ -8,7 +8,7 @@ import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/text.ts';
 import { isLive, type LivePlanOptions, type PlanInputOptions, readPlanInputs } from '../source/plan-inputs.ts';
-import { locatedPlan, locateIn } from '../source/plan-notes.ts';
+import { located, locateIn } from '../source/plan-notes.ts';
 import { shortDigest, writePlanFile } from '../source/saved-plan.ts';
 
 export type PlanFormat = 'table' | 'wide' | 'json' | 'yaml' | 'markdown' | 'html';
@@ -24,7 +24,7 @@ export async function run(context: CommandContext, options: PlanOptions): Promis
   const inputs = await readPlanInputs(context, options);
   if ('errors' in inputs) return writeErrors(context, inputs.errors);
   for (const note of inputs.notes) context.stderr.write(`note: ${note}\n`);
-  const plan = locatedPlan(planGroups(inputs.input), locateIn(inputs.manifests));
+  const plan = located(planGroups(inputs.input), locateIn(inputs.manifests));
   if (options.out !== undefined) writePlanFile(plan, options.out, context.cwd);
   return showPlan(context, options, plan);
 }

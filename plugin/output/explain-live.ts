@@ -9,6 +9,7 @@ import { asOfText, metricText, podTrouble, readingText, seenAtMs, shortRevision,
 import { ageText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
+import { reasonSuffix } from './text.ts';
 
 interface LiveExplanation {
   readonly live: LiveGroup;
@@ -34,7 +35,7 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
       ...podFacts(live, subject, nowMs),
       ...strategyFacts(decision),
       ...gateFacts(decision, nowMs),
-      ...metricFacts(decision, nowMs),
+      ...(decision.metrics ?? []).map((metric): Fact => ['metric', metricText(metric, nowMs)]),
       ...reservedFacts(decision, nowMs),
       ...(decision.unenforced === undefined ? [] : [['webhooks', decision.unenforced] as const]),
       ...lastFacts(decision),
@@ -118,20 +119,13 @@ function gateFacts({ gates }: PublishedDecision, nowMs: number): readonly Fact[]
   });
 }
 
-function metricFacts({ metrics = [] }: PublishedDecision, nowMs: number): readonly Fact[] {
-  return metrics.map((metric) => ['metric', metricText(metric, nowMs)]);
-}
-
 /** Returns the disruptions that admission allowed and that can happen at any moment. They count against the budget. */
 function reservedFacts({ reservations = [], zones }: PublishedDecision, nowMs: number): readonly Fact[] {
   return reservations.map(({ what, user, atMs }) => ['allowed', `${shortPods(what, zones)}, for ${user}, ${ageText(atMs, nowMs)} ago`]);
 }
 
 function lastFacts({ actions, zones }: PublishedDecision): readonly Fact[] {
-  return actions.map(({ what, result, message }) => [
-    'last',
-    `${shortPods(what, zones)}: ${result}${message === undefined ? '' : ` (${message})`}`,
-  ]);
+  return actions.map(({ what, result, message }) => ['last', `${shortPods(what, zones)}: ${result}${reasonSuffix(message)}`]);
 }
 
 function decidedText({ decision, from }: LiveGroup, nowMs: number): string {

@@ -60,7 +60,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
     ...decision.stops.flatMap((stop) => field('stopped', `${stop.rule}: ${stopText(stop, explanation.nowMs)}`, look, 'yellow')),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
-    ...refused.flatMap((refusal) => ['', ...refusalLines(refusal, explanation, look)]),
+    ...refused.flatMap(({ what, results }) => ['', ...field('DENIED', what, look, 'red'), ...resultLines(results, explanation, look)]),
     ...hiddenLines(explanation, look),
     ...decision.warnings.flatMap((warning) => field('warning', `${warning.rule}: ${factText(warning, explanation.nowMs)}`, look)),
     ...doLines(explanation, look),
@@ -158,10 +158,6 @@ function stepText(step: ExplainedStep): string {
   if (step.kind === 'roll' && step.podCount !== undefined) return `roll ${step.zone}, ${plural(step.podCount, 'pod')}`;
   if (step.kind === 'roll') return `roll ${zonePodsText(step.zone, step.pods)}`;
   return `scale ${step.kind === 'scaleUp' ? 'up' : 'down'} ${step.zone} ${step.from ?? '?'} -> ${step.to ?? '?'}`;
-}
-
-function refusalLines(refusal: Refusal, explanation: Explanation, look: TableLook): readonly string[] {
-  return [...field('DENIED', refusal.what, look, 'red'), ...resultLines(refusal.results, explanation, look)];
 }
 
 /** Returns one line per shown rule: result, name, and fact with limit. A rule that blocks also shows its source and when it would pass. */

@@ -27,7 +27,7 @@ import {
 import { ageText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
-import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, shorten } from './text.ts';
+import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, reasonSuffix, shorten } from './text.ts';
 
 interface GroupsTable {
   readonly groups: readonly LiveGroup[];
@@ -80,8 +80,11 @@ interface TreeLook extends TableLook {
 /** Returns the lines. No line is wider than the terminal. */
 export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts: Facts = {}): readonly string[] {
   const { decision } = live;
+  const { metrics = [] } = decision;
   const { estimation } = facts;
   const seenMs = seenAtMs(live, nowMs);
+  const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs }, look));
+  const stops = (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look));
   const rows = decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs: seenMs, look, facts }));
   const { header, lines } = alignTable(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [
@@ -94,18 +97,10 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
     ...(live.unattended === undefined ? [] : [look.paint('dim', asOfText(decision, nowMs))]),
     look.paint('bold', header),
     ...lines,
-    ...section(
-      'blocked by',
-      decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs }, look)),
-      look,
-    ),
-    ...section(
-      'stopped by',
-      (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look)),
-      look,
-    ),
+    ...section('blocked by', waits, look),
+    ...section('stopped by', stops, look),
     ...section('gates', decision.outcome === 'done' ? [] : gateLines(decision, nowMs), look),
-    ...section('metrics', decision.outcome === 'done' ? [] : metricLines(decision, nowMs), look),
+    ...section('metrics', decision.outcome === 'done' ? [] : metrics.map((metric) => `  ${metricText(metric, nowMs)}`), look),
     ...section('last', lastLines(decision, nowMs, look), look),
     ...(decision.omitted.length === 0 ? [] : [look.paint('dim', `  not shown: ${decision.omitted.join(', ')}`)]),
   ];
@@ -227,17 +222,16 @@ function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string
   });
 }
 
-function metricLines({ metrics = [] }: PublishedDecision, nowMs: number): readonly string[] {
-  return metrics.map((metric) => `  ${metricText(metric, nowMs)}`);
-}
-
 /** Returns the newest action of the last turn with actions, and the number of its other actions. */
 function lastLines({ actions, zones }: PublishedDecision, nowMs: number, look: TableLook): readonly string[] {
   const last = actions.at(-1);
   if (last === undefined) return [];
   const more = actions.length > 1 ? `, and ${actions.length - 1} more` : '';
-  const why = last.message === undefined ? '' : ` (${last.message})`;
-  return paragraph('  ', `${shortPods(last.what, zones)}: ${last.result}${why}, ${ageText(last.atMs, nowMs)} ago${more}`, look.columns);
+  return paragraph(
+    '  ',
+    `${shortPods(last.what, zones)}: ${last.result}${reasonSuffix(last.message)}, ${ageText(last.atMs, nowMs)} ago${more}`,
+    look.columns,
+  );
 }
 
 function section(title: string, lines: readonly string[], { paint }: TableLook): readonly string[] {

@@ -88,13 +88,6 @@ export interface LaneSpan {
   readonly endSeconds: number;
 }
 
-interface TimelineOptions {
-  /** The lanes in drawing order. A lane without a span stays empty. */
-  readonly lanes: readonly string[];
-  /** The width; undefined means 80 columns. */
-  readonly columns: number | undefined;
-}
-
 /** The marks and the words of the legend, in drawing order: later kinds cover earlier kinds. ASCII, because it must look the same everywhere. */
 const kinds: Readonly<Record<LaneSpan['kind'], readonly [mark: string, word: string]>> = {
   wait: ['.', 'wait'],
@@ -104,8 +97,11 @@ const kinds: Readonly<Record<LaneSpan['kind'], readonly [mark: string, word: str
   fault: ['x', 'fault'],
 };
 
-/** Returns the lanes, an axis and a legend of the used marks, or no line without spans. */
-export function renderLanes(spans: readonly LaneSpan[], { lanes, columns = 80 }: TimelineOptions): readonly string[] {
+/** Returns the lanes in their order, an axis and a legend of the used marks, or no line without spans. The default width is 80 columns. */
+export function renderLanes(
+  spans: readonly LaneSpan[],
+  { lanes, columns = 80 }: { readonly lanes: readonly string[]; readonly columns: number | undefined },
+): readonly string[] {
   if (spans.length === 0) return [];
   const labelWidth = Math.min(24, Math.max(...lanes.map((lane) => lane.length)));
   const width = Math.max(20, Math.min(columns, 120) - labelWidth - 6);

@@ -121,9 +121,7 @@ export interface Moment {
   /** The reason why nothing is carried out. */
   readonly unattended?: string;
   readonly zones: readonly ZoneProgress[];
-  /** The time of the decision. */
   readonly nowMs: number;
-  /** Seconds since the start. */
   readonly elapsedSeconds: number;
   /** Image change: `mimir:2.16.0 -> 2.17.1`. */
   readonly change?: string | undefined;

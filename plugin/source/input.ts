@@ -158,13 +158,10 @@ export function tooLarge(name: string, bytes: number, limitBytes: number): Failu
 /** The maximum size of a file in bytes. Kubernetes stores objects of up to 1.5 MiB, and a rendered chart has many objects. */
 export const maxFileBytes = 16 * 1_048_576;
 
-/** The maximum size of all files of a source in bytes. */
 export const maxTotalBytes = 128 * 1_048_576;
 
-/** The maximum number of files of a source. */
 export const maxFileCount = 20_000;
 
-/** The maximum depth of directories. */
 export const maxDepth = 64;
 
 /** Returns a reader that waits for standard input on its first call and returns the same text on every call. */

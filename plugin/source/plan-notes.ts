@@ -1,6 +1,4 @@
 // Explains a plan of files: places of its objects, missing members, and StatefulSets in no group or in another namespace.
-import type { GroupDecision, RuleResult } from '../../engine/decision.ts';
-import type { GroupPlan, Plan, PlannedStep } from '../../engine/plan/document.ts';
 import type { AbsentMembers } from '../../engine/plan/plan.ts';
 import { result } from '../../engine/rule.ts';
 import type { GroupDefinition, Source } from '../../policies/definition.ts';
@@ -9,6 +7,7 @@ import { describeElsewhere, membersElsewhere } from '../../policies/lint/members
 import type { Manifest } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
 import { exitCodes, Failure } from '../failure.ts';
 import type { PolicyFiles } from '../policy-files.ts';
 
@@ -17,9 +16,7 @@ export interface PlanSources {
   readonly groups: readonly GroupDefinition[];
   /** All desired documents: policies and manifests. */
   readonly files: Pick<PolicyFiles, 'loaded' | 'resolution'>;
-  /** The running manifests. */
   readonly current: readonly Manifest[];
-  /** The desired manifests. */
   readonly desired: readonly Manifest[];
 }
 
@@ -152,35 +149,12 @@ function placeOf(manifest: Manifest, field: string | undefined): Place | undefin
   return find(['metadata', 'annotations', field]) ?? find(['metadata', 'labels', field]) ?? find(field.split('.'));
 }
 
-/** Returns the plan with file and line of every object among the manifests. */
-export function locatedPlan(plan: Plan, locate: Locate): Plan {
-  return { ...plan, groups: plan.groups.map((group) => locatedGroup(group, locate)) };
-}
-
-/** Returns the decision with file and line in every rule result. */
-export function locatedDecision(decision: GroupDecision, locate: Locate): GroupDecision {
-  const located = (results: readonly RuleResult[]) => results.map((one) => withPlace(one, locate));
-  return {
-    ...decision,
-    steps: decision.steps.map((step) => ({ ...step, results: located(step.results) })),
-    waits: located(decision.waits),
-    warnings: located(decision.warnings),
-  };
-}
-
-function locatedGroup(group: GroupPlan, locate: Locate): GroupPlan {
-  const located = (results: readonly RuleResult[]) => results.map((one) => withPlace(one, locate));
-  const steps = (list: readonly PlannedStep[]) => list.map((step) => ({ ...withPlace(step, locate), rules: located(step.rules) }));
-  return {
-    ...group,
-    waves: group.waves.map((wave) => ({ ...wave, steps: steps(wave.steps) })),
-    refused: group.refused.map((refusal) => ({ ...refusal, results: located(refusal.results) })),
-    risks: group.risks.map((risk) => withPlace(risk, locate)),
-    ...(group.permitted === undefined ? {} : { permitted: located(group.permitted) }),
-    waits: located(group.waits),
-  };
-}
-
-function withPlace<T extends { readonly source?: Source }>(one: T, locate: Locate): T {
-  return one.source === undefined ? one : { ...one, source: locate(one.source) };
+/** Returns a plan or a decision with file and line in every source. */
+export function located<Value>(value: Value, locate: Locate): Value;
+export function located(value: unknown, locate: Locate): unknown {
+  if (Array.isArray(value)) return value.map((part) => located(part, locate));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, part]) => [key, key === 'source' && isRecord(part) ? locate(part) : located(part, locate)]),
+  );
 }

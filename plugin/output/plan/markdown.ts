@@ -21,11 +21,11 @@ export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): 
     waits(changed, plan),
     exceptions(changed),
     risks(changed),
-    safety(changed),
+    groupList('**Safety**: at most one zone at a time is disrupted in', changed.filter(words.isOneZoneAtATime)),
     overview(changed),
     policies(plan),
     details(changed),
-    unchanged(same),
+    groupList('Without changes:', same),
   ];
   return `${fitSections(head(plan), sections, foot(plan), budget - 1)}\n`;
 }
@@ -134,14 +134,6 @@ function risks(changed: readonly GroupPlan[]): Section {
     return [`- ${names.slice(0, 3).join(', ')}${more}: ${text}`];
   });
   return listed('**Risks**', 'risk', items);
-}
-
-function safety(changed: readonly GroupPlan[]): Section {
-  return groupList('**Safety**: at most one zone at a time is disrupted in', changed.filter(words.isOneZoneAtATime));
-}
-
-function unchanged(same: readonly GroupPlan[]): Section {
-  return groupList('Without changes:', same);
 }
 
 function details(changed: readonly GroupPlan[]): Section {

@@ -267,7 +267,6 @@ export function afterWaitText({ zones }: GroupPlan): string | undefined {
   return `${stepVerbs.roll} ${waiting.map(({ zone, pods }) => zonePodsText(zone, pods)).join(', ')} (${plural(count, 'pod')})`;
 }
 
-/** The outcome of a group in one or two words. */
 const outcomeWords: Readonly<Record<GroupPlan['outcome'], string>> = {
   complete: 'completes',
   unchanged: 'no changes',

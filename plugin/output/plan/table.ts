@@ -2,17 +2,13 @@
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
+import type { OutputStream } from '../../context.ts';
 import { waitCommands } from '../explain.ts';
-import type { Glyphs, Paint } from '../terminal.ts';
 import { alignRows, type Column, paragraph, type Row, styledParagraph } from '../text.ts';
 import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';
 
-export interface TableLook {
-  /** The width; undefined if nothing may be cut or wrapped. */
-  readonly columns: number | undefined;
-  readonly paint: Paint;
-  readonly glyphs: Glyphs;
+export interface TableLook extends Pick<OutputStream, 'columns' | 'paint' | 'glyphs'> {
   /** True to show full field paths, sources and start times. */
   readonly isWide?: boolean;
 }
@@ -25,7 +21,7 @@ export function renderPlanTable(plan: Plan, look: TableLook): string {
   const { changed, same } = words.splitByChange(plan);
   const lines = [
     ...headLines(plan, look),
-    ...policyLines(plan, look),
+    ...(plan.policyChanges ?? []).flatMap((change) => labelled('POLICY', words.policyChangeText(change), look)),
     ...changed.flatMap((group) => ['', ...(isSingle ? [] : [groupTitle(group, look)]), ...groupLines(plan, group, look)]),
     ...(isSingle ? [] : unchangedLines(same, look)),
     ...deniedLines(plan, look),
@@ -42,10 +38,6 @@ function headLines(plan: Plan, look: TableLook): readonly string[] {
       : undefined;
   const policy = plan.metadata.policyDigest === '' ? '' : `   policy ${words.shortDigest(plan.metadata.policyDigest)}`;
   return paragraph('Plan  ', `${title ?? words.groupsText(plan.groups)}${policy}`, look.columns).map((line) => look.paint('bold', line));
-}
-
-function policyLines({ policyChanges = [] }: Plan, look: TableLook): readonly string[] {
-  return policyChanges.flatMap((change) => labelled('POLICY', words.policyChangeText(change), look));
 }
 
 function deniedLines({ denied = [] }: Plan, look: TableLook): readonly string[] {
@@ -85,7 +77,7 @@ function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly str
     changeBlock(group, look),
     stepBlock(group, look),
     deniedBlock(group, nowMs, look),
-    permittedBlock(group, look),
+    (group.permitted ?? []).flatMap(({ rule, fact }) => labelled('EXCEPTION', `${rule}: ${fact}`, look)),
     waitBlock(group, nowMs, look),
     riskBlock(group, look),
     totalsLines(group, look),
@@ -168,10 +160,6 @@ function deniedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLoo
       ...words.denyingResults(refusal).flatMap(({ result, fact }) => resultLines(result, joined(result.rule, fact), nowMs, look)),
     ];
   });
-}
-
-function permittedBlock({ permitted = [] }: GroupPlan, look: TableLook): readonly string[] {
-  return permitted.flatMap(({ rule, fact }) => labelled('EXCEPTION', `${rule}: ${fact}`, look));
 }
 
 function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {

@@ -14,8 +14,9 @@ import { isUnknown, type Known, type MissingAccess, type WebhookProblems } from 
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { policyDigest } from '../../../policies/digest.ts';
 import type { LivePolicies } from '../../../policies/live/sources.ts';
-import { type LoadedDocument, loadPolicies } from '../../../policies/load.ts';
+import { loadPolicies } from '../../../policies/load.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
+import { ofKind } from '../../../policies/resolve/resolve.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { rolloutGroups } from '../../cluster-snapshot/kinds.ts';
 import {
@@ -141,7 +142,8 @@ export async function readLiveInputs(
   // Other live objects, such as Services, are not in the listing.
   const current = firstOfEachName([...live, ...manifestObjects.flatMap((one) => one.live ?? []), ...sourceObjects]);
   const desired = replaceByDesired(current, desiredObjects);
-  const { absent, notes } = await liveAbsence(cluster, groups, groupNames(loaded.documents), desired);
+  const desiredGroups = new Set(ofKind(loaded.documents, 'RolloutGroup').map(({ namespace: place, name }) => `${place}/${name}`));
+  const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
   const agents = await readAgents(cluster, groups, { listing, agentNamespace });
   const running = { ...snapshot, missingAccess: agents.missingAccess, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
   const foreign = (objects: readonly ObjectContent[]) => objects.filter((object) => !isOurs(object));
@@ -171,10 +173,6 @@ export async function readLiveInputs(
     stoppedAgents: agents.stopped,
     notes: [...unreadNotes(listing), ...agents.stopped, ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
   };
-}
-
-function groupNames(documents: readonly LoadedDocument[]): ReadonlySet<string> {
-  return new Set(documents.filter(({ kind }) => kind === 'RolloutGroup').map(({ namespace, name }) => `${namespace}/${name}`));
 }
 
 /** Reads the reasons why webhooks that the groups need do not work. */
