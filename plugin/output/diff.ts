@@ -100,8 +100,11 @@ function consequenceNote(change: PlannedChange, group: GroupDifference): string 
   if (change.kind === 'deleted') return 'deletes its pods';
   if (change.kind === 'created') return `adds ${plural(sumOf(zones.map(({ replicasAfter }) => replicasAfter)), 'pod')}`;
   switch (change.consequence) {
-    case 'restart':
-      return restartNote(sumOf(zones.map(({ restarts }) => restarts)));
+    case 'restart': {
+      // No pod restarts if all of them already run the requested template.
+      const count = sumOf(zones.map(({ restarts }) => restarts));
+      return `restarts ${count === 0 ? 'no pod' : plural(count, 'pod')}`;
+    }
     case 'scaleUp':
     case 'scaleDown':
       return `${change.consequence === 'scaleUp' ? 'adds' : 'removes'} ${replicaPods(change)}`;
@@ -110,11 +113,6 @@ function consequenceNote(change: PlannedChange, group: GroupDifference): string 
     case 'none':
       return 'no restart';
   }
-}
-
-/** Returns how many pods restart. No pod restarts if all of them already run the requested template. */
-function restartNote(count: number): string {
-  return `restarts ${count === 0 ? 'no pod' : plural(count, 'pod')}`;
 }
 
 function sumOf(numbers: readonly number[]): number {

@@ -44,18 +44,14 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
     trouble: troubledPods(decision, subject.zone)
       .slice(0, troubleLimit)
       .map((pod) => troubleOf(decision, pod)),
-    ...(isRolling(decision) ? { ends: abortText(decision) } : {}),
+    // An abort ends a rollout in progress.
+    ...(decision.run?.outcome === 'running' && decision.run.kind === 'rollout' ? { ends: abortText(decision) } : {}),
     unread: unreadZones(decision),
     refused: [],
     nowMs,
     showsAllRules,
   };
   return renderExplanation(explanation, look);
-}
-
-/** Reports whether a rollout is in progress, which an abort would end. */
-function isRolling({ run }: PublishedDecision): boolean {
-  return run?.outcome === 'running' && run.kind === 'rollout';
 }
 
 /** Returns the command that ends the rollout of a revision whose pods fail. */

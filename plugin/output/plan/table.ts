@@ -157,7 +157,11 @@ function deniedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLoo
     return [
       look.paint('red', `${'DENIED'.padEnd(labelWidth)}${look.glyphs.no} ${refusal.what}${zone}`),
       ...paragraph(' '.repeat(labelWidth + 2), refusal.message, look.columns),
-      ...words.denyingResults(refusal).flatMap(({ result, fact }) => resultLines(result, joined(result.rule, fact), nowMs, look)),
+      ...words
+        .denyingResults(refusal)
+        .flatMap(({ result, fact }) =>
+          resultLines(result, [result.rule, fact].filter((part) => part !== undefined).join(': '), nowMs, look),
+        ),
     ];
   });
 }
@@ -175,10 +179,6 @@ function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook)
     ...waitCommands(group).flatMap((command) => labelled('DO', command, look)),
     ...(next === undefined ? [] : labelled('THEN', next, look)),
   ];
-}
-
-function joined(rule: string, fact: string | undefined): string {
-  return fact === undefined ? rule : `${rule}: ${fact}`;
 }
 
 /** Returns the fact of a blocking rule with its source, then when it would pass. */
