@@ -153,8 +153,8 @@ function keyOf({ result: { rule, fact } }: ZoneResult): string {
 
 /** Evaluates windows and policies as if each zone had a pod to replace. */
 function resultsWithoutSteps(context: GroupContext): readonly ZoneResult[] {
+  const window = windowResult(context, 'rollout', 'nothing');
   return context.view.zones.flatMap((zone) => {
-    const window = windowResult(context, 'rollout', 'nothing');
     const { results } = policyAnswer({ context, action: 'rollout', zone });
     const { name } = zone.zone;
     return [window, ...results].map((answer) => ({ zone: name, result: withException(context, answer, { zone: name, podCount: 1 }) }));
