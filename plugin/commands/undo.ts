@@ -1,6 +1,7 @@
 // The verb undo: writes an earlier pod template to all members and blocks the undone revision. The agent then rolls out zone by zone.
 
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
+import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
@@ -22,6 +23,7 @@ import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, 
 import { shortRevision } from '../output/group-text.ts';
 import { stopAndEndText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
+import { handOver } from '../source/cluster/server-apply.ts';
 
 export interface UndoOptions extends RequestFlags, PromptFlags, UndoTarget {
   readonly zone?: string;
@@ -185,7 +187,8 @@ async function writeMembers(
 }
 
 /** Replaces the template if the spec is unchanged since the judgement. Changes of the status do not matter. */
-function writeMember({ env, timeoutMs }: Cluster, { member: { view }, to }: MemberUndo, dryRun: boolean): Promise<KubernetesObject> {
+async function writeMember(cluster: Cluster, { member: { view }, to }: MemberUndo, dryRun: boolean): Promise<KubernetesObject> {
+  const { env, timeoutMs } = cluster;
   const { namespace, name, uid, generation } = view;
   const pathOf = (key: string): string => `/metadata/annotations/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
   // These annotations describe the origin of the undone template. The request names the cause of the undo.
@@ -195,10 +198,8 @@ function writeMember({ env, timeoutMs }: Cluster, { member: { view }, to }: Memb
     { op: 'replace', path: '/spec/template', value: to.template },
     ...stale.map((key) => ({ op: 'remove', path: pathOf(key) }) as const),
   ];
-  return patchByOperations(
-    env,
-    resources.statefulSets,
-    { namespace, name, uid },
-    { operations, dryRun, site: 'act.undoMember', timeoutMs },
-  );
+  const before = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'undo.read', timeoutMs });
+  const target = { namespace, name, uid };
+  const restored = await patchByOperations(env, resources.statefulSets, target, { operations, dryRun, site: 'act.undoMember', timeoutMs });
+  return dryRun || before === undefined ? restored : handOver(cluster, before, restored);
 }

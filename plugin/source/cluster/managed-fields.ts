@@ -62,6 +62,41 @@ export function adoptionOf(live: unknown): Adoption | undefined {
   };
 }
 
+/** The field manager of `undo` and `restart`: the name of the executable, which the API server takes from the user agent. */
+export const patchManager = 'kubectl-rollout_group';
+
+/**
+ * Returns the managed fields after the fields that our patch added moved to the manager that applies the pod template; undefined without
+ * such a field or manager. Left with our patch, no manifest could remove these fields again.
+ */
+export function handedOver(before: unknown, patched: unknown): readonly ObjectContent[] | undefined {
+  const entries = entriesOf(patched);
+  const appliers = entries.filter((entry) => isApplier(entry) && fieldAt(entry['fieldsV1'], ['f:spec', 'f:template']) !== undefined);
+  const applier = appliers.find(isOwn) ?? appliers[0];
+  const ours = entries.find((entry) => entry['manager'] === patchManager && (entry['subresource'] ?? '') === '');
+  if (applier === undefined || ours === undefined || applier['apiVersion'] !== ours['apiVersion']) return undefined;
+  const known = entriesOf(before)
+    .map(({ fieldsV1 }) => fieldsV1)
+    .reduce(union, undefined);
+  const added = without(ours['fieldsV1'], known);
+  if (added === undefined) return undefined;
+  const rest = without(ours['fieldsV1'], added);
+  return entries.flatMap((entry) => {
+    if (entry === applier) return [{ ...entry, fieldsV1: union(entry['fieldsV1'], added) }];
+    if (entry !== ours) return [entry];
+    return rest === undefined ? [] : [{ ...entry, fieldsV1: rest }];
+  });
+}
+
+/** Returns the fields of the first tree that the second does not have; undefined without such a field. */
+function without(fields: unknown, others: unknown): unknown {
+  if (others === undefined || !isRecord(fields)) return fields;
+  const left = Object.entries(fields)
+    .map(([key, part]) => [key, without(part, fieldAt(others, [key]))] as const)
+    .filter(([, part]) => part !== undefined);
+  return left.length === 0 ? undefined : Object.fromEntries(left);
+}
+
 function isOwn(entry: ObjectContent): boolean {
   return entry['manager'] === fieldManager && isApplier(entry);
 }

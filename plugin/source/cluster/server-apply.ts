@@ -1,14 +1,15 @@
 // Applies one object by server-side apply, in plan and diff as a dry run. Takes over only fields that people wrote.
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
-import type { KubernetesObject, Resource } from '../../../cluster/request/resource.ts';
+import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
 import { applyObject, patchByOperations, patchObject, type Target } from '../../../cluster/request/write.ts';
+import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { mergePatch } from '../../../engine/diff/merge-patch.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import type { Cluster } from '../../connection.ts';
 import { fieldManager } from '../../live/intents.ts';
-import { adopted, adoptionOf, applied } from './managed-fields.ts';
+import { adopted, adoptionOf, applied, handedOver, patchManager } from './managed-fields.ts';
 import { planAnnotation, targetOf } from './plan-basis.ts';
 
 export interface ReadyObject {
@@ -74,17 +75,35 @@ async function send(cluster: Cluster, ready: ReadyObject, { isDryRun, forceConfl
 }
 
 /** Moves the fields of client-side apply to our manager, so that the apply also removes fields that the manifest omits. */
-function adopt(cluster: Cluster, ready: ReadyObject): Promise<ReadyObject> {
+async function adopt(cluster: Cluster, ready: ReadyObject): Promise<ReadyObject> {
+  return { ...ready, live: await writeManagers(cluster, ready, (live) => adoptionOf(live)?.managedFields) };
+}
+
+/**
+ * Gives the fields that our patch added to the manager that applies the pod template, so that a later manifest without these fields removes
+ * them. Returns the patched object.
+ */
+export async function handOver(cluster: Cluster, before: KubernetesObject, patched: KubernetesObject): Promise<KubernetesObject> {
+  const ready = { resource: resources.statefulSets, object: patched, live: patched };
+  return (await writeManagers(cluster, ready, (live) => handedOver(before, live))) ?? patched;
+}
+
+/** Writes the managed fields that follow from the newest object, if any, and returns the object. */
+function writeManagers(
+  cluster: Cluster,
+  ready: ReadyObject,
+  from: (live: KubernetesObject) => readonly ObjectContent[] | undefined,
+): Promise<KubernetesObject | undefined> {
   const { env, timeoutMs } = cluster;
   return onNewest(cluster, ready, 422, async (live) => {
-    const adoption = adoptionOf(live);
-    if (live === undefined || adoption === undefined) return { ...ready, live };
+    const managedFields = live && from(live);
+    if (live === undefined || managedFields === undefined) return live;
     const target = targetIn(live);
     const operations = [
       { op: 'test', path: '/metadata/resourceVersion', value: target.resourceVersion },
-      { op: 'replace', path: '/metadata/managedFields', value: adoption.managedFields },
+      { op: 'replace', path: '/metadata/managedFields', value: managedFields },
     ] as const;
-    return { ...ready, live: await patchByOperations(env, ready.resource, target, { operations, site: 'apply.adopt', timeoutMs }) };
+    return patchByOperations(env, ready.resource, target, { operations, site: 'apply.adopt', timeoutMs });
   });
 }
 
@@ -134,9 +153,6 @@ async function readAgain({ env, timeoutMs }: Cluster, ready: ReadyObject, error:
   if (!isSameValue(targetOf('', ready.live), targetOf('', now))) throw error;
   return now;
 }
-
-/** The field manager of `undo` and `restart`: the name of the executable, which the API server takes from the user agent. */
-const patchManager = 'kubectl-rollout_group';
 
 /** Reports whether manifests may overwrite the field: `undo` or `restart` wrote it, or it is the annotation with the digest of a plan. */
 function isOurField({ object }: ReadyObject, { manager, field }: Conflict): boolean {
