@@ -164,6 +164,8 @@ export interface Stop {
   readonly source?: Source;
   /** The instant at which the stop ends by itself. */
   readonly untilMs?: number;
+  /** The verified requester. */
+  readonly by?: string;
   readonly zones: readonly string[];
   /** False during a rollback, and for an undone revision that is not the update revision now: every other revision still rolls out. */
   readonly isBlocking: boolean;

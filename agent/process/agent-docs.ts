@@ -13,7 +13,7 @@ const events: readonly (readonly [string, string, string])[] = [
   ['Rejected', 'Warning', 'a user rejected a wave or a policy rule'],
   ['Promoted', 'Normal', 'a user skipped a soak or gates'],
   ['Retried', 'Normal', 'a user continued a failed rollout'],
-  ['Resumed', 'Normal', 'a pause by a user ended'],
+  ['Resumed, ProtectionEnded, UndoEnded', 'Normal', 'a pause, a protection or an undo by a user ended'],
   ['RolloutSuperseded', 'Normal', 'a newer update revision replaced the rollout in progress'],
   ['RolloutFailed', 'Warning', 'a gate or a deadline failed the rollout; the policy or a person decides how it continues'],
   ['ScaledUp, ScaledDown', 'Normal', 'the agent changed the replicas of a StatefulSet'],
@@ -38,7 +38,11 @@ const events: readonly (readonly [string, string, string])[] = [
   ['InvariantViolated', 'Warning', 'a defect: the decision was not carried out'],
   ['LeaseLost', 'Warning', 'on the Lease: this process no longer acts'],
   ['PolicyInvalid', 'Warning', 'on the Lease: the definitions have an error; the note starts with its code'],
-  ['ExceptionUsed', 'Warning', 'on the StatefulSet: a webhook allowed a request because of an exception, which the note names'],
+  [
+    'ExceptionUsed',
+    'Warning',
+    'an exception, which the note names, let a step of the agent pass; on the StatefulSet: a webhook allowed a request because of an exception',
+  ],
   ['NoDownscale', 'Warning', 'on the StatefulSet: the webhook no-downscale denied a request'],
 ];
 

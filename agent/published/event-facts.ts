@@ -7,8 +7,9 @@ import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
 import { storedResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
+import { permittedIn } from '../../engine/rules/exception.ts';
 import { changeOf, recordedKind } from '../../engine/run/origin.ts';
-import { objectOf, requesterText } from '../../engine/run/requests.ts';
+import { objectOf, requesterText, requestPlace } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { GroupRemovalReport, PerformedAction, ReleaseReport, TurnReport } from '../report.ts';
@@ -37,6 +38,8 @@ export interface GroupPast {
   readonly waits: ReadonlySet<string>;
   /** The requests in force that cause Events. */
   readonly requests: readonly IntentView[];
+  /** The results by which steps passed because of exceptions that still exist. */
+  readonly permitted: readonly RuleResult[];
 }
 
 /** Returns the facts of this turn in order, and the state with which the next turn is compared. */
@@ -44,20 +47,55 @@ export function factsOf(
   report: TurnReport,
   past: GroupPast | undefined,
 ): { readonly facts: readonly EventFact[]; readonly past: GroupPast } {
-  const { decision, performed, error } = report;
+  const { decision, performed, error, snapshot } = report;
   const defects = error?.startsWith('the decision violates ') ? [warning('InvariantViolated', 'Hold', error)] : [];
-  if (decision === undefined) return { facts: defects, past: past ?? { waits: new Set(), requests: [] } };
+  if (decision === undefined) return { facts: defects, past: past ?? { waits: new Set(), requests: [], permitted: [] } };
   // While pods are replaced, budgets and readiness block the next pod most of the time. This is normal, so it causes no Event.
   const waits = new Map((isMoving(decision) ? [] : decision.waits).map((wait) => [identityOf(wait), wait]));
   const requests = requestsIn(report) ?? past?.requests ?? [];
-  // A pause that was requested since the last turn has the Event of its request.
+  // A stop that was requested since the last turn has the Event of its request.
   const isRequested = ({ rule, source }: RuleResult): boolean =>
-    past !== undefined && rule === 'paused' && requests.some((request) => source?.object === objectOf(request).object);
+    past !== undefined &&
+    (rule === 'paused' || rule === 'protected') &&
+    requests.some((request) => source?.object === objectOf(request).object);
   const news = [...waits].flatMap(([key, wait]) => (past?.waits.has(key) === true || isRequested(wait) ? [] : [waitFact(wait)]));
+  const known = (past?.permitted ?? []).filter(({ exception }) => snapshot.exceptions.some(({ name }) => name === exception));
+  const used = exceptionFacts(decision, known);
   return {
-    facts: [...defects, ...requestFacts(requests, past?.requests), ...runFacts(report, decision, past), ...actionFacts(performed), ...news],
-    past: { requests, waits: new Set(waits.keys()), ...(decision.run === undefined ? {} : { run: decision.run }) },
+    facts: [
+      ...defects,
+      ...requestFacts(requests, past?.requests),
+      ...runFacts(report, decision, past),
+      ...used.facts,
+      ...actionFacts(performed),
+      ...news,
+    ],
+    past: {
+      requests,
+      permitted: used.permitted,
+      waits: new Set(waits.keys()),
+      ...(decision.run === undefined ? {} : { run: decision.run }),
+    },
   };
+}
+
+/** Returns one fact for each rule that now passes for the first time because of an exception, so that a step acts. */
+function exceptionFacts(
+  decision: GroupDecision,
+  known: readonly RuleResult[],
+): Pick<GroupPast, 'permitted'> & { readonly facts: readonly EventFact[] } {
+  const keyOf = ({ rule, exception, earliestMs }: RuleResult): string => `${rule} ${exception} ${earliestMs}`;
+  const permitted = new Map(known.map((result) => [keyOf(result), result]));
+  const facts: EventFact[] = [];
+  for (const step of decision.steps.filter(({ outcome }) => outcome === 'act')) {
+    const used = permittedIn({ steps: [step] }).filter((result) => !permitted.has(keyOf(result)));
+    for (const result of used) {
+      permitted.set(keyOf(result), result);
+      const note = `${result.rule}: ${storedResult(result).fact}`;
+      facts.push(warning('ExceptionUsed', step.kind === 'roll' ? 'Roll' : 'Scale', note, { zone: step.zone, identity: keyOf(result) }));
+    }
+  }
+  return { permitted: [...permitted.values()], facts };
 }
 
 const requestReasons: Partial<Record<IntentView['action'], readonly [reason: string, verb: string]>> = {
@@ -66,6 +104,14 @@ const requestReasons: Partial<Record<IntentView['action'], readonly [reason: str
   promote: ['Promoted', 'promoted'],
   retry: ['Retried', 'retried'],
   pause: ['Paused', 'paused'],
+  protect: ['Protected', 'protected'],
+};
+
+/** The Events of the end of requests, each with its reason and the name of the request. */
+const endReasons: Partial<Record<IntentView['action'], readonly [reason: string, noun: string]>> = {
+  pause: ['Resumed', 'pause'],
+  protect: ['ProtectionEnded', 'protection'],
+  undo: ['UndoEnded', 'undo'],
 };
 
 /** Returns the requests about the group that cause Events; undefined if they could not be read. */
@@ -73,11 +119,11 @@ function requestsIn({ group, snapshot: { intents, nowMs } }: TurnReport): readon
   if (isUnknown(intents)) return undefined;
   return intents.filter(
     ({ namespace, group: name, action, expiresMs = Number.POSITIVE_INFINITY }) =>
-      namespace === group.namespace && name === group.name && expiresMs > nowMs && action in requestReasons,
+      namespace === group.namespace && name === group.name && expiresMs > nowMs && (action in requestReasons || action in endReasons),
   );
 }
 
-/** Returns the facts of new requests and of pauses that ended. */
+/** Returns the facts of new requests, and of requests that no longer stop the group. */
 function requestFacts(now: readonly IntentView[], before: readonly IntentView[] | undefined): readonly EventFact[] {
   if (before === undefined) return [];
   const keyOf = ({ name, action, requestedBy }: IntentView): string => `${name} ${action} ${requestedBy?.atMs}`;
@@ -88,18 +134,21 @@ function requestFacts(now: readonly IntentView[], before: readonly IntentView[] 
     const make = request.action === 'reject' ? warning : normal;
     return [make(reason, 'Request', `${subjectOf(request)} ${verb} by ${requesterText(request)}`, { identity: keyOf(request) })];
   });
-  const paused = new Set(now.filter(({ action }) => action === 'pause').map(({ name }) => name));
-  const ended = before.filter(({ action, name }) => action === 'pause' && !paused.has(name));
-  const resumed = ended.map((pause) =>
-    normal('Resumed', 'Request', `the pause of ${subjectOf(pause)} by ${requesterText(pause)} ended`, { identity: keyOf(pause) }),
-  );
-  return [...added, ...resumed];
+  const names = new Set(now.map(({ action, name }) => `${action} ${name}`));
+  const ended = before.flatMap((request): readonly EventFact[] => {
+    const { action, name } = request;
+    const [reason, noun] = endReasons[action] ?? [];
+    if (reason === undefined || names.has(`${action} ${name}`)) return [];
+    const note = `the ${noun} of ${subjectOf(request)} by ${requesterText(request)} ended`;
+    return [normal(reason, 'Request', note, { identity: keyOf(request) })];
+  });
+  return [...added, ...ended];
 }
 
-function subjectOf({ wave, rule, zone }: IntentView): string {
+function subjectOf(request: IntentView): string {
+  const { wave, rule } = request;
   if (wave !== undefined) return `wave ${wave}`;
-  if (rule !== undefined) return `rule ${rule}`;
-  return zone === undefined ? 'the group' : `zone ${zone}`;
+  return rule === undefined ? requestPlace(request) : `rule ${rule}`;
 }
 
 type FactDetails = Pick<EventFact, 'zone' | 'identity'>;

@@ -2,14 +2,13 @@
 import type { Source } from '../../policies/definition.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { ordinalRanges } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult, Step, Stop } from '../decision.ts';
 import { blocks, earliest } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
 import { policyAnswer, windowResult } from '../rules/policy.ts';
 import { pauseFact } from '../rules/roll.ts';
-import { objectOf, pauses, requesterText } from '../run/requests.ts';
+import { objectOf, pauses, requesterText, requestPlace } from '../run/requests.ts';
 import { rollsBack } from '../run/run.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
@@ -74,11 +73,13 @@ function requestedStop(context: GroupContext, intent: IntentView): Stop {
   const { group } = context;
   const name = `${group.namespace}/${group.name}`;
   const zones = group.zones.map((zone) => zone.name).filter((zone) => intent.zone === undefined || intent.zone === zone);
-  const common = { source: objectOf(intent), ...defined({ untilMs: intent.expiresMs }) };
+  const common = { source: objectOf(intent), ...defined({ untilMs: intent.expiresMs, by: intent.requestedBy?.user }) };
   const cancel = `kubectl rollout-group cancel ${name} ${intent.name}`;
   switch (intent.action) {
-    case 'protect':
-      return { rule: 'protected', fact: protectionFact(intent), ...common, zones, isBlocking: true, endsWith: cancel };
+    case 'protect': {
+      const fact = `${requesterText(intent)} protects ${requestPlace(intent)}`;
+      return { rule: 'protected', fact, ...common, zones, isBlocking: true, endsWith: cancel };
+    }
     case 'undo':
       return { rule: 'undone', fact: undoFact(intent), ...common, ...undoneZones(context, intent), endsWith: cancel };
     default: {
@@ -88,13 +89,6 @@ function requestedStop(context: GroupContext, intent: IntentView): Stop {
       return { rule: 'paused', fact: pauseFact(context, intent), ...common, zones, isBlocking: true, endsWith, ...isAbort };
     }
   }
-}
-
-function protectionFact(intent: IntentView): string {
-  const { ordinals, zone } = intent;
-  const place = zone === undefined ? 'the group' : `zone ${zone}`;
-  const what = ordinals === undefined ? place : `${ordinals.length === 1 ? 'pod' : 'pods'} ${ordinalRanges(ordinals)} of ${place}`;
-  return `${requesterText(intent)} protects ${what}`;
 }
 
 function undoFact(intent: IntentView): string {

@@ -1,6 +1,7 @@
 // Estimates when a running rollout ends, for `status`. Runs the model of plans forward from the present state.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import type { ZoneDecision } from '../decision.ts';
+import type { RuleResult, ZoneDecision } from '../decision.ts';
+import { permittedIn } from '../rules/exception.ts';
 import { isUnknown, type Known, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, podTimesOf, type Quantiles } from './document.ts';
@@ -67,7 +68,7 @@ export function estimateEnd(input: EstimateInput): Known<Estimate> | undefined {
   };
   const likely = forward(input, times, 'p50');
   if (likely.isIdle) return undefined;
-  if (likely.run.end !== 'done') return { unknown: unfinishedReason(likely.run) };
+  if (likely.run.end !== 'done') return { unknown: unfinishedReason(likely) };
   const slow = forward(input, times, 'p90');
   const later = slow.run.end === 'done' ? slow : undefined;
   const zones = [...likely.zones].map(([zone, atMs]): [string, LikelyEnd] => [zone, likelyEnd(atMs, later?.zones.get(zone))]);
@@ -117,6 +118,8 @@ interface Forward {
   /** The instant from which each zone is updated and available, only for zones with work left at the first decision. */
   readonly zones: ReadonlyMap<string, number>;
   readonly approvals: number;
+  /** The results that exceptions permitted, by rule. */
+  readonly permitted: ReadonlyMap<string, RuleResult>;
 }
 
 function forward({ snapshot, group, assumptions = defaultAssumptions }: EstimateInput, times: PodTimes, quantile: Quantile): Forward {
@@ -124,12 +127,14 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
   const part = groupPart(snapshot, group);
   const settings: Assumptions = { ...assumptions, pods: times, groups: {}, gates: 'pass', approvals: 'given' };
   const zones = new Map<string, number>();
+  const permitted = new Map<string, RuleResult>();
   let first: Turn | undefined;
   const onTurn = (turn: Turn): void => {
     for (const zone of turn.decision.zones) {
       if (hasWork(zone)) zones.delete(zone.zone);
       else if (first !== undefined && !zones.has(zone.zone)) zones.set(zone.zone, turn.nowMs);
     }
+    for (const result of permittedIn(turn.decision)) permitted.set(result.rule, result);
     first ??= turn;
   };
   const run = runForward(createWorld(part, settings, quantile), group, { onTurn, untilMs: nowMs + furthestMs });
@@ -139,6 +144,7 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
     isIdle: run.turns === 1 && run.end === 'done',
     zones: new Map([...zones].filter(([zone]) => begun.has(zone))),
     approvals: approvalsGiven(snapshot, run),
+    permitted,
   };
 }
 
@@ -154,9 +160,12 @@ function approvalsGiven({ intents }: Snapshot, { world }: ForwardRun): number {
   return new Set(after.filter((intent) => !given.has(intent)).map(({ wave, rule }) => `${wave}/${rule}`)).size;
 }
 
-function unfinishedReason({ end, last: { decision } }: ForwardRun): string {
+function unfinishedReason({ run: { end, last }, permitted }: Forward): string {
+  const { decision } = last;
   if (end === 'limit') return 'it does not end within 60 days';
   const [wait] = decision.waits;
   if (decision.run?.outcome === 'failed') return decision.run.failure;
-  return wait === undefined ? 'some pods do not become available without help' : wait.fact;
+  if (wait === undefined) return 'some pods do not become available without help';
+  const exception = permitted.get(wait.rule)?.exception;
+  return exception === undefined ? wait.fact : `exception ${exception} ends before the rollout; then ${wait.fact}`;
 }

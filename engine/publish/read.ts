@@ -29,6 +29,7 @@ const result = z.object({
   source: source.exactOptional(),
   earliestMs: instant.exactOptional(),
   digest: text.exactOptional(),
+  exception: text.exactOptional(),
   age: z.object({ words: text, fromMs: instant }).exactOptional(),
 });
 
@@ -91,6 +92,7 @@ const published = z.object({
         limit: text.exactOptional(),
         source: source.exactOptional(),
         untilMs: instant.exactOptional(),
+        by: text.exactOptional(),
         zones: z.array(text),
         isBlocking: z.boolean(),
         endsWith: text,

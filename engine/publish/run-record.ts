@@ -303,9 +303,10 @@ function withPeople(spec: Spec, { snapshot, group, startedMs }: RunTurn, run: Ru
   const requests = isUnknown(intents) ? [] : intents.filter((intent) => isAbout(intent, run)).map((intent) => requestOf(intent, startedMs));
   const excepted = exceptions
     .filter(({ notBeforeMs = 0, expiresMs }) => notBeforeMs <= nowMs && expiresMs > nowMs)
-    .map(({ name, rule, reason, zone }) => {
+    .map(({ name, rule, reason, zone, requestedBy }) => {
       const about = zone === undefined ? rule : `${rule} in zone ${zone}`;
-      return shortened({ name, action: 'override', at: timeText(startedMs), reason, about });
+      const by = defined({ by: requestedBy?.user });
+      return shortened({ name, action: 'override', ...by, at: timeText(requestedBy?.atMs ?? startedMs), reason, about });
     });
   const isKnown = ({ name, action, by, at }: RecordedRequest): boolean =>
     people.some((one) => one.name === name && one.action === action && (by === undefined || one.at === at));

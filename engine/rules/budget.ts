@@ -139,7 +139,8 @@ export function choosePods(question: RollQuestion): PodChoice {
 function withinLimit(fact: string, { limit, source, exception }: ZoneLimit): RuleResult {
   const details = { limit: `${limit}`, source };
   if (exception === undefined) return result('zone-budget', 'ok', fact, details);
-  return { ...result('zone-budget', 'ok', `${fact}; ${permissionText(exception)}`, details), exception: exception.name };
+  const permitted = { ...details, earliestMs: exception.expiresMs };
+  return { ...result('zone-budget', 'ok', `${fact}; ${permissionText(exception)}`, permitted), exception: exception.name };
 }
 
 /**

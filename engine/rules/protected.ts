@@ -1,11 +1,10 @@
 // Evaluates the requests by which a person protects zones and pods from disruption until a given time.
-import { ordinalRanges } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
-import { objectOf, requesterText } from '../run/requests.ts';
+import { objectOf, requesterText, requestPlace } from '../run/requests.ts';
 import { type IntentView, isUnknown } from '../snapshot.ts';
 
 type Zone = Pick<ZoneView, 'zone'>;
@@ -33,11 +32,10 @@ export function protectedResult(context: GroupContext, zone: Zone, ordinals: rea
     (intent) => intent.ordinals === undefined || (ordinals !== 'all' && intent.ordinals.some((ordinal) => ordinals.includes(ordinal))),
   );
   if (protecting === undefined) return undefined;
-  const { ordinals: named, expiresMs } = protecting;
-  const what = named === undefined ? '' : ` ${named.length === 1 ? 'pod' : 'pods'} ${ordinalRanges(named)} of`;
-  return result('protected', 'wait', `${requesterText(protecting)} protects${what} zone ${zone.zone.name}`, {
+  const place = requestPlace({ ...protecting, zone: zone.zone.name });
+  return result('protected', 'wait', `${requesterText(protecting)} protects ${place}`, {
     source: objectOf(protecting),
-    earliestMs: expiresMs,
+    earliestMs: protecting.expiresMs,
   });
 }
 

@@ -3,6 +3,7 @@ import type { GroupDefinition, PolicyDefinition, PolicyRuleDefinition } from '..
 import { inputsRead } from '../../policies/integrations/metric-source.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { sha256 } from '../../policies/values/hash.ts';
+import { ordinalRanges } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
 import { type IntentView, isUnknown, isWithinClockSkew, type RunState } from '../snapshot.ts';
 
@@ -53,6 +54,12 @@ export function requestsFor(
 /** Returns the requester with the reason, such as `anna (bad release)`. */
 export function requesterText({ requestedBy, reason }: IntentView): string {
   return [requestedBy?.user ?? 'an unverified requester', ...(reason === undefined ? [] : [`(${reason})`])].join(' ');
+}
+
+/** Returns the place of a request: `the group`, `zone a` or `pods 1-3 of zone a`. */
+export function requestPlace({ ordinals, zone }: Pick<IntentView, 'ordinals' | 'zone'>): string {
+  const place = zone === undefined ? 'the group' : `zone ${zone}`;
+  return ordinals === undefined ? place : `${ordinals.length === 1 ? 'pod' : 'pods'} ${ordinalRanges(ordinals)} of ${place}`;
 }
 
 /** Returns the object of a request as the source of a result. */

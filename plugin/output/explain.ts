@@ -5,9 +5,10 @@ import { actionText } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { lacksRequesters } from '../../engine/rules/approval.ts';
+import { permittedIn } from '../../engine/rules/exception.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { goalText, marks, missingText, podsMissing, unreadZones } from './group-text.ts';
-import { factText, passesText, sourceText, spanText, stopText } from './plan/plan-text.ts';
+import { exceptionText, factText, instantText, leftText, passesText, sourceText, spanText, stopText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { zonePodsText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
@@ -59,6 +60,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
     ...decision.stops.flatMap((stop) => field('stopped', `${stop.rule}: ${stopText(stop, explanation.nowMs)}`, look, 'yellow')),
+    ...permittedIn(decision).flatMap((result) => field('exception', exceptionText(result), look, 'yellow')),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap(({ what, results }) => ['', ...field('DENIED', what, look, 'red'), ...resultLines(results, explanation, look)]),
     ...hiddenLines(explanation, look),
@@ -88,11 +90,17 @@ function verdict(explanation: Explanation): string {
   const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
   if (missing > 0) return `. Nothing is left to do for the group, but ${missingText(missing)}.`;
   const doubt = doubtVerdict(explanation);
-  if (outcome === 'act') return doubt ?? '. No rule blocks the next step.';
-  const stop = stopVerdict(explanation);
-  if (outcome === 'done') return doubt ?? `. Nothing is left to do${stop ?? '.'}`;
+  const exception = exceptionVerdict(explanation);
+  if (outcome === 'act') return doubt ?? exception ?? '. No rule blocks the next step.';
+  if (outcome === 'done') return doubt ?? `. Nothing is left to do${stopVerdict(explanation, decision.stops) ?? '.'}`;
+  const stop = stopVerdict(
+    explanation,
+    decision.stops.filter(({ isBlocking }) => isBlocking),
+  );
   const stopped = decision.stops.length === 0 ? undefined : '. The group continues by itself; the stopped revision does not roll out.';
-  return waitVerdict(waits, trouble.length > 0, stop) ?? doubt ?? stopped ?? '. Nothing is wrong; the group continues by itself.';
+  return (
+    waitVerdict(waits, trouble.length > 0, stop) ?? doubt ?? exception ?? stopped ?? '. Nothing is wrong; the group continues by itself.'
+  );
 }
 
 /** Returns how the cluster changed since the decision, because an outdated decision proves nothing; undefined without a change. */
@@ -101,10 +109,20 @@ function doubtVerdict({ outdated = [] }: Explanation): string | undefined {
   return first === undefined ? undefined : `. ${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
 }
 
-/** Returns the first stop that would block the next step. */
-function stopVerdict({ decision, nowMs }: Explanation): string | undefined {
-  const stop = decision.stops.find(({ isBlocking }) => isBlocking);
+/** Returns the first of the stops. */
+function stopVerdict({ nowMs }: Explanation, [stop]: readonly Stop[]): string | undefined {
   return stop === undefined ? undefined : `. Stopped: ${stopText(stop, nowMs)}.`;
+}
+
+/** Returns that the group continues only by exceptions, and when the first one ends. */
+function exceptionVerdict({ decision, nowMs }: Explanation): string | undefined {
+  const permitted = permittedIn(decision);
+  const [first] = permitted;
+  if (first === undefined) return undefined;
+  const { earliestMs: endMs } = first;
+  const left = nowMs === undefined || endMs === undefined || endMs <= nowMs ? '' : ` (in ${leftText(endMs, nowMs)})`;
+  const end = endMs === undefined ? '' : `, until ${instantText(endMs)}${left}${permitted.length === 1 ? '' : ' at first'}`;
+  return `. The group continues only because of ${permitted.length === 1 ? 'an exception' : plural(permitted.length, 'exception')}${end}.`;
 }
 
 /** Returns what the group waits for; undefined if time and progress alone end the wait. */

@@ -2,6 +2,7 @@
 import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
+import { permittedIn } from '../../engine/rules/exception.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
@@ -10,7 +11,6 @@ import {
   changeText,
   endText,
   goalText,
-  infoText,
   marks,
   metricText,
   partText,
@@ -19,12 +19,13 @@ import {
   readingText,
   seenAtMs,
   shortRevision,
+  summaryText,
   unreadZones,
   waveText,
   type ZoneProgress,
   zoneProgress,
 } from './group-text.ts';
-import { ageText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
+import { ageText, exceptionText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
 import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, reasonSuffix, shorten } from './text.ts';
@@ -52,7 +53,7 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
     { title: 'DEFINED', align: 'left', cell: ({ decision }) => decision.origin ?? '-' },
     { title: 'POLICY', align: 'left', cell: ({ decision }) => shortDigest(decision.policyDigest) || '-' },
     { title: 'LEADER', align: 'left', isFlexible: true, cell: ({ decision }) => decision.leader ?? '-' },
-    { title: 'INFO', align: 'left', isFlexible: true, cell: (live) => infoText(live, { isShort, nowMs }) },
+    { title: 'INFO', align: 'left', isFlexible: true, cell: (live) => summaryText(live, { isShort, nowMs }) },
   ];
   const hidden = [...(hasNamespaces ? [] : ['NAMESPACE']), ...(isWide ? [] : ['DEFINED', 'POLICY', 'LEADER'])];
   const shown = columns.filter(({ title }) => !hidden.includes(title));
@@ -85,6 +86,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   const seenMs = seenAtMs(live, nowMs);
   const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs }, look));
   const stops = (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look));
+  const exceptions = permittedIn(decision).flatMap((result) => paragraph('  ', exceptionText(result), look.columns));
   const rows = decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs: seenMs, look, facts }));
   const { header, lines } = alignTable(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [
@@ -99,6 +101,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
     ...lines,
     ...section('blocked by', waits, look),
     ...section('stopped by', stops, look),
+    ...section('exceptions', exceptions, look),
     ...section('gates', decision.outcome === 'done' ? [] : gateLines(decision, nowMs), look),
     ...section('metrics', decision.outcome === 'done' ? [] : metrics.map((metric) => `  ${metricText(metric, nowMs)}`), look),
     ...section('last', lastLines(decision, nowMs, look), look),

@@ -1,15 +1,16 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
 import { ordinalsIn } from '../../engine/amount.ts';
-import { isMoving, noGoal, type RuleOutcome } from '../../engine/decision.ts';
+import { isMoving, noGoal, type RuleOutcome, type Stop } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
 import type { PersonNeeded } from '../../engine/publish/status.ts';
+import { permittedIn } from '../../engine/rules/exception.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { instantText } from '../../policies/instant.ts';
 import { type ImageChange, partsOf } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { ageText, factText, spanText } from './plan/plan-text.ts';
+import { ageText, exceptionText, factText, spanText } from './plan/plan-text.ts';
 import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { plural } from './text.ts';
@@ -125,6 +126,11 @@ export function infoText(
   return [unattended, decisionText(decision, isShort, nowMs), stopPart(decision, isShort)].filter((part) => part !== '').join('; ');
 }
 
+/** Returns the most important facts about a group, and the exceptions by which rules pass. */
+export function summaryText(live: Pick<LiveGroup, 'decision' | 'unattended'>, look: InfoLook): string {
+  return [infoText(live, look), exceptionPart(live.decision, look.isShort === true)].filter((part) => part !== '').join('; ');
+}
+
 /** Returns the time up to which states have an age: the state of a pod after the last decision of a stopped agent is unknown. */
 export function seenAtMs({ decision, unattended }: Pick<LiveGroup, 'decision' | 'unattended'>, nowMs: number): number {
   return unattended === undefined ? nowMs : decision.decidedMs;
@@ -171,11 +177,32 @@ function namedRule({ phase, outcome, waits }: PublishedDecision): string | undef
 
 /** Returns the first stop that the text about the decision does not name, and the number of the other stops. */
 function stopPart(decision: PublishedDecision, isShort: boolean): string {
-  const named = namedRule(decision);
-  const [first, ...more] = (decision.stops ?? []).filter(({ rule }) => rule !== named);
+  const { stops = [] } = decision;
+  const named = namedStop(decision);
+  const [first, ...more] = stops.filter((stop) => stop !== named);
   if (first === undefined) return '';
-  if (isShort) return first.rule;
-  return `${first.rule}: ${first.fact}${more.length === 0 ? '' : ` and ${plural(more.length, 'other stop')}`}`;
+  if (isShort && named !== undefined) return `+${plural(more.length + 1, 'stop')}`;
+  const text = isShort ? shortStop(first) : `${first.rule}: ${first.fact}`;
+  return `${text}${more.length === 0 ? '' : ` and ${plural(more.length, 'other stop')}`}`;
+}
+
+/** Returns the stop that the text about the decision names. */
+function namedStop(decision: PublishedDecision): Stop | undefined {
+  const named = namedRule(decision);
+  return decision.stops?.find(({ rule }) => rule === named);
+}
+
+/** Returns `paused by anna`. */
+function shortStop({ rule, by }: Pick<Stop, 'rule' | 'by'>): string {
+  return by === undefined ? rule : `${rule} by ${by}`;
+}
+
+/** Returns the first rule that an exception permits, and the number of the other exceptions. */
+function exceptionPart(decision: PublishedDecision, isShort: boolean): string {
+  const [first, ...more] = permittedIn(decision);
+  if (first === undefined) return '';
+  const text = isShort ? `${first.rule} by exception` : exceptionText(first);
+  return `${text}${more.length === 0 ? '' : ` and ${plural(more.length, 'other exception')}`}`;
 }
 
 /** Counts the unavailable pods of the zones that could be read. */
@@ -210,10 +237,10 @@ function troubleText(decision: PublishedDecision, isShort: boolean): string {
   return `${podTrouble(first)}${troubled.length === 1 ? '' : ` and ${troubled.length - 1} more`}`;
 }
 
-function firstWait({ waits }: PublishedDecision, isShort: boolean, nowMs: number | undefined): string {
-  const [wait] = waits;
+function firstWait(decision: PublishedDecision, isShort: boolean, nowMs: number | undefined): string {
+  const [wait] = decision.waits;
   if (wait === undefined) return '';
-  return isShort ? wait.rule : `${wait.rule}: ${factText(wait, nowMs)}`;
+  return isShort ? shortStop(namedStop(decision) ?? wait) : `${wait.rule}: ${factText(wait, nowMs)}`;
 }
 
 /** Returns `0.21`, `no data`, or the error. */

@@ -1,5 +1,6 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
 import type { GroupDecision } from '../../engine/decision.ts';
+import { permittedIn } from '../../engine/rules/exception.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -8,9 +9,9 @@ import type { LiveGroup } from '../live/groups.ts';
 import {
   changeText,
   endText,
-  infoText,
   partText,
   startingText,
+  summaryText,
   troubledPods,
   unreadZones,
   waveText,
@@ -18,7 +19,7 @@ import {
   zoneEndText,
   zoneProgress,
 } from './group-text.ts';
-import { ageText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
+import { ageText, exceptionText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, plural, shorten } from './text.ts';
 
@@ -47,6 +48,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
     ),
     more: [
       ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
+      ...permittedIn(decision).map((result) => ['exception', exceptionText(result)] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
     ],
@@ -77,9 +79,11 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   const { decision, unattended } = live;
   const unread = unreadZones(decision);
   const { wave } = decision;
-  const info = infoText(live, { nowMs });
+  const info = summaryText(live, { nowMs });
   const stops = [...new Set((decision.stops ?? []).map(({ rule }) => rule))];
-  const hasProblem = decision.waits.length + stops.length > 0 || troubledPods(decision).length > 0 || unattended !== undefined;
+  const exceptions = permittedIn(decision).map(({ exception }) => exception);
+  const hasProblem =
+    decision.waits.length + stops.length + exceptions.length > 0 || troubledPods(decision).length > 0 || unattended !== undefined;
   const working = decision.zones.filter((zone) => zone.available < zone.replicas && !unread.includes(zone.zone)).map(({ zone }) => zone);
   return [
     decision.phase.toLowerCase(),
@@ -89,6 +93,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
     `available=${partText(decision, 'available')}`,
     ...(decision.waits.length === 0 ? [] : [`waits=${decision.waits.map(({ rule }) => rule).join(',')}`]),
     ...(stops.length === 0 ? [] : [`stops=${stops.join(',')}`]),
+    ...(exceptions.length === 0 ? [] : [`exceptions=${exceptions.join(',')}`]),
     ...(info === '' || !hasProblem ? [] : [JSON.stringify(info)]),
   ];
 }
@@ -106,6 +111,7 @@ export function statusKey({ decision, unattended }: LiveGroup): string {
     zones,
     waits,
     stops,
+    permittedIn(decision).map(({ fact }) => fact),
     troubled,
     unattended !== undefined,
   ]);

@@ -71,7 +71,7 @@ export function resolveException(document: Loaded<'RolloutException'>): Exceptio
     zone: target.zone,
     allow: defined(allow),
     reason,
-    requestedBy: requestedBy?.user,
+    requestedBy: requestedBy && { user: requestedBy.user, atMs: instantOf(requestedBy.at) },
     notBeforeMs: notBefore === undefined ? undefined : instantOf(notBefore),
     expiresMs: instantOf(expires),
     source: sourceOf(document.place(['spec'])),

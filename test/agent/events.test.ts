@@ -3,6 +3,8 @@ import { EventWriter } from '../../agent/published/events.ts';
 import { GroupObjects } from '../../agent/published/group-objects.ts';
 import type { PerformedAction } from '../../agent/report.ts';
 import { group } from '../kit/groups.ts';
+import { kitNowMs } from '../kit/objects.ts';
+import { exception, hourMs, policy, policyRule } from '../kit/questions.ts';
 import { status } from '../kit/virtual-env.ts';
 import { type Turning, writersWorld } from './writers-kit.ts';
 
@@ -136,6 +138,34 @@ describe('Kubernetes Events', () => {
     await turn({ updated: [0, 0] });
     const notes = all().flatMap(({ reason, note }) => (reason === 'Paused' || reason === 'Resumed' ? [note] : []));
     expect(notes).toEqual(['the group paused by anna (INC-441)', 'the pause of the group by anna (INC-441) ended']);
+  });
+
+  it.each([
+    ['protect', ['pod 1 of zone a protected by anna (INC-441)', 'the protection of pod 1 of zone a by anna (INC-441) ended']],
+    ['undo', ['the undo of pod 1 of zone a by anna (INC-441) ended']],
+  ] as const)('name the end of the request %s', async (action, expected) => {
+    const { turn, all } = setup();
+    const request = { namespace: 'mimir', name: 'one', group: 'ingester', action, zone: 'a', ordinals: [1], reason: 'INC-441' };
+    const intents = [{ ...request, requestedBy: { user: 'anna', groups: [], atMs: 1 } }];
+    await turn({ updated: [3, 3], target: 'old' });
+    await turn({ updated: [3, 3], target: 'old', intents });
+    await turn({ updated: [3, 3], target: 'old' });
+    expect(all().map(({ note }) => note)).toEqual(expected);
+  });
+
+  it('name each exception once when a step passes because of it', async () => {
+    const { turn, all } = setup();
+    const policies = [policy({ rules: [policyRule({ name: 'moves', effect: 'hold', message: 'the storage moves' })] })];
+    const exceptions = [exception('safety/moves', { requestedBy: { user: 'admin', atMs: 1 } })];
+    await turn({ updated: [3, 3], target: 'old', policies, exceptions });
+    for (const updated of [0, 1, 2]) await turn({ updated: [updated, 0], policies, exceptions });
+    await turn({ updated: [2, 0], policies, exceptions: [exception('safety/moves', { expiresMs: kitNowMs + 2 * hourMs })] });
+    const used = all().filter(({ reason }) => reason === 'ExceptionUsed');
+    const permission = 'safety/moves: the storage moves; permitted by exception exception-1';
+    expect(used.map(({ type, action, note, series }) => [type, action, note, series])).toEqual([
+      ['Warning', 'Roll', `${permission} of admin until 2026-03-02T13:00:00.000Z (see CHG-1)`, undefined],
+      ['Warning', 'Roll', `${permission} until 2026-03-02T14:00:00.000Z (see CHG-1)`, undefined],
+    ]);
   });
 
   it('skip a rule that blocks a group for a moment', async () => {

@@ -7,10 +7,10 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { ObjectsServer } from '../kit/objects-server.ts';
-import { snapshotOf } from '../kit/snapshots.ts';
+import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 import { virtualEnv } from '../kit/virtual-env.ts';
 
-export interface Turning {
+export interface Turning extends Pick<SnapshotOverrides, 'policies' | 'exceptions'> {
   readonly intents?: readonly IntentView[];
   /** Pods of each zone that are at the new revision, in the order of the zones. */
   readonly updated: readonly number[];
@@ -33,7 +33,7 @@ export function writersWorld(plurals: readonly string[], one: GroupDefinition = 
     pods: { call: () => Promise.reject(new Error('no pods')) },
   };
   let run: RunState | undefined;
-  const report = ({ updated, target = 'new', performed = [], error, intents = [] }: Turning): TurnReport => {
+  const report = ({ updated, target = 'new', performed = [], error, intents = [], ...policies }: Turning): TurnReport => {
     const nowMs = env.clock.nowMs();
     const ledger = {
       namespace: 'mimir',
@@ -53,6 +53,7 @@ export function writersWorld(plurals: readonly string[], one: GroupDefinition = 
       nowMs,
       groups: [one],
       intents,
+      ...policies,
       ledgers: [ledger],
       everySet: { replicas: 3, status: { updateRevision: target } as never },
       podChanges,

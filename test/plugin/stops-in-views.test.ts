@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { groupStatus } from '../../engine/publish/status.ts';
 import type { IntentView, RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet } from '../kit/objects.ts';
-import { freeze, hourMs, intent, policy, policyRule } from '../kit/questions.ts';
+import { exception, freeze, hourMs, intent, policy, policyRule } from '../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
@@ -204,11 +205,71 @@ describe('explain', () => {
     expect(shown).not.toMatch(/resume mimir\/ingester(?! --zone a)/);
   });
 
+  it('names an undo in its headline while nothing moves', async () => {
+    const undone = published({
+      ...rowOf('undo while nothing moves'),
+      overrides: saying('undo', { undone: [{ zone: 'a', revision: 'rev-9' }] }),
+    });
+    expect(await shownBy('explain ingester', undone)).toMatch(
+      /DONE.* Nothing is left to do\. Stopped: kim \(INC-441\) undid the revisions rev-9/,
+    );
+  });
+
   it('names the rollback in its headline, and get the revision that stays', async () => {
     const back = published(rowOf('abort --rollback'));
     expect(await shownBy('explain ingester', back)).toMatch(/DONE.* Stopped: the update revision was rolled back: aborted by kim/);
     const tree = await shownBy('get ingester', back);
     expect([tree.includes('nothing to do'), tree.includes('keep the revision before the rollback')]).toEqual([false, true]);
+  });
+});
+
+describe('exceptions by which a rollout passes', () => {
+  const requestedBy = { user: 'admin', atMs: kitNowMs };
+  const decision = published({
+    ...rowOf('window during a rollout'),
+    overrides: {
+      statefulSets: outdated,
+      policies: [policy({ windows: [freeze()], rules: [policyRule({ name: 'moves', effect: 'hold', message: 'the storage moves' })] })],
+      exceptions: [
+        exception('safety/moves', { name: 'moves', requestedBy, reason: 'hotfix', expiresMs: kitNowMs + 240_000 }),
+        exception('window', { name: 'window', requestedBy }),
+      ],
+    },
+  });
+  const byRule = 'safety/moves: the storage moves; permitted by exception moves of admin until 2026-03-02T12:04:00.000Z (hotfix)';
+  const byWindow = 'permitted by exception window of admin until 2026-03-02T13:00:00.000Z (see CHG-1)';
+
+  it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])('are in %s with who, why and until when', async (line) => {
+    const shown = await shownBy(line, decision);
+    for (const text of [byRule, byWindow]) expect(shown).toContain(text);
+    expect(shown).not.toMatch(/Nothing is wrong|No rule blocks/);
+  });
+
+  it('are in the list of all groups, in the headline of explain and in the condition Progressing', async () => {
+    expect(await shownBy('get', decision)).toContain(`${byRule} and 1 other exception`);
+    expect(await shownBy('explain ingester', decision)).toContain(
+      'The group continues only because of 2 exceptions, until 2026-03-02 12:04 UTC',
+    );
+    const { conditions } = groupStatus(decision);
+    expect(conditions.find(({ type }) => type === 'Progressing')?.message).toContain(byRule);
+  });
+});
+
+describe('several stops of one kind', () => {
+  const stops = ['admin', 'bob'].map((user, index) =>
+    intent({
+      name: `pause-${user}`,
+      action: 'pause',
+      requestedBy: { user, groups: [], atMs: kitNowMs },
+      ...(index === 0 ? {} : { zone: 'a' }),
+    }),
+  );
+  const overrides = { statefulSets: outdated, intents: [...stops, intent({ name: 'protect', action: 'protect' })] };
+  const decision = published({ ...rowOf('pause of the group during a rollout'), overrides });
+
+  it('are counted in the list of all groups, next to the requester of the first stop, also in 80 columns', async () => {
+    expect(await shownBy('get --width 80', decision)).toContain('paused by admin; +2 stops');
+    expect(await shownBy('get', decision)).toContain('and 1 other stop');
   });
 });
 

@@ -181,6 +181,11 @@ export function stopText({ fact, limit, untilMs }: Stop, nowMs: number | undefin
   return `${fact}${limit === undefined ? '' : ` (limit: ${limit})`}${until}${left}`;
 }
 
+/** Returns the rule that an exception permits, with the requester, the end and the reason of the exception. */
+export function exceptionText({ rule, fact }: Pick<RuleResult, 'rule' | 'fact'>): string {
+  return `${rule}: ${fact}`;
+}
+
 /** Returns the time until a future instant, at least `1s`. */
 export function leftText(atMs: number, nowMs: number): string {
   return spanText(Math.max(1, (atMs - nowMs) / 1000));

@@ -326,14 +326,18 @@ describe('the record of a run', () => {
 
   it('says who asked what of it, each once, and nothing of other runs', () => {
     const first = record([approve, intent({ name: 'other', action: 'promote', runId: 'run-0' })], undefined, {
-      exceptions: [exception('zone-gap')],
+      exceptions: [
+        exception('zone-gap', { requestedBy: { user: 'anna', atMs: kitNowMs - 60_000 } }),
+        exception('window', { name: 'unverified' }),
+      ],
     });
     expect(first?.spec.people).toEqual([
       { name: 'intent-1', action: 'approve', by: 'kim', at: '2026-03-02T11:59:00Z', reason: 'fine', about: 'wave rest' },
-      { name: 'exception-1', action: 'override', at: '2026-03-02T12:00:00Z', reason: 'see CHG-1', about: 'zone-gap' },
+      { name: 'exception-1', action: 'override', by: 'anna', at: '2026-03-02T11:59:00Z', reason: 'see CHG-1', about: 'zone-gap' },
+      { name: 'unverified', action: 'override', at: '2026-03-02T12:00:00Z', reason: 'see CHG-1', about: 'window' },
     ]);
     expect(record([approve], first)).toBe(first);
-    expect(record([], first)?.spec.people).toHaveLength(2);
+    expect(record([], first)?.spec.people).toHaveLength(3);
   });
 
   it('keeps the first ones of many', () => {

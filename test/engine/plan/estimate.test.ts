@@ -6,6 +6,7 @@ import { isUnknown } from '../../../engine/snapshot.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { exception, policy, policyRule } from '../../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 const definition = group({ rollout: { waves: [wave('all', ['a', 'b', 'c'])] } });
@@ -160,6 +161,14 @@ describe('the estimate', () => {
     });
     expect(secondsOf(known(estimated(starting(100), { pods: took(40, 40) })))[0]).toBe(10 + 11 * 40);
     expect(isUnknown(estimated(starting(241), { pods: took(40, 40) }) ?? { unknown: 'nothing' })).toBe(true);
+  });
+
+  it('names the exception that ends before the rollout', () => {
+    const held = {
+      policies: [policy({ rules: [policyRule({ name: 'moves', effect: 'hold', message: 'the storage moves' })] })],
+      exceptions: [exception('safety/moves', { expiresMs: kitNowMs + 90_000 })],
+    };
+    expect(estimated(held)).toEqual({ unknown: 'exception exception-1 ends before the rollout; then the storage moves' });
   });
 
   it('ends with a window that does not open again within sight', () => {
