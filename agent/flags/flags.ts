@@ -155,7 +155,7 @@ const agentFlags = {
     'directory,objects,adopted',
   ),
   'intents.stamped': boolean(
-    'The webhook /admission/stamp is registered, so requesters in RolloutIntents are verified. Without it no approval counts.',
+    'The webhook /admission/stamp is registered, so requesters in RolloutIntents and RolloutExceptions are verified. Without it no approval counts.',
     'false',
   ),
   'prepare-downscale.registered': boolean(

@@ -1,6 +1,6 @@
 // Combines a directory, objects and adopted StatefulSets into the policies of a running cluster.
 import { type Adoption, adoptGroups } from '../adopt/adopt.ts';
-import type { GroupDefinition, PolicyBundle, PolicyDefinition } from '../definition.ts';
+import type { ExceptionDefinition, GroupDefinition, PolicyBundle, PolicyDefinition } from '../definition.ts';
 import { policyDigest } from '../digest.ts';
 import { type Finding, finding, sortFindings } from '../findings/finding.ts';
 import { type MetricSourceDefinition, metricSourceOf } from '../integrations/metric-source.ts';
@@ -42,7 +42,7 @@ export interface LiveInput {
   readonly agentNamespace: string;
   /** The namespaces whose groups the agent manages; all if absent. */
   readonly namespaces?: readonly string[];
-  /** True if a webhook stamps `requestedBy` of intents; otherwise requesters are not trusted. */
+  /** True if a webhook stamps `requestedBy` of intents and exceptions; otherwise requesters are not trusted. */
   readonly areIntentsStamped?: boolean;
   /** The rules of the engine that exceptions may name; without them only rules of policies are checked. */
   readonly engineRules?: readonly string[];
@@ -106,15 +106,21 @@ export function resolveLive(input: LiveInput): LivePolicies {
     ...adoptionFindings(adoption.findings, []).filter(({ object = '' }) => adopted.has(object)),
     ...checked,
   ];
+  const isStamped = (file: string | undefined): boolean => (file ?? '') === '' && input.areIntentsStamped === true;
   return {
     ...bundle,
-    intents: firstByKey(intents, keyOf).map((document) => intentOf(document, document.file === '' && input.areIntentsStamped === true)),
+    exceptions: bundle.exceptions.map((one) => (isStamped(one.source.file) ? one : withoutRequester(one))),
+    intents: firstByKey(intents, keyOf).map((document) => intentOf(document, isStamped(document.file))),
     metricSources: metricSourcesOf(loads.directory, input.agentNamespace),
     findings: sortFindings(all.filter(({ severity }) => severity !== 'notice')),
     isDirectorySound: !hasErrors(loads.directory),
     digest: policyDigest(bundle),
     origin: (group) => origins.get(keyOf(group)),
   };
+}
+
+function withoutRequester({ requestedBy: _unverified, ...exception }: ExceptionDefinition): ExceptionDefinition {
+  return exception;
 }
 
 type WrittenSource = Exclude<LiveSource, 'adopted'>;

@@ -55,6 +55,17 @@ function intent(name: string, spec: Record<string, unknown> = {}) {
   };
 }
 
+function exception(name: string) {
+  const spec = {
+    rule: 'window',
+    target: { group: 'ingester' },
+    allow: { anything: true },
+    reason: 'hotfix',
+    expires: '2027-01-01T00:00:00Z',
+  };
+  return { ...intent(name), kind: 'RolloutException', spec: { ...spec, requestedBy: intent(name).spec.requestedBy } };
+}
+
 const file = (...documents: readonly object[]) => [
   { name: 'policies.yaml', text: documents.map((one) => JSON.stringify(one)).join('\n---\n') },
 ];
@@ -211,8 +222,15 @@ describe('policies and intents', () => {
   });
 
   it('have a verified requester only through the webhook, and never from a file', () => {
-    const given = { objects: [intent('stop')], directory: file({ ...intent('file'), metadata: { name: 'file', namespace: 'mimir' } }) };
+    const given = {
+      objects: [intent('stop'), exception('more')],
+      directory: file({ ...intent('file'), metadata: { name: 'file', namespace: 'mimir' } }),
+    };
     expect(live(given).intents.map((one) => one.requestedBy)).toEqual([undefined, undefined]);
+    const requesters = [given, { ...given, areIntentsStamped: true }].map((one) =>
+      live(one).exceptions.map(({ requestedBy }) => requestedBy?.user),
+    );
+    expect(requesters).toEqual([[undefined], ['jane']]);
     expect(live({ ...given, areIntentsStamped: true }).intents.map((one) => [one.name, one.requestedBy?.user])).toEqual([
       ['file', undefined],
       ['stop', 'jane'],
