@@ -201,6 +201,8 @@ export interface GroupDecision {
   /** The blocking results by precedence. The first one is the `leadingResult`. */
   readonly waits: readonly RuleResult[];
   readonly stops: readonly Stop[];
+  /** The results that pass only because of an exception, the first to end first; absent without any. */
+  readonly permitted?: readonly RuleResult[];
   /** Results that block nothing: warnings of policies, observing gates, cancelled decreases, rollbacks and the effects of restarts. */
   readonly warnings: readonly RuleResult[];
   /** The gates to read. Readings count from `fromMs`, so the gate reader starts there. */

@@ -7,7 +7,7 @@ import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
 import { storedResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
-import { permittedIn } from '../../engine/rules/exception.ts';
+import { permittedResults } from '../../engine/rules/exception.ts';
 import { changeOf, recordedKind } from '../../engine/run/origin.ts';
 import { objectOf, requesterText, requestPlace } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
@@ -88,7 +88,7 @@ function exceptionFacts(
   const permitted = new Map(known.map((result) => [keyOf(result), result]));
   const facts: EventFact[] = [];
   for (const step of decision.steps.filter(({ outcome }) => outcome === 'act')) {
-    const used = permittedIn({ steps: [step] }).filter((result) => !permitted.has(keyOf(result)));
+    const used = permittedResults(step.results).filter((result) => !permitted.has(keyOf(result)));
     for (const result of used) {
       permitted.set(keyOf(result), result);
       const note = `${result.rule}: ${storedResult(result).fact}`;

@@ -16,6 +16,7 @@ import {
 } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { blockingResults, blocks, earliest, result } from '../rule.ts';
+import { permittedResults } from '../rules/exception.ts';
 import { oldStatusOf } from '../rules/roll.ts';
 import { advanceRun, withRollback } from '../run/run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
@@ -45,6 +46,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     actions.length > 0 ? 'act' : steps.length === 0 ? 'done' : steps.every((step) => step.outcome === 'blocked') ? 'blocked' : 'wait';
   const wave = waveOf(group, roll.run);
   const stopping = stopsOf(context, steps, roll.run);
+  const permitted = permittedResults([...steps.flatMap(({ results }) => results), ...stopping.results]);
   const wakeAtMs = earliest([
     stopping.wakeAtMs,
     ...steps.flatMap((step) => step.results).map((answer) => ((answer.earliestMs ?? 0) > snapshot.nowMs ? answer.earliestMs : undefined)),
@@ -63,6 +65,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     actions,
     waits,
     stops: stopping.stops,
+    ...(permitted.length === 0 ? {} : { permitted }),
     warnings: [...scale.warnings, ...roll.warnings],
     wantedReadings: roll.wantedReadings,
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),

@@ -14,13 +14,15 @@ import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
 interface StopsAnswer {
   readonly stops: readonly Stop[];
+  /** The results of windows and policy rules from which the stops follow. */
+  readonly results: readonly RuleResult[];
   /** The earliest instant at which time alone starts or ends a stop. */
   readonly wakeAtMs: number | undefined;
 }
 
 /** Returns the stops in force, without those that an exception allows. */
 export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter: RunState | undefined): StopsAnswer {
-  const zoneResults = steps.some(({ kind }) => kind === 'roll') ? resultsOfSteps(context, steps) : resultsWithoutSteps(context);
+  const zoneResults = resultsOf(context, steps, runAfter);
   const { run } = context.view.ledger;
   const intents = isUnknown(context.intents) ? [] : context.intents.filter((intent) => isStopRequest(context, intent, run));
   const stops = [
@@ -32,7 +34,8 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
   // Views show the first stop, so a stop of the next step is the first.
   const ordered = [...stops].sort((a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)));
-  return { stops: ordered, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
+  const results = zoneResults.map(({ result }) => result);
+  return { stops: ordered, results, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
 }
 
 function isOfStep({ rule, source }: Stop, steps: readonly Step[]): boolean {
@@ -133,11 +136,18 @@ interface ZoneResult {
   readonly result: RuleResult;
 }
 
-/** Returns the results of windows and policies in the steps that are due, also for the zones whose turn comes later. */
-function resultsOfSteps(context: GroupContext, steps: readonly Step[]): readonly ZoneResult[] {
+/**
+ * Returns the results of windows and policies in the steps that are due, also for the zones whose turn comes later. While no pod is to be
+ * replaced, for example during a soak, returns the results of all zones.
+ */
+function resultsOf(context: GroupContext, steps: readonly Step[], run: RunState | undefined): readonly ZoneResult[] {
+  const rolls = steps.filter(({ kind }) => kind === 'roll');
+  const isDue = rolls.some(({ results }) => results.some(isOfCalendarOrPolicy));
+  const every = resultsWithoutSteps(context, run);
+  if (!isDue) return every;
   const due = steps.flatMap(({ zone, results }) => results.filter(isOfCalendarOrPolicy).map((result) => ({ zone, result })));
   const keys = new Set(due.map(keyOf));
-  return [...due, ...resultsWithoutSteps(context).filter((one) => keys.has(keyOf(one)))];
+  return [...due, ...every.filter((one) => keys.has(keyOf(one)))];
 }
 
 /** Returns the rule and the fact, by which results of several zones are the same. */
@@ -146,8 +156,9 @@ function keyOf({ result: { rule, fact } }: ZoneResult): string {
 }
 
 /** Evaluates windows and policies as if each zone had a pod to replace. */
-function resultsWithoutSteps(context: GroupContext): readonly ZoneResult[] {
-  const window = windowResult(context, 'rollout', 'nothing');
+function resultsWithoutSteps(context: GroupContext, run: RunState | undefined): readonly ZoneResult[] {
+  const isUnderWay = run !== undefined && run.outcome !== 'completed' && (run.lastDisruptionMs ?? -1) >= run.startedMs;
+  const window = windowResult(context, 'rollout', isUnderWay ? 'run' : 'nothing');
   return context.view.zones.flatMap((zone) => {
     const { results } = policyAnswer({ context, action: 'rollout', zone });
     const { name } = zone.zone;

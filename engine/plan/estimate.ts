@@ -1,7 +1,6 @@
 // Estimates when a running rollout ends, for `status`. Runs the model of plans forward from the present state.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { RuleResult, ZoneDecision } from '../decision.ts';
-import { permittedIn } from '../rules/exception.ts';
 import { isUnknown, type Known, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, podTimesOf, type Quantiles } from './document.ts';
@@ -134,7 +133,7 @@ function forward({ snapshot, group, assumptions = defaultAssumptions }: Estimate
       if (hasWork(zone)) zones.delete(zone.zone);
       else if (first !== undefined && !zones.has(zone.zone)) zones.set(zone.zone, turn.nowMs);
     }
-    for (const result of permittedIn(turn.decision)) permitted.set(result.rule, result);
+    for (const result of turn.decision.permitted ?? []) permitted.set(result.rule, result);
     first ??= turn;
   };
   const run = runForward(createWorld(part, settings, quantile), group, { onTurn, untilMs: nowMs + furthestMs });

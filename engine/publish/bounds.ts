@@ -1,7 +1,6 @@
 // Shortens a published decision that is too long, the least important parts first.
 import type { RuleResult } from '../decision.ts';
 import { blocks } from '../rule.ts';
-import { isPermitted } from '../rules/exception.ts';
 import { type PublishedDecision, publishedByteLimit } from './published.ts';
 
 /** The maximum length of one text in characters, because messages of servers and policies have no limit. */
@@ -13,8 +12,8 @@ const reductions: readonly ((value: PublishedDecision) => {
   readonly omitted: number;
   readonly part: string;
 })[] = [
-  (value) => keepResults(value, (result) => blocks(result) || isPermitted(result)),
-  (value) => keepResults(value, isPermitted),
+  (value) => keepResults(value, blocks),
+  (value) => keepResults(value, () => false),
   (value) => shorten(value, 'actions', 10),
   (value) => shorten(value, 'pods', 10),
   (value) => shorten(value, 'warnings', 5),

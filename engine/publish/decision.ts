@@ -77,6 +77,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     pods: pods.slice(0, publishedPodLimit),
     waits: waitsOf(decision, previous, atMs).map(storedResult),
     stops: decision.stops.slice(0, publishedStopLimit),
+    ...defined({ permitted: decision.permitted?.slice(0, publishedStopLimit).map(storedResult) }),
     steps: decision.steps.map(({ id, kind, zone, from, to, outcome, pods: named, results }) => ({
       id,
       kind,

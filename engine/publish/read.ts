@@ -101,6 +101,8 @@ const published = z.object({
       }),
     )
     .exactOptional(),
+  /** The results that pass only because of an exception, at most `publishedStopLimit`; absent without any. */
+  permitted: z.array(result).exactOptional(),
   steps: z.array(
     z.object({
       id: text,

@@ -4,7 +4,6 @@ import { instantText } from '../../policies/instant.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { reasonOf } from '../rules/catalog.ts';
-import { permittedIn } from '../rules/exception.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { PublishedDecision, PublishedWait } from './published.ts';
 
@@ -146,12 +145,12 @@ function enforced({ unenforced }: PublishedDecision): readonly Verdict[] {
 }
 
 /** Returns the condition Progressing: the group makes progress, or will do so without a person. */
-function progressing({ phase, goal, waits, steps }: PublishedDecision): Verdict {
+function progressing({ phase, goal, waits, permitted = [] }: PublishedDecision): Verdict {
   const type = 'Progressing';
   const [first] = waits;
-  const permitted = permittedIn({ steps }).map(({ rule, fact }) => `${rule}: ${fact}`);
+  const exceptions = permitted.map(({ rule, fact }) => `${rule}: ${fact}`);
   const reason = first === undefined ? phase : reasonOf(first.rule);
-  const message = [first === undefined ? goal : waitText(first), ...permitted].join('; ').slice(0, longestMessage);
+  const message = [first === undefined ? goal : waitText(first), ...exceptions].join('; ').slice(0, longestMessage);
   const isMoving = phase === 'Rolling' || phase === 'Scaling' || (phase === 'Waiting' && !waits.some(isMisplacedUntilRetry));
   return { type, status: isMoving ? 'True' : 'False', reason: isMoving || first ? reason : phase, message };
 }

@@ -3,7 +3,7 @@ import type { ExceptionDefinition } from '../../policies/definition.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import type { GroupContext } from '../context.ts';
-import type { RuleResult, Step } from '../decision.ts';
+import type { RuleResult } from '../decision.ts';
 import { blocks } from '../rule.ts';
 
 interface ExceptionSubject {
@@ -43,18 +43,9 @@ export function permissionText({ name, requestedBy, expiresMs, reason }: Excepti
   return `permitted by exception ${name}${by} until ${new Date(expiresMs).toISOString()} (${reason})`;
 }
 
-/** Returns the results that pass only because of an exception, each once. */
+/** Returns the results that pass only because of an exception, each once, the first to end first. */
 export function permittedResults(results: readonly RuleResult[]): readonly RuleResult[] {
-  return [...new Map(results.filter(isPermitted).map((one) => [`${one.rule} ${one.exception}`, one])).values()];
-}
-
-/** Reports whether the result passes only because of an exception. */
-export function isPermitted({ exception, outcome }: RuleResult): boolean {
-  return exception !== undefined && outcome === 'ok';
-}
-
-/** Returns the results of a decision that pass only because of an exception, the first to end first. Published steps may lack results. */
-export function permittedIn({ steps }: { readonly steps: readonly Partial<Pick<Step, 'results'>>[] }): readonly RuleResult[] {
-  const permitted = permittedResults(steps.flatMap(({ results = [] }) => results));
-  return [...permitted].sort((a, b) => (a.earliestMs ?? 0) - (b.earliestMs ?? 0));
+  const permitted = results.filter(({ exception, outcome }) => exception !== undefined && outcome === 'ok');
+  const distinct = new Map(permitted.map((one) => [`${one.rule} ${one.exception}`, one]));
+  return [...distinct.values()].sort((a, b) => (a.earliestMs ?? 0) - (b.earliestMs ?? 0));
 }

@@ -5,7 +5,6 @@ import { actionText } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { lacksRequesters } from '../../engine/rules/approval.ts';
-import { permittedIn } from '../../engine/rules/exception.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { goalText, marks, missingText, podsMissing, unreadZones } from './group-text.ts';
 import { exceptionText, factText, instantText, leftText, passesText, sourceText, spanText, stopText } from './plan/plan-text.ts';
@@ -20,7 +19,7 @@ type ExplainedStep = Step & { readonly podCount?: number };
 /** A decision made by this command or published by the agent. */
 export type ExplainedDecision = Pick<
   GroupDecision,
-  'namespace' | 'group' | 'goal' | 'phase' | 'outcome' | 'zones' | 'waits' | 'stops' | 'warnings' | 'actions'
+  'namespace' | 'group' | 'goal' | 'phase' | 'outcome' | 'zones' | 'waits' | 'stops' | 'permitted' | 'warnings' | 'actions'
 > & { readonly steps: readonly ExplainedStep[] };
 
 export interface Explanation {
@@ -60,7 +59,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
     ...decision.stops.flatMap((stop) => field('stopped', `${stop.rule}: ${stopText(stop, explanation.nowMs)}`, look, 'yellow')),
-    ...permittedIn(decision).flatMap((result) => field('exception', exceptionText(result), look, 'yellow')),
+    ...(decision.permitted ?? []).flatMap((result) => field('exception', exceptionText(result), look, 'yellow')),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap(({ what, results }) => ['', ...field('DENIED', what, look, 'red'), ...resultLines(results, explanation, look)]),
     ...hiddenLines(explanation, look),
@@ -116,7 +115,7 @@ function stopVerdict({ nowMs }: Explanation, [stop]: readonly Stop[]): string | 
 
 /** Returns that the group continues only by exceptions, and when the first one ends. */
 function exceptionVerdict({ decision, nowMs }: Explanation): string | undefined {
-  const permitted = permittedIn(decision);
+  const { permitted = [] } = decision;
   const [first] = permitted;
   if (first === undefined) return undefined;
   const { earliestMs: endMs } = first;

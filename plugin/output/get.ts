@@ -2,7 +2,6 @@
 import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
-import { permittedIn } from '../../engine/rules/exception.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
@@ -86,7 +85,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   const seenMs = seenAtMs(live, nowMs);
   const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs }, look));
   const stops = (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look));
-  const exceptions = permittedIn(decision).flatMap((result) => paragraph('  ', exceptionText(result), look.columns));
+  const exceptions = (decision.permitted ?? []).flatMap((result) => paragraph('  ', exceptionText(result), look.columns));
   const rows = decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs: seenMs, look, facts }));
   const { header, lines } = alignTable(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [

@@ -4,7 +4,6 @@ import { isMoving, noGoal, type RuleOutcome, type Stop } from '../../engine/deci
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
 import type { PersonNeeded } from '../../engine/publish/status.ts';
-import { permittedIn } from '../../engine/rules/exception.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { instantText } from '../../policies/instant.ts';
@@ -199,7 +198,7 @@ function shortStop({ rule, by }: Pick<Stop, 'rule' | 'by'>): string {
 
 /** Returns the first rule that an exception permits, and the number of the other exceptions. */
 function exceptionPart(decision: PublishedDecision, isShort: boolean): string {
-  const [first, ...more] = permittedIn(decision);
+  const [first, ...more] = decision.permitted ?? [];
   if (first === undefined) return '';
   const text = isShort ? `${first.rule} by exception` : exceptionText(first);
   return `${text}${more.length === 0 ? '' : ` and ${plural(more.length, 'other exception')}`}`;

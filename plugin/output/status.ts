@@ -1,6 +1,5 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
 import type { GroupDecision } from '../../engine/decision.ts';
-import { permittedIn } from '../../engine/rules/exception.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -48,7 +47,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
     ),
     more: [
       ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
-      ...permittedIn(decision).map((result) => ['exception', exceptionText(result)] as const),
+      ...(decision.permitted ?? []).map((result) => ['exception', exceptionText(result)] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
     ],
@@ -81,7 +80,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   const { wave } = decision;
   const info = summaryText(live, { nowMs });
   const stops = [...new Set((decision.stops ?? []).map(({ rule }) => rule))];
-  const exceptions = permittedIn(decision).map(({ exception }) => exception);
+  const exceptions = (decision.permitted ?? []).map(({ exception }) => exception);
   const hasProblem =
     decision.waits.length + stops.length + exceptions.length > 0 || troubledPods(decision).length > 0 || unattended !== undefined;
   const working = decision.zones.filter((zone) => zone.available < zone.replicas && !unread.includes(zone.zone)).map(({ zone }) => zone);
@@ -111,7 +110,7 @@ export function statusKey({ decision, unattended }: LiveGroup): string {
     zones,
     waits,
     stops,
-    permittedIn(decision).map(({ fact }) => fact),
+    (decision.permitted ?? []).map(({ fact }) => fact),
     troubled,
     unattended !== undefined,
   ]);

@@ -4,9 +4,9 @@ import { publishedDecision, samePublished } from '../../../engine/publish/decisi
 import { readPublished } from '../../../engine/publish/read.ts';
 import { groupStatus } from '../../../engine/publish/status.ts';
 import type { IntentView } from '../../../engine/snapshot.ts';
-import { group } from '../../kit/groups.ts';
-import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';
-import { ago, exception, freeze, hourMs, intent, line, minuteMs, policy, policyRule } from '../../kit/questions.ts';
+import { group, wave } from '../../kit/groups.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { ago, exception, freeze, hourMs, intent, ledgerOf, line, minuteMs, policy, policyRule, runOf } from '../../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 const until = kitNowMs + hourMs;
@@ -102,7 +102,32 @@ describe('a stop while no step is due', () => {
 
   it('is none while an exception is in force', () => {
     const overrides = { policies: [policy({ windows: [freeze()] })] };
-    expect(idle({ ...overrides, exceptions: [exception('window')] }).decision.stops).toEqual([]);
+    const { stops, permitted } = idle({ ...overrides, exceptions: [exception('window')] }).decision;
+    expect([stops, permitted]).toMatchObject([[], [{ rule: 'window', exception: 'exception-1' }]]);
+  });
+
+  it.each([
+    ['finishPod', ['a deny window is open for rollout', 'the storage moves']],
+    ['finishAll', ['the storage moves']],
+  ] as const)('is in the decision during a soak, except a window that lets the run finish: %s', (inFlight, facts) => {
+    const soaked = group({
+      zones: ['a', 'b'],
+      rollout: { waves: [wave('first', ['a'], { after: { soakMs: hourMs, gates: [] } }), wave('rest', ['b'])] },
+    });
+    const rules = [policyRule({ name: 'moves', effect: 'hold', message: 'the storage moves' })];
+    const target = { a: newRevision, b: newRevision };
+    const soaking = {
+      statefulSets: [
+        statefulSet({ name: 'ingester-zone-a', status: { currentRevision: newRevision, updateRevision: newRevision } }),
+        outdatedStatefulSet({ name: 'ingester-zone-b' }),
+      ],
+      ledgers: [ledgerOf({ run: runOf({ target, lastDisruptionMs: ago(minuteMs), waveAvailableMs: ago(minuteMs) }) })],
+      policies: [policy({ windows: [freeze({ inFlight })], rules })],
+    };
+    const { decision } = idle(soaking, soaked);
+    expect([decision.waits.map(({ rule }) => rule), decision.stops.map(({ fact }) => fact)]).toEqual([['soak'], facts]);
+    const permitted = idle({ ...soaking, exceptions: [exception('safety/moves')] }, soaked).decision.permitted;
+    expect(permitted).toMatchObject([{ rule: 'safety/moves', exception: 'exception-1' }]);
   });
 
   it('by settings names where they are', () => {
