@@ -59,7 +59,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
     ...decision.stops.flatMap((stop) => field('stopped', `${stop.rule}: ${stopText(stop, explanation.nowMs)}`, look, 'yellow')),
-    ...(decision.permitted ?? []).flatMap((result) => field('exception', exceptionText(result), look, 'yellow')),
+    ...(decision.permitted ?? []).flatMap((result) => field('override', exceptionText(result), look, 'yellow')),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap(({ what, results }) => ['', ...field('DENIED', what, look, 'red'), ...resultLines(results, explanation, look)]),
     ...hiddenLines(explanation, look),
@@ -113,15 +113,15 @@ function stopVerdict({ nowMs }: Explanation, [stop]: readonly Stop[]): string | 
   return stop === undefined ? undefined : `. Stopped: ${stopText(stop, nowMs)}.`;
 }
 
-/** Returns that the group continues only by exceptions, and when the first one ends. */
-function exceptionVerdict({ decision, nowMs }: Explanation): string | undefined {
-  const { permitted = [] } = decision;
-  const [first] = permitted;
+/** Returns that the group continues only because of exceptions, and when the first one ends. */
+function exceptionVerdict({ decision: { permitted = [] }, nowMs }: Explanation): string | undefined {
+  const [first, ...others] = permitted;
   if (first === undefined) return undefined;
-  const { earliestMs: endMs } = first;
-  const left = nowMs === undefined || endMs === undefined || endMs <= nowMs ? '' : ` (in ${leftText(endMs, nowMs)})`;
-  const end = endMs === undefined ? '' : `, until ${instantText(endMs)}${left}${permitted.length === 1 ? '' : ' at first'}`;
-  return `. The group continues only because of ${permitted.length === 1 ? 'an exception' : plural(permitted.length, 'exception')}${end}.`;
+  const { earliestMs: endMs = 0 } = first;
+  const left = nowMs === undefined || endMs <= nowMs ? '' : ` (in ${leftText(endMs, nowMs)})`;
+  const end = `${instantText(endMs)}${left}.`;
+  if (others.length === 0) return `. The group continues only because of an exception, which ends at ${end}`;
+  return `. The group continues only because of ${plural(permitted.length, 'exception')}; the first ends at ${end}`;
 }
 
 /** Returns what the group waits for; undefined if time and progress alone end the wait. */

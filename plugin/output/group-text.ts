@@ -200,8 +200,8 @@ function shortStop({ rule, by }: Pick<Stop, 'rule' | 'by'>): string {
 function exceptionPart(decision: PublishedDecision, isShort: boolean): string {
   const [first, ...more] = decision.permitted ?? [];
   if (first === undefined) return '';
-  const text = isShort ? `${first.rule} by exception` : exceptionText(first);
-  return `${text}${more.length === 0 ? '' : ` and ${plural(more.length, 'other exception')}`}`;
+  if (isShort) return plural(more.length + 1, 'exception');
+  return `${exceptionText(first)}${more.length === 0 ? '' : ` and ${plural(more.length, 'other exception')}`}`;
 }
 
 /** Counts the unavailable pods of the zones that could be read. */

@@ -248,8 +248,10 @@ describe('exceptions by which a rollout passes', () => {
   it('are in the list of all groups, in the headline of explain and in the condition Progressing', async () => {
     expect(await shownBy('get', decision)).toContain(`${byRule} and 1 other exception`);
     expect(await shownBy('explain ingester', decision)).toContain(
-      'The group continues only because of 2 exceptions, until 2026-03-02 12:04 UTC',
+      'The group continues only because of 2 exceptions; the first ends at 2026-03-02 12:04 UTC',
     );
+    expect(await shownBy('explain ingester', decision)).toContain(` override ${byRule}`);
+    expect(await shownBy('get --width 80', decision)).toContain(' 2 exceptions ');
     const { conditions } = groupStatus(decision);
     expect(conditions.find(({ type }) => type === 'Progressing')?.message).toContain(byRule);
   });
