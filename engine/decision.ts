@@ -38,6 +38,8 @@ export interface RuleResult {
   readonly digest?: string;
   /** The name of the exception that permits what the rule would block. */
   readonly exception?: string;
+  /** Neither time nor progress ends the result, although its outcome is `wait`: the hold of a policy without a condition that could change. */
+  readonly endsBy?: 'person';
   /** A duration in the fact that grows with time: its text, and the instant from which it counts. Stored facts name the instant. */
   readonly age?: { readonly words: string; readonly fromMs: number };
 }
@@ -225,6 +227,8 @@ export interface Decision {
 interface RequestCore {
   readonly namespace: string;
   readonly user?: string;
+  /** The groups of the user, for conditions; absent if they are unknown. */
+  readonly groups?: readonly string[];
   readonly dryRun: boolean;
 }
 

@@ -25,6 +25,7 @@ interface ResultDetails {
   readonly source?: Source | undefined;
   readonly earliestMs?: number | undefined;
   readonly digest?: string | undefined;
+  readonly endsBy?: RuleResult['endsBy'];
   readonly age?: RuleResult['age'] | undefined;
 }
 
@@ -34,7 +35,14 @@ export function result(rule: string, outcome: RuleOutcome, fact: string, details
     rule,
     outcome,
     fact,
-    ...defined({ limit: details.limit, source: details.source, earliestMs: details.earliestMs, digest: details.digest, age: details.age }),
+    ...defined({
+      limit: details.limit,
+      source: details.source,
+      earliestMs: details.earliestMs,
+      digest: details.digest,
+      endsBy: details.endsBy,
+      age: details.age,
+    }),
   };
 }
 

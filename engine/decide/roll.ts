@@ -253,7 +253,9 @@ const personOrCalendar: ReadonlySet<string> = new Set([
 
 /** Reports whether only a person or the calendar can end this result. The deadline of the run does not count that time. */
 function isPersonOrCalendar(answer: RuleResult): boolean {
-  return (blocks(answer) && personOrCalendar.has(answer.rule)) || isLimitOfZero(answer) || isLiftedLater(answer);
+  return (
+    (blocks(answer) && (personOrCalendar.has(answer.rule) || answer.endsBy === 'person')) || isLimitOfZero(answer) || isLiftedLater(answer)
+  );
 }
 
 /** Reports whether a limit of 0 waits for an instant, such as the start of an exception. */

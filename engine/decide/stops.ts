@@ -1,14 +1,16 @@
-// Finds what stops a group now, even if no step is due: failed runs, pauses, protections, undone revisions, closed windows and policy rules.
+// Finds what stops a group now, even if no step is due: failed runs, pauses, protections, undone revisions, rejections, windows and policies.
 import type { Source } from '../../policies/definition.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult, Step, Stop } from '../decision.ts';
 import { blocks, earliest } from '../rule.ts';
+import { isRejection } from '../rules/approval.ts';
 import { withException } from '../rules/exception.ts';
 import { policyAnswer, windowResult } from '../rules/policy.ts';
 import { pauseFact } from '../rules/roll.ts';
-import { objectOf, pauses, requesterText, requestPlace } from '../run/requests.ts';
+import { rejectionsAhead } from '../rules/wave.ts';
+import { objectOf, pauses, requesterText, requestOf, requestPlace } from '../run/requests.ts';
 import { rollsBack } from '../run/run.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
@@ -24,12 +26,13 @@ interface StopsAnswer {
 export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter: RunState | undefined): StopsAnswer {
   const zoneResults = resultsOf(context, steps, runAfter);
   const { run } = context.view.ledger;
+  const ahead = runAfter?.outcome === 'running' ? rejectionsAhead(context, runAfter) : [];
   const intents = isUnknown(context.intents) ? [] : context.intents.filter((intent) => isStopRequest(context, intent, run));
   const stops = [
     ...stopsOfRun(context, runAfter),
     ...pausedBySettings(context),
     ...intents.map((intent) => requestedStop(context, intent)),
-    ...stopsOfResults(context, zoneResults.filter(isStop)),
+    ...stopsOfResults(context, [...zoneResults.filter(isStop), ...ahead]),
   ];
   const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
   // Views show the first stop, so a stop of the next step is the first.
@@ -124,9 +127,12 @@ function pausedBySettings(context: GroupContext): readonly Stop[] {
 }
 
 /** Returns the command that edits the object with the setting, or the edit and its place in a file. */
-function editText(source: Source | undefined, edit: string): string {
+export function editText(source: Source | undefined, edit: string): string {
   const [, kind, namespace, name] = /^(\w+) ([^/]+)\/(.+)$/.exec(source?.object ?? '') ?? [];
-  if (source?.file === undefined && kind !== undefined) return `kubectl edit ${kind.toLowerCase()} ${name} -n ${namespace}`;
+  if (source?.file === undefined && kind !== undefined) {
+    const field = source?.field === undefined ? '' : ` (${source.field})`;
+    return `kubectl edit ${kind.toLowerCase()} ${name} -n ${namespace}, and ${edit}${field}`;
+  }
   const place = [source?.file, source?.line].filter((part) => part !== undefined).join(':');
   return `${edit}${place === '' ? '' : ` at ${place}`}, then apply it`;
 }
@@ -137,15 +143,16 @@ interface ZoneResult {
 }
 
 /**
- * Returns the results of windows and policies in the steps that are due, also for the zones whose turn comes later. While no pod is to be
- * replaced, for example during a soak, returns the results of all zones.
+ * Returns the rejections and the results of windows and policies in the steps that are due, also for the zones whose turn comes later.
+ * While no pod is to be replaced, for example during a soak, returns the results of all zones.
  */
 function resultsOf(context: GroupContext, steps: readonly Step[], run: RunState | undefined): readonly ZoneResult[] {
   const rolls = steps.filter(({ kind }) => kind === 'roll');
   const isDue = rolls.some(({ results }) => results.some(isOfCalendarOrPolicy));
   const every = resultsWithoutSteps(context, run);
-  if (!isDue) return every;
-  const due = steps.flatMap(({ zone, results }) => results.filter(isOfCalendarOrPolicy).map((result) => ({ zone, result })));
+  const mayStop = (answer: RuleResult): boolean => isRejection(answer) || (isDue && isOfCalendarOrPolicy(answer));
+  const due = steps.flatMap(({ zone, results }) => results.filter(mayStop).map((result) => ({ zone, result })));
+  if (!isDue) return [...due, ...every];
   const keys = new Set(due.map(keyOf));
   return [...due, ...every.filter((one) => keys.has(keyOf(one)))];
 }
@@ -189,9 +196,28 @@ function stopsOfResults(context: GroupContext, zoneResults: readonly ZoneResult[
   return [...zonesOf.values()].map(({ result: { rule, fact, limit, source, earliestMs }, zones }) => {
     const [only] = zones;
     const place = zones.length === 1 && group.zones.length > 1 ? only : undefined;
-    const endsWith = canOverride(rule, policies) ? overrideCommand(context, rule, place) : editText(source, `change the rule ${rule}`);
-    return { rule, fact, ...defined({ limit, source, untilMs: earliestMs }), zones, isBlocking: true, endsWith };
+    const ends = endsOfRejection(context, source) ?? {
+      endsWith: canOverride(rule, policies) ? overrideCommand(context, rule, place) : editText(source, `change the rule ${rule}`),
+    };
+    return { rule, fact, ...defined({ limit, source, untilMs: earliestMs }), zones, isBlocking: true, ...ends };
   });
+}
+
+/** Returns the commands that end the rejection with this source; undefined for another source. */
+function endsOfRejection(
+  { group, intents }: GroupContext,
+  source: Source | undefined,
+): Pick<Stop, 'endsWith' | 'alternatives'> | undefined {
+  const request = requestOf(defined({ source }));
+  const rejection = isUnknown(intents) ? undefined : intents.find((intent) => intent.name === request);
+  if (rejection === undefined) return undefined;
+  const { wave, rule, requestedBy } = rejection;
+  const name = `${group.namespace}/${group.name}`;
+  const subject = wave === undefined ? `--rule ${rule}` : `--wave ${wave}`;
+  return {
+    endsWith: `kubectl rollout-group cancel ${name} ${rejection.name}`,
+    alternatives: [`kubectl rollout-group approve ${name} ${subject} (as ${requestedBy?.user})`],
+  };
 }
 
 /** Returns the command that overrides the rule. It first cancels exceptions that do not allow enough, because exceptions never combine. */

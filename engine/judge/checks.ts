@@ -10,7 +10,7 @@ import { viewGroup, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, result } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
-import { type PolicyQuestion, policyAnswer, windowResult } from '../rules/policy.ts';
+import { type PolicyQuestion, policyAnswer, type Requester, windowResult } from '../rules/policy.ts';
 import { prepareDownscale } from '../rules/prepare.ts';
 import { protectedFromOthers } from '../rules/protected.ts';
 import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scale.ts';
@@ -160,8 +160,8 @@ function scaleQuestionOf(context: GroupContext, zone: ZoneView, { from, to }: Pi
   return { context, zone, from, to, isForced: zone.zone.forceReplicas === to, run: context.view.ledger.run, asker: 'admission' };
 }
 
-function userOf({ user }: { readonly user?: string }): { readonly user?: string } {
-  return user === undefined ? {} : { user };
+function userOf({ user, groups }: Requester): Requester {
+  return defined({ user, groups });
 }
 
 /** Returns the results for a downscale to 0, because the pods of a deleted StatefulSet are deleted too; [] for adopted groups. */

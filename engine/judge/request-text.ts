@@ -29,9 +29,14 @@ export function describe(request: AdmissionRequest): string {
 
 /** Returns twelve hexadecimal digits of a hash of group, leading rule, request, object UID and policies. Requester and dry run do not change it. */
 export function decisionId(snapshot: Snapshot, request: AdmissionRequest, rule: string | undefined): string {
-  const { dryRun: _dryRun, user: _user, ...object } = { user: '', ...request };
+  const object = withoutRequester(request);
   const { group, uid } = subjectOf(snapshot, request);
   return hashText(canonicalJson({ rule: rule ?? 'allow', object, policies: snapshot.policyDigest, group, uid })).slice(0, 12);
+}
+
+function withoutRequester(request: AdmissionRequest): object {
+  const { dryRun: _dryRun, user: _user, groups: _groups, ...object } = { user: '', groups: [], ...request };
+  return object;
 }
 
 function subjectOf(snapshot: Snapshot, request: AdmissionRequest): { readonly group: string; readonly uid: string } {
@@ -47,8 +52,7 @@ const longestText = 8_192;
 
 /** Returns the request as JSON text; undefined if the text would be too long. */
 export function encodeRequest(request: AdmissionRequest): string | undefined {
-  const { user: _user, dryRun: _dryRun, ...object } = { user: '', ...request };
-  const text = canonicalJson(object);
+  const text = canonicalJson(withoutRequester(request));
   return text.length > longestText ? undefined : text;
 }
 

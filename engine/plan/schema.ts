@@ -45,6 +45,7 @@ const definitions: Readonly<Record<string, Schema>> = {
     {
       limit: text,
       digest: { type: 'string', description: 'The digest that an approval must name.' },
+      endsBy: { const: 'person', description: 'Neither time nor progress ends the wait.' },
       exception: { type: 'string', description: 'The exception that permits what the rule would block.' },
       source: ref('source'),
       earliestMs: instant,

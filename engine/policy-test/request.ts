@@ -1,6 +1,8 @@
 // Puts the request of a policy test case to the engine, and returns one answer.
+
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import type { PolicyTestCase } from '../../policies/schema/policy-test.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { AdmissionRequest } from '../decision.ts';
 import { blocks } from '../rule.ts';
 import type { Snapshot, StatefulSetView } from '../snapshot.ts';
@@ -15,9 +17,9 @@ export function ask(asked: CaseState, request: Request): Asking {
   switch (request.action) {
     case 'rollout':
     case 'none': {
-      const idle = (['from', 'to', 'ordinal', 'via', 'user', ...(request.action === 'none' ? (['zone'] as const) : [])] as const).find(
-        (field) => request[field] !== undefined,
-      );
+      const idle = (
+        ['from', 'to', 'ordinal', 'via', 'user', 'groups', ...(request.action === 'none' ? (['zone'] as const) : [])] as const
+      ).find((field) => request[field] !== undefined);
       return idle === undefined
         ? { answer: decided(asked) }
         : { problem: `the field ${idle} has no meaning if the action is ${request.action}` };
@@ -57,11 +59,11 @@ function askScale(asked: CaseState, request: Request): Asking {
   const member = memberOf(asked, request);
   if (typeof member === 'string') return { problem: member };
   const { zone, set } = member;
-  const { action, from = set.replicas, to, user } = request;
+  const { action, from = set.replicas, to, user, groups } = request;
   if (to === undefined) return { problem: `the request ${action} has no field "to"` };
   if (from !== set.replicas) return { problem: `zone ${zone.name} has ${set.replicas} replicas, so it is not scaled from ${from}` };
   if (action === 'scaleUp' ? to <= from : to >= from) return { problem: `from ${from} to ${to} is not a ${action}` };
-  const base = { namespace: set.namespace, statefulSet: set.name, from, to, dryRun: false, ...(user === undefined ? {} : { user }) };
+  const base = { namespace: set.namespace, statefulSet: set.name, from, to, dryRun: false, ...defined({ user, groups }) };
   const answers = (request.via ?? writePaths).map((via) => {
     const write: AdmissionRequest =
       via === 'scale'
@@ -91,7 +93,8 @@ function askMember(asked: CaseState, request: Request): Asking {
   const member = memberOf(asked, request);
   if (typeof member === 'string') return { problem: member };
   const { namespace, name: statefulSet } = member.set;
-  const base = { namespace, dryRun: false, ...(request.user === undefined ? {} : { user: request.user }) };
+  const { user, groups } = request;
+  const base = { namespace, dryRun: false, ...defined({ user, groups }) };
   if (request.action === 'restart') return { answer: judged(asked, { kind: 'restart', statefulSet, ...base }) };
   if (request.action === 'delete' && request.ordinal === undefined)
     return { answer: judged(asked, { kind: 'deleteStatefulSet', statefulSet, ...base }) };

@@ -30,6 +30,7 @@ const result = z.object({
   earliestMs: instant.exactOptional(),
   digest: text.exactOptional(),
   exception: text.exactOptional(),
+  endsBy: z.literal('person').exactOptional(),
   age: z.object({ words: text, fromMs: instant }).exactOptional(),
 });
 

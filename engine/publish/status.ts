@@ -145,13 +145,14 @@ function enforced({ unenforced }: PublishedDecision): readonly Verdict[] {
 }
 
 /** Returns the condition Progressing: the group makes progress, or will do so without a person. */
-function progressing({ phase, goal, waits, permitted = [] }: PublishedDecision): Verdict {
+function progressing({ phase, outcome, goal, waits, permitted = [] }: PublishedDecision): Verdict {
   const type = 'Progressing';
   const [first] = waits;
   const exceptions = permitted.map(({ rule, fact }) => `${rule}: ${fact}`);
   const reason = first === undefined ? phase : reasonOf(first.rule);
   const message = [first === undefined ? goal : waitText(first), ...exceptions].join('; ').slice(0, longestMessage);
-  const isMoving = phase === 'Rolling' || phase === 'Scaling' || (phase === 'Waiting' && !waits.some(isMisplacedUntilRetry));
+  const isMoving =
+    phase === 'Rolling' || phase === 'Scaling' || (phase === 'Waiting' && personNeeded({ phase, outcome, waits }) === undefined);
   return { type, status: isMoving ? 'True' : 'False', reason: isMoving || first ? reason : phase, message };
 }
 
@@ -166,7 +167,8 @@ function degraded({ phase, run, waits, pods }: PublishedDecision): Verdict {
   if (misplaced !== undefined) return { type, status: 'True', reason: reasonOf(misplaced.rule), message: waitText(misplaced) };
   const bad = pods.filter(({ state }) => state === 'crashing' || state === 'nodeDown');
   const [first] = bad;
-  if (first === undefined) return { type, status: 'False', reason: 'AsExpected', message: 'no person needs to act' };
+  if (first === undefined)
+    return { type, status: 'False', reason: 'AsExpected', message: 'no run failed, no rule denies a step, and no pod crashes' };
   const others = bad.length === 1 ? '' : ` and ${bad.length - 1} more`;
   const isCrashing = first.state === 'crashing';
   const why = isCrashing ? (first.reason ?? 'crashing') : `on node ${first.node ?? ''}, which is not ready`;
@@ -186,7 +188,7 @@ function timeText(ms: number): string {
 export type Held = Pick<PublishedDecision, 'phase' | 'outcome'> & { readonly waits: readonly RuleResult[] };
 
 /** The reason why a group needs a person. `misplaced`: pods came back at a wrong revision. */
-export type PersonNeeded = 'failed' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'paused';
+export type PersonNeeded = 'failed' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'stopped' | 'paused';
 
 /** Reports whether the pods keep an earlier revision because the requested revision failed. */
 export function isRolledBack({ run, warnings }: Pick<PublishedDecision, 'run' | 'warnings'>): boolean {
@@ -200,10 +202,16 @@ export function personNeeded({ phase, outcome, waits }: Held): PersonNeeded | un
   if (outcome === 'wait') {
     if (waits.some((wait) => wait.outcome === 'no')) return 'blocked';
     if (waits.some(isMisplacedUntilRetry)) return 'misplaced';
-    if (waits.some(({ rule }) => rule === 'approval')) return 'approval';
+    if (waits.some(({ rule, digest }) => rule === 'approval' || digest !== undefined)) return 'approval';
     if (waits.some(({ rule }) => rule === 'undone')) return 'undone';
+    if (phase === 'Waiting' && waits.some(isStoppedByPerson)) return 'stopped';
   }
   return phase === 'Paused' ? 'paused' : undefined;
+}
+
+/** Reports whether a policy or a protection without an end blocks, so that only a person ends the wait. */
+function isStoppedByPerson({ rule, endsBy, earliestMs }: RuleResult): boolean {
+  return endsBy === 'person' || (rule === 'protected' && earliestMs === undefined);
 }
 
 /** Reports whether pods came back at another revision and only a retry continues: the last attempt to pin them failed. */

@@ -3,7 +3,7 @@ import type { ApprovalDefinition, GroupDefinition, PolicyDefinition, Source } fr
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { earliest, result } from '../rule.ts';
-import { isOfRun, isVerified } from '../run/requests.ts';
+import { isOfRun, isVerified, objectOf, requestOf } from '../run/requests.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
 interface ApprovalQuestion {
@@ -21,9 +21,10 @@ interface ApprovalQuestion {
   readonly source: Source | undefined;
 }
 
-/** Returns whether enough different users of the allowed groups approved, and no such user rejected. */
-export function approvalResult({ context, rule, approval, subject, digest, run, sinceMs, source }: ApprovalQuestion): RuleResult {
-  if (isUnknown(context.intents)) return result(rule, 'unknown', `approvals could not be read: ${context.intents.unknown}`, { source });
+/** Returns one result for each rejection that blocks. Without rejections, returns whether enough users of the allowed groups approved. */
+export function approvalResults(question: ApprovalQuestion): readonly RuleResult[] {
+  const { context, rule, approval, subject, digest, run, sinceMs, source } = question;
+  if (isUnknown(context.intents)) return [result(rule, 'unknown', `approvals could not be read: ${context.intents.unknown}`, { source })];
   const isRecent = ({ requestedBy }: IntentView): boolean =>
     sinceMs === undefined || requestedBy === undefined || requestedBy.atMs >= sinceMs;
   const isAbout = (intent: IntentView): boolean => intent.wave === subject.wave && intent.rule === subject.rule;
@@ -32,11 +33,13 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   const limit = `${approval.count}${from}`;
   const approvals = about.filter((intent) => intent.action === 'approve');
   const timely = approvals.filter((intent) => isVerified(context, intent));
-  // A rejection only blocks, so its time is not checked.
-  const rejection = about.find((intent) => intent.action === 'reject' && mayApprove(intent, approval) && !hasApprovedLater(intent, timely));
-  if (rejection !== undefined) {
-    const fact = `${rejection.requestedBy?.user} rejected the request${rejection.reason ? `: ${rejection.reason}` : ''}`;
-    return result(rule, 'no', fact, { limit, source });
+  const rejections = rejectionsIn(about, approval, context);
+  if (rejections.length > 0) {
+    const what = subject.wave === undefined ? `rule ${subject.rule}` : `wave ${subject.wave}`;
+    return rejections.map((intent) => {
+      const fact = `${intent.requestedBy?.user} rejected ${what}${intent.reason ? `: ${intent.reason}` : ''}`;
+      return result(rule, 'no', fact, { limit, source: objectOf(intent), earliestMs: intent.expiresMs });
+    });
   }
   const valid = timely.filter((intent) => mayApprove(intent, approval) && !isExpired(intent, approval, context.nowMs));
   const counted = valid.filter((intent) => intent.digest === digest);
@@ -44,20 +47,46 @@ export function approvalResult({ context, rule, approval, subject, digest, run, 
   const anonymous = approvals.filter((intent) => intent.requestedBy === undefined).length;
   if (users.length >= approval.count) {
     const earliestMs = earliest(counted.map((intent) => expiryOf(intent, approval)));
-    return result(rule, 'ok', `approved by ${users.join(', ')}`, { limit, source, earliestMs });
+    return [result(rule, 'ok', `approved by ${users.join(', ')}`, { limit, source, earliestMs })];
   }
   const fact = `${users.length} of ${approval.count} approvals${from}${voidText(valid, users, digest)}`;
   const ahead = approvals.filter((intent) => mayApprove(intent, approval) && !isVerified(context, intent)).length;
   const { requesters } = context.snapshot.webhookProblems ?? {};
   if (requesters !== undefined) {
-    const problem = `${fact}; no webhook records requesters, so no approval counts: ${requesters}`;
-    return result(rule, 'no', problem, { limit, source, digest });
+    return [withoutRequesters(result(rule, 'wait', fact, { limit, source, digest }), requesters)];
   }
   const uncounted = [
     ...(anonymous === 0 ? [] : [`, and ${anonymous} without an identity (the webhook was not called)`]),
     ...(ahead === 0 ? [] : [`, and ${ahead} with a time in the future (spec.requestedBy.at)`]),
   ];
-  return result(rule, uncounted.length === 0 ? 'wait' : 'unknown', `${fact}${uncounted.join('')}`, { limit, source, digest });
+  return [result(rule, uncounted.length === 0 ? 'wait' : 'unknown', `${fact}${uncounted.join('')}`, { limit, source, digest })];
+}
+
+/** Returns the rejections among the answers about one subject that block. A rejection only blocks, so its time is not checked. */
+export function rejectionsIn(
+  about: readonly IntentView[],
+  approval: ApprovalDefinition,
+  context: Pick<GroupContext, 'nowMs'>,
+): readonly IntentView[] {
+  const timely = about.filter((intent) => intent.action === 'approve' && isVerified(context, intent));
+  return about.filter(
+    (intent) =>
+      intent.action === 'reject' &&
+      (intent.expiresMs ?? Number.POSITIVE_INFINITY) > context.nowMs &&
+      mayApprove(intent, approval) &&
+      !hasApprovedLater(intent, timely),
+  );
+}
+
+/** Reports whether the result is a rejection. Its source is the request, and only a person ends it. */
+export function isRejection(answer: Pick<RuleResult, 'outcome' | 'source'>): boolean {
+  return answer.outcome === 'no' && requestOf(answer) !== undefined;
+}
+
+/** Returns the result of a missing approval that cannot count, because of this problem of the webhook; every other result unchanged. */
+export function withoutRequesters<Result extends RuleResult>(answer: Result, problem: string): Result {
+  if (answer.digest === undefined) return answer;
+  return { ...answer, outcome: 'no', fact: `${answer.fact}; no webhook records requesters, so no approval counts: ${problem}` };
 }
 
 /** Reports whether an approval is missing that cannot count, because no webhook records requesters. A rejection names no digest. */

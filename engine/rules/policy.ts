@@ -12,17 +12,23 @@ import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { digestOfRule } from '../run/requests.ts';
 import { isUnknown, type MetricView, type RunState, type Unknown } from '../snapshot.ts';
-import { approvalResult } from './approval.ts';
+import { approvalResults } from './approval.ts';
 import { downscaleTimes } from './zone-gap.ts';
 
-export interface PolicyQuestion {
+/** The user of an admission request. */
+export interface Requester {
+  readonly user?: string;
+  /** Absent if the groups of the user are unknown. */
+  readonly groups?: readonly string[];
+}
+
+export interface PolicyQuestion extends Requester {
   readonly context: GroupContext;
   readonly action: PolicyAction;
   readonly zone: ZoneView;
   readonly change?: { readonly from: number; readonly to: number };
   /** The run whose approvals count. */
   readonly run?: RunState;
-  readonly user?: string;
 }
 
 export interface PolicyAnswer {
@@ -44,15 +50,16 @@ export function policyAnswer(question: PolicyQuestion): PolicyAnswer {
     for (const rule of rules) {
       const answer = askRule(question, policy, rule, data);
       if (answer.effect !== undefined) effects.push(answer.effect);
-      if (answer.effect === 'warn') warnings.push(answer.result);
-      else results.push(answer.result);
+      if (answer.effect === 'warn') warnings.push(...answer.results);
+      else results.push(...answer.results);
     }
   }
   return { results, warnings, effects };
 }
 
 interface RuleAnswer {
-  readonly result: RuleResult;
+  /** One result, or one for each rejection. */
+  readonly results: readonly RuleResult[];
   /** The effect that applied; absent if the rule did not apply. */
   readonly effect?: PolicyRuleDefinition['effect'];
 }
@@ -66,7 +73,7 @@ function askRule(
   const id = `${policy.name}/${rule.name}`;
   const source = rule.source;
   const verdict = rule.when === undefined ? undefined : evaluateCondition(rule.when, data, question.context.nowMs);
-  if (verdict?.kind === 'value' && !verdict.isTrue) return { result: result(id, 'ok', 'the condition is false', { source }) };
+  if (verdict?.kind === 'value' && !verdict.isTrue) return { results: [result(id, 'ok', 'the condition is false', { source })] };
   const isUnknownCondition = verdict?.kind === 'unknown';
   const effect = isUnknownCondition ? rule.onUnknown : rule.effect;
   const message = rule.message === undefined ? 'the condition is true' : substitute(rule.message, data);
@@ -75,16 +82,17 @@ function askRule(
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
   switch (effect) {
     case 'allow':
-      return { result: result(id, 'skip', fact, { source }) };
+      return { results: [result(id, 'skip', fact, { source })] };
     case 'warn':
-      return { result: result(id, 'ok', fact, { source }), effect };
+      return { results: [result(id, 'ok', fact, { source })], effect };
     case 'hold':
-      return { result: result(id, isUnknownCondition ? 'unknown' : 'wait', fact, details), effect };
+      if (isUnknownCondition) return { results: [result(id, 'unknown', fact, details)], effect };
+      return { results: [result(id, 'wait', fact, { ...details, ...(appliesUntilPerson(rule) ? { endsBy: 'person' } : {}) })], effect };
     case 'deny':
-      return { result: result(id, isUnknownCondition ? 'unknown' : 'no', fact, details), effect };
+      return { results: [result(id, isUnknownCondition ? 'unknown' : 'no', fact, details)], effect };
     case 'requireApproval': {
       const { context, run } = question;
-      const approval = approvalResult({
+      const approvals = approvalResults({
         context,
         rule: id,
         approval: rule.approval,
@@ -93,7 +101,7 @@ function askRule(
         source,
         ...(run === undefined ? {} : { run }),
       });
-      return { result: approval.outcome === 'ok' ? approval : { ...approval, fact: `${fact}; ${approval.fact}` }, effect };
+      return { results: approvals.map((one) => (one.outcome === 'ok' ? one : { ...one, fact: `${fact}; ${one.fact}` })), effect };
     }
   }
 }
@@ -104,10 +112,10 @@ function unknownText({ paths, reason }: Extract<ReturnType<typeof evaluateCondit
 
 /** Returns the variables of a condition (docs/conditions.md). Unreadable values are unknown. */
 export function conditionData(question: PolicyQuestion, policy: PolicyDefinition): Readonly<Record<string, unknown>> {
-  const { context, zone, change } = question;
+  const absent: Unknown = { unknown: 'not part of this request' };
+  const { context, zone, change, user: name, groups = absent } = question;
   const { run } = context.view.ledger;
   const { set } = zone;
-  const absent: Unknown = { unknown: 'not part of this request' };
   const unread = zone.unknown === undefined ? undefined : { unknown: zone.unknown };
   return {
     action: question.action,
@@ -136,7 +144,7 @@ export function conditionData(question: PolicyQuestion, policy: PolicyDefinition
         : context.view.zones.filter((candidate) => !candidate.isReady).map((candidate) => candidate.zone.name),
     },
     inputs: { metrics: metricData(context, policy) },
-    user: question.user === undefined ? absent : { name: question.user },
+    user: name === undefined ? absent : { name, groups },
     now: context.nowMs,
   };
 }
@@ -179,6 +187,15 @@ function lastDownscale({ context, zone }: PolicyQuestion): { readonly lastDownsc
   const times = downscaleTimes(context, zone);
   if (typeof times === 'string') return { lastDownscaleAt: { unknown: times } };
   return times.length === 0 ? {} : { lastDownscaleAt: Math.max(...times) };
+}
+
+/** The words in a condition that reads what time, progress or a request changes. Names, labels and the action stay the same. */
+const changing =
+  /\b(?:now|age|change|user|inputs|replicas|ready|available|updated|lastDownscaleAt|zones|notReadyZones|phase|wave|missing)\b/;
+
+/** Reports whether a rule applies until a person changes something. Without a condition, a rule always applies. */
+function appliesUntilPerson({ when }: PolicyRuleDefinition): boolean {
+  return when === undefined || !changing.test(JSON.stringify(when));
 }
 
 /** The time in milliseconds within which a change of a condition is searched. A later decision finds later changes. */

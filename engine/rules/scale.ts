@@ -10,7 +10,7 @@ import { type Check, result, resultsOf } from '../rule.ts';
 import type { RunState, StatefulSetView } from '../snapshot.ts';
 import { agentAccess } from './agent-access.ts';
 import { withException } from './exception.ts';
-import { type PolicyAnswer, policyAnswer, windowResult } from './policy.ts';
+import { type PolicyAnswer, policyAnswer, type Requester, windowResult } from './policy.ts';
 import { leavingOrdinals, protectedFromOthers, protectedResult } from './protected.ts';
 import { oldStatus, pausedByPerson } from './roll.ts';
 import { zoneGap } from './zone-gap.ts';
@@ -250,12 +250,12 @@ interface ScaleAnswer {
 /** Runs every check of a change of replicas; `from` and `to` differ. An exception may allow a result that blocks. */
 export function checkReplicas(
   question: ScaleQuestion,
-  { source, user }: { readonly source?: RuleResult; readonly user?: string },
+  { source, ...requester }: Requester & { readonly source?: RuleResult },
 ): ScaleAnswer {
   const { context, zone, from, to } = question;
   const isShrink = to < from;
   const action = isShrink ? 'scaleDown' : 'scaleUp';
-  const policies = policyAnswer({ context, action, zone, change: { from, to }, ...defined({ user }) });
+  const policies = policyAnswer({ context, action, zone, change: { from, to }, ...requester });
   const results = (isShrink ? scaleDownChecks : scaleUpChecks).flatMap((check) =>
     resultsOf(check, { ...question, ...defined({ source }), policies }),
   );

@@ -8,7 +8,7 @@ import type { RuleResult } from '../decision.ts';
 import { ageSince, blocks, result } from '../rule.ts';
 import { digestOfWaves, objectOf, requesterText, skipRequest, type VerifiedRequest } from '../run/requests.ts';
 import type { RunState } from '../snapshot.ts';
-import { approvalResult } from './approval.ts';
+import { approvalResults, isRejection } from './approval.ts';
 import { gateVerdict } from './gate.ts';
 
 export interface WaveAnswer {
@@ -28,7 +28,7 @@ function isFastTrack(context: GroupContext, run: RunState): boolean {
 export function beforeWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const results: RuleResult[] = [];
   if (wave.before.approval !== undefined) {
-    results.push(approval(context, run, { wave, definition: wave.before.approval, when: 'before' }));
+    results.push(...approvals(context, run, { wave, definition: wave.before.approval, when: 'before' }));
   }
   return withGates(context, wave, run, { names: wave.before.gates, sinceMs: Math.max(run.waveStartedMs, run.retriedMs ?? 0), results });
 }
@@ -38,7 +38,7 @@ export function underWay(context: GroupContext, wave: WaveDefinition, run: RunSt
   const { approval: asked } = wave.before;
   const isAsked = asked !== undefined && run.waves !== digestOfWaves(context.group);
   return {
-    results: isAsked ? [approval(context, run, { wave, definition: asked, when: 'before' })] : [],
+    results: isAsked ? approvals(context, run, { wave, definition: asked, when: 'before' }) : [],
     observations: [],
     wantedReadings: [],
   };
@@ -50,12 +50,21 @@ export function wavesDigestOf({ rollout, gates }: GroupContext['group']): Pick<R
   return isAsked ? { waves: digestOfWaves({ rollout, gates }) } : {};
 }
 
+/** Returns the rejections of later waves, for each zone of the wave: they stop the run when it reaches the wave. */
+export function rejectionsAhead(context: GroupContext, run: RunState): readonly { readonly zone: string; readonly result: RuleResult }[] {
+  return context.group.rollout.waves.slice(run.wave + 1).flatMap((wave) => {
+    const { approval: definition } = wave.before;
+    const answers = definition === undefined ? [] : approvals(context, run, { wave, definition, when: 'before' });
+    return answers.filter(isRejection).flatMap((answer) => wave.zones.map((zone) => ({ zone, result: answer })));
+  });
+}
+
 /** Returns the results of the checks after the last pod of a wave is available. */
 export function afterWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const sinceMs = run.waveAvailableMs ?? context.nowMs;
   const results: RuleResult[] = [];
   if (wave.after.soakMs > 0) results.push(soakResult(context, wave, run, sinceMs));
-  if (wave.after.approval !== undefined) results.push(approval(context, run, { wave, definition: wave.after.approval, when: 'after' }));
+  if (wave.after.approval !== undefined) results.push(...approvals(context, run, { wave, definition: wave.after.approval, when: 'after' }));
   return withGates(context, wave, run, { names: wave.after.gates, sinceMs, results });
 }
 
@@ -93,13 +102,13 @@ interface WaveApproval {
   readonly when: 'before' | 'after';
 }
 
-function approval(context: GroupContext, run: RunState, { wave, definition, when }: WaveApproval): RuleResult {
+function approvals(context: GroupContext, run: RunState, { wave, definition, when }: WaveApproval): readonly RuleResult[] {
   const source = sourceOf(context, `waves.${wave.name}.${when}.approval`, `waves.${wave.name}`);
   if (isFastTrack(context, run))
-    return result('approval', 'skip', 'a return to the previous template needs no approval (skipOnRollback)', { source });
+    return [result('approval', 'skip', 'a return to the previous template needs no approval (skipOnRollback)', { source })];
   // A wave may require an approval before its first pod and another after its last pod. One approval does not count for both.
   const after = when === 'after' ? { sinceMs: Math.max(run.waveStartedMs, run.lastDisruptionMs ?? 0) } : {};
-  return approvalResult({
+  return approvalResults({
     context,
     rule: 'approval',
     approval: definition,

@@ -5,6 +5,7 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { sha256 } from '../../policies/values/hash.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { GroupContext } from '../context.ts';
+import type { RuleResult } from '../decision.ts';
 import { type IntentView, isUnknown, isWithinClockSkew, type RunState } from '../snapshot.ts';
 
 /** A request with the identity that the webhook wrote into it. */
@@ -65,6 +66,11 @@ export function requestPlace({ ordinals, zone }: Pick<IntentView, 'ordinals' | '
 /** Returns the object of a request as the source of a result. */
 export function objectOf({ namespace, name }: IntentView): { readonly object: string } {
   return { object: `RolloutIntent ${namespace}/${name}` };
+}
+
+/** Returns the name of the request that is the source of a result; undefined for another source. */
+export function requestOf({ source }: Pick<RuleResult, 'source'>): string | undefined {
+  return /^RolloutIntent [^/]+\/(.+)$/.exec(source?.object ?? '')?.[1];
 }
 
 /** Returns the requests that abort this run, made after its start or last retry. An abort that names no run only pauses. */

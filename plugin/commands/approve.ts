@@ -1,12 +1,15 @@
 // The verbs approve and reject: record the answer of the user to a wave or policy rule that waits for approval.
-import { digestOfRule, digestOfWaves } from '../../engine/run/requests.ts';
-import type { IntentView } from '../../engine/snapshot.ts';
+import { observeIntent } from '../../engine/observe/objects.ts';
+import { rejectionsIn } from '../../engine/rules/approval.ts';
+import { digestOfRule, digestOfWaves, isOfRun, requesterText } from '../../engine/run/requests.ts';
+import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { itemsOf } from '../cluster-snapshot/listing.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
-import { durationFlag } from '../live/target.ts';
+import { durationFlag, nameOf } from '../live/target.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { reasonSuffix } from '../output/text.ts';
 
@@ -67,7 +70,7 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
       const inRun = run === undefined ? '' : ` in run ${run}`;
       const next =
         action === 'approve' ? approvedText(subject, run) : `${what} stays blocked${inRun} until ${by} approves or the request is deleted`;
-      return `${name}: ${what} ${answers[action]} by ${by}${until}${reasonSuffix(options.reason)}\n  ${next}\n`;
+      return `${name}: ${what} ${answers[action]} by ${by}${until}${reasonSuffix(options.reason)}\n  ${next}\n${action === 'approve' ? rejectedText(requested, subject, by) : ''}`;
     },
   };
 }
@@ -75,6 +78,27 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
 function approvedText({ kind, approval }: Approvable, run: string | undefined): string {
   const forRun = run === undefined ? '' : `for run ${run} and `;
   return `valid ${forRun}while ${kind === 'wave' ? 'the waves are' : 'the rule is'} unchanged${requiredText(approval)}`;
+}
+
+/** Returns a line for each rejection by another user, which still blocks the wave or rule. */
+function rejectedText(
+  { name, live, read, cluster }: RequestedGroup,
+  { kind, name: subject, approval }: Approvable,
+  by: string | undefined,
+): string {
+  if (approval === undefined) return '';
+  const isAbout = (intent: IntentView): boolean =>
+    nameOf(intent) === name && intent[kind] === subject && isOfRun(intent, live.decision.run);
+  const about = itemsOf(read.listing.intents)
+    .map(observeIntent)
+    .flatMap((one) => (isUnknown(one) || !isAbout(one) ? [] : [one]));
+  return rejectionsIn(about, approval, { nowMs: cluster.env.clock.nowMs() })
+    .filter(({ requestedBy }) => requestedBy?.user !== by)
+    .map(
+      (intent) =>
+        `  ${kind} ${subject} stays blocked: ${requesterText(intent)} rejected it. To end it: kubectl rollout-group cancel ${name} ${intent.name}\n`,
+    )
+    .join('');
 }
 
 /** Throws Failure if the run has passed the wave, so that the answer would have no effect. */

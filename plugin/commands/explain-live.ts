@@ -1,13 +1,18 @@
 // The verb explain for a cluster: the next decision about a group, or one denial of the admission webhook.
 import { isStatus, onStatus } from '../../cluster/request/failure.ts';
-import type { Judgement } from '../../engine/decision.ts';
+import type { Judgement, RuleResult } from '../../engine/decision.ts';
+import { withoutRequesters } from '../../engine/rules/approval.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
+import { readWebhookProblems } from '../doctor/gather/admission.ts';
 import { type ExitCode, exitCodes, type Failure, notFoundFailure } from '../failure.ts';
 import { findDenied, judgeAgain } from '../live/denied-requests.ts';
 import { type GroupEvent, listEvents } from '../live/events.ts';
-import { findSubject, readGroups } from '../live/groups.ts';
+import { findSubject, type LiveGroup, readGroups } from '../live/groups.ts';
 import { channelLines, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { type Now, renderDenial, renderFoundAgain } from '../output/events.ts';
@@ -24,25 +29,42 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
   return withCluster(context, options, 'read', async (cluster) => {
     const wanted = groupNamed(options.group, cluster);
     const read = await readGroups(cluster, { namespace: wanted.namespace, names: [] });
-    const { live: found, subject } = findSubject(read, wanted);
+    const { live, subject } = findSubject(read, wanted);
+    const found = await withRequesters(cluster, live);
     const nowMs = cluster.env.clock.nowMs();
     const notes = await notesOn(cluster, { groups: [found], problems: read.problems });
-    const live = markUnattended(found, notes);
-    const outdated = outdatedLines(live, read.listing, nowMs);
+    const shown = markUnattended(found, notes);
+    const outdated = outdatedLines(shown, read.listing, nowMs);
     const { stdout } = context;
     if (options.output === 'table') {
       stdout.write(
-        renderLiveExplanation({ live, subject, nowMs, showsAllRules: options.allRules === true, outdated }, { ...stdout, isWide: false }),
+        renderLiveExplanation(
+          { live: shown, subject, nowMs, showsAllRules: options.allRules === true, outdated },
+          { ...stdout, isWide: false },
+        ),
       );
     } else {
       const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server };
-      await writeDocument(stdout, options.output, { kind: 'Explanation', metadata, subject, ...groupDocument(live) });
+      await writeDocument(stdout, options.output, { kind: 'Explanation', metadata, subject, ...groupDocument(shown) });
     }
-    const channels = await channelLines(cluster, live.decision);
+    const channels = await channelLines(cluster, shown.decision);
     writeNotes(context, [...notes.lines, ...outdated, ...channels]);
-    if (live.decision.outcome !== 'done') suggestNext(context, `get ${nameOf(live.decision)} -w`, `status ${nameOf(live.decision)}`);
+    if (shown.decision.outcome !== 'done') suggestNext(context, `get ${nameOf(shown.decision)} -w`, `status ${nameOf(shown.decision)}`);
     return exitCodes.done;
   });
+}
+
+/** Returns the group. An approval that it waits for is blocked if no webhook records requesters, as in a plan: `approve` would fail. */
+async function withRequesters(cluster: Cluster, live: LiveGroup): Promise<LiveGroup> {
+  const { decision } = live;
+  if (decision.waits.every(({ digest }) => digest === undefined)) return live;
+  const namespace = decision.lease?.namespace ?? cluster.agentNamespace ?? usualAgentNamespace;
+  const problems = await readWebhookProblems(cluster, namespace, { pins: false, requesters: true });
+  const { requesters } = isUnknown(problems) ? {} : problems;
+  if (requesters === undefined) return live;
+  const blocked = <Result extends RuleResult>(result: Result): Result => withoutRequesters(result, requesters);
+  const steps = decision.steps.map((step) => ({ ...step, ...defined({ results: step.results?.map(blocked) }) }));
+  return { ...live, decision: { ...decision, waits: decision.waits.map(blocked), steps } };
 }
 
 /** The label that the webhook gives the Event of a denial. */

@@ -1,6 +1,7 @@
 // The verbs pause and resume: a paused group or zone replaces no further pod until the pause expires or is deleted.
 import type { Stop } from '../../engine/decision.ts';
 import { endsText } from '../../engine/publish/status.ts';
+import { requestOf } from '../../engine/run/requests.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { withCluster } from '../connection.ts';
@@ -83,7 +84,7 @@ function stillPaused(name: string, zone: string | undefined): string {
 
 /** Returns a line for each stop of another kind, which still blocks the group. */
 function remainingStops({ decision: { stops = [] } }: LiveGroup): readonly string[] {
-  const isPauseRequest = ({ rule, source }: Stop): boolean => rule === 'paused' && source?.object?.startsWith('RolloutIntent ') === true;
+  const isPauseRequest = ({ rule, ...stop }: Stop): boolean => rule === 'paused' && requestOf(stop) !== undefined;
   return stops
     .filter((stop) => stop.isBlocking && !isPauseRequest(stop))
     .map((stop) => `  ${stop.fact}; resume does not change it. To end it: ${endsText(stop)}\n`);

@@ -8,8 +8,8 @@ import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/
 import { observeIntent, observeStatefulSet } from '../../engine/observe/objects.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { objectOf } from '../../engine/run/requests.ts';
-import { isUnknown } from '../../engine/snapshot.ts';
+import { objectOf, requestOf } from '../../engine/run/requests.ts';
+import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
 import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
@@ -50,7 +50,8 @@ export async function notesOn(cluster: Cluster, { groups, problems }: Pick<ReadG
   const here = groups.filter(({ from }) => from === 'here');
   const published = groups.filter(({ from }) => from === 'agent');
   const { lines, ...stopped } = agentsOf(published, agents);
-  return { ...stopped, lines: [...hereLines(here, agents), ...lines, ...notUsed] };
+  const unenforced = new Set(decisions.flatMap((decision) => decision.unenforced ?? []));
+  return { ...stopped, lines: [...hereLines(here, agents), ...lines, ...unenforced, ...notUsed] };
 }
 
 function hereLines(here: readonly LiveGroup[], agents: AgentLeases): readonly string[] {
@@ -96,7 +97,7 @@ export function outdatedLines({ decision, from }: LiveGroup, listing: Listing, n
   const name = nameOf(decision);
   const changes = [
     ...(haveMembersChanged(decision, listing) ? [`the members of ${name} changed`] : []),
-    ...(haveStopsChanged(decision, listing, nowMs) ? [`a pause, a protection or an undo of ${name} began or ended`] : []),
+    ...(haveStopsChanged(decision, listing, nowMs) ? [`a pause, a protection, an undo or a rejection of ${name} began or ended`] : []),
   ].map((change) => `${change} since the shown decision; the agent has not published a newer one yet`);
   return [...releaseLines(listing, decision), ...changes];
 }
@@ -117,14 +118,17 @@ export function haveMembersChanged(decision: PublishedDecision, { statefulSets }
   });
 }
 
-/** Reports whether a pause, a protection or an undo began or ended since the decision. Returns false if the user may not read intents. */
+/** Reports whether a pause, a protection or an undo began or ended, or a rejection ended, since the decision. Returns false if the user may not read intents. */
 export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecision, { intents }: Listing, nowMs: number): boolean {
   if (intents === undefined || isUnknown(intents)) return false;
   if (stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
   const ofGroup = intents.map(observeIntent).flatMap((view) => (isUnknown(view) || nameOf(view) !== nameOf(decision) ? [] : [view]));
-  const now = new Set(ofGroup.filter((view) => isStopRequest({ nowMs }, view, decision.run)).map((view) => objectOf(view).object));
-  const before = new Set(stops.flatMap(({ source }) => source?.object ?? []).filter((object) => object.startsWith('RolloutIntent ')));
-  return now.size !== before.size || [...now].some((object) => !before.has(object));
+  const before = new Set(stops.filter((stop) => requestOf(stop) !== undefined).map(({ source }) => source?.object));
+  // Only the agent knows whether a new rejection blocks. A stored rejection blocks until it is cancelled.
+  const isStop = (view: IntentView): boolean =>
+    view.action === 'reject' ? before.has(objectOf(view).object) : isStopRequest({ nowMs }, view, decision.run);
+  const now = ofGroup.filter(isStop).map((view) => objectOf(view).object);
+  return now.length !== before.size || now.some((object) => !before.has(object));
 }
 
 /** Reads the failing channels from a ConfigMap with notes; none from any other ConfigMap. */

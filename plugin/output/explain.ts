@@ -1,11 +1,13 @@
 // Renders why a group progresses, waits or is blocked: its goal, each next step with every evaluated rule, and the commands to act.
+import { editText } from '../../engine/decide/stops.ts';
 import type { GroupDecision, RuleOutcome, RuleResult, Step, Stop } from '../../engine/decision.ts';
 import type { GroupPlan, Refusal } from '../../engine/plan/document.ts';
 import { actionText } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
-import { lacksRequesters } from '../../engine/rules/approval.ts';
+import { isRejection, lacksRequesters } from '../../engine/rules/approval.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
+import { requestOf } from '../../engine/run/requests.ts';
 import { goalText, marks, missingText, podsMissing, unreadZones } from './group-text.ts';
 import { exceptionText, factText, instantText, leftText, passesText, sourceText, spanText, stopText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
@@ -194,7 +196,9 @@ function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: E
 }
 
 function doLines({ decision, refused, trouble = [], ends }: Explanation, look: TableLook): readonly string[] {
-  const isOfStop = ({ rule, outcome }: RuleResult): boolean => outcome !== 'unknown' && decision.stops.some((stop) => stop.rule === rule);
+  const isOfStop = ({ rule, outcome, source }: RuleResult): boolean =>
+    outcome !== 'unknown' &&
+    decision.stops.some((stop) => stop.rule === rule && (stop.source === undefined || stop.source.object === source?.object));
   const results = [...decision.waits.filter((wait) => !isOfStop(wait)), ...refused.flatMap((refusal) => refusal.results)];
   const name = `${decision.namespace}/${decision.group}`;
   const pods = decision.phase === 'Done' && podsMissing(decision) > 0 ? [`kubectl get pods -n ${decision.namespace}`] : [];
@@ -219,7 +223,7 @@ function endTexts({ isBlocking, endsWith, alternatives = [] }: Stop): readonly s
 /** Returns the commands that a person can run about the waits of a group, each once. */
 export function waitCommands({ namespace, group, waits }: Pick<GroupPlan, 'namespace' | 'group' | 'waits'>): readonly string[] {
   const todo = waits.flatMap((result) => todoOf(result, `${namespace}/${group}`));
-  return [...new Set(todo.filter((text) => text.includes('kubectl ')))];
+  return [...new Set(todo.filter((text) => text.startsWith('to continue: ') || text.includes('kubectl ')))];
 }
 
 /** Returns the actions that a person can take about one rule, one per line. Empty if time alone resolves it. */
@@ -237,16 +241,16 @@ export function todoOf(result: RuleResult, name: string): readonly string[] {
   }
   if (result.outcome === 'no') return denialTodo(result, name, where);
   if (result.outcome === 'unknown') {
-    const skip = result.rule === 'gate' ? waitTodo(result, name, where) : [];
+    const skip = result.rule === 'gate' ? waitTodo(result, name) : [];
     return [`restore the missing evidence: ${result.fact}`, ...skip];
   }
-  return result.outcome === 'wait' ? waitTodo(result, name, where) : [];
+  return result.outcome === 'wait' ? waitTodo(result, name) : [];
 }
 
 /** Returns the actions that a person can take about a rule that time does not end. */
 function denialTodo(result: RuleResult, name: string, where: string | undefined): readonly string[] {
   if (isOfInstallation(result)) return ['find out why: kubectl rollout-group doctor'];
-  if (result.rule === 'approval') return [`to approve nevertheless: kubectl rollout-group approve ${name}`];
+  if (isRejection(result)) return [`to continue: kubectl rollout-group cancel ${name} ${requestOf(result)}`];
   if (result.rule === 'view-complete') return ['put the group and its StatefulSets into the same namespace'];
   return [where === undefined ? 'change the request' : `change the request, or ${result.rule} at ${where}`];
 }
@@ -256,8 +260,8 @@ export function isOfInstallation(result: RuleResult): boolean {
   return result.rule === 'pin-webhook' || result.rule === 'agent-access' || lacksRequesters(result);
 }
 
-function waitTodo(result: RuleResult, name: string, where: string | undefined): readonly string[] {
-  const intent = /^RolloutIntent [^/]+\/(.+)$/.exec(result.source?.object ?? '')?.[1];
+function waitTodo(result: RuleResult, name: string): readonly string[] {
+  const intent = requestOf(result);
   if (waitsForPartition(result)) {
     return [
       `apply the group first, wait until the agent has set the partitions (kubectl rollout-group status ${name}), then apply the new template`,
@@ -272,9 +276,10 @@ function waitTodo(result: RuleResult, name: string, where: string | undefined): 
   if ((result.rule === 'undone' || result.rule === 'protected') && intent !== undefined) {
     return [`to continue: kubectl rollout-group cancel ${name} ${intent}`];
   }
+  if (result.endsBy === 'person') return [`to continue: ${editText(result.source, `change the rule ${result.rule}`)}`];
   if (result.rule !== 'paused') return [];
   if (intent !== undefined) return [`to continue: kubectl rollout-group resume ${name}${zoneFlag(intent, name)}`];
-  return where === undefined ? [] : [`to continue: change ${where}`];
+  return [`to continue: ${editText(result.source, 'set paused: false')}`];
 }
 
 /** Returns the flag with the zone that the verb pause wrote into the name of its request. */

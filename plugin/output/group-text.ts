@@ -3,7 +3,7 @@ import { ordinalsIn } from '../../engine/amount.ts';
 import { isMoving, noGoal, type RuleOutcome, type Stop } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
-import type { PersonNeeded } from '../../engine/publish/status.ts';
+import { endsText, type PersonNeeded } from '../../engine/publish/status.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { instantText } from '../../policies/instant.ts';
@@ -346,17 +346,20 @@ function imageText({ from, to }: ImageChange, arrow: string): string {
   return `${name}:${versionOf(before)} ${arrow} ${versionOf(after)}`;
 }
 
-/** Returns a clause such as `mimir/ingester is paused until it is resumed`. */
-export function personNeededText(why: PersonNeeded, { namespace, group, waits }: PublishedDecision): string {
+/** Returns a clause such as `mimir/ingester is paused. To end it: kubectl rollout-group resume mimir/ingester`. */
+export function personNeededText(why: PersonNeeded, { namespace, group, waits, stops = [] }: PublishedDecision): string {
   const name = `${namespace}/${group}`;
   const untilMs = waits.find(({ rule }) => rule === 'paused')?.earliestMs;
+  const stop = stops.find(({ rule, isBlocking }) => isBlocking && waits.some((wait) => wait.rule === rule));
+  const end = stop === undefined ? '' : `. To end it: ${endsText(stop)}`;
   const texts: Readonly<Record<PersonNeeded, string>> = {
     failed: `the run of ${name} failed`,
-    blocked: `${name} is blocked: a rule denies the next step`,
+    blocked: `${name} is blocked: a rule denies the next step${end}`,
     misplaced: `${name} is blocked: pods restarted with the wrong revision`,
     approval: `${name} waits for an approval`,
-    undone: `${name} is blocked: its update revision was undone`,
-    paused: `${name} is paused until ${untilMs === undefined ? 'it is resumed' : instantText(untilMs)}`,
+    undone: `${name} is blocked: its update revision was undone${end}`,
+    stopped: `${name} is stopped until a person acts${end}`,
+    paused: `${name} is paused${untilMs === undefined ? '' : ` until ${instantText(untilMs)}`}${end}`,
   };
   return texts[why];
 }

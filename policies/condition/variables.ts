@@ -14,8 +14,8 @@ export function isUnknownValue(value: unknown): value is UnknownValue {
   return Object.hasOwn(value, 'unknown') && typeof Reflect.get(value, 'unknown') === 'string' && Object.keys(value).length === 1;
 }
 
-/** The phases of a group that conditions can compare with. */
-export const groupPhases = ['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed'] as const;
+/** The values of `group.phase` in a condition: the state of the run. A decision evaluates conditions before it knows the other phases. */
+const groupPhases = ['Done', 'Rolling', 'Failed'] as const;
 
 const zone = record({
   name: text,

@@ -60,6 +60,7 @@ const request = z.strictObject({
   ordinal: z.int().min(0).optional().describe('Ordinal of the pod for `delete` and `evict`. Without it `delete` means the StatefulSet.'),
   via: optionalList(z.enum(['update', 'patch', 'apply', 'scale']), 4).describe('Write paths. The test expects the same decision on each.'),
   user: z.string().optional(),
+  groups: z.array(z.string()).max(50).optional().describe('Groups of the user.'),
 });
 
 const expectation = z.strictObject({

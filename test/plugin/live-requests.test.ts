@@ -28,6 +28,28 @@ describe('approve', () => {
     );
   });
 
+  it('says that a rejection by another user still blocks, and what ends it', async () => {
+    const rejection = (user: string) => ({
+      apiVersion,
+      kind: 'RolloutIntent',
+      metadata: { name: `reject.${user}`, namespace: 'mimir' },
+      spec: {
+        group: 'ingester',
+        action: 'reject',
+        wave: 'rest',
+        runId: '4f1c9a02',
+        reason: 'canary is bad',
+        requestedBy: { user, groups: ['oncall'], at: '2026-03-02T12:00:00Z' },
+      },
+    });
+    const { status, stdout } = await act('approve ingester', { extra: ['anna', 'ben'].map(rejection) });
+    expect([status, stdout.split('\n')[2]]).toEqual([
+      0,
+      '  wave rest stays blocked: ben (canary is bad) rejected it. To end it: kubectl rollout-group cancel mimir/ingester reject.ben',
+    ]);
+    expect(stdout).not.toContain('reject.anna');
+  });
+
   it('writes one object per requester, also when repeated', async () => {
     const nameOf = async (user: string): Promise<string | undefined> =>
       (await act('approve ingester', { options: { stamp: { user, groups: ['oncall'] } } })).kept[0]?.path.replace(/\?.*$/, '');

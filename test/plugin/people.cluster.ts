@@ -261,7 +261,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
   it('a rejection stops it, and who rejected may approve', async () => {
     await ok(anna, 'reject', 'ingester', '--reason', 'errors');
     await until('rejected', ({ waits }) =>
-      waits.some(({ rule, fact }) => rule === 'approval' && fact === 'anna rejected the request: errors'),
+      waits.some(({ rule, fact }) => rule === 'approval' && fact === 'anna rejected wave rest: errors'),
     );
     expect(await ok(anna, 'approve', 'ingester', '--wave', 'rest')).toContain('wave rest approved by anna');
     await ok(anna, 'status', 'ingester', '--timeout', '90s');

@@ -61,7 +61,7 @@ describe('pods that restarted with the wrong revision', () => {
 
 describe('a timeout of status', () => {
   it.each([
-    ['paused', [now(paused), pause], 8, 'mimir/ingester is paused until it is resumed. '],
+    ['paused', [now(paused), pause], 8, 'mimir/ingester is paused. '],
     ['waiting for an approval', [now(waiting)], 8, 'mimir/ingester waits for an approval. '],
     ['misplaced', [now(misplacedAfter(2))], 8, 'pods restarted with the wrong revision. '],
     ['blocked', [now({ ...waiting, phase: 'Blocked' })], 8, 'mimir/ingester is blocked: a rule denies the next step. '],

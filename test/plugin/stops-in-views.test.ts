@@ -5,7 +5,7 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { groupStatus } from '../../engine/publish/status.ts';
 import type { IntentView, RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
-import { group } from '../kit/groups.ts';
+import { group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet } from '../kit/objects.ts';
 import { exception, freeze, hourMs, intent, policy, policyRule } from '../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
@@ -152,10 +152,32 @@ const ended: readonly Row[] = [
   },
 ];
 
+const before = { gates: [], approval: { from: ['oncall'], count: 1 } };
+const waves = [wave('first', ['a'], { before }), wave('rest', ['b'], { before })];
+
+function rejected(rejectedWave: string): Pick<Row, 'overrides' | 'definition' | 'fact' | 'commands'> {
+  const requestedBy = { user: 'kim', groups: ['oncall'], atMs: kitNowMs - 60_000 };
+  return {
+    overrides: {
+      ...afterRun({ ...run, outcome: 'running' }),
+      ...saying('reject', { wave: rejectedWave, runId: run.id, requestedBy, expiresMs: untilMs }),
+    },
+    definition: group({ zones, rollout: { waves } }),
+    fact: `kim rejected wave ${rejectedWave}: INC-441`,
+    commands: [command(`cancel ${name} reject.ingester`), command(`approve ${name} --wave ${rejectedWave} (as kim)`)],
+  };
+}
+
+const rejections: readonly Row[] = [
+  { stop: 'rejection of the wave', ...rejected('first'), until },
+  { stop: 'rejection of a later wave', ...rejected('rest'), inList: 'approval', until },
+];
+
 const rows = [
   ...lasting.map((row) => ({ ...row, stop: `${row.stop} while nothing moves` })),
   ...lasting.map((row) => ({ ...row, stop: `${row.stop} during a rollout`, overrides: { statefulSets: outdated, ...row.overrides } })),
   ...ended,
+  ...rejections,
 ];
 
 function published({ overrides, definition = group({ zones }) }: Row): PublishedDecision {
@@ -272,6 +294,69 @@ describe('several stops of one kind', () => {
   it('are counted in the list of all groups, next to the requester of the first stop, also in 80 columns', async () => {
     expect(await shownBy('get --width 80', decision)).toContain('paused by admin; +2 stops');
     expect(await shownBy('get', decision)).toContain('and 1 other stop');
+  });
+});
+
+describe('status that ends with its timeout', () => {
+  const when = { '==': [{ var: 'target.zone' }, 'a'] };
+  const rule = (more: Parameters<typeof policyRule>[0]) => ({
+    ...rowOf('hold by policy during a rollout'),
+    overrides: { statefulSets: outdated, policies: [policy({ rules: [policyRule({ name: 'moves', effect: 'hold', ...more })] })] },
+  });
+
+  it.each([
+    [rowOf('hold by policy during a rollout'), 8, 'is stopped until a person acts. To end it: kubectl rollout-group override'],
+    [rule({ when }), 8, 'is stopped until a person acts'],
+    [rule({ when: { '>=': [{ var: 'target.replicas' }, 0] } }), 7, 'the rollout continues'],
+    [rule({ effect: 'requireApproval' }), 8, 'waits for an approval'],
+    [rowOf('rejection of the wave'), 8, `To end it: ${command(`cancel ${name} reject.ingester`)}`],
+    [rowOf('undo during a rollout'), 8, `To end it: ${command(`cancel ${name} undo.ingester`)}`],
+    [
+      { ...rowOf('protection during a rollout'), overrides: { statefulSets: outdated, intents: [intent({ action: 'protect' })] } },
+      8,
+      'is stopped',
+    ],
+    [rowOf('protection during a rollout'), 7, 'the rollout continues'],
+    [rowOf('window during a rollout'), 7, 'the rollout continues'],
+  ])('says whether a person must act: %#', async (row, exitCode, text) => {
+    const decision = published(row);
+    const { url } = await fakeApiServer([publishedObject(decision)], options);
+    const ended = await runInProcess(['status', 'ingester', '--timeout', '50ms', '--server', url, '-n', 'mimir'], {});
+    expect([ended.status, ended.stderr]).toEqual([exitCode, expect.stringContaining(text)]);
+    const { conditions } = groupStatus(decision);
+    expect(conditions.find(({ type }) => type === 'Progressing')?.status).toBe(exitCode === 8 ? 'False' : 'True');
+    expect(conditions.find(({ type }) => type === 'Degraded')?.message).not.toContain('person');
+  });
+
+  it('names the setting that pauses, which resume does not end', async () => {
+    const sources = { 'zones.a.paused': { object: `RolloutGroup ${name}`, field: 'spec.members.zones[0].paused' } };
+    const definition = group({ zones: [{ name: 'a', paused: true }], sources });
+    const held = published({ ...rowOf('pause by settings during a rollout'), definition });
+    const { url } = await fakeApiServer([publishedObject(held)], options);
+    const ended = await runInProcess(['status', 'ingester', '--timeout', '50ms', '--server', url, '-n', 'mimir'], {});
+    expect(ended.stderr).toContain(
+      'is paused. To end it: kubectl edit rolloutgroup ingester -n mimir, and set paused: false (spec.members.zones[0].paused)',
+    );
+  });
+});
+
+describe('missing webhooks', () => {
+  const unenforced = 'the configurations differ from the installation. Run: kubectl rollout-group install';
+
+  it.each(['get', 'get ingester', 'status ingester --watch=false', 'explain ingester'])('are named by %s', async (line) => {
+    const { url } = await fakeApiServer([publishedObject({ ...published(rowOf('window while nothing moves')), unenforced })], options);
+    const ended = await runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
+    expect(ended.stderr).toContain(unenforced);
+  });
+
+  it('keep explain from naming an approval that would be refused', async () => {
+    const waiting = published({ ...rowOf('rejection of the wave'), overrides: afterRun({ ...run, outcome: 'running' }) });
+    const shown = await shownBy('explain ingester', waiting);
+    expect(shown).toContain(
+      'no webhook records requesters, so no approval counts: MutatingWebhookConfiguration rollout-group does not exist',
+    );
+    expect(shown).toContain('find out why: kubectl rollout-group doctor');
+    expect(shown).not.toContain('rollout-group approve');
   });
 });
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { contextOf } from '../../engine/context.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
-import { approvalResult } from '../../engine/rules/approval.ts';
+import { approvalResults } from '../../engine/rules/approval.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { admissionPoliciesOf } from '../../install/admission-policy.ts';
 import { installation } from '../../install/installation.ts';
@@ -192,7 +192,8 @@ describeOnControlPlane(
           if (isUnknown(view)) throw new Error(view.unknown);
           const context = contextOf({ ...contextWith(group()).snapshot, nowMs: Date.now(), intents: [{ ...view, digest: 'd' }] }, group());
           const approval = { count: 1, from: ['oncall'], expiresMs: 3_600_000 };
-          return approvalResult({ context, rule: 'approval', approval, subject: { wave: 'rest' }, digest: 'd', source: undefined }).outcome;
+          return approvalResults({ context, rule: 'approval', approval, subject: { wave: 'rest' }, digest: 'd', source: undefined })[0]
+            ?.outcome;
         };
         expect([counts(created), counts(hers)]).toEqual(['unknown', 'ok']);
         const later = { spec: { reason: 'again', requestedBy: { ...stampOf('ada', ['oncall']), at: '2099-01-01T00:00:00Z' } } };

@@ -285,8 +285,9 @@ export function podRequest(review: Review, verb: 'deletePod' | 'evictPod', name:
   return { kind: verb, namespace: review.namespace, pod: name, ...requesterOf(review) };
 }
 
-function requesterOf(review: Review): { readonly user?: string; readonly dryRun: boolean } {
-  return { ...(review.user.name === '' ? {} : { user: review.user.name }), dryRun: isDryRun(review) };
+function requesterOf(review: Review): Pick<AdmissionRequest, 'user' | 'groups' | 'dryRun'> {
+  const { name, groups } = review.user;
+  return { ...(name === '' ? {} : { user: name, groups }), dryRun: isDryRun(review) };
 }
 
 function withoutRestart(template: unknown): unknown {

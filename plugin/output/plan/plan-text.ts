@@ -13,7 +13,7 @@ import {
 } from '../../../engine/plan/document.ts';
 import { endsText, isMisplacedUntilRetry } from '../../../engine/publish/status.ts';
 import { blockingResults, factAt, isLimitOfZero, isUntilPerson } from '../../../engine/rule.ts';
-import { lacksRequesters } from '../../../engine/rules/approval.ts';
+import { isRejection, lacksRequesters } from '../../../engine/rules/approval.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
@@ -200,6 +200,7 @@ export function stopAndEndText(stop: Stop, nowMs: number): string {
 function passesOnlyBy(result: RuleResult): string {
   if (result.rule === 'view-complete') return 'passes when the manifests include its members';
   if (result.rule === 'pin-webhook') return 'passes when the webhook on pod creation answers';
+  if (isRejection(result)) return 'passes when the rejection is cancelled, or when its requester approves';
   if (lacksRequesters(result)) return 'passes when a webhook records requesters';
   if (result.rule === 'agent-access') return 'passes when the agent has this access';
   if (result.rule === 'run-failed') return 'passes after a retry, an undo or another pod template';

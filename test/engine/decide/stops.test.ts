@@ -91,7 +91,9 @@ describe('a stop while no step is due', () => {
       policyRule({ name: 'moves', effect: 'hold', onUnknown: 'requireApproval', source: { object: 'RolloutPolicy mimir/safety' } }),
     ];
     const { stops } = idle({ policies: [policy({ rules })] }).decision;
-    expect(stops).toMatchObject([{ rule: 'safety/moves', endsWith: 'kubectl edit rolloutpolicy safety -n mimir' }]);
+    expect(stops).toMatchObject([
+      { rule: 'safety/moves', endsWith: 'kubectl edit rolloutpolicy safety -n mimir, and change the rule safety/moves' },
+    ]);
   });
 
   it('is ended after an exception that does not allow enough', () => {
@@ -140,14 +142,16 @@ describe('a stop while no step is due', () => {
       zones: [{ name: 'a', paused: true }],
       sources: { 'zones.a.paused': { object: 'RolloutGroup mimir/ingester' } },
     });
-    expect(idle({}, object).decision.stops).toMatchObject([{ endsWith: 'kubectl edit rolloutgroup ingester -n mimir' }]);
+    expect(idle({}, object).decision.stops).toMatchObject([
+      { endsWith: 'kubectl edit rolloutgroup ingester -n mimir, and set paused: false' },
+    ]);
     const places = Object.fromEntries(
       ['a', 'b'].map((zone) => [`zones.${zone}.paused`, { object: `StatefulSet mimir/ingester-zone-${zone}` }]),
     );
     const adopted = group({ zones: ['a', 'b'].map((name) => ({ name, paused: true })), sources: places });
     expect(idle({}, adopted).decision.stops.map(({ zones, endsWith }) => [zones, endsWith])).toEqual([
-      [['a'], 'kubectl edit statefulset ingester-zone-a -n mimir'],
-      [['b'], 'kubectl edit statefulset ingester-zone-b -n mimir'],
+      [['a'], 'kubectl edit statefulset ingester-zone-a -n mimir, and set paused: false'],
+      [['b'], 'kubectl edit statefulset ingester-zone-b -n mimir, and set paused: false'],
     ]);
   });
 

@@ -152,6 +152,9 @@ describe('a decrease', () => {
     expect(scale(native, { user: 'kim' }, onlyKim).outcome).toBe('allow');
     expect(scale(native, { user: 'zoe' }, onlyKim).outcome).toBe('deny');
     expect(scale(native, {}, onlyKim)).toMatchObject({ outcome: 'deny', effect: 'deny' });
+    const onlyOncall = { policies: [onDown({ when: { '!': [{ in: ['oncall', { var: 'user.groups' }] }] } })] };
+    expect(scale(native, { user: 'kim', groups: ['oncall'] }, onlyOncall).outcome).toBe('allow');
+    expect(scale(native, { user: 'zoe', groups: [] }, onlyOncall).outcome).toBe('deny');
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { approvalResult } from '../../../engine/rules/approval.ts';
+import { approvalResults } from '../../../engine/rules/approval.ts';
 import type { IntentView, Known } from '../../../engine/snapshot.ts';
 import type { ApprovalDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
@@ -9,12 +9,12 @@ import { ago, contextWith, hourMs, intent, line, minuteMs } from '../../kit/ques
 const digest = 'd'.repeat(32);
 const run = { id: 'run-1', startedMs: ago(hourMs) };
 
-function ask(
+function askAll(
   approval: Partial<ApprovalDefinition>,
   intents: Known<readonly IntentView[]>,
   asked: { readonly run?: typeof run; readonly sinceMs?: number } = { run },
 ) {
-  return approvalResult({
+  return approvalResults({
     context: contextWith(group(), { intents }),
     rule: 'approval',
     approval: { count: 1, from: ['oncall'], ...approval },
@@ -23,6 +23,10 @@ function ask(
     source: line(1),
     ...asked,
   });
+}
+
+function ask(...question: Parameters<typeof askAll>) {
+  return askAll(...question)[0];
 }
 
 const by = (user: string, overrides: Partial<IntentView> = {}) =>
@@ -147,7 +151,7 @@ describe('an approval', () => {
     expect(ask({}, [standing, by('zoe')])).toMatchObject({ outcome: 'ok', fact: 'approved by zoe' });
     // It would not count then either.
     expect(ask({ from: ['lead'] }, [standing])).toMatchObject({ outcome: 'wait', fact: '0 of 1 approvals from lead' });
-    expect(ask({}, [standing, anonymous('x')]).fact).toMatch(
+    expect(ask({}, [standing, anonymous('x')])?.fact).toMatch(
       /^0 of 1 approvals from oncall, and 1 without an identity.*, and 1 with a time/,
     );
   });
@@ -166,7 +170,7 @@ describe('a rejection', () => {
   it('counts with any time; to revoke it needs a time that has come', () => {
     const at = (aheadMs: number) => ({ requestedBy: { user: 'zoe', groups: ['oncall'], atMs: kitNowMs + aheadMs } });
     const rejected = by('zoe', { action: 'reject', ...at(hourMs) });
-    expect(ask({}, [by('kim'), rejected])).toMatchObject({ outcome: 'no', fact: 'zoe rejected the request' });
+    expect(ask({}, [by('kim'), rejected])).toMatchObject({ outcome: 'no', fact: 'zoe rejected wave canary' });
     const now = by('zoe', { action: 'reject', ...at(0) });
     expect(ask({}, [now, by('zoe', at(hourMs))])).toMatchObject({ outcome: 'no' });
     expect(ask({}, [now, by('zoe', at(1))])).toMatchObject({ outcome: 'ok' });
@@ -177,10 +181,20 @@ describe('a rejection', () => {
     expect(ask({}, [by('kim'), rejected])).toEqual({
       rule: 'approval',
       outcome: 'no',
-      fact: 'zoe rejected the request: the queue grows',
-      ...one,
+      fact: 'zoe rejected wave canary: the queue grows',
+      limit: '1 from oncall',
+      source: { object: 'RolloutIntent mimir/by-zoe' },
     });
-    expect(ask({}, [by('zoe', { action: 'reject' })])).toMatchObject({ outcome: 'no', fact: 'zoe rejected the request' });
+    expect(ask({}, [by('zoe', { action: 'reject' })])).toMatchObject({ outcome: 'no', fact: 'zoe rejected wave canary' });
+  });
+
+  it('blocks until it expires, next to every other rejection', () => {
+    const rejected = ['ben', 'zoe'].map((user) => by(user, { action: 'reject', expiresMs: kitNowMs + hourMs }));
+    expect(askAll({}, [by('kim'), ...rejected])).toMatchObject([
+      { fact: 'ben rejected wave canary', source: { object: 'RolloutIntent mimir/by-ben' }, earliestMs: kitNowMs + hourMs },
+      { fact: 'zoe rejected wave canary', source: { object: 'RolloutIntent mimir/by-zoe' } },
+    ]);
+    expect(ask({}, [by('kim'), by('zoe', { action: 'reject', expiresMs: kitNowMs })])).toMatchObject({ outcome: 'ok' });
   });
 
   it('counts from those alone who may approve', () => {

@@ -160,7 +160,7 @@ describe('the variables of a condition', () => {
         notReadyZones: ['b'],
       },
       inputs: { metrics: {} },
-      user: { name: 'kim' },
+      user: { name: 'kim', groups: { unknown: 'not part of this request' } },
       now: kitNowMs,
     });
   });

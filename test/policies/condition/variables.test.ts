@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Phase } from '../../../engine/decision.ts';
 import { evaluateCondition } from '../../../policies/condition/condition.ts';
 import { type ConditionType, describeType, typeAt } from '../../../policies/condition/types.ts';
 import {
   gateVariables,
-  groupPhases,
   isUnknownValue,
   messageVariables,
   ruleVariables,
@@ -87,20 +85,6 @@ describe('the variables of rules', () => {
       .map((path) => [path, typeAt(variables, path.split('.')), evaluateCondition({ var: path }, data, nowMs)] as const);
     for (const [path, type, result] of found)
       expect([path, result.kind === 'value' && isOfType(result.value, type as ConditionType)]).toEqual([path, true]);
-  });
-
-  it('know the phases of the engine', () => {
-    const phases: readonly Phase[] = groupPhases;
-    const isListed: Record<Phase, boolean> = {
-      Done: true,
-      Rolling: true,
-      Scaling: true,
-      Waiting: true,
-      Paused: true,
-      Blocked: true,
-      Failed: true,
-    };
-    expect([...phases].sort()).toEqual(Object.keys(isListed).sort());
   });
 
   it('are described with their articles', () => {

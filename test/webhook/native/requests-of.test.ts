@@ -20,12 +20,12 @@ const review = (overrides: Partial<Review> = {}): Review => ({
   dryRun: false,
   kind: { group: 'apps', version: 'v1', kind: 'StatefulSet' },
   resource: { group: 'apps', version: 'v1', resource: 'statefulsets' },
-  user: { name: 'kim', groups: [] },
+  user: { name: 'kim', groups: ['oncall'] },
   ...overrides,
 });
 const pod = { group: '', version: 'v1', resource: 'pods' };
 const spec = (fields: Json): Json => ({ ...stored, spec: { ...stored.spec, ...fields } });
-const common = { namespace: 'prod', statefulSet: 'db-a', user: 'kim', dryRun: false };
+const common = { namespace: 'prod', statefulSet: 'db-a', user: 'kim', groups: ['oncall'], dryRun: false };
 const unchanged = {
   kind: 'update',
   ...common,
@@ -240,6 +240,7 @@ describe('the input of the engine', () => {
       namespace: 'prod',
       pod: 'db-a-0',
       user: 'kim',
+      groups: ['oncall'],
       dryRun: true,
     });
   });
