@@ -11,7 +11,7 @@ import { verbs } from '../../plugin/verbs/all.ts';
 import { type FakeApiServer, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { done, rolling, waiting } from './live-kit.ts';
-import { publishedObject } from './live-objects.ts';
+import { publishedObject, requesterWebhook } from './live-objects.ts';
 import { builtFolder, folderWith, runPlugin } from './process.ts';
 
 /** Runs the plugin against this server. */
@@ -316,7 +316,7 @@ describe('explain', () => {
   const marksOf = (stdout: string) => [...stdout.matchAll(/^ {3}\[(\w+)\] /gm)].map(([, mark]) => mark);
 
   it('shows the rules that block, and counts the rules that passed', async () => {
-    const server = await fakeApiServer([publishedObject(now(waiting))]);
+    const server = await fakeApiServer([publishedObject(now(waiting)), requesterWebhook]);
     const { stdout } = await type(server, 'explain ingester');
     expect(marksOf(stdout)).toEqual(['WAIT']);
     expect(stdout).toContain('12 rules passed or do not apply; explain --all-rules lists them');
@@ -324,7 +324,7 @@ describe('explain', () => {
   });
 
   it('--all-rules shows the rules that block before the rules that passed', async () => {
-    const { stdout } = await type(await fakeApiServer([publishedObject(now(waiting))]), 'explain ingester --all-rules');
+    const { stdout } = await type(await fakeApiServer([publishedObject(now(waiting)), requesterWebhook]), 'explain ingester --all-rules');
     expect(marksOf(stdout)[0]).toBe('WAIT');
     expect(marksOf(stdout)).toContain('ok');
     expect(stdout).not.toContain('explain --all-rules');

@@ -107,6 +107,14 @@ export function uidOf(objects: readonly FakeObject[], statefulSet: string): unkn
   return objects.find(({ kind, metadata }) => kind === 'StatefulSet' && metadata.name === statefulSet)?.metadata['uid'];
 }
 
+/** The webhook that records requesters. */
+export const requesterWebhook: FakeObject = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'MutatingWebhookConfiguration',
+  metadata: { name: 'rollout-group' },
+  webhooks: [{ clientConfig: { url: 'https://127.0.0.1', caBundle: 'Q0E=' } }],
+};
+
 export function leaseObject(holder: string, renewedMs: number): FakeObject {
   const renewTime = `${new Date(renewedMs).toISOString().slice(0, -1)}000Z`;
   return {

@@ -5,7 +5,7 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type FakeApiServer, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, type InProcess, runInProcess } from './in-process.ts';
 import { done, paused, rolling, waiting } from './live-kit.ts';
-import { adoptedObjects, leaseObject, publishedObject, statefulSetObject } from './live-objects.ts';
+import { adoptedObjects, leaseObject, publishedObject, requesterWebhook, statefulSetObject } from './live-objects.ts';
 import type { FakeObject } from './served-objects.ts';
 
 /** None of our kinds is installed. */
@@ -211,7 +211,9 @@ describe('status', () => {
   it.each(['status ingester --fail-on-pause', 'status ingester --for=paused'])('ignores a pause that was resumed: %s', async (line) => {
     const { status, stderr } = await ask([publishedObject(now(paused))], `${line} --timeout 50ms`, {});
     expect(status).toBe(7);
-    expect(stderr).toContain('note: a pause, a protection or an undo of mimir/ingester began or ended since the shown decision');
+    expect(stderr).toContain(
+      'note: a pause, a protection, an undo or a rejection of mimir/ingester began or ended since the shown decision',
+    );
   });
 
   it('waits by a watch until the rollout is complete, with a line for each transition', async () => {
@@ -318,7 +320,7 @@ describe('explain', () => {
     ['a pause of another group', rolling, [{ ...pause, spec: { ...pause.spec, group: 'querier' } }], false],
   ])('says whether the decision knows of %s', async (_, decision, intents, isOutdated) => {
     const { status, stderr } = await ask([publishedObject(now(decision)), ...intents], 'explain ingester', {});
-    expect([status, stderr.includes('undo of mimir/ingester began or ended')]).toEqual([0, isOutdated]);
+    expect([status, stderr.includes('rejection of mimir/ingester began or ended')]).toEqual([0, isOutdated]);
   });
 
   it('takes a pod with its kind', async () => {
@@ -327,7 +329,7 @@ describe('explain', () => {
   });
 
   it('lists every rule of what was published', async () => {
-    const { status, stdout } = await ask([publishedObject(now(waiting))], 'explain ingester --all-rules');
+    const { status, stdout } = await ask([publishedObject(now(waiting)), requesterWebhook], 'explain ingester --all-rules');
     expect(status).toBe(0);
     expect(stdout).toContain('   [WAIT] approval                 0 of 1 approvals from oncall');
     expect(stdout).toContain('defined at policy/ingester.yaml:31:15');

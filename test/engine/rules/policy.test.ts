@@ -43,9 +43,11 @@ describe('a rule of a policy', () => {
     ['deny', 'no'],
     ['hold', 'wait'],
   ])('with the effect %s answers %s when the condition is true, or it has none', (effect, outcome) => {
-    const answer = { results: [{ rule: 'safety/rule', outcome, fact: 'the condition is true', source }], warnings: [], effects: [effect] };
-    expect(ask([{ effect, when: busy }], measured)).toEqual(answer);
-    expect(ask([{ effect }])).toEqual(answer);
+    const found = { rule: 'safety/rule', outcome, fact: 'the condition is true', source };
+    expect(ask([{ effect, when: busy }], measured)).toEqual({ results: [found], warnings: [], effects: [effect] });
+    // Without a condition, only a person ends a hold.
+    const endless = effect === 'hold' ? { ...found, endsBy: 'person' } : found;
+    expect(ask([{ effect }])).toEqual({ results: [endless], warnings: [], effects: [effect] });
   });
 
   it('that warns stands among the warnings and blocks nothing', () => {
