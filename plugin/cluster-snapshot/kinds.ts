@@ -4,7 +4,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { apiVersionOf, type Resource, resources } from '../../cluster/request/resource.ts';
 import { resourceOfKind } from '../../policies/schema/kinds.ts';
 import type { Cluster } from '../connection.ts';
-import { exitCodes, Failure } from '../failure.ts';
+import { notFoundFailure } from '../failure.ts';
 
 export const rolloutGroups: Resource = resourceOfKind('RolloutGroup');
 export const rolloutPolicies: Resource = resourceOfKind('RolloutPolicy');
@@ -18,9 +18,7 @@ export const rolloutRuns: Resource = resourceOfKind('RolloutRun');
 export function ifNotInstalled({ kind }: Resource, what: string): (error: unknown) => never {
   return (error) => {
     if (!isStatus(error, 404)) throw error;
-    throw new Failure({
-      exitCode: exitCodes.notFound,
-      what,
+    throw notFoundFailure(what, {
       why: `the kind ${kind} is not installed in this cluster`,
       todo: `kubectl rollout-group schema ${kind} -o crd | kubectl apply -f -`,
     });

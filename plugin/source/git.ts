@@ -1,6 +1,6 @@
 // Reads revisions of a Git repository: blobs from the object database, not a checkout. So no link is followed, and no hook or filter runs.
 import { type ExecFileException, execFile } from 'node:child_process';
-import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import { type Failure, notFoundFailure, usageFailure } from '../failure.ts';
 import {
   emptySource,
   type InputAccess,
@@ -105,7 +105,7 @@ async function readBlobs(blobs: readonly TreeEntry[], access: InputAccess): Prom
 }
 
 function missing(what: string, why: string, todo?: string): Failure {
-  return new Failure({ exitCode: exitCodes.notFound, what, why, ...(todo === undefined ? {} : { todo }) });
+  return notFoundFailure(what, { why, ...(todo === undefined ? {} : { todo }) });
 }
 
 const timeoutMs = 60_000;
@@ -165,17 +165,13 @@ function gitEnvironment(env: Readonly<Record<string, string | undefined>>): Node
 }
 
 function gitMissing(): Failure {
-  return new Failure({
-    exitCode: exitCodes.notFound,
-    what: 'git is not installed, but a source starts with git:',
+  return notFoundFailure('git is not installed, but a source starts with git:', {
     todo: 'install git, or name a file or directory',
   });
 }
 
 function gitStopped(command: string): Failure {
-  return new Failure({
-    exitCode: exitCodes.notFound,
-    what: `git ${command} was stopped`,
+  return notFoundFailure(`git ${command} was stopped`, {
     why: `it ran longer than ${timeoutMs / 1000} seconds or answered more than ${(2 * maxTotalBytes) / 1_048_576} MiB`,
     todo: 'name a narrower path, as in git:main:policies',
   });

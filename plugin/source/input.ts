@@ -4,7 +4,7 @@ import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { CommandContext } from '../context.ts';
-import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import { exitCodes, Failure, notFoundFailure, usageFailure } from '../failure.ts';
 
 /** A file with the name that findings quote: the path as typed, but without `./`; or `-`, or `git:REV:path`. */
 export interface InputFile {
@@ -105,11 +105,10 @@ async function withinRoot(root: string, path: string, shownAs: string): Promise<
   });
   const fromRoot = relative(await realpath(root), target);
   if (fromRoot === '..' || fromRoot.startsWith(`..${sep}`)) {
-    const what = `${shown} is a link out of ${shownAs}`;
-    throw new Failure({ exitCode: exitCodes.notFound, what, todo: 'name the target of the link' });
+    throw notFoundFailure(`${shown} is a link out of ${shownAs}`, { todo: 'name the target of the link' });
   }
   // Reading a named pipe would wait for a writer.
-  if (!(await stat(target)).isFile()) throw new Failure({ exitCode: exitCodes.notFound, what: `${shown} is not a regular file` });
+  if (!(await stat(target)).isFile()) throw notFoundFailure(`${shown} is not a regular file`);
   return path;
 }
 
@@ -121,21 +120,17 @@ export function shownPath(shownAs: string, path = ''): string {
 /** Returns the failure for a path that cannot be read. */
 export function unreadable(name: string, error: NodeJS.ErrnoException): Failure {
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') {
-    return new Failure({
-      exitCode: exitCodes.notFound,
-      what: `${name} does not exist`,
+    return notFoundFailure(`${name} does not exist`, {
       todo: 'name a file, a directory, - or git:REV[:PATH]',
     });
   }
   const why = error.code === 'EACCES' ? 'the permission to read it is missing' : (error.code ?? error.message);
-  return new Failure({ exitCode: exitCodes.notFound, what: `${name} cannot be read`, why });
+  return notFoundFailure(`${name} cannot be read`, { why });
 }
 
 /** Returns the failure for a source without files: most often a wrong path, which must not pass as "no findings". */
 export function emptySource(shownAs: string): Failure {
-  return new Failure({
-    exitCode: exitCodes.notFound,
-    what: `${shownAs} holds no .yaml, .yml or .json file`,
+  return notFoundFailure(`${shownAs} holds no .yaml, .yml or .json file`, {
     todo: 'name the directory that holds policies or manifests',
   });
 }

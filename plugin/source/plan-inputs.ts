@@ -13,7 +13,7 @@ import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts'
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { CommandContext } from '../context.ts';
 import { policyChanges } from '../difference.ts';
-import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import { notFoundFailure, usageFailure } from '../failure.ts';
 import { isNamed } from '../live/target.ts';
 import { readPolicyFiles } from '../policy-files.ts';
 import { readInput, readInputs } from './input.ts';
@@ -179,9 +179,7 @@ export function selectGroups(
   );
   const missing = names.find((name) => !selected.some((group) => isNamed(group, name)));
   if (missing === undefined && (selected.length > 0 || mayHaveNoGroup)) return selected;
-  throw new Failure({
-    exitCode: exitCodes.notFound,
-    what: `there is no group${missing === undefined ? '' : ` ${missing}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`,
+  throw notFoundFailure(`there is no group${missing === undefined ? '' : ` ${missing}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`, {
     why: groups.length === 0 ? 'no StatefulSet is adopted, and no policy defines a group' : `known are ${groups.map(fullName).join(', ')}`,
     todo:
       groups.length === 0

@@ -8,7 +8,7 @@ import type { Manifest } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
-import { exitCodes, Failure } from '../failure.ts';
+import { notFoundFailure } from '../failure.ts';
 import type { PolicyFiles } from '../policy-files.ts';
 
 export interface PlanSources {
@@ -26,9 +26,7 @@ export function refuseOtherNamespace(sources: PlanSources): void {
   const isMember = ({ namespace, name }: Manifest) =>
     sources.groups.some((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === name));
   if (first === undefined || sources.desired.filter(isStatefulSet).some(isMember)) return;
-  throw new Failure({
-    exitCode: exitCodes.notFound,
-    what: '--set applies to nothing: no group has a member here',
+  throw notFoundFailure('--set applies to nothing: no group has a member here', {
     why: `${first.text} (${placeText(first.place)})`,
     todo: 'write the same metadata.namespace into the group and the StatefulSets',
   });

@@ -6,7 +6,7 @@ import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } f
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { parseDuration } from '../../policies/duration.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
-import { exitCodes, Failure, usageFailure } from '../failure.ts';
+import { exitCodes, Failure, notFoundFailure, usageFailure } from '../failure.ts';
 import type { InputFile } from './input.ts';
 
 /** A parsed `--set`. */
@@ -65,7 +65,7 @@ function zoneNames(groups: readonly GroupDefinition[]): string {
 }
 
 function nothingFound(change: WhatIf, why: string): Failure {
-  return new Failure({ exitCode: exitCodes.notFound, what: `--set ${change.text} applies to nothing`, why });
+  return notFoundFailure(`--set ${change.text} applies to nothing`, { why });
 }
 
 /** Returns the StatefulSets of the groups, or only those of the zone. */

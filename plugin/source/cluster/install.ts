@@ -15,7 +15,7 @@ import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { connectionFailure } from '../../connection-failure.ts';
 import { namespacesFlagOf, wordsOf } from '../../doctor/gather/accounts.ts';
-import { exitCodes, Failure } from '../../failure.ts';
+import { exitCodes, Failure, notFoundFailure, refusedFailure } from '../../failure.ts';
 import { fieldManager } from '../../live/intents.ts';
 import type { DryRun } from '../../live/write-options.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
@@ -120,21 +120,19 @@ function installFailure(
   const [conflict, ...others] = conflictsOf(error);
   if (conflict !== undefined) {
     const more = others.length === 0 ? '' : ` and ${others.length} more`;
-    return new Failure({
-      exitCode: exitCodes.refused,
-      what: `${name} belongs to another field manager; ${rest}`,
+    return refusedFailure(`${name} belongs to another field manager; ${rest}`, {
       why: `${conflict.manager} owns ${conflict.field}${more}; install forces no conflict`,
       todo: `uninstall the objects of ${conflict.manager}, or let ${conflict.manager} apply install.yaml: kubectl rollout-group install > install.yaml`,
     });
   }
   if (isStatus(error, 404) && namespace !== undefined) {
     const todo = `create the namespace: kubectl create namespace ${namespace}, or use --create-namespace for the agent's namespace`;
-    return new Failure({ exitCode: exitCodes.notFound, what, why: error.message, todo });
+    return notFoundFailure(what, { why: error.message, todo });
   }
   if (object.kind.endsWith('RoleBinding') && isStatus(error, 422)) {
     const binding = `${object.kind.toLowerCase()} ${object.metadata.name}${namespace === undefined ? '' : ` -n ${namespace}`}`;
     const todo = `if the binding names another role, delete the binding first: kubectl delete ${binding}`;
-    return new Failure({ exitCode: exitCodes.refused, what, why: error.message, todo });
+    return refusedFailure(what, { why: error.message, todo });
   }
   const failure = connectionFailure(error, server);
   return failure instanceof Failure ? new Failure({ ...failure.details, what: `${name}: ${failure.details.what}; ${rest}` }) : failure;
