@@ -101,7 +101,11 @@ export class Leadership {
 
   degradation(): Degradation | undefined {
     if (this.#problem === undefined) return undefined;
-    return { id: 'lease', reason: this.#problem.reason, message: degradationText(this.#problem, this.#isAlone) };
+    const { reason, message } = this.#problem;
+    const consequence = this.#isAlone
+      ? 'the agent acts without a Lease; run only one process'
+      : 'no action is taken until a process holds it';
+    return { id: 'lease', reason, message: `the Lease cannot be used (${message}); ${consequence}` };
   }
 
   /** Releases the Lease. No write may be in flight. */
@@ -151,11 +155,6 @@ export class Leadership {
 
 function isUnusable(problem: LeaseProblem | undefined): boolean {
   return problem?.reason === 'forbidden' || problem?.reason === 'missing';
-}
-
-function degradationText({ message }: LeaseProblem, isAlone: boolean): string {
-  const consequence = isAlone ? 'the agent acts without a Lease; run only one process' : 'no action is taken until a process holds it';
-  return `the Lease cannot be used (${message}); ${consequence}`;
 }
 
 type LeaseName = Readonly<Record<'namespace' | 'name', string>>;

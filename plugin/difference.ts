@@ -166,7 +166,8 @@ export function siblingDifferences(objects: readonly ObjectContent[], groups: re
     const running = found.flatMap(({ zone, object }) => (object === undefined ? [] : [{ zone, object }]));
     const present = running.map(({ zone, object }) => {
       const others = running.map((one) => one.object).filter((other) => other !== object);
-      return { zone, object: withMarks(object, others, marking(zone, group.zones)) };
+      const mark = marking(zone, group.zones);
+      return { zone, object: mapTexts(object, others, (text, same) => (same.every((other) => other === text) ? text : mark(text))) };
     });
     const [first, ...rest] = present;
     const compared =
@@ -216,11 +217,6 @@ function marking({ name, statefulSet }: ZoneDefinition, zones: readonly ZoneDefi
   const words = new RegExp(`(?<![A-Za-z0-9])(?:${names.map(escaped).join('|')})(?![A-Za-z0-9])`, 'g');
   const mark = (word: string) => (word === statefulSet ? marks.statefulSet : word === `zone-${name}` ? `zone-${marks.zone}` : word);
   return (text) => (text === name ? marks.zone : text.replace(words, mark));
-}
-
-/** Replaces the names of a zone by placeholders in every text that differs between zones. */
-function withMarks<Value>(value: Value, others: readonly unknown[], mark: (text: string) => string): Value {
-  return mapTexts(value, others, (text, same) => (same.every((other) => other === text) ? text : mark(text)));
 }
 
 /** Replaces the placeholders by the names of this zone. Values of the first zone are then shown with the names of this zone. */

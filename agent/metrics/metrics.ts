@@ -1,8 +1,7 @@
 // Sets the metrics of the catalog from events of the agent and of the webhooks, and writes them as text.
-import { type Gauge, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import type { HttpServerObserver } from '../../cluster/connection/http-server.ts';
 import type { Clock } from '../../cluster/env.ts';
-import type { Finding } from '../../policies/findings/finding.ts';
 import type { TurnListener } from '../report.ts';
 import { originalMetrics, ownMetrics } from './catalog.ts';
 import { GroupMetrics, OriginalGroupMetrics } from './groups.ts';
@@ -65,7 +64,8 @@ export class Metrics {
     groupsChanged: (all, findings) => {
       this.#groups.setGroups(all);
       this.#originalGroups.setGroups(all);
-      showFindings(this.#own.findings, findings);
+      this.#own.findings.reset();
+      for (const { code, severity } of findings) this.#own.findings.inc({ code, severity });
     },
     degraded: (degradations) => {
       this.#own.degraded.reset();
@@ -162,9 +162,4 @@ export class Metrics {
     this.#original.failurePolicy.reset();
     for (const { value, ...labels } of this.#certificateSource?.failurePolicies() ?? []) this.#original.failurePolicy.set(labels, value);
   }
-}
-
-function showFindings(instrument: Gauge, findings: readonly Finding[]): void {
-  instrument.reset();
-  for (const { code, severity } of findings) instrument.inc({ code, severity });
 }

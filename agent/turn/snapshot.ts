@@ -77,16 +77,11 @@ interface RevisionParts {
   readonly timeoutMs: number;
 }
 
-/** The revisions that are kept between turns, by StatefulSet and name. */
-interface RevisionMemory {
-  revisions: ReadonlyMap<string, RevisionView>;
-}
-
 /** Adds the revisions that the pins need and the ledger lacks. Never rejects: an unreadable revision is unknown until the next turn. */
 export async function withRevisions(
   { env, timeoutMs }: RevisionParts,
   group: GroupDefinition,
-  memory: RevisionMemory,
+  memory: { revisions: ReadonlyMap<string, RevisionView> },
   snapshot: Snapshot,
 ): Promise<Snapshot> {
   if (!traitsOf(group).pinsPods) return snapshot;

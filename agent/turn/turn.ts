@@ -126,7 +126,8 @@ class Turn {
     }
     const violations = this.#violations(gathered.snapshot, decision);
     const safe = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
-    const actions = safe.filter((action) => !this.#isForbidden(action));
+    const nowMs = this.#parts.env.clock.monotonicMs();
+    const actions = safe.filter(({ kind }) => kind === 'callPods' || !this.#memory.forbidden.isTooSoon(kind, nowMs));
     const announced = this.#announce(ledger, decision, actions, gathered.epoch);
     // Before any pod is disrupted, the write proves that no other process changed the ledger.
     await this.#store(announced, gathered.epoch, actions.some(isDestructive) ? 'always' : 'whenWorthIt');
@@ -177,10 +178,6 @@ class Turn {
       this.#parts.env.log.error('decision violates an invariant; destructive actions are blocked', { ...this.#name(), violation });
     }
     return violations;
-  }
-
-  #isForbidden({ kind }: Action): boolean {
-    return kind !== 'callPods' && this.#memory.forbidden.isTooSoon(kind, this.#parts.env.clock.monotonicMs());
   }
 
   #noteForbidden(outcomes: readonly Outcome[]): void {

@@ -33,7 +33,8 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     }
     const pods = meant.reduce((sum, { view }) => sum + view.replicas, 0);
     const what = `${plural(pods, 'pod')} of ${zone === undefined ? name : `${name} zone ${zone}`}`;
-    const patch = restartPatch(secondText(cluster.env.clock.nowMs()));
+    const annotations = { 'kubectl.kubernetes.io/restartedAt': secondText(cluster.env.clock.nowMs()) };
+    const patch: TemplatePatch = { spec: { template: { metadata: { annotations } } } };
     if (options.dryRun === 'client') {
       const patches = meant.map(({ object }) => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: identityOf(object), ...patch }));
       printObjects(context, patches);
@@ -84,10 +85,6 @@ function withPatched(failure: unknown, done: readonly KubernetesObject[], name: 
 
 interface TemplatePatch {
   readonly spec: object;
-}
-
-function restartPatch(restartedAt: string): TemplatePatch {
-  return { spec: { template: { metadata: { annotations: { 'kubectl.kubernetes.io/restartedAt': restartedAt } } } } };
 }
 
 function identityOf({ metadata: { name, namespace, uid, resourceVersion } }: KubernetesObject): KubernetesObject['metadata'] {

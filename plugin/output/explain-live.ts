@@ -36,9 +36,13 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
       ...strategyFacts(decision),
       ...gateFacts(decision, nowMs),
       ...(decision.metrics ?? []).map((metric): Fact => ['metric', metricText(metric, nowMs)]),
-      ...reservedFacts(decision, nowMs),
+      ...(decision.reservations ?? []).map(
+        ({ what, user, atMs }): Fact => ['allowed', `${shortPods(what, decision.zones)}, for ${user}, ${ageText(atMs, nowMs)} ago`],
+      ),
       ...(decision.unenforced === undefined ? [] : [['webhooks', decision.unenforced] as const]),
-      ...lastFacts(decision),
+      ...decision.actions.map(
+        ({ what, result, message }): Fact => ['last', `${shortPods(what, decision.zones)}: ${result}${reasonSuffix(message)}`],
+      ),
       ['decided', decidedText(live, nowMs)],
     ],
     trouble: troubledPods(decision, subject.zone)
@@ -113,15 +117,6 @@ function gateFacts({ gates }: PublishedDecision, nowMs: number): readonly Fact[]
     const reading = latest === undefined ? 'no reading yet' : `${readingText(latest)}, ${ageText(latest.atMs, nowMs)} ago`;
     return ['gate', `${gate}: ${reading}${mode === 'observe' ? ' (observe only)' : ''}`];
   });
-}
-
-/** Returns the disruptions that admission allowed and that can happen at any moment. They count against the budget. */
-function reservedFacts({ reservations = [], zones }: PublishedDecision, nowMs: number): readonly Fact[] {
-  return reservations.map(({ what, user, atMs }) => ['allowed', `${shortPods(what, zones)}, for ${user}, ${ageText(atMs, nowMs)} ago`]);
-}
-
-function lastFacts({ actions, zones }: PublishedDecision): readonly Fact[] {
-  return actions.map(({ what, result, message }) => ['last', `${shortPods(what, zones)}: ${result}${reasonSuffix(message)}`]);
 }
 
 function decidedText({ decision, from }: LiveGroup, nowMs: number): string {

@@ -30,10 +30,10 @@ interface FindingsReport {
 type TextFormat = Exclude<FindingsFormat, 'json' | 'jsonl'>;
 
 const texts: Readonly<Record<TextFormat, (report: FindingsReport, stream: Pick<OutputStream, 'paint'>) => string>> = {
-  text: findingsText,
+  text: (report, stream) => `${[...findingBlocks(report.findings, stream), summarySentence(report)].join('\n')}\n`,
   sarif: (report) => `${JSON.stringify(sarifLog(report), null, 2)}\n`,
   junit: findingsJunit,
-  github: findingsGithub,
+  github: (report) => `${[...report.findings.map(githubCommand), summarySentence(report)].join('\n')}\n`,
   markdown: findingsMarkdown,
 };
 
@@ -66,10 +66,6 @@ const styles: Readonly<Record<'place' | 'error' | 'warning' | 'notice' | 'code' 
   hint: 'green',
 };
 
-function findingsText(report: FindingsReport, stream: Pick<OutputStream, 'paint'>): string {
-  return `${[...findingBlocks(report.findings, stream), summarySentence(report)].join('\n')}\n`;
-}
-
 /** Returns each finding as one block of lines without a final newline. */
 export function findingBlocks(findings: readonly Finding[], { paint }: Pick<OutputStream, 'paint'>): readonly string[] {
   return findings.map((finding) => renderFinding(finding, (part, text) => paint(styles[part], text)));
@@ -83,11 +79,6 @@ async function writeFindingsJson(stream: OutputStream, { findings, files, exitCo
     summary: { files: files.length, findings: findings.length, errors, warnings, notices },
     findings,
   });
-}
-
-/** Returns one command per finding, then the summary as a plain log line. */
-function findingsGithub(report: FindingsReport): string {
-  return `${[...report.findings.map(githubCommand), summarySentence(report)].join('\n')}\n`;
 }
 
 function githubCommand(finding: Finding): string {

@@ -8,13 +8,8 @@ export interface JunitCase {
   readonly output?: string;
 }
 
-interface JunitSuite {
-  readonly name: string;
-  readonly cases: readonly JunitCase[];
-}
-
 /** Returns the document with a final newline. */
-export function junitXml(suites: readonly JunitSuite[]): string {
+export function junitXml(suites: readonly { readonly name: string; readonly cases: readonly JunitCase[] }[]): string {
   const total = counts(suites.flatMap(({ cases }) => cases));
   const body = suites.flatMap(({ name, cases }) => [
     `  <testsuite${attributes({ name, ...counts(cases) })}>`,

@@ -24,7 +24,7 @@ interface TestReport {
 
 const texts: Readonly<Record<Exclude<TestFormat, 'json'>, (report: TestReport, look: Style) => string>> = {
   text: testText,
-  junit: testJunit,
+  junit: ({ suites }) => junitXml(suites.map(({ file, name, cases }) => ({ name, cases: cases.map((one) => junitCase(one, file)) }))),
   markdown: testMarkdown,
   tap: testTap,
 };
@@ -125,10 +125,6 @@ async function writeTestJson(stream: OutputStream, { suites, coverage, exitCode 
     tests: suites.map(({ file, name, cases }) => ({ file, name, cases: cases.map(({ asked: _, ...shown }) => shown) })),
     ...(coverage === undefined ? {} : { coverage }),
   });
-}
-
-function testJunit({ suites }: TestReport): string {
-  return junitXml(suites.map(({ file, name, cases }) => ({ name, cases: cases.map((one) => junitCase(one, file)) })));
 }
 
 function junitCase(one: CaseResult, className: string): JunitCase {

@@ -37,7 +37,7 @@ export class Accidents {
 
   /** Causes the accident. Returns whether it had a target. */
   happen(event: ClusterEvent): boolean {
-    const pod = 'ordinal' in event ? this.#podName(event.zone, event.ordinal) : '';
+    const pod = 'ordinal' in event ? `${this.#options.statefulSets[event.zone.charCodeAt(0) - 97] ?? ''}-${event.ordinal}` : '';
     switch (event.kind) {
       case 'podFails':
         this.#options.report(`${pod} fails for ${seconds(event.forMs)}`);
@@ -91,10 +91,6 @@ export class Accidents {
     this.#lag(0);
     this.#options.controller.goFresh();
     this.#options.webhook?.setUnavailable(false);
-  }
-
-  #podName(zone: string, ordinal: number): string {
-    return `${this.#options.statefulSets[zone.charCodeAt(0) - 97] ?? ''}-${ordinal}`;
   }
 
   #lasting(forMs: number, end: (() => void) | undefined): boolean {

@@ -152,11 +152,6 @@ function hasLeft(server: ClusterApi, namespace: string, pod: string): boolean {
   return ordinal < first || ordinal >= first + replicasOf(set);
 }
 
-interface BeginningOptions extends StatefulSetOptions {
-  readonly objects: readonly Json[];
-  readonly namespace: string;
-}
-
 interface StatefulSetOptions extends Pick<World, 'server' | 'wallMs' | 'seed'> {
   /** Returns a node for the pod, given the nodes already assigned. */
   readonly placeFor: (pod: string, taken: readonly string[]) => string | undefined;
@@ -169,7 +164,7 @@ const administrator: Actor = { user: 'kubernetes-admin' };
 const hourMs = 3_600_000;
 
 /** Creates all objects. The API server must serve every resource. */
-function begin(options: BeginningOptions): void {
+function begin(options: StatefulSetOptions & { readonly objects: readonly Json[]; readonly namespace: string }): void {
   const { server, objects, namespace } = options;
   const taken: string[] = [];
   for (const object of objects) {

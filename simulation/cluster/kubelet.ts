@@ -274,13 +274,11 @@ export class Kubelets {
     // Some pods become unready during their drain, others at its end.
     const becomesUnready = pod.random() < 0.6;
     if (isRunning && becomesUnready)
-      this.#later(pod, reactionMs + between(pod.random, 0, 0.5) * (endsMs - reactionMs), () => this.#beUnready(pod));
+      this.#later(pod, reactionMs + between(pod.random, 0, 0.5) * (endsMs - reactionMs), () => {
+        pod.isUp = false;
+        this.#setReady(pod);
+      });
     this.#later(pod, endsMs, () => this.#drained(pod));
-  }
-
-  #beUnready(pod: Running): void {
-    pod.isUp = false;
-    this.#setReady(pod);
   }
 
   #drained(pod: Running): void {

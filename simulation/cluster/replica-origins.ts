@@ -1,6 +1,6 @@
 // Finds for each StatefulSet the field in which people request its replicas, as policies define it, and the resulting number.
 import { boundedReplicas } from '../../engine/decide/replicas.ts';
-import type { BoundsDefinition, ZoneDefinition } from '../../policies/definition.ts';
+import type { ZoneDefinition } from '../../policies/definition.ts';
 import { resolveLive } from '../../policies/live/sources.ts';
 import { groupResource, numberAt } from '../objects.ts';
 import { customKind, kubernetesKinds, projectKinds, resourceOf, type ServedKind } from '../server/kinds.ts';
@@ -48,7 +48,7 @@ function sourceOf(statefulSet: string, zones: readonly ZoneDefinition[], group: 
   if (zone === undefined) return { statefulSet, origin: own, bounded: (replicas) => replicas };
   if (zone.forceReplicas !== undefined) return { statefulSet, origin: undefined, bounded: () => zone.forceReplicas ?? 0 };
   const root = rootOf(zone, zones);
-  const bounded = (replicas: number): number => withinBounds(replicas, root);
+  const bounded = (replicas: number): number => boundedReplicas(replicas, root.bounds, {});
   switch (root.replicas.kind) {
     case 'leader':
       return { statefulSet, origin: { ...own, name: root.statefulSet }, bounded: (replicas) => replicas };
@@ -91,10 +91,6 @@ function rootOf(zone: ZoneDefinition, zones: readonly ZoneDefinition[]): ZoneDef
     root = zones.find(({ name }) => name === follows) ?? root;
   }
   return root.follows === undefined ? root : zone;
-}
-
-function withinBounds(replicas: number, { bounds }: { readonly bounds: BoundsDefinition }): number {
-  return boundedReplicas(replicas, bounds, {});
 }
 
 /** Returns the resource of a kind. The plural of an unknown kind is its lower-case name with an s. */

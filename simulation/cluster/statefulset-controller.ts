@@ -158,7 +158,8 @@ export class StatefulSetController {
     for (const name of turn.deletes) {
       // Deletes by name only, as Kubernetes does.
       this.#options.server.terminate(actor, set.metadata.namespace ?? '', name);
-      this.#learnPod(set, name);
+      const pod = this.#options.server.get('pods', set.metadata.namespace ?? '', name);
+      if (pod !== undefined) this.#pods.learn(pod);
     }
     const isStatusCurrent = this.#writeStatus(set, input());
     if (turn.nextTurnMs !== undefined) this.#syncAt(keyOf(set), this.#options.scheduler.nowMs() + turn.nextTurnMs - this.#options.wallMs());
@@ -172,11 +173,6 @@ export class StatefulSetController {
       if (one.owner?.uid === set.metadata.uid && one.namespace === set.metadata.namespace) found.push(one);
     }
     return found;
-  }
-
-  #learnPod(set: ModelObject, name: string): void {
-    const pod = this.#options.server.get('pods', set.metadata.namespace ?? '', name);
-    if (pod !== undefined) this.#pods.learn(pod);
   }
 
   /** Returns whether the StatefulSet may adopt objects: the API server has it and it is not being deleted. The cache may lag. */

@@ -16,11 +16,6 @@ export interface Claimed {
   readonly to: number | undefined;
 }
 
-interface PreparedPod {
-  readonly zone: string;
-  readonly ordinal: number;
-}
-
 /** A pin: a new pod of this ordinal is created at this revision. */
 export interface PinnedPod {
   readonly zone: string;
@@ -34,7 +29,7 @@ export interface LedgerText {
   /** The claims by `keyOf`. */
   readonly claims: ReadonlyMap<string, Claimed>;
   /** The pods that may be prepared to leave. Entries outlive their pods, because successors may be prepared too. */
-  readonly prepared: readonly PreparedPod[];
+  readonly prepared: readonly { readonly zone: string; readonly ordinal: number }[];
   /** The pins by `pinKey`. */
   readonly pins: ReadonlyMap<string, PinnedPod>;
 }

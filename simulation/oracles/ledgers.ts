@@ -73,7 +73,7 @@ export class LedgerJudge implements Oracle {
   #checkDisruption({ after, actor }: Commit): void {
     const { uid, name } = after.metadata;
     const by = actor.process ?? '';
-    const isClaimed = this.#isOpen(({ claim }) => claim.uid === uid && isOfPod(claim));
+    const isClaimed = this.#isOpen(({ claim }) => claim.uid === uid && (claim.verb === 'deletePod' || claim.verb === 'evictPod'));
     if (!isClaimed) this.#book.scene.violated('S19', `${by} disrupts ${name}, and the ledger does not announce it`);
     // An eviction in flight cannot be revoked, so its claim stays valid under later leaders.
     const isDeleted = this.#isOpen(({ claim }) => claim.uid === uid && claim.verb === 'deletePod');
@@ -239,8 +239,4 @@ export class LedgerJudge implements Oracle {
 
 function describe({ verb, zone, uid, to }: Claimed): string {
   return verb === 'scaleDown' || verb === 'setPartition' ? `${verb} of zone ${zone} to ${to}` : `${verb} of ${uid} in zone ${zone}`;
-}
-
-function isOfPod({ verb }: Claimed): boolean {
-  return verb === 'deletePod' || verb === 'evictPod';
 }

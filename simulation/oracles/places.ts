@@ -153,14 +153,10 @@ export class Book implements Oracle {
     }
   }
 
-  #availableFromMs(place: Place): number {
-    return availability(place, this.scene.group.kind === 'adopted', (name) => this.#isReadyNode(name));
-  }
-
   #refresh(place: Place, atMs: number): void {
     const wasDown = isDown(place, atMs);
     if (place.downSinceMs !== undefined && !wasDown) settle(place, place.upAtMs);
-    place.upAtMs = this.#availableFromMs(place);
+    place.upAtMs = availability(place, this.scene.group.kind === 'adopted', (name) => this.#isReadyNode(name));
     if (place.upAtMs <= atMs) settle(place, atMs);
     else place.downSinceMs ??= atMs;
   }

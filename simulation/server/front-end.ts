@@ -86,16 +86,11 @@ export class FrontEnd {
   }
 }
 
-interface Expected {
-  readonly commit: Commit;
-  readonly dueMs: number;
-}
-
 export class WatchCache {
   readonly collection: Collection;
   readonly frontEnd: FrontEnd;
   readonly #followers = new Set<Follower>();
-  #expected: Expected[] = [];
+  #expected: { readonly commit: Commit; readonly dueMs: number }[] = [];
   #lastDueMs = 0;
   /** The revision after which the cache knows all events. */
   #startRevision: number;

@@ -48,12 +48,9 @@ function labelRequirement(part: string): LabelsMatch {
   const [, key = '', sign, value = ''] = equality.exec(part) ?? [];
   if (sign !== undefined) return sign === '!=' ? (labels) => labels[key] !== value : (labels) => labels[key] === value;
   const [, not, name] = existence.exec(part) ?? [];
-  if (name === undefined) throw cannotParse(part);
+  if (name === undefined)
+    throw badRequest(`unable to parse requirement: found '${/[=!()]/.exec(part.slice(1))?.[0] ?? part}', expected: identifier`);
   return not === '!' ? (labels) => labels[name] === undefined : (labels) => labels[name] !== undefined;
-}
-
-function cannotParse(part: string): Refusal {
-  return badRequest(`unable to parse requirement: found '${/[=!()]/.exec(part.slice(1))?.[0] ?? part}', expected: identifier`);
 }
 
 /** Splits the text at commas outside parentheses. */

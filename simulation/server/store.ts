@@ -54,7 +54,7 @@ export class Storage {
   /** Commits the change. Returns the stored object, or the last state of a deleted object. */
   commit({ type, resource, before, object, actor }: Change): ModelObject {
     this.#revision += 1;
-    const after = withVersion(object, this.#revision);
+    const after = { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } };
     const added = { revision: this.#revision, atMs: this.#nowMs(), type, resource, after, actor };
     const commit: Commit = before === undefined ? added : { ...added, before };
     this.collection(resource).take(commit);
@@ -155,10 +155,6 @@ function sorted(objects: ReadonlyMap<string, ModelObject>): readonly ModelObject
 /** Returns the key of an object within its resource. */
 export function keyOf({ metadata: { namespace = '', name } }: ModelObject): string {
   return `${namespace}/${name}`;
-}
-
-function withVersion(object: ModelObject, revision: number): ModelObject {
-  return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
 }
 
 const texts = new WeakMap<Json, string>();

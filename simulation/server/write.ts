@@ -85,7 +85,8 @@ export function replace(
   refuseOtherNamespace(kind, metadata, namespace);
   const before = core.storage.collection(resourceOf(kind)).get(namespace, name);
   if (before === undefined) {
-    if (!isCreatedByUpdate(kind) || options.subresource !== '') throw notFound(kind, name);
+    const isCreatedByUpdate = kind.plural === 'leases' || kind.plural === 'events';
+    if (!isCreatedByUpdate || options.subresource !== '') throw notFound(kind, name);
     const { resourceVersion: version, ...rest } = metadata;
     const given = textOf(metadata['uid']);
     if (given !== '')
@@ -140,7 +141,8 @@ export function update(
   const version = textOf(metadata['resourceVersion']);
   if (version !== '' && !/^\d+$/.test(version)) throw internal(`strconv.ParseUint: parsing "${version}": invalid syntax`);
   if (version === '' || version === '0') {
-    if (!isUnconditional(kind)) throw mustNameVersion(kind, name);
+    const isUnconditional = !kind.isCustom && kind.plural !== 'leases' && kind.plural !== 'poddisruptionbudgets';
+    if (!isUnconditional) throw mustNameVersion(kind, name);
   } else if (version !== before.metadata.resourceVersion) throw modified(kind, name);
   if (wanted === before) return before;
   const candidate = successor(kind, before, prepared(kind, wanted), options.subresource);
@@ -237,16 +239,6 @@ export function refuseOtherKind(kind: ServedKind, body: Json): void {
       ? `the API version in the data (${version}) does not match the expected API version (${apiVersionOf(kind)})`
       : `${given} in version "${short}" cannot be handled as a ${kind.kind}`,
   );
-}
-
-/** Returns whether a PUT may create objects of the kind. */
-function isCreatedByUpdate(kind: ServedKind): boolean {
-  return kind.plural === 'leases' || kind.plural === 'events';
-}
-
-/** Returns whether a PUT without a resourceVersion may change objects of the kind. */
-function isUnconditional(kind: ServedKind): boolean {
-  return !kind.isCustom && kind.plural !== 'leases' && kind.plural !== 'poddisruptionbudgets';
 }
 
 function textOf(value: unknown): string {

@@ -69,7 +69,7 @@ export function issuePair({ names, organization, nowMs, lifetimeMs, randomBytes 
       extensions: [
         basicConstraints(false),
         keyUsage('digitalSignature'),
-        serverUsage(),
+        extension(oids.extendedKeyUsage, sequence(oid(oids.serverAuth))),
         alternativeNames(names),
         subjectKeyIdentifier(server.publicKey),
         authorityKeyIdentifier(authority.publicKey),
@@ -178,10 +178,6 @@ function basicConstraints(isAuthority: boolean): Der {
 function keyUsage(usage: 'digitalSignature' | 'keyCertSign'): Der {
   // A bit string starts with the count of unused bits in its last byte.
   return extension(oids.keyUsage, primitive(Type.BITSTRING, usage === 'digitalSignature' ? '\x07\x80' : '\x02\x04'), true);
-}
-
-function serverUsage(): Der {
-  return extension(oids.extendedKeyUsage, sequence(oid(oids.serverAuth)));
 }
 
 /** Encodes each entry as an IP address if it is one, and otherwise as a DNS name. */

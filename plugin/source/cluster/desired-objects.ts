@@ -212,7 +212,8 @@ function hasName(manifest: ObjectContent): manifest is ObjectContent & Pick<Kube
 /** Merges the manifest into the live object. Removes fields that only the last applied manifest named. Matches list entries by key. */
 export function overlaid(live: ObjectContent | undefined, manifest: ObjectContent): ObjectContent {
   if (live === undefined) return manifest;
-  const merged = merge(live, manifest, lastManifest(live), '');
+  const last = tryParseJson(fieldAt(live, ['metadata', 'annotations', lastAppliedAnnotation]));
+  const merged = merge(live, manifest, last, '');
   return isRecord(merged) ? merged : manifest;
 }
 
@@ -248,8 +249,4 @@ function mergeLists(live: readonly unknown[], manifest: readonly unknown[], last
   const [present, wanted, before] = [keyed(live), keyed(manifest), keyed(last)];
   const kept = live.filter((entry) => !wanted.has(keyOf(entry, key)) && !before.has(keyOf(entry, key)));
   return [...manifest.map((entry) => merge(present.get(keyOf(entry, key)), entry, before.get(keyOf(entry, key)), '')), ...kept];
-}
-
-function lastManifest(live: ObjectContent): unknown {
-  return tryParseJson(fieldAt(live, ['metadata', 'annotations', lastAppliedAnnotation]));
 }

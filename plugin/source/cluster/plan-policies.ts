@@ -5,7 +5,7 @@ import type { GroupDefinition, PolicyBundle } from '../../../policies/definition
 import type { Finding } from '../../../policies/findings/finding.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
 import { blockInsteadOf, excludeInvalidPolicies } from '../../../policies/live/sources.ts';
-import type { ObjectName, PolicyFile, UnusableDocument } from '../../../policies/load.ts';
+import type { ObjectName, PolicyFile } from '../../../policies/load.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import { parseDocuments } from '../../../policies/yaml/document.ts';
@@ -39,7 +39,8 @@ export function policiesOver({ files, desiredObjects, live, ...options }: Policy
     desiredObjects.map(({ manifest, object }) => [nameOf(manifest), contentOf(withManifestPartition(object, manifest))]),
   );
   const kept = live.filter((object) => !stored.has(nameOf(object)));
-  const unusable = unusablePolicies(kept);
+  // As in the agent, a live policy that cannot be used blocks every group that it may target.
+  const { unusable } = excludeInvalidPolicies(loadObjects(kept.filter(({ kind }) => kind === 'RolloutPolicy')));
   const isUsable = (object: ObjectContent): boolean =>
     !unusable.some(({ kind, namespace, name }) => nameOf(object) === `${kind} ${namespace}/${name}`);
   const others = kept.filter(isUsable).map(asFile);
@@ -53,11 +54,6 @@ export function policiesOver({ files, desiredObjects, live, ...options }: Policy
     groupsBefore: readPolicyFiles(live.map(asFile), options).resolution.bundle.groups,
     errors: distinctErrors(errors),
   };
-}
-
-/** Returns the live policies that cannot be used. As in the agent, such a policy blocks every group that it may target. */
-function unusablePolicies(live: readonly ObjectContent[]): readonly UnusableDocument[] {
-  return excludeInvalidPolicies(loadObjects(live.filter(({ kind }) => kind === 'RolloutPolicy'))).unusable;
 }
 
 /** Reports whether the object is of one of our kinds. */
