@@ -1,5 +1,6 @@
 // Decides when each group has its turn: at once after an event, at the time that its decision named, or after a pause if a turn failed.
 import type { Clock, Timers } from '../cluster/env.ts';
+import { pauseAfter } from '../cluster/request/backoff.ts';
 
 /** The time of the next turn, as requested by the turn before it. */
 export interface NextTurn {
@@ -146,9 +147,10 @@ export class TurnLoop {
     group.wakeAtMs = wakeAtMs;
     // After a failed turn an event does not start the next turn at once, but it shortens a grown pause to the first pause.
     if (retry !== undefined) {
-      const grown = Math.min(longestPauseMs, this.#options.retryMs * 2 ** Math.min(group.failures - 1, 20));
-      const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + this.#options.random() / 2));
-      group.notBeforeMs = this.#options.clock.monotonicMs() + Math.max(retry.afterMs ?? 0, Math.min(this.#options.retryMs, pauseMs));
+      const { retryMs, random } = this.#options;
+      const grownMs = pauseAfter(group.failures, { firstMs: retryMs / 2, lastMs: longestPauseMs }, random());
+      const pauseMs = Math.max(retry.afterMs ?? 0, grownMs);
+      group.notBeforeMs = this.#options.clock.monotonicMs() + Math.max(retry.afterMs ?? 0, Math.min(retryMs, pauseMs));
       this.#arm(key, group, this.#options.clock.monotonicMs() + pauseMs);
     } else this.#arm(key, group, this.#options.clock.monotonicMs() + (nextTurnInMs ?? Number.POSITIVE_INFINITY));
     if (group.askedMs !== undefined) this.#request(key, group);

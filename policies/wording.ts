@@ -15,6 +15,11 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
+/** Returns the first `count` texts: `a, b and 3 more`. */
+export function firstOf(texts: readonly string[], count: number, separator = ', '): string {
+  return `${texts.slice(0, count).join(separator)}${texts.length > count ? ` and ${texts.length - count} more` : ''}`;
+}
+
 /** Returns a hint with the word that was probably meant, or undefined. */
 export function suggestion(word: string, words: readonly string[]): string | undefined {
   const found = didYouMean(word, words);

@@ -1,5 +1,6 @@
 // Sends the notifications for one channel: one request at a time, events before edits of earlier messages, with pauses after failures.
 import { type ClusterEnv, sleep } from '../../cluster/env.ts';
+import { pauseAfter } from '../../cluster/request/backoff.ts';
 
 /** The outcome of one step. */
 export type Step =
@@ -20,8 +21,7 @@ interface ChannelQueueOptions {
   readonly isUrgent: (group: string) => boolean;
 }
 
-const firstPauseMs = 2_000;
-const longestPauseMs = 300_000;
+const pauses = { firstMs: 1_000, lastMs: 300_000 };
 
 /** The queue of groups with notifications for one channel. It sends one notification after the other. */
 export class ChannelQueue {
@@ -97,12 +97,12 @@ export class ChannelQueue {
     const nowMs = env.clock.monotonicMs();
     if (result.kind === 'later') {
       const failures = known.failures + 1;
-      const pauseMs = Math.max(result.afterMs ?? 0, pauseAfter(failures, env.random()));
+      const pauseMs = Math.max(result.afterMs ?? 0, pauseAfter(failures, pauses, env.random()));
       this.#groups.set(group, { notBeforeMs: nowMs + pauseMs, failures });
       if (result.who === 'group') return;
       // When the channel is retried, other groups come first, because perhaps only this notification cannot be sent.
       this.#failures += 1;
-      this.#pausedUntilMs = nowMs + Math.max(result.afterMs ?? 0, pauseAfter(this.#failures, env.random()));
+      this.#pausedUntilMs = nowMs + Math.max(result.afterMs ?? 0, pauseAfter(this.#failures, pauses, env.random()));
       return;
     }
     if (result.kind === 'idle') return;
@@ -111,9 +111,4 @@ export class ChannelQueue {
     this.#failures = 0;
     this.#pausedUntilMs = nowMs + paceMs;
   }
-}
-
-/** Returns a pause that doubles with each failure and varies at random between groups that failed at the same time. */
-function pauseAfter(failures: number, random: number): number {
-  return Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 20)) * (0.5 + random / 2);
 }

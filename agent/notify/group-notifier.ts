@@ -1,5 +1,6 @@
 // Records the events of one group's runs for the notifier in a ConfigMap, the notes of the group. No action waits for this write.
 
+import { pauseAfter } from '../../cluster/request/backoff.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
@@ -20,8 +21,7 @@ const lastingMs = 60_000;
 const stuckMs = 600_000;
 /** The most observations that wait to be stored. The oldest are dropped first. */
 const maxPending = 20;
-const firstPauseMs = 2_000;
-const longestPauseMs = 60_000;
+const pauses = { firstMs: 1_000, lastMs: 60_000 };
 
 interface GroupNotifierOptions {
   readonly env: AgentEnv;
@@ -150,8 +150,8 @@ export class GroupNotifier {
         if (this.#pending.length === 0 || this.#isClosed) return;
         this.#cancelRetry();
         const { timers, random } = this.#options.env;
-        const pauseMs = this.#failures === 0 ? 0 : Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#failures - 1, 10));
-        this.#cancelRetry = timers.after(pauseMs * (0.5 + random() / 2), () => this.#storeSoon());
+        const pauseMs = this.#failures === 0 ? 0 : pauseAfter(this.#failures, pauses, random());
+        this.#cancelRetry = timers.after(pauseMs, () => this.#storeSoon());
       });
   }
 

@@ -1,5 +1,6 @@
 // Queues writes so that turns do not wait for them: one write at a time, at a minimum interval for each key, with retries.
 import type { ClusterEnv } from '../../cluster/env.ts';
+import { pauseAfter } from '../../cluster/request/backoff.ts';
 import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
 
 interface WriteQueueOptions {
@@ -20,9 +21,9 @@ interface KeyState {
 }
 
 /** The pauses between retries. Within a minute after the server is available again, all writes are done. */
-const pauses = { firstMs: 1000, longestMs: 60_000 };
+const pauses = { firstMs: 500, lastMs: 60_000 };
 /** The pauses after a missing permission or kind. They are longer, because such a problem lasts until a person solves it. */
-const forbiddenPauses = { firstMs: 30_000, longestMs: 300_000 };
+const forbiddenPauses = { firstMs: 15_000, lastMs: 300_000 };
 
 /** The queue of keys with a pending write. The callers limit the number of keys. */
 export class WriteQueue {
@@ -106,9 +107,8 @@ export class WriteQueue {
   }
 
   #pauseAfter(error: unknown, failures: number): number {
-    const { firstMs, longestMs } = isStatus(error, 401, 403, 404) ? forbiddenPauses : pauses;
-    const grown = Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 20));
+    const limits = isStatus(error, 401, 403, 404) ? forbiddenPauses : pauses;
     const serverPauseMs = error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0;
-    return Math.max(serverPauseMs, grown * (0.5 + this.#options.env.random() / 2));
+    return Math.max(serverPauseMs, pauseAfter(failures, limits, this.#options.env.random()));
   }
 }

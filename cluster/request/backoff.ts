@@ -11,26 +11,29 @@ export const soon: BackoffLimits = { firstMs: 800, lastMs: 30_000 };
 /** The delays for problems that a person must solve, such as a missing permission or CRD. */
 export const slow: BackoffLimits = { firstMs: 30_000, lastMs: 300_000 };
 
+/** Returns one to two times a base that doubles with each failure in a row up to half of `lastMs`, so that the last delays vary too. */
+export function pauseAfter(failures: number, { firstMs, lastMs }: BackoffLimits, random: number): number {
+  return Math.min(lastMs / 2, firstMs * 2 ** (failures - 1)) * (1 + random);
+}
+
 export class Backoff {
   readonly #random: () => number;
   readonly #limits: BackoffLimits;
-  #baseMs: number;
+  #failures = 0;
 
   constructor(random: () => number, limits: BackoffLimits) {
     this.#random = random;
     this.#limits = limits;
-    this.#baseMs = limits.firstMs;
   }
 
-  /** Returns one to two times a base that doubles with each call up to half of `lastMs`, so that the last delays vary too. */
+  /** Returns the next delay. */
   nextMs(): number {
-    const baseMs = this.#baseMs;
-    this.#baseMs = Math.min(baseMs * 2, this.#limits.lastMs / 2);
-    return Math.min(this.#limits.lastMs, baseMs * (1 + this.#random()));
+    this.#failures += 1;
+    return pauseAfter(this.#failures, this.#limits, this.#random());
   }
 
   /** Starts again with the first delay after a success. */
   reset(): void {
-    this.#baseMs = this.#limits.firstMs;
+    this.#failures = 0;
   }
 }

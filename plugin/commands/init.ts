@@ -16,6 +16,7 @@ import { loadPolicies } from '../../policies/load.ts';
 import { type MetricSource, type NotificationChannel, type RolloutGroup, schemas } from '../../policies/schema/kinds.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
+import { firstOf } from '../../policies/wording.ts';
 import { manifestText, writeDocument } from '../../policies/write.ts';
 import { rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { listIn, listKnown } from '../cluster-snapshot/listing.ts';
@@ -124,12 +125,8 @@ function unlabelledNotes({ groups }: Guesses): readonly string[] {
   );
   if (names.length === 0) return [];
   return [
-    `${plural(names.length, 'StatefulSet')} without labels ${names.length === 1 ? 'is' : 'are'} left out: ${firstFive(names)}. Run init with --guess to propose groups for them`,
+    `${plural(names.length, 'StatefulSet')} without labels ${names.length === 1 ? 'is' : 'are'} left out: ${firstOf(names, 5)}. Run init with --guess to propose groups for them`,
   ];
-}
-
-function firstFive(names: readonly string[]): string {
-  return `${names.slice(0, 5).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
 }
 
 function agentPage(document: MetricSource | NotificationChannel): Page {
@@ -167,7 +164,7 @@ function write(file: string, text: string): void {
 function noGroup(source: string, findings: readonly Finding[], { members, leftOut }: Guesses): Failure {
   if (members.length > 0 && leftOut.length === 0 && countFindings(findings).error === 0) {
     return notFoundFailure(`every StatefulSet of ${source} already belongs to a group`, {
-      why: `members: ${firstFive(members)}`,
+      why: `members: ${firstOf(members, 5)}`,
       todo: 'run kubectl rollout-group get to see the groups, or choose another namespace or directory',
     });
   }

@@ -1,4 +1,6 @@
 // Renders the result of apply object by object, and the changes that make a plan stale.
+
+import { firstOf } from '../../policies/wording.ts';
 import type { OutputStream } from '../context.ts';
 import type { AppliedObject } from '../source/cluster/apply.ts';
 import type { BasisChange } from '../source/cluster/plan-basis.ts';
@@ -45,14 +47,11 @@ function summary(objects: readonly AppliedObject[], digest: string, isDryRun: Ap
   return `${plural(done, 'object')} applied as plan ${digest}.${left}`;
 }
 
-const shownChanges = 8;
-
 /** Returns `StatefulSet mimir/a changed (replicas), Pod mimir/a-0 replaced and 3 more`. */
 export function renderStale(changes: readonly BasisChange[]): string {
-  const named = changes.slice(0, shownChanges).map(({ object, what, parts }) => {
+  const named = changes.map(({ object, what, parts }) => {
     const fields = parts.filter((part) => part !== 'rest');
     return `${object} ${what}${fields.length === 0 ? '' : ` (${fields.join(', ')})`}`;
   });
-  const more = changes.length - named.length;
-  return `${named.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
+  return firstOf(named, 8);
 }

@@ -8,6 +8,7 @@ import type { Manifest } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
+import { firstOf } from '../../policies/wording.ts';
 import { notFoundFailure } from '../failure.ts';
 import type { PolicyFiles } from '../policy-files.ts';
 
@@ -76,9 +77,7 @@ function groupsElsewhere({ files }: PlanSources, isCounted: (set: Manifest) => b
 }
 
 function aloneText(names: readonly string[]): string {
-  const shown = names.slice(0, 5).join(', ');
-  const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
-  return `${names.length === 1 ? 'a StatefulSet that is' : `${names.length} StatefulSets that are`} in no group and ${names.length === 1 ? 'changes' : 'change'}: ${shown}${more}`;
+  return `${names.length === 1 ? 'a StatefulSet that is' : `${names.length} StatefulSets that are`} in no group and ${names.length === 1 ? 'changes' : 'change'}: ${firstOf(names, 5)}`;
 }
 
 function nameOf({ namespace, name }: Manifest): string {

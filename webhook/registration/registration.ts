@@ -4,6 +4,7 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { enforceLabel } from '../../install/object.ts';
 import { ownNames, type Registered, registrationProblems } from '../../install/registered.ts';
 import type { Member } from '../../install/scope.ts';
+import { firstOf } from '../../policies/wording.ts';
 import { configurationResources, type WebhookConfigurations } from '../certificates/webhook-configurations.ts';
 import type { WebhookEnv } from '../env.ts';
 
@@ -124,9 +125,7 @@ function changedProblem(
   problems: readonly string[],
 ): readonly RegistrationProblem[] {
   if (problems.length === 0) return [];
-  const named = problems.slice(0, 5).join('; ');
-  const more = problems.length > 5 ? ` and ${problems.length - 5} more` : '';
-  const message = `the configurations ${ownNames({ namespace }).join(' and ')} differ from the installation (${named}${more}): requests may bypass policies. Run: kubectl rollout-group install`;
+  const message = `the configurations ${ownNames({ namespace }).join(' and ')} differ from the installation (${firstOf(problems, 5, '; ')}): requests may bypass policies. Run: kubectl rollout-group install`;
   return [{ id: 'webhook/configurations', reason: 'invalid', message }];
 }
 

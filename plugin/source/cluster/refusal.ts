@@ -1,5 +1,6 @@
 // Finds the reason why apply would reject a whole request. plan and diff show the reason as a note.
 
+import { firstOf } from '../../../policies/wording.ts';
 import { nameOf } from '../../difference.ts';
 import { exitCodes, type FailureDetails } from '../../failure.ts';
 import { plural } from '../../output/text.ts';
@@ -56,19 +57,17 @@ function gitOpsOwned(ready: readonly TriedObject[]): FailureDetails | undefined 
   };
 }
 
-const shownFields = 5;
-
 function conflicting(ready: readonly TriedObject[], forceConflicts: boolean): FailureDetails | undefined {
   const all = ready.flatMap(({ object, trouble }) => conflictsOf(trouble).map((one) => ({ ...one, object: nameOf(object) })));
   const conflicts = forceConflicts ? all.filter((one) => !isOfKubectl(one)) : all;
   const [first] = conflicts;
   if (first === undefined) return undefined;
   const [fields, belong, them] = conflicts.length === 1 ? ['field', 'belongs', 'the field'] : ['fields', 'belong', 'the fields'];
-  const named = conflicts.slice(0, shownFields).map(({ object, manager, field }) => `${object} ${field} (${manager})`);
+  const named = conflicts.map(({ object, manager, field }) => `${object} ${field} (${manager})`);
   return {
     exitCode: exitCodes.refused,
     what: `${conflicts.length} ${fields} ${belong} to another field manager`,
-    why: `${named.join(', ')}${conflicts.length <= shownFields ? '' : ` and ${conflicts.length - shownFields} more`}`,
+    why: firstOf(named, 5),
     todo: conflicts.every(isOfKubectl)
       ? `take over the fields of kubectl with --force-conflicts, or remove ${them} from the manifests`
       : `remove ${them} from the manifests, or change them in ${(conflicts.find((one) => !isOfKubectl(one)) ?? first).manager}`,

@@ -7,6 +7,7 @@ import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { mergePatch } from '../../../engine/diff/merge-patch.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
+import { firstOf } from '../../../policies/wording.ts';
 import type { Cluster } from '../../connection.ts';
 import { fieldManager } from '../../live/intents.ts';
 import { adopted, adoptionOf, applied, handedOver, patchManager } from './managed-fields.ts';
@@ -160,14 +161,11 @@ function isOurField({ object }: ReadyObject, { manager, field }: Conflict): bool
   return object.kind === 'StatefulSet' && manager === patchManager && field.startsWith('.spec.template.');
 }
 
-const shownFields = 3;
-
 /** Returns the text about fields that the manifest takes over, by writer. */
 export function takenText(taken: readonly Conflict[]): string {
   const writers = [...new Set(taken.map(({ manager }) => manager))].map((manager) => {
     const fields = taken.filter((one) => one.manager === manager).map(({ field }) => field);
-    const more = fields.length <= shownFields ? '' : ` and ${fields.length - shownFields} more`;
-    return `${manager === patchManager ? 'undo or restart' : manager}: ${fields.slice(0, shownFields).join(', ')}${more}`;
+    return `${manager === patchManager ? 'undo or restart' : manager}: ${firstOf(fields, 3)}`;
   });
   return `the manifest overwrites fields written by ${writers.join('; by ')}`;
 }

@@ -113,8 +113,8 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: 'agent/loop.ts',
-        find: 'const pauseMs = Math.max(retry.afterMs ?? 0, grown * (0.5 + this.#options.random() / 2));',
-        replace: 'const pauseMs = 0 * grown * this.#options.random();',
+        find: 'const pauseMs = Math.max(retry.afterMs ?? 0, grownMs);',
+        replace: 'const pauseMs = 0 * grownMs;',
       },
     ],
     breaks: ['L13'],
