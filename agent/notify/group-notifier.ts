@@ -11,7 +11,6 @@ import { type Notes, noted, type Observation } from '../../engine/notify/notes.t
 import { decodeNotes, encodeNotes, notesByteLimit, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { NotifyDefinition } from '../../policies/definition.ts';
-import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentEnv } from '../env.ts';
 import type { TurnReport } from '../report.ts';
 
@@ -25,7 +24,7 @@ const pauses = { firstMs: 1_000, lastMs: 60_000 };
 
 interface GroupNotifierOptions {
   readonly env: AgentEnv;
-  readonly store: NotesStore;
+  readonly stored: SharedObject<Notes>;
   readonly namespace: string;
   readonly name: string;
   /** Called when the stored notes contain the latest observation. */
@@ -84,9 +83,9 @@ export class GroupNotifier {
     this.#observe({ facts, notify: this.#notify, atMs: this.#options.env.clock.nowMs() });
   }
 
-  /** Changes the stored notes. Rejects as `NotesStore.update` does. */
+  /** Changes the stored notes. Rejects as an update of `sharedNotes` does. */
   async change(change: (notes: Notes) => Notes): Promise<Notes> {
-    this.#notes = await this.#options.store.update(this.namespace, this.name, change);
+    this.#notes = (await this.#options.stored.update(change)).value;
     return this.#notes;
   }
 
@@ -156,11 +155,10 @@ export class GroupNotifier {
   }
 
   async #store(): Promise<void> {
-    const { store } = this.#options;
-    this.#notes ??= await store.read(this.namespace, this.name);
+    this.#notes ??= (await this.#options.stored.read()).value;
     const observations = [...this.#pending];
     const isNews = observations.reduce(noted, this.#notes) !== this.#notes;
-    if (isNews) this.#notes = await store.update(this.namespace, this.name, (notes) => observations.reduce(noted, notes));
+    if (isNews) await this.change((notes) => observations.reduce(noted, notes));
     for (const observation of observations) {
       const index = this.#pending.indexOf(observation);
       if (index >= 0) this.#pending.splice(index, 1);
@@ -179,51 +177,27 @@ class NotesUnusable extends Error {
   override readonly name = 'NotesUnusable';
 }
 
-interface NotesStoreOptions {
+interface NotesOptions {
   readonly env: AgentEnv;
   readonly timeoutMs: number;
   readonly mayWrite: () => boolean;
 }
 
-export class NotesStore {
-  readonly #options: NotesStoreOptions;
-  readonly #shared = new Map<string, SharedObject<Notes>>();
-
-  constructor(options: NotesStoreOptions) {
-    this.#options = options;
-  }
-
-  /** Returns the notes from a quorum read. Rejects with NotesUnusable, ApiFailure or TransportFailure. */
-  async read(namespace: string, group: string): Promise<Notes> {
-    return (await this.#objectOf(namespace, group).read()).value;
-  }
-
-  /** Stores the result of `change` by compare-and-swap; may call it several times. Rejects as `read` does, and with WriteRefused. */
-  async update(namespace: string, group: string, change: (notes: Notes) => Notes): Promise<Notes> {
-    return (await this.#objectOf(namespace, group).update(change)).value;
-  }
-
-  forget(namespace: string, group: string): void {
-    this.#shared.delete(`${namespace}/${group}`);
-  }
-
-  #objectOf(namespace: string, group: string): SharedObject<Notes> {
-    const create = (): SharedObject<Notes> =>
-      new SharedObject<Notes>({
-        ...this.#options,
-        resource: resources.configMaps,
-        namespace,
-        name: notesName(group),
-        site: 'notify.notes',
-        decode: (object) => decode(object, { namespace, group }),
-        encode,
-        // Leaves room for labels, annotations, and the escapes of JSON inside JSON.
-        maxBytes: 3 * notesByteLimit,
-        // The callers retry after a pause.
-        retries: 0,
-      });
-    return getOrCreate(this.#shared, `${namespace}/${group}`, create);
-  }
+/** Returns the notes of the group. Reads and updates reject with NotesUnusable, ApiFailure or TransportFailure, updates also with WriteRefused. */
+export function sharedNotes(options: NotesOptions, namespace: string, group: string): SharedObject<Notes> {
+  return new SharedObject<Notes>({
+    ...options,
+    resource: resources.configMaps,
+    namespace,
+    name: notesName(group),
+    site: 'notify.notes',
+    decode: (object) => decode(object, { namespace, group }),
+    encode,
+    // Leaves room for labels, annotations, and the escapes of JSON inside JSON.
+    maxBytes: 3 * notesByteLimit,
+    // The callers retry after a pause.
+    retries: 0,
+  });
 }
 
 function decode(object: KubernetesObject | undefined, identity: { readonly namespace: string; readonly group: string }): Notes {

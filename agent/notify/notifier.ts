@@ -9,7 +9,7 @@ import { groupKey } from '../wake-index.ts';
 import { ChannelQueue } from './channel-queue.ts';
 import { type Channels, channelSource } from './channels.ts';
 import { Deliverer, type NotifyResult } from './deliver.ts';
-import { GroupNotifier, NotesStore } from './group-notifier.ts';
+import { GroupNotifier, sharedNotes } from './group-notifier.ts';
 import { channelSecretReader } from './service.ts';
 
 interface NotifierOptions {
@@ -31,7 +31,6 @@ export class Notifier {
   #isLeader = false;
   #isHandingOver = false;
   #isClosed = false;
-  readonly #store: NotesStore;
   readonly #channels: Channels;
   /** The last logged problem of each channel, and of each group whose notes cannot be stored. */
   readonly #logged = new Map<string, string>();
@@ -62,11 +61,6 @@ export class Notifier {
   constructor(options: NotifierOptions) {
     this.#options = options;
     this.#timeoutMs = Math.min(this.#options.config.kubernetesTimeoutMs, longestTimeoutMs);
-    this.#store = new NotesStore({
-      env: this.#options.env,
-      timeoutMs: this.#timeoutMs,
-      mayWrite: () => this.#isLeader || this.#isHandingOver,
-    });
     this.#channels = channelSource(this.#options.env, this.#options.config, this.#timeoutMs);
     this.#deliverer = new Deliverer({
       env: this.#options.env,
@@ -130,9 +124,11 @@ export class Notifier {
   #follow(key: string, namespace: string, name: string): GroupNotifier {
     const known = this.#groups.get(key);
     if (known !== undefined) return known;
+    const { env } = this.#options;
+    const mayWrite = (): boolean => this.#isLeader || this.#isHandingOver;
     const created: GroupNotifier = new GroupNotifier({
-      env: this.#options.env,
-      store: this.#store,
+      env,
+      stored: sharedNotes({ env, timeoutMs: this.#timeoutMs, mayWrite }, namespace, name),
       namespace,
       name,
       onNotes: () => {
@@ -150,7 +146,6 @@ export class Notifier {
     if (group === undefined) return;
     this.#groups.delete(key);
     void group.close(false);
-    this.#store.forget(group.namespace, group.name);
     for (const queue of this.#queues.values()) queue.forget(key);
   }
 }
