@@ -125,7 +125,6 @@ const eventKinds = {
 
 type Kinds = typeof eventKinds;
 
-/** The parameters of an event of this kind. */
 export type EventFields<Kind extends keyof Kinds> = keyof Kinds[Kind]['fields'] extends never
   ? unknown
   : Data<z.ZodObject<Kinds[Kind]['fields']>>;
@@ -164,7 +163,6 @@ export function classOfEvent({ kind }: ScenarioEvent, before: readonly ScenarioE
 const eventSchemas = Object.entries(eventKinds).map(([kind, { fields }]) => z.strictObject({ kind: z.literal(kind), atMs: ms, ...fields }));
 const event = z.discriminatedUnion('kind', eventSchemas as [(typeof eventSchemas)[number]]) as unknown as z.ZodType<ScenarioEvent>;
 
-/** The schema of a scenario. */
 export const scenarioSchema = z.strictObject({
   /** The seed of all random numbers: latencies, the order of events at one time, and the faults of `rates`. */
   seed: z.number().int().min(0),

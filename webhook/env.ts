@@ -9,7 +9,6 @@ import type { GroupDefinition } from '../policies/definition.ts';
 import type { Failure } from './review/decide.ts';
 import type { Answer, Call, Review } from './review/review.ts';
 
-/** The ports of the webhook. */
 export interface WebhookEnv extends ClusterEnv {
   readonly pods: PodHttp;
   readonly log: Log;

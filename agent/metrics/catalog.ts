@@ -118,7 +118,6 @@ export const originalMetrics = {
   ),
 };
 
-/** The agent's own metrics. */
 export const ownMetrics = {
   buildInfo: gauge('rollout_group_build_info', ['version'], 'Always 1.'),
   groups: gauge('rollout_group_groups', [], 'Defined groups.'),

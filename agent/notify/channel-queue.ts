@@ -2,7 +2,6 @@
 import { type ClusterEnv, sleep } from '../../cluster/env.ts';
 import { pauseAfter } from '../../cluster/request/backoff.ts';
 
-/** The outcome of one step. */
 export type Step =
   /** There was nothing to do for this group. */
   | { readonly kind: 'idle' }

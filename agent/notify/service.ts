@@ -60,7 +60,6 @@ export async function sendRequest(
   return await call({ timeoutMs: callTimeoutMs, maxBodyBytes, ...request, ...trusted });
 }
 
-/** Returns the header with the token. */
 export async function bearer({ secret }: Pick<ServiceParts, 'secret'>, token: SecretKey): Promise<Readonly<Record<string, string>>> {
   return { Authorization: `Bearer ${await secret(token, 'token')}` };
 }

@@ -346,7 +346,6 @@ interface WrittenObjects {
 
 /** The namespaces to compare. */
 interface WrittenPlaces {
-  /** The namespace of the group. */
   readonly namespace: string;
   /** The namespace whose policies may apply to other namespaces. */
   readonly agentNamespace: string;

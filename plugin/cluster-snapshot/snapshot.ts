@@ -144,7 +144,6 @@ function storedDecision(object: KubernetesObject): unknown {
   return tryParseJson(text) ?? text;
 }
 
-/** Reads the replicas in the replica sources of the groups. */
 export async function readReplicaSources(cluster: Cluster, groups: readonly GroupDefinition[]): Promise<readonly ReplicaSourceView[]> {
   return (await readReplicaSourceObjects(cluster, groups)).map(({ view }) => view);
 }

@@ -165,5 +165,4 @@ spec:
       pass: { '<=': [{ var: value }, 0.5] }
 `;
 
-/** The requested image. */
 export const demoImage = 'grafana/mimir:2.17.1';

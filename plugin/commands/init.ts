@@ -41,7 +41,6 @@ interface Page {
   /** The path below the output directory, with slashes. */
   readonly path: string;
   readonly text: string;
-  /** The description of the content. */
   readonly content: string;
 }
 
@@ -177,7 +176,6 @@ function noGroup(source: string, findings: readonly Finding[], { members, leftOu
 
 interface InitReading extends Omit<Conversion, 'findings'> {
   readonly findings: readonly Finding[];
-  /** The description of the source. */
   readonly source: string;
   /** The notes about unreadable objects. */
   readonly notes: readonly string[];

@@ -145,7 +145,6 @@ function forPrograms({ simulation: { spans: _, ...simulation }, ...group }: Grou
 
 interface ProgressLine {
   readonly show: (group: string, progress: Progress) => void;
-  /** Clears the line. */
   readonly clear: () => void;
 }
 

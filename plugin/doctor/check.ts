@@ -111,7 +111,6 @@ export interface RegistrationFact {
   readonly lagging?: readonly string[];
   /** The reasons why webhooks cannot answer; absent without such a reason. */
   readonly unanswered?: readonly UnansweredFact[];
-  /** The namespaces of groups. */
   readonly namespaces: readonly EnforcedNamespace[];
 }
 

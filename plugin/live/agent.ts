@@ -19,7 +19,6 @@ const agentLeaseName = 'rollout-group-agent';
 /** The default duration of a Lease. A Lease that was released keeps no duration, so an agent that restarts then has this time. */
 const usualDurationMs = 15_000;
 
-/** The Lease of an agent. */
 export interface AgentLease {
   readonly namespace: string;
   readonly name: string;

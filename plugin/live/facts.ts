@@ -149,7 +149,6 @@ function revisionOf({ metadata }: KubernetesObject): string | undefined {
   return metadata.labels?.['controller-revision-hash'];
 }
 
-/** Returns the image of each container. */
 export function imagesIn(containers: unknown): ReadonlyMap<string, string> {
   if (!Array.isArray(containers)) return new Map();
   return new Map(

@@ -19,7 +19,6 @@ interface StoredIntent {
   readonly object: KubernetesObject;
 }
 
-/** Returns the readable intents of the group. */
 async function listIntents({ env, timeoutMs }: Cluster, { namespace, group }: GroupName): Promise<readonly StoredIntent[]> {
   const { items } = await listObjects(env, rolloutIntents, { namespace, site: 'intents.list', timeoutMs });
   return items.flatMap((object) => {

@@ -98,7 +98,6 @@ const documents = {
 /** The kinds of documents for programs. */
 export type OutputKind = keyof typeof documents | 'Plan';
 
-/** Returns the schema of each kind. */
 export function outputSchemas(): Readonly<Record<string, Schema>> {
   const rows = Object.entries<readonly [Fields, Fields?]>(documents).map(([kind, [required, optional = {}]]): readonly [string, Schema] => {
     const envelope = { apiVersion: { const: cliApiVersion }, kind: { const: kind } };

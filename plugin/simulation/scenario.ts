@@ -155,7 +155,6 @@ export function parseFault(text: string): FaultRequest {
 /** The default times after which a lost node returns and a dead agent restarts. */
 const nodeAwayMs = 10 * 60_000;
 const agentAwayMs = 5000;
-/** The agents of a simulation. */
 const agentNames = ['a', 'b'];
 
 /** Returns the events of the fault requests. The container of a pod restarts; with a length, the pod is not ready for that time instead. */

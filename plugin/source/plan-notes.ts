@@ -13,7 +13,6 @@ import { notFoundFailure } from '../failure.ts';
 import type { PolicyFiles } from '../policy-files.ts';
 
 export interface PlanSources {
-  /** The groups of the plan. */
   readonly groups: readonly GroupDefinition[];
   /** All desired documents: policies and manifests. */
   readonly files: Pick<PolicyFiles, 'loaded' | 'resolution'>;

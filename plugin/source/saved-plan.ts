@@ -47,7 +47,6 @@ interface PlanScope {
   readonly forceConflicts?: boolean;
 }
 
-/** Returns a saved plan with its digest. */
 export function savedPlan(content: Pick<SavedPlan, 'scope' | 'basis' | 'objects' | 'plan'>, nowMs: number): SavedPlan {
   const metadata = { digest: digestOf(content), createdAt: new Date(nowMs).toISOString(), tool: version };
   return { apiVersion: 'rollout-group.dev/cli/v1', kind: 'SavedPlan', metadata, ...content };

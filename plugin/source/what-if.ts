@@ -126,7 +126,6 @@ function repository(image: string): string {
   return image.replace(/@.*$/, '').replace(/:[^:/]*$/, '');
 }
 
-/** Returns the object with the value at the path. */
 export function withField(object: ObjectContent, [key = '', ...rest]: readonly string[], value: unknown): ObjectContent {
   if (rest.length === 0) return { ...object, [key]: value };
   const inner = object[key];

@@ -153,7 +153,6 @@ export const actOptions: readonly OptionSpec[] = [
 
 export const groupForms = 'GROUP, NAMESPACE/GROUP, or a member as sts/NAME or pod/NAME.';
 
-/** The argument for one group. */
 export const groupArgument: ArgumentSpec = { name: 'group', description: groupForms, isRequired: true, completes: 'group' };
 
 /** The argument for groups of a verb that acts on one group after the other. */

@@ -32,7 +32,6 @@ interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wall
   readonly report: (who: string, what: string) => void;
 }
 
-/** A call of an agent to a pod. */
 export interface PodCall {
   readonly method: 'POST' | 'DELETE';
   /** `POD.SERVICE.NAMESPACE.svc...`, with or without a port. */

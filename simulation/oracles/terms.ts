@@ -29,7 +29,6 @@ interface Pause {
   readonly expiresMs: number;
 }
 
-/** The book of settings. */
 export class TermsBook {
   readonly #scene: Scene;
   readonly #timelines: ReadonlyMap<string, Timeline<Terms>>;

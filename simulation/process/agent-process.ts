@@ -33,7 +33,6 @@ export interface AgentProcess {
 /** The time limit of a shutdown, as in the executable (agent/process/main.ts). */
 const handOverMs = 25_000;
 
-/** Starts the agent in a new process. */
 export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
   const { life, namespace, policies, listenerOf, gateServer } = options;
   const { clock, timers } = life.time;

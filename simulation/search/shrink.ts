@@ -69,7 +69,6 @@ async function startSearch(first: Scenario, failure: string, attempt: TryScenari
     },
     runs: () => runs,
     isSpent: () => runs >= maxRuns,
-    /** Returns the best scenario as text. */
     text: () => canonicalJson(best),
   };
 }

@@ -28,7 +28,6 @@ export interface ModelObject extends Json {
   };
 }
 
-/** The requester. */
 export interface Actor {
   /** The user name, such as `system:serviceaccount:kube-system:statefulset-controller`. */
   readonly user: string;

@@ -280,7 +280,6 @@ export function requestsFor(
   return isRestart ? [update, { kind: 'restart', ...target }] : [update];
 }
 
-/** Returns the request to the engine for a pod. */
 export function podRequest(review: Review, verb: 'deletePod' | 'evictPod', name: string): AdmissionRequest {
   return { kind: verb, namespace: review.namespace, pod: name, ...requesterOf(review) };
 }

@@ -10,7 +10,6 @@ import { isRecord } from '../../../policies/values/is-record.ts';
 import { nameOf } from '../../difference.ts';
 import { removableFields } from './managed-fields.ts';
 
-/** One object of the basis. */
 export interface ReadObject {
   /** `kind namespace/name`. */
   readonly object: string;

@@ -15,7 +15,6 @@ import { planAnnotation, targetOf } from './plan-basis.ts';
 
 export interface ReadyObject {
   readonly resource: Resource;
-  /** The object to apply. */
   readonly object: KubernetesObject;
   /** The object as last read; undefined if it does not exist. */
   readonly live: KubernetesObject | undefined;

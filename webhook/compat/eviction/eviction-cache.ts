@@ -234,7 +234,6 @@ const longestName = 253;
 /** Timeout of each request. It is shorter than the deadline of the endpoint, so that a second attempt fits. */
 const timeoutMs = 4000;
 
-/** Returns the name of the ConfigMap with the record of a budget. */
 function recordName(budget: string): string {
   const name = `rollout-group-evictions-${budget}`;
   return name.length <= longestName ? name : `rollout-group-evictions-${hashText(budget)}`;
