@@ -179,13 +179,17 @@ export function selectGroups(
   );
   const missing = names.find((name) => !selected.some((group) => isNamed(group, name)));
   if (missing === undefined && (selected.length > 0 || mayHaveNoGroup)) return selected;
-  throw notFoundFailure(`there is no group${missing === undefined ? '' : ` ${missing}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`, {
-    why: groups.length === 0 ? 'no StatefulSet is adopted, and no policy defines a group' : `known are ${groups.map(fullName).join(', ')}`,
-    todo:
-      groups.length === 0
-        ? 'name policies with -f, or label StatefulSets with rollout-group, or have groups proposed: kubectl rollout-group init --help'
-        : 'name one of these',
-  });
+  throw notFoundFailure(
+    `there is no group${missing === undefined ? '' : ` ${missing}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`,
+    {
+      why:
+        groups.length === 0 ? 'no StatefulSet is adopted, and no policy defines a group' : `known are ${groups.map(fullName).join(', ')}`,
+      todo:
+        groups.length === 0
+          ? 'name policies with -f, or label StatefulSets with rollout-group, or have groups proposed: kubectl rollout-group init --help'
+          : 'name one of these',
+    },
+  );
 }
 
 function fullName(group: Pick<GroupDefinition, 'namespace' | 'name'>): string {
