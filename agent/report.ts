@@ -1,20 +1,11 @@
 // Defines the reports that the agent sends to its listeners: turns, releases, deleted groups and degradations.
-import type { Action, GroupDecision } from '../engine/decision.ts';
+import type { GroupDecision } from '../engine/decision.ts';
+import type { TakenAction } from '../engine/publish/published.ts';
 import type { ReleaseDecision } from '../engine/release/release.ts';
 import type { RemovalReport } from '../engine/release/removal.ts';
 import type { Ledger, Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Finding } from '../policies/findings/finding.ts';
-
-/** The result of an action. `conflict`: the object had changed, so the action had no effect. `unknown`: no answer came. */
-export type ActionResult = 'done' | 'conflict' | 'refused' | 'failed' | 'unknown';
-
-export interface PerformedAction {
-  readonly action: Action;
-  readonly result: ActionResult;
-  /** The message of the server or the pod, never the full body of an answer. */
-  readonly message?: string;
-}
 
 /** The report about a finished turn of one group. */
 export interface TurnReport {
@@ -25,7 +16,7 @@ export interface TurnReport {
   readonly decision?: GroupDecision;
   /** The ledger after the turn; absent if it could not be read. */
   readonly ledger?: Ledger;
-  readonly performed: readonly PerformedAction[];
+  readonly performed: readonly TakenAction[];
   /** The start of the turn (wall clock). */
   readonly startedMs: number;
   /** The duration of the turn by the monotonic clock. */
@@ -48,7 +39,7 @@ export interface ReleaseReport {
   readonly snapshot: Snapshot;
   readonly decision: ReleaseDecision;
   /** Absent if the turn sent no action. */
-  readonly performed?: PerformedAction;
+  readonly performed?: TakenAction;
   /** True if the release has waited for at least 10 s for something without a known end, such as other zones. */
   readonly isLasting: boolean;
 }

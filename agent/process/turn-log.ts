@@ -1,7 +1,8 @@
 // Logs turns: each action with its result, and each change of the rules that block a group.
 import type { Action, GroupDecision } from '../../engine/decision.ts';
+import type { TakenAction } from '../../engine/publish/published.ts';
 import type { Log, LogFields } from '../env.ts';
-import type { Degradation, PerformedAction, TurnListener } from '../report.ts';
+import type { Degradation, TurnListener } from '../report.ts';
 
 /** Creates the listener that logs turns. A turn without actions, new errors or new waits appears at level debug only. */
 export function turnLog(log: Log): TurnListener {
@@ -79,7 +80,7 @@ function logDegradations(log: Log): (all: readonly Degradation[]) => void {
   };
 }
 
-function logAction(log: Log, groupFields: LogFields, { action, result, message }: PerformedAction): void {
+function logAction(log: Log, groupFields: LogFields, { action, result, message }: TakenAction): void {
   const fields = { ...groupFields, ...actionFields(action), result, err: message };
   if (result === 'failed' || result === 'unknown') log.warn(actionMessages[action.kind], fields);
   else log.info(actionMessages[action.kind], fields);

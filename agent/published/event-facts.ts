@@ -2,6 +2,7 @@
 
 import { ordinalRanges } from '../../engine/amount.ts';
 import { type Action, type GroupDecision, isMoving, type RuleResult } from '../../engine/decision.ts';
+import type { TakenAction } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
@@ -12,7 +13,7 @@ import { changeOf, recordedKind } from '../../engine/run/origin.ts';
 import { objectOf, requesterText, requestPlace } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
-import type { GroupRemovalReport, PerformedAction, ReleaseReport, TurnReport } from '../report.ts';
+import type { GroupRemovalReport, ReleaseReport, TurnReport } from '../report.ts';
 
 /** One event of a group, or one rule that blocks it. */
 export interface EventFact {
@@ -211,7 +212,7 @@ function endFacts(run: RunState, subject: string): readonly EventFact[] {
 }
 
 /** Returns one fact for each action that failed or scaled, and one fact for all replaced pods of a zone. */
-export function actionFacts(performed: readonly PerformedAction[]): readonly EventFact[] {
+export function actionFacts(performed: readonly TakenAction[]): readonly EventFact[] {
   const replaced = new Map<string, string[]>();
   for (const { action, result } of performed) {
     if (result !== 'done') continue;
@@ -243,7 +244,7 @@ export function combinedFact(earlier: EventFact, later: EventFact): EventFact {
 }
 
 /** Returns the fact of a scaling, or of an action that did not succeed. */
-function actionFact({ action, result, message }: PerformedAction): EventFact | undefined {
+function actionFact({ action, result, message }: TakenAction): EventFact | undefined {
   const failure = message === undefined || message === '' ? result : message;
   if (action.kind === 'scaleStatefulSet' && result === 'done') {
     const { from, to, statefulSet, zone } = action;

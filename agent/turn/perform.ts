@@ -10,13 +10,13 @@ import { noteAnswers, type PodAnswer } from '../../engine/decide/preparations.ts
 import { type Action, replacedBy } from '../../engine/decision.ts';
 import { type ObservedObjects, type Revocation, revocationsOf } from '../../engine/ledger/ledger.ts';
 import { profileOf } from '../../engine/profiles.ts';
+import type { TakenAction } from '../../engine/publish/published.ts';
 import { isUnknown, type Ledger, type PodView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { durationMs } from '../../policies/duration.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
-import type { ActionResult, PerformedAction } from '../report.ts';
 import type { ChangedObject } from '../watched/freshness.ts';
 import type { SourceReference } from '../watched/replica-sources.ts';
 import { askToPrepare, type CalledPod, cancelPreparation } from './pod-calls.ts';
@@ -36,7 +36,7 @@ interface PerformOptions extends ActOptions {
   readonly onFirst: () => void;
 }
 
-export type Outcome = PerformedAction &
+export type Outcome = TakenAction &
   Pick<ActionOutcome, 'status' | 'retryAfterMs' | 'changed'> & { readonly answers?: readonly PodAnswer[] };
 
 /**
@@ -115,7 +115,7 @@ export function withAnswers(ledger: Ledger, outcomes: readonly Outcome[], nowMs:
 type ObjectAction = Exclude<Action, CallPods>;
 
 interface ActionOutcome {
-  readonly result: ActionResult;
+  readonly result: TakenAction['result'];
   readonly message?: string;
   /** The HTTP status if the API server rejected the request. */
   readonly status?: number;

@@ -11,10 +11,11 @@ export const publishedByteLimit = 32 * 1024;
 /** The maximum number of published pods. */
 export const publishedPodLimit = 50;
 
-/** An action of the turn that made the decision, and its outcome. */
+/** An action that was sent, and its outcome. `conflict`: the object had changed, so it had no effect. `unknown`: no answer came. */
 export interface TakenAction {
   readonly action: Action;
   readonly result: PublishedAction['result'];
+  /** The message of the server or the pod, never the full body of an answer. */
   readonly message?: string;
 }
 

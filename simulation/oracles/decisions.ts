@@ -1,7 +1,8 @@
 // Judges single turns by the invariants S4, S5, S21, S25, S27, L8 and L9. Each decision must use a complete and recent snapshot and one
 // definition. It must be reproducible, and have a reason if it does not act.
-import type { PerformedAction, TurnReport } from '../../agent/report.ts';
+import type { TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
+import type { TakenAction } from '../../engine/publish/published.ts';
 import { isAgent, isTerminating, numberAt, podResource, statefulSetResource } from '../objects.ts';
 import { runStartMs } from '../process/clock.ts';
 import { processLetter } from '../scenario.ts';
@@ -131,7 +132,7 @@ export class DecisionJudge implements Oracle {
   }
 
   /** Keeps the values with which the next turn of the process is compared. */
-  #remember(process: string, performed: readonly PerformedAction[]): void {
+  #remember(process: string, performed: readonly TakenAction[]): void {
     for (const { action, result } of performed) {
       if (!('uid' in action) || result !== 'done') continue;
       const revision = this.#lastChanges.get(`${process} ${action.uid}`);
@@ -199,7 +200,7 @@ function isDisruptiveCommit({ type, resource, before, after }: Commit): boolean 
   return (numberAt(after, 'spec', 'replicas') ?? 0) < (numberAt(before, 'spec', 'replicas') ?? 0);
 }
 
-function isDisruption({ action }: PerformedAction): boolean {
+function isDisruption({ action }: TakenAction): boolean {
   return (
     action.kind === 'deletePod' ||
     action.kind === 'evictPod' ||

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EventWriter } from '../../agent/published/events.ts';
 import { GroupObjects } from '../../agent/published/group-objects.ts';
-import type { PerformedAction } from '../../agent/report.ts';
+import type { TakenAction } from '../../engine/publish/published.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { exception, hourMs, policy, policyRule } from '../kit/questions.ts';
@@ -186,7 +186,7 @@ describe('Kubernetes Events', () => {
 
   it('tell what failed', async () => {
     const { turn, all, replaced } = setup();
-    const call: PerformedAction = {
+    const call: TakenAction = {
       action: {
         kind: 'callPods',
         namespace: 'mimir',

@@ -1,7 +1,8 @@
 // A group that rolls before the eyes of those who publish, record and tell: turns made by the engine, and the API server.
 import type { Log } from '../../agent/env.ts';
-import type { PerformedAction, TurnReport } from '../../agent/report.ts';
+import type { TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
+import type { TakenAction } from '../../engine/publish/published.ts';
 import type { IntentView, RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { group } from '../kit/groups.ts';
@@ -16,7 +17,7 @@ export interface Turning extends Pick<SnapshotOverrides, 'policies' | 'exception
   readonly updated: readonly number[];
   /** The new revision. */
   readonly target?: string;
-  readonly performed?: readonly PerformedAction[];
+  readonly performed?: readonly TakenAction[];
   readonly error?: string;
 }
 
@@ -62,7 +63,7 @@ export function writersWorld(plurals: readonly string[], one: GroupDefinition = 
     run = decision.run;
     return { group: one, snapshot, decision, performed, startedMs: nowMs, durationMs: 5, ...(error === undefined ? {} : { error }) };
   };
-  const replaced = (zone: string, ordinal: number): PerformedAction => ({
+  const replaced = (zone: string, ordinal: number): TakenAction => ({
     action: {
       kind: 'deletePod',
       namespace: 'mimir',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { PerformedAction, TurnReport } from '../../../agent/report.ts';
+import type { TurnReport } from '../../../agent/report.ts';
 import { decideGroup } from '../../../engine/decide/decide.ts';
+import type { TakenAction } from '../../../engine/publish/published.ts';
 import type { Snapshot } from '../../../engine/snapshot.ts';
 import { runStartMs } from '../../../simulation/process/clock.ts';
 import { knownPods, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
@@ -26,7 +27,7 @@ function viewOf(history: History): Snapshot {
   return { ...snapshot, pods };
 }
 
-function reportOf(snapshot: Snapshot, ordinal: number, result: PerformedAction['result'] = 'done'): Partial<TurnReport> {
+function reportOf(snapshot: Snapshot, ordinal: number, result: TakenAction['result'] = 'done'): Partial<TurnReport> {
   const decision = decideGroup(snapshot, definition);
   const pod = knownPods(snapshot.pods[0])[ordinal];
   const action = {
@@ -137,7 +138,7 @@ describe('S5', () => {
 });
 
 describe('S21', () => {
-  const twice = (result: PerformedAction['result'], process: string): readonly string[] => {
+  const twice = (result: TakenAction['result'], process: string): readonly string[] => {
     const history = new History();
     const snapshot = viewOf(history);
     history.take('ing-a-2', history.agent());
