@@ -1,4 +1,5 @@
 // Finds the replicas that each zone should have: a forced number, or the number of its leader zone, of a mirrored object or of the group.
+import { fitsBounds } from '../../policies/bounds.ts';
 import type { BoundsDefinition, LimitsDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { boundSource, type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -57,7 +58,7 @@ function fromLeader(context: GroupContext, view: ZoneView, leaderName: string): 
 type MirroredReplicas = Extract<ZoneDefinition['replicas'], { readonly kind: 'mirror' }>;
 
 function fromMirror(context: GroupContext, view: ZoneView, spec: MirroredReplicas): DesiredReplicas {
-  const source = sourceOf(context, `zones.${view.zone.name}.replicas`, 'replicas');
+  const source = sourceOf(context, `zones.${view.zone.name}.replicas`);
   const mirrored = context.snapshot.replicaSources.find(
     (candidate) =>
       candidate.namespace === context.group.namespace &&
@@ -105,16 +106,12 @@ export function boundedReplicas(asked: number, bounds: BoundsDefinition, limits:
   const wanted = Math.min(Math.max(asked, min), max);
   // The pattern of fitting counts repeats after twice the multiple, so the search ends there.
   for (let step = 0; step <= 2 * bounds.multipleOf; step += 1) {
-    if (fits(wanted + step, bounds) && wanted + step <= max) return wanted + step;
+    if (fitsBounds(wanted + step, bounds) && wanted + step <= max) return wanted + step;
   }
   for (let step = 1; step <= 2 * bounds.multipleOf && wanted - step >= min; step += 1) {
-    if (fits(wanted - step, bounds)) return wanted - step;
+    if (fitsBounds(wanted - step, bounds)) return wanted - step;
   }
   return wanted;
-}
-
-function fits(count: number, { multipleOf, parity }: BoundsDefinition): boolean {
-  return count % multipleOf === 0 && (parity === 'any' || count === 0 || (count % 2 === 0) === (parity === 'even'));
 }
 
 function describeBounds({ min, max, multipleOf, parity }: BoundsDefinition): string {

@@ -1,4 +1,5 @@
 // Checks groups and policies for lint: settings that have no effect, contradict each other, or need another setting.
+import { fitsBounds } from '../bounds.ts';
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
 import type { ApprovalSpec, ReplicasSpec } from '../schema/rollout-group.ts';
@@ -133,14 +134,18 @@ function boundsFindings(group: Loaded<'RolloutGroup'>, { bounds, count }: Replic
   return [finding('RG2209', group.place([...path, 'count']), message)];
 }
 
-function allows({ min = 0, max = Number.POSITIVE_INFINITY, multipleOf, parity }: Bounds, count: number): boolean {
-  const isOfParity = parity === 'any' || (count % 2 === 0) === (parity === 'even');
-  return count >= min && count <= max && count % multipleOf === 0 && isOfParity;
+function allows(bounds: Bounds, count: number): boolean {
+  const { min = 0, max = Number.POSITIVE_INFINITY } = bounds;
+  return count >= min && count <= max && fitsBounds(count, bounds);
 }
 
-/** Returns whether the bounds allow at least one count. If the first two multiples have the wrong parity, then all multiples have it. */
+/**
+ * Returns whether the bounds allow at least one count, with `odd` a count above 0. If the first two multiples have the wrong parity, then
+ * all multiples have it.
+ */
 function allowsAny(bounds: Bounds): boolean {
-  const first = Math.ceil((bounds.min ?? 0) / bounds.multipleOf) * bounds.multipleOf;
+  const least = Math.max(bounds.min ?? 0, bounds.parity === 'odd' ? 1 : 0);
+  const first = Math.ceil(least / bounds.multipleOf) * bounds.multipleOf;
   return allows(bounds, first) || allows(bounds, first + bounds.multipleOf);
 }
 

@@ -46,6 +46,7 @@ describe('lint is quiet about', () => {
       'a count that its bounds allow',
       group(`${onDelete}  replicas: { count: 9, bounds: { min: 3, max: 9, multipleOf: 3, parity: odd } }\n`),
     ],
+    ['a count of zero within odd bounds', group(`${onDelete}  replicas: { count: 0, bounds: { max: 9, parity: odd } }\n`)],
     ['bounds of the follower alone', group(onDelete).replace('ingester-b }', 'ingester-b, follows: a, replicas: { bounds: { min: 1 } } }')],
     [
       'a partition with a named group',
