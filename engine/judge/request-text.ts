@@ -1,10 +1,9 @@
 // Writes judged requests as text: for messages, for decision ids, and to judge a denied request again later.
+import { z } from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
-import { defined } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AdmissionRequest } from '../decision.ts';
-import { reader } from '../observe/raw.ts';
 import type { Snapshot } from '../snapshot.ts';
 import { groupOf, podNamed, setNamed } from './admission-claims.ts';
 
@@ -56,57 +55,35 @@ export function encodeRequest(request: AdmissionRequest): string | undefined {
   return text.length > longestText ? undefined : text;
 }
 
+const set = { namespace: z.string().min(1), statefulSet: z.string().min(1) };
+const pod = { namespace: z.string().min(1), pod: z.string().min(1) };
+const replicas = z.int().optional();
+
+const requestShape = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('scale'), ...set, from: replicas, to: replicas, via: z.enum(['update', 'patch', 'apply', 'scale']) }),
+  z.object({
+    kind: z.literal('update'),
+    ...set,
+    from: replicas,
+    to: replicas,
+    via: z.enum(['update', 'patch', 'apply']),
+    strategy: z.enum(['OnDelete', 'RollingUpdate']),
+    isTemplateChanged: z.boolean().default(false),
+    partition: z.int().exactOptional(),
+    firstOrdinal: z.int().exactOptional(),
+    relabels: z.array(z.string()).exactOptional(),
+    betweenZones: z.string().exactOptional(),
+  }),
+  z.object({ kind: z.literal('deleteStatefulSet'), ...set, pods: z.int().exactOptional() }),
+  z.object({ kind: z.enum(['deletePod', 'evictPod']), ...pod }),
+  z.object({ kind: z.literal('restart'), ...set }),
+]);
+
 /** Returns the request of a text, never as a dry run; undefined if the text is not a request. */
 export function decodeRequest(text: string): AdmissionRequest | undefined {
   if (text.length > longestText) return undefined;
-  const fields = reader(tryParseJson(text));
-  const request = requestOf(fields);
-  return fields.problem() === undefined ? request : undefined;
-}
-
-function requestOf(fields: ReturnType<typeof reader>): AdmissionRequest | undefined {
-  const kind = fields.text('kind');
-  const namespace = fields.text('namespace') ?? '';
-  const common = { namespace, dryRun: false };
-  const statefulSet = fields.text('statefulSet') ?? '';
-  const pod = fields.text('pod') ?? '';
-  const [from, to] = [fields.whole('from'), fields.whole('to')];
-  const via = oneOf(fields.text('via'), ['update', 'patch', 'apply', 'scale'] as const);
-  if (namespace === '' || (statefulSet === '' && pod === '')) return undefined;
-  switch (kind) {
-    case 'scale':
-      return via === undefined ? undefined : { kind, ...common, statefulSet, from, to, via };
-    case 'update':
-      return via === undefined || via === 'scale' ? undefined : updateOf(fields, { ...common, statefulSet, from, to, via });
-    case 'deleteStatefulSet':
-      return { kind, ...common, statefulSet, ...defined({ pods: fields.whole('pods') }) };
-    case 'deletePod':
-    case 'evictPod':
-      return pod === '' ? undefined : { kind, ...common, pod };
-    case 'restart':
-      return { kind, ...common, statefulSet };
-    default:
-      return undefined;
-  }
-}
-
-type UpdateRequest = Extract<AdmissionRequest, { readonly kind: 'update' }>;
-
-function updateOf(
-  fields: ReturnType<typeof reader>,
-  common: Pick<UpdateRequest, 'namespace' | 'dryRun' | 'statefulSet' | 'from' | 'to' | 'via'>,
-): UpdateRequest | undefined {
-  const strategy = oneOf(fields.text('strategy'), ['OnDelete', 'RollingUpdate'] as const);
-  if (strategy === undefined) return undefined;
-  const optional = {
-    partition: fields.whole('partition'),
-    firstOrdinal: fields.whole('firstOrdinal'),
-    relabels: fields.has('relabels') ? fields.list('relabels').filter((label) => typeof label === 'string') : undefined,
-    betweenZones: fields.text('betweenZones'),
-  };
-  return { kind: 'update', ...common, strategy, isTemplateChanged: fields.flag('isTemplateChanged') ?? false, ...defined(optional) };
-}
-
-function oneOf<Text extends string>(text: string | undefined, texts: readonly Text[]): Text | undefined {
-  return texts.find((one) => one === text);
+  const read = requestShape.safeParse(tryParseJson(text));
+  if (!read.success) return undefined;
+  const request = { ...read.data, dryRun: false };
+  return 'via' in request ? { from: undefined, to: undefined, ...request } : request;
 }
