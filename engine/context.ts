@@ -48,21 +48,12 @@ export function zoneNamed(context: GroupContext, name: string | undefined): Zone
 
 /** Returns the place of a setting of the group: the source of the first of these paths that is set. */
 export function sourceOf(context: GroupContext, ...paths: readonly string[]): Source | undefined {
-  for (const path of paths) {
-    const source = context.group.sources[path];
-    if (source !== undefined) return source;
-  }
-  return undefined;
-}
-
-/** Returns the place of a field of `protect`: the field of a native group, or the label of an adopted group. */
-export function protectSource(context: GroupContext, zone: string, field: 'noDownscale' | 'noDelete' | 'noEviction'): Source | undefined {
-  return sourceOf(context, `zones.${zone}.protect`, `zones.${zone}.protect.${field}`, 'protect', `protect.${field}`);
+  return paths.map((path) => context.group.sources[path]).find((source) => source !== undefined);
 }
 
 /** Returns the place of a bound of replicas: the policy with this limit, or the setting of the zone. */
 export function boundSource(context: GroupContext, zone: string, field: 'minReplicas' | 'maxReplicas', bound: number): Source | undefined {
-  return bound === context.limits[field] ? limitSource(context, field) : sourceOf(context, `zones.${zone}.replicas`, 'replicas');
+  return bound === context.limits[field] ? limitSource(context, field) : sourceOf(context, `zones.${zone}.replicas`);
 }
 
 /** Returns the place of the policy that sets a limit. */

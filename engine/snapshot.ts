@@ -445,6 +445,16 @@ export function emptySnapshot(nowMs: number): Snapshot {
   };
 }
 
+/** Returns the ledger of a group for which nothing is stored. */
+export function emptyLedger(namespace: string, group: string): Ledger {
+  return { namespace, group, claims: [], downscales: [], preparations: [] };
+}
+
+/** Returns the stored ledger of a group, or an empty one. */
+export function ledgerOf({ ledgers }: Pick<Snapshot, 'ledgers'>, { namespace, name }: Pick<GroupDefinition, 'namespace' | 'name'>): Ledger {
+  return ledgers.find((ledger) => ledger.namespace === namespace && ledger.group === name) ?? emptyLedger(namespace, name);
+}
+
 /** Reports whether a stored time can be true: it is at most 30 s ahead of the clock. */
 export function isWithinClockSkew({ nowMs }: { readonly nowMs: number }, instant: number): boolean {
   return instant <= nowMs + 30_000;

@@ -1,4 +1,6 @@
 // Compares two versions of a Kubernetes object field by field, and finds the effect of each change on pods, for plans.
+
+import { valueAt } from '../../policies/schema/schema-walk.ts';
 import { canonicalJson, isSameValue } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { masked, withoutFlagValues } from './field-secrets.ts';
@@ -198,8 +200,7 @@ function keyed(entries: readonly unknown[], key: string): Map<string, unknown> {
 }
 
 export function keyOf(entry: unknown, key: string): string | undefined {
-  let value = entry;
-  for (const part of key.split('.')) value = isRecord(value) ? value[part] : undefined;
+  const value = valueAt(entry, key.split('.'));
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 

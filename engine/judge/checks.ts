@@ -3,7 +3,7 @@
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { contextOf, type GroupContext, protectSource } from '../context.ts';
+import { contextOf, type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { disruptionVerdict } from '../disruption/disruption.ts';
 import { viewGroup, type ZoneView } from '../observe/view.ts';
@@ -146,7 +146,7 @@ function withPolicies(question: PolicyQuestion, own: readonly RuleResult[], podC
 function forbiddenByGroup(context: GroupContext, zone: ZoneView, field: 'noDelete' | 'noEviction'): readonly RuleResult[] {
   if (!zone.zone[field]) return [];
   const [rule, what] = field === 'noDelete' ? ['no-delete', 'must not be deleted'] : ['no-eviction', 'allows no eviction'];
-  return [result(rule, 'no', `zone ${zone.zone.name} ${what}`, { source: protectSource(context, zone.zone.name, field) })];
+  return [result(rule, 'no', `zone ${zone.zone.name} ${what}`, { source: sourceOf(context, `zones.${zone.zone.name}.protect`) })];
 }
 
 function forbiddenByLabel(set: StatefulSetView | undefined, rule: string, what: string): readonly RuleResult[] {

@@ -5,8 +5,7 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { compareText } from '../../policies/values/compare-text.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
-import { type Claim, isUnknown, type Known, type Ledger, type Pin, type Preparation, type RunState } from '../snapshot.ts';
-import { emptyLedger } from './ledger.ts';
+import { type Claim, emptyLedger, isUnknown, type Known, type Ledger, type Pin, type Preparation, type RunState } from '../snapshot.ts';
 
 /** The key in `data` of the ConfigMap. */
 export const ledgerKey = 'ledger';
@@ -83,12 +82,11 @@ const instants = z.union([instant, z.array(instant)]);
 const count = z.int().min(0);
 const uids = z.array(z.string());
 
+const claim = { zone, atMs: instant, epoch: count.optional(), user: z.string().optional() };
+
 const podClaims = z.object({
   verb: z.enum(['deletePod', 'evictPod']),
-  zone,
-  atMs: instant,
-  epoch: count.optional(),
-  user: z.string().optional(),
+  ...claim,
   ordinals: ranges.optional(),
   /** One UID per ordinal, in the same order. */
   uids: uids.min(1),
@@ -97,10 +95,7 @@ const podClaims = z.object({
 
 const setClaim = z.object({
   verb: z.enum(['scaleDown', 'setPartition']),
-  zone,
-  atMs: instant,
-  epoch: count.optional(),
-  user: z.string().optional(),
+  ...claim,
   uid: z.string(),
   resourceVersion: z.string().optional(),
   from: count.optional(),

@@ -13,11 +13,6 @@ export const openClaimLimit = 100;
 /** A claim on an unchanged object is dropped after this time: twice the deadline of a request to the API server. */
 export const unappliedClaimMs = 120_000;
 
-/** Returns the ledger of a group for which nothing is stored. */
-export function emptyLedger(namespace: string, group: string): Ledger {
-  return { namespace, group, claims: [], downscales: [], preparations: [] };
-}
-
 /** Returns the ledger to store before `actions`: run, pins and release. If `actions` lacks decided actions, the stored run stays. */
 export function decidedLedger(
   ledger: Ledger,

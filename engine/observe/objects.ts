@@ -2,6 +2,7 @@
 
 import { instantMs } from '../../policies/instant.ts';
 import { rolloutIntentSpec } from '../../policies/schema/rollout-intent.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { IntentView, Known, PodView, StatefulSetView } from '../snapshot.ts';
 import { type Reader, reader } from './raw.ts';
 
@@ -153,10 +154,7 @@ export function observeIntent(raw: unknown): Known<IntentView> {
   const user = fields.text('spec.requestedBy.user');
   const atMs = fields.instant('spec.requestedBy.at');
   const groups = fields.list('spec.requestedBy.groups').filter((group): group is string => typeof group === 'string');
-  const optional = (['zone', 'wave', 'rule', 'gate', 'digest', 'runId', 'reason'] as const).flatMap((key) => {
-    const text = fields.text(`spec.${key}`);
-    return text === undefined ? [] : [[key, text]];
-  });
+  const texts = (['zone', 'wave', 'rule', 'gate', 'digest', 'runId', 'reason'] as const).map((key) => [key, fields.text(`spec.${key}`)]);
   const group = fields.text('spec.group');
   const problem =
     fields.problem() ??
@@ -169,7 +167,7 @@ export function observeIntent(raw: unknown): Known<IntentView> {
     name,
     group,
     action,
-    ...Object.fromEntries(optional),
+    ...defined(Object.fromEntries(texts)),
     ...listsOf(fields),
     ...(expiresMs === undefined ? {} : { expiresMs }),
     ...(user === undefined || atMs === undefined ? {} : { requestedBy: { user, groups, atMs } }),
@@ -177,21 +175,17 @@ export function observeIntent(raw: unknown): Known<IntentView> {
 }
 
 function listsOf(fields: Reader): Pick<IntentView, 'replicas' | 'rollback' | 'ordinals' | 'undone'> {
-  const replicas = fields.whole('spec.replicas');
-  const rollback = fields.flag('spec.rollback');
   const ordinals = fields.list('spec.ordinals').filter((ordinal): ordinal is number => Number.isInteger(ordinal));
   const undone = fields.list('spec.undone').flatMap((entry) => {
-    const zone = reader(entry).text('zone');
-    const revision = reader(entry).text('revision');
-    const to = reader(entry).text('to');
-    return zone === undefined || revision === undefined ? [] : [{ zone, revision, ...(to === undefined ? {} : { to }) }];
+    const [zone, revision, to] = ['zone', 'revision', 'to'].map((key) => reader(entry).text(key));
+    return zone === undefined || revision === undefined ? [] : [defined({ zone, revision, to })];
   });
-  return {
-    ...(replicas === undefined ? {} : { replicas }),
-    ...(rollback === undefined ? {} : { rollback }),
-    ...(fields.has('spec.ordinals') ? { ordinals } : {}),
-    ...(fields.has('spec.undone') ? { undone } : {}),
-  };
+  return defined({
+    replicas: fields.whole('spec.replicas'),
+    rollback: fields.flag('spec.rollback'),
+    ordinals: fields.has('spec.ordinals') ? ordinals : undefined,
+    undone: fields.has('spec.undone') ? undone : undefined,
+  });
 }
 
 /** Returns namespace, name, UID and resource version of an object; empty text for an absent field. */

@@ -1,5 +1,7 @@
 // Reads typed fields from JSON of unknown shape. An absent or null field is undefined. A field of the wrong type is recorded as a problem.
 import { instantMs } from '../../policies/instant.ts';
+import { valueAt } from '../../policies/schema/schema-walk.ts';
+import { isRecord } from '../../policies/values/is-record.ts';
 
 /** The typed fields of one JSON value. Paths are keys joined by dots. */
 export interface Reader {
@@ -43,16 +45,11 @@ export function reader(value: unknown): Reader {
 
 /** Returns the field under the keys; undefined if a key is absent, null or not in an object. */
 export function fieldAt(value: unknown, keys: readonly string[]): unknown {
-  let found = value;
-  for (const key of keys) {
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
-    found = (found as Readonly<Record<string, unknown>>)[key];
-  }
-  return found ?? undefined;
+  return valueAt(value, keys) ?? undefined;
 }
 
 function asTexts(found: unknown): Readonly<Record<string, string>> | undefined {
-  if (typeof found !== 'object' || found === null || Array.isArray(found)) return undefined;
+  if (!isRecord(found)) return undefined;
   const entries = Object.entries(found).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
   return entries.length === Object.keys(found).length ? Object.fromEntries(entries) : undefined;
 }

@@ -4,7 +4,16 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { traitsOf } from '../../policies/strategies.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest } from '../rule.ts';
-import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView, type UnreadObject } from '../snapshot.ts';
+import {
+  type Claim,
+  isUnknown,
+  type Ledger,
+  ledgerOf,
+  type PodView,
+  type Snapshot,
+  type StatefulSetView,
+  type UnreadObject,
+} from '../snapshot.ts';
 
 export interface ZoneView {
   readonly zone: ZoneDefinition;
@@ -94,13 +103,7 @@ export function describeReadiness({ zone, unknown, replicas, unavailable, surplu
 
 /** Returns the view of one group. A zone whose StatefulSet or pods could not be read stays in the view, with `unknown`. */
 export function viewGroup(snapshot: Snapshot, group: GroupDefinition): GroupView {
-  const ledger = snapshot.ledgers.find((candidate) => candidate.namespace === group.namespace && candidate.group === group.name) ?? {
-    namespace: group.namespace,
-    group: group.name,
-    claims: [],
-    downscales: [],
-    preparations: [],
-  };
+  const ledger = ledgerOf(snapshot, group);
   return { group, ledger, zones: group.zones.map((zone) => viewZone(snapshot, group, zone, ledger)) };
 }
 

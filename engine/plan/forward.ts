@@ -4,10 +4,10 @@ import type { GroupDefinition, PolicyDefinition } from '../../policies/definitio
 import { policiesFor } from '../../policies/join.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { type GroupDecision, isReplacement } from '../decision.ts';
-import { decidedLedger, emptyLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
+import { decidedLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
 import { earliest } from '../rule.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
-import { type GateReading, type IntentView, isUnknown, type Ledger, type MetricView, type Snapshot } from '../snapshot.ts';
+import { type GateReading, type IntentView, isUnknown, ledgerOf, type MetricView, type Snapshot } from '../snapshot.ts';
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
 import { nextEventMs, step } from '../world/world.ts';
 import type { Assumptions } from './document.ts';
@@ -124,11 +124,6 @@ function act(world: World, decision: GroupDecision): World {
   let current = world;
   for (const action of decision.actions) current = step(current, { kind: 'action', action });
   return current;
-}
-
-function ledgerOf(snapshot: Snapshot, group: GroupDefinition): Ledger {
-  const found = snapshot.ledgers.find((ledger) => ledger.namespace === group.namespace && ledger.group === group.name);
-  return found ?? emptyLedger(group.namespace, group.name);
 }
 
 function withDecidedLedger(world: World, group: GroupDefinition, decision: GroupDecision): World {

@@ -43,7 +43,7 @@ export function absentElsewhere(groups: readonly GroupDefinition[], { sets, grou
       'and',
     );
     const fact = `namespace ${namespace} has no StatefulSet of the group ${name}, but ${listed(namespaces, 'and')} has StatefulSets of these names without a group (${members}); set that namespace in the group, or apply its StatefulSets with it`;
-    const source = sources['members'] ?? sources[''];
+    const source = sources[''];
     return [{ namespace, group: name, results: [result('view-complete', 'no', fact, source === undefined ? {} : { source })] }];
   });
 }

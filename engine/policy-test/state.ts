@@ -4,11 +4,11 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { emptyLedger } from '../ledger/ledger.ts';
 import { controllerLabels, snapshotFromManifests, withReportedReplicas } from '../observe/manifests.ts';
 import { profileOf } from '../profiles.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import {
+  emptyLedger,
   type GateReading,
   type GateReadingsView,
   type IntentView,

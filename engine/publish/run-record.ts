@@ -5,7 +5,7 @@ import { apiVersion, type RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
-import { ordinalRanges } from '../amount.ts';
+import { ordinalRanges, ordinalsIn } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy } from '../decision.ts';
 import { storedResult } from '../rule.ts';
@@ -281,12 +281,9 @@ function joinRanges(a: string, b: string): string {
   return shortRanges([...new Set([...ordinalsOf(a), ...ordinalsOf(b)])]);
 }
 
+/** Users may have edited the record, so the text may be no ranges, and the number of ordinals is limited. */
 function ordinalsOf(ranges: string): readonly number[] {
-  return ranges.split(',').flatMap((range) => {
-    const [first = 0, last = first] = range.split('-').map(Number);
-    // Users may have edited the record, so the length of a range is limited.
-    return Array.from({ length: Math.min(100_000, Math.max(0, last - first + 1)) }, (_, index) => first + index);
-  });
+  return ordinalsIn(ranges, 100_000) ?? [];
 }
 
 function shortRanges(ordinals: readonly number[]): string {

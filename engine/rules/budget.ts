@@ -56,7 +56,7 @@ function zoneLimit({ context, zone }: RollQuestion): ZoneLimit {
   // If both limits are 0, the permanent limit counts.
   if (cap !== undefined && (cap.limit < own || (cap.limit === 0 && budget?.desired !== undefined))) return cap;
   if (budget?.because !== undefined) return budget;
-  return { limit: own, source: sourceOf(context, `zones.${name}.maxUnavailable`, 'rollout.maxUnavailable') };
+  return { limit: own, source: sourceOf(context, `zones.${name}.maxUnavailable`) };
 }
 
 /** Returns how many pods the single exception in force at an instant permits, and where it is defined. */

@@ -26,7 +26,7 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   const { context, zone, from, to } = question;
   const delayed = appliesTo(question) ? zone.zone.delayed : undefined;
   if (delayed === undefined) return { result: result('delayed-downscale', 'skip', 'no delay is set'), permitted: to, actions: [] };
-  const source = sourceOf(context, `zones.${zone.zone.name}.delayed`, 'scaling.down.delayed');
+  const source = sourceOf(context, `zones.${zone.zone.name}.delayed`);
   const limit = formatDuration(delayed.afterMs);
   const entries = leavingPods(question, 'delayed');
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
@@ -130,7 +130,7 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   const { context, zone, from } = question;
   const prepare = question.isForced && profileOf(context.group).checksEveryDownscale ? undefined : zone.zone.prepare;
   if (prepare === undefined) return { result: result('prepare-downscale', 'skip', 'no preparation is set'), permitted: to, actions: [] };
-  const source = sourceOf(context, `zones.${zone.zone.name}.prepare`, 'scaling.down.prepare');
+  const source = sourceOf(context, `zones.${zone.zone.name}.prepare`);
   const entries = leavingPods({ ...question, to }, 'prepare');
   const ordinals = leavingFromTop(zone.set?.firstOrdinal ?? 0, from, to);
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');

@@ -2,7 +2,7 @@
 import { formatDuration } from '../../policies/duration.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
-import { boundSource, type GroupContext, protectSource, sourceOf, zoneNamed } from '../context.ts';
+import { boundSource, type GroupContext, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { describeReadiness, isServing, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
@@ -37,11 +37,11 @@ function mayScale({ context, zone, from, to, asker }: ScaleQuestion): RuleResult
   const { name, scalingHold, scaleDownHold } = zone.zone;
   const why = (asker === 'agent' ? scalingHold : undefined) ?? (to < from ? scaleDownHold : undefined);
   if (why === undefined) return result('scaling-hold', 'ok', 'no setting blocks scaling');
-  return result('scaling-hold', 'no', why, { source: sourceOf(context, `zones.${name}.scaling`, 'scaling') });
+  return result('scaling-hold', 'no', why, { source: sourceOf(context, `zones.${name}.scaling`) });
 }
 
 function leaderReady({ context, zone }: ScaleQuestion): RuleResult {
-  const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.up');
+  const source = sourceOf(context, `zones.${zone.zone.name}.scaling`);
   const leader = zoneNamed(context, zone.zone.follows);
   if (leader?.set === undefined || zone.zone.followersWaitFor === 'nothing')
     return result('leader-ready', 'skip', 'the zone waits for no leader', { source });
@@ -55,7 +55,7 @@ function leaderReady({ context, zone }: ScaleQuestion): RuleResult {
 }
 
 function noPodInFlight({ context, zone, run }: ScaleQuestion): RuleResult {
-  const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.duringRollout');
+  const source = sourceOf(context, `zones.${zone.zone.name}.scaling`);
   if (zone.zone.duringRollout === 'allow') return result('rollout-in-progress', 'ok', 'the zone may grow during a rollout', { source });
   const open = run?.outcome === 'running' ? zoneNamed(context, run.openZone) : undefined;
   const rolling = open !== undefined && open.inFlight > 0 ? open : undefined;
@@ -64,7 +64,7 @@ function noPodInFlight({ context, zone, run }: ScaleQuestion): RuleResult {
 }
 
 function noDownscale({ context, zone }: ScaleQuestion): RuleResult {
-  const source = protectSource(context, zone.zone.name, 'noDownscale');
+  const source = sourceOf(context, `zones.${zone.zone.name}.protect`);
   if (!zone.zone.noDownscale) return result('no-downscale', 'ok', 'the zone may shrink');
   // Users search for the label, and scripts match it.
   const limit = profileOf(context.group).noDownscaleLimit;
@@ -144,7 +144,7 @@ function otherZonesReady({ context, zone, isForced }: ScaleQuestion): RuleResult
 }
 
 function rolloutOver({ context, zone, run, isForced }: ScaleQuestion): RuleResult {
-  const source = sourceOf(context, `zones.${zone.zone.name}.scaling`, 'scaling.duringRollout');
+  const source = sourceOf(context, `zones.${zone.zone.name}.scaling`);
   if (isForced || !profileOf(context.group).checksEveryDownscale)
     return result('rollout-in-progress', 'skip', 'the downscale does not wait for a rollout', { source });
   const isRunning = run !== undefined && run.outcome === 'running';
@@ -163,7 +163,7 @@ function replicasOwned({ context, zone, to, asker }: ScaleQuestion): RuleResult 
   const { replicas } = zone.zone;
   if (asker === 'agent' || !profileOf(context.group).ownsReplicas)
     return result('replicas-owned', 'skip', 'the group does not own the replicas');
-  const source = sourceOf(context, `zones.${zone.zone.name}.replicas`, 'replicas');
+  const source = sourceOf(context, `zones.${zone.zone.name}.replicas`);
   const announced = zone.claims.some((claim) => claim.verb === 'scaleDown' && claim.to === to);
   if (announced) return result('replicas-owned', 'ok', 'the agent opened a claim for this decrease', { source });
   const deny = (fact: string): RuleResult => result('replicas-owned', 'no', fact, { source });
@@ -179,7 +179,7 @@ function delayKept({ context, zone, isForced, asker }: ScaleQuestion): RuleResul
   const isDirect = replicas.kind === 'leader' && follows === undefined && profileOf(context.group).checksEveryDownscale;
   if (asker === 'agent' || delayed === undefined || !isDirect || isForced) return undefined;
   const fact = `zone ${name} is scaled directly, but only the agent can apply its delay: set replicas.count or replicas.mirror in the group`;
-  const source = sourceOf(context, `zones.${name}.delayed`, 'scaling.down.delayed');
+  const source = sourceOf(context, `zones.${name}.delayed`);
   return result('delayed-downscale', 'no', fact, { limit: formatDuration(delayed.afterMs), source });
 }
 

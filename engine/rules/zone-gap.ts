@@ -84,7 +84,7 @@ function gapOf(question: ScaleQuestion, other: Shrunk, { limitMs, owner, isStric
 }
 
 function gapSource({ context }: ScaleQuestion, zone: string): RuleResult['source'] {
-  const own = sourceOf(context, `zones.${zone}.betweenZones`, 'scaling.down.betweenZones');
+  const own = sourceOf(context, `zones.${zone}.betweenZones`);
   const limitMs = context.limits.betweenZonesMs ?? 0;
   return limitMs > (context.view.zones.find((view) => view.zone.name === zone)?.zone.betweenZonesMs ?? 0)
     ? limitSource(context, 'betweenZonesMs')

@@ -4,9 +4,8 @@ import { secondText } from '../../policies/instant.ts';
 import { noteAnswers, type PodAnswer } from '../decide/preparations.ts';
 import type { Action } from '../decision.ts';
 import { mayEvict } from '../disruption/pod-budget.ts';
-import { emptyLedger } from '../ledger/ledger.ts';
 import { type Assumptions, type PodTimes, podTimesOf } from '../plan/document.ts';
-import { isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { emptyLedger, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
 import {
   adoptPod,
   beginStep,

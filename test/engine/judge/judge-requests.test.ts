@@ -8,7 +8,7 @@ import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../k
 import { exception, freeze, intent, ledgerOf, line, policy, policyRule } from '../../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
-const native = group({ sources: { 'rollout.strategy': line(1), protect: line(2), disruption: line(3) } });
+const native = group({ sources: { 'rollout.strategy': line(1), disruption: line(3) } });
 const set = { namespace: 'mimir', statefulSet: 'ingester-zone-a', dryRun: false } as const;
 const pod = { namespace: 'mimir', pod: 'ingester-zone-a-1', dryRun: false } as const;
 
@@ -153,7 +153,7 @@ describe('the deletion of a StatefulSet', () => {
   });
 
   it('is refused where the zone is protected, unless an exception allows it', () => {
-    const guarded = group({ zones: [{ name: 'a', noDelete: true }], sources: { protect: line(2) } });
+    const guarded = group({ zones: [{ name: 'a', noDelete: true }], sources: { 'zones.a.protect': line(2) } });
     expect(ask(deletion, guarded).results[0]).toEqual({
       rule: 'no-delete',
       outcome: 'no',
@@ -289,7 +289,7 @@ describe('an eviction', () => {
   });
 
   it('is refused where the zone is protected, with 403 and what the budget says', () => {
-    const guarded = group({ zones: [{ name: 'a', noEviction: true }], sources: { protect: line(2) } });
+    const guarded = group({ zones: [{ name: 'a', noEviction: true }], sources: { 'zones.a.protect': line(2) } });
     const judgement = ask(eviction, guarded);
     expect(judgement).toMatchObject({ outcome: 'deny', code: 403, effect: 'deny' });
     expect(judgement.results[0]).toEqual({ rule: 'no-eviction', outcome: 'no', fact: 'zone a allows no eviction', source: line(2) });

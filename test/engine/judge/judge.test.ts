@@ -22,7 +22,7 @@ import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 type Scale = Extract<AdmissionRequest, { kind: 'scale' }>;
 
-const native = group({ sources: { protect: line(1), replicas: line(2), 'zones.a.prepare': line(3) } });
+const native = group({ sources: { 'zones.a.protect': line(1), 'zones.a.replicas': line(2), 'zones.a.prepare': line(3) } });
 
 function scale(definition: GroupDefinition, request: Partial<Scale> = {}, overrides: SnapshotOverrides = {}): Judgement {
   const asked: Scale = {

@@ -24,12 +24,12 @@ import {
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
 const sources = {
-  'scaling.duringRollout': line(1),
-  'scaling.up': line(2),
-  replicas: line(3),
+  'zones.a.scaling': line(1),
+  'zones.b.scaling': line(2),
+  'zones.a.replicas': line(3),
+  'zones.b.replicas': line(3),
   'zones.b.follows': line(4),
-  protect: line(5),
-  scaling: line(6),
+  'zones.a.protect': line(5),
 };
 
 interface Given extends Partial<Omit<ScaleQuestion, 'zone' | 'context'>> {
@@ -90,7 +90,7 @@ describe('view-complete', () => {
 describe('scaling-hold', () => {
   const rule = 'scaling-hold';
   const free = { rule, outcome: 'ok', fact: 'no setting blocks scaling' };
-  const held = (fact: string) => ({ rule, outcome: 'no', fact, source: line(6) });
+  const held = (fact: string) => ({ rule, outcome: 'no', fact, source: line(1) });
 
   it('denies what the settings block', () => {
     expect(ask(rule)).toEqual(free);
@@ -146,7 +146,7 @@ describe('leader-ready', () => {
 
   it('is skipped where no zone is waited for', () => {
     expect(ask(rule, { zone: 'b', to: 4 })).toEqual(skip);
-    expect(ask(rule, { zone: 'a', to: 4, a: { followersWaitFor: 'leaderReady' } })).toEqual(skip);
+    expect(ask(rule, { zone: 'a', to: 4, a: { followersWaitFor: 'leaderReady' } })).toEqual({ ...skip, source: line(1) });
   });
 
   it('waits for every pod of the leader', () => {
