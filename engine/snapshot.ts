@@ -396,6 +396,8 @@ export interface Snapshot {
   readonly webhookProblems?: WebhookProblems;
   /** Access that the agent lacks; absent: not read. */
   readonly missingAccess?: readonly MissingAccess[];
+  /** The groups whose agent does not run; absent: not read. */
+  readonly unattended?: readonly UnattendedGroup[];
   /** True in a forecast: its durations are assumed, so no deadline fails the run. */
   readonly hasAssumedTimes?: true;
 }
@@ -412,6 +414,14 @@ export interface MissingAccess {
   /** The action that fails; absent: every action. */
   readonly action?: AgentAction;
   /** A sentence without a full stop, with the right and its consequence. */
+  readonly fact: string;
+}
+
+/** A group whose agent does not run. */
+export interface UnattendedGroup {
+  readonly namespace: string;
+  readonly group: string;
+  /** A sentence without a full stop, such as `agent not running: Lease expired 14s ago`. */
   readonly fact: string;
 }
 

@@ -8,6 +8,7 @@ import { contextOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
 import { isUntilPerson } from '../rule.ts';
+import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
@@ -137,7 +138,9 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const steps = waves.flatMap((wave) => wave.steps);
   const changes = plannedChanges(group, { ...input, before: snapshots.before, after: snapshots.after }, likely.refused);
   const zones = zoneTotals(group, asked, likely, steps);
-  const waits = withAbsence(input, group, likely.waits);
+  const isUnchanged = steps.length === 0 && changes.length === 0;
+  const stopped = isUnchanged ? undefined : agentRuns(asked, group);
+  const waits = [...(stopped === undefined ? [] : [stopped]), ...withAbsence(input, group, likely.waits)];
   const permitted = permittedResults([...likely.permitted, ...steps.flatMap(({ rules }) => rules)]);
   // An exception that ends during the plan ends after an assumed time, so what it permits is not denied now.
   const ended = input.exceptions.filter(
@@ -146,7 +149,8 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   );
   const isBlocked = likely.refused.length > 0 || waits.some((wait) => isUntilPerson(wait) && ended.every(({ rule }) => rule !== wait.rule));
   const isComplete = likely.end === 'done';
-  const outcome = isBlocked ? 'blocked' : !isComplete ? 'waits' : steps.length > 0 || changes.length > 0 ? 'complete' : 'unchanged';
+  const isHeld = !isComplete || stopped !== undefined;
+  const outcome = isBlocked ? 'blocked' : isHeld ? 'waits' : isUnchanged ? 'unchanged' : 'complete';
   return {
     namespace: group.namespace,
     group: group.name,

@@ -1,11 +1,11 @@
-// Blocks the steps that the agent cannot carry out: it does not watch the namespace, or it lacks a right. A plan reads the rights. The agent
-// learns of a missing right when the API server denies an action.
+// Blocks the steps that the agent cannot carry out: it does not run, does not watch the namespace, or lacks a right. A plan reads Lease and
+// rights. The agent learns of a missing right when the API server denies an action.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
-import type { AgentAction, MissingAccess } from '../snapshot.ts';
+import type { AgentAction, MissingAccess, Snapshot } from '../snapshot.ts';
 
 /** Returns a block if the agent is known to lack the access that the step needs. */
 export function agentAccess({ group, snapshot }: GroupContext, step: 'roll' | 'scale'): RuleResult | undefined {
@@ -15,6 +15,12 @@ export function agentAccess({ group, snapshot }: GroupContext, step: 'roll' | 's
       namespaces.includes(group.namespace) && only === group.name && (action === undefined || actions.some((one) => one === action)),
   );
   return missing.length === 0 ? undefined : result('agent-access', 'no', missing.map(({ fact }) => fact).join('; '));
+}
+
+/** Returns the wait of a plan if the agent of the group does not run. The steps follow when it runs. */
+export function agentRuns({ unattended = [] }: Snapshot, group: GroupDefinition): RuleResult | undefined {
+  const stopped = unattended.find((one) => one.namespace === group.namespace && one.group === group.name);
+  return stopped && result('agent-access', 'wait', stopped.fact);
 }
 
 function rollActions(group: GroupDefinition): readonly AgentAction[] {

@@ -17,10 +17,10 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'agent-access',
     reason: 'AgentAccessMissing',
-    title: 'the agent watches the namespace and has the rights that the step needs',
-    outcomes: ['no'],
+    title: 'the agent runs, watches the namespace and has the rights that the step needs',
+    outcomes: ['wait', 'no'],
     whenBlocked:
-      'The agent does not watch the namespace, or its ServiceAccount lacks a right that the step needs. A plan of a cluster asks for the rights, if you may create SubjectAccessReviews. The agent reports a right as missing when the API server denies an action, and retries the action at least every minute. Run `kubectl rollout-group install` and apply the roles that it prints. `kubectl rollout-group doctor` lists every missing right.',
+      'In a plan of a cluster, the rule waits if the Lease of the agent has expired or is gone. It blocks if the agent does not watch the namespace, or its ServiceAccount lacks a right that the step needs. A plan of a cluster asks for the rights, if you may create SubjectAccessReviews. The agent reports a right as missing when the API server denies an action, and retries the action at least every minute. Run `kubectl rollout-group install` and apply the roles that it prints. `kubectl rollout-group doctor` lists every missing right.',
   },
   { id: 'announced', title: 'the agent has announced exactly this request in the ledger', outcomes: ['ok'] },
   {

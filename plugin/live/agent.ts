@@ -101,12 +101,6 @@ export function notRunningText(why: string): string {
   return `agent not running: ${why}`;
 }
 
-/** Returns one sentence for each reason why an agent of these groups does not run. */
-export function stoppedAgents(agents: AgentLeases, groups: readonly AgentReference[]): readonly string[] {
-  const texts = groups.map((group) => agentState(agents, group)).flatMap((state) => (state.kind === 'stopped' ? [state.why] : []));
-  return [...new Set(texts)].map(notRunningText);
-}
-
 /** Returns the sentence that the agent behind one of our webhooks does not run; undefined if the agent runs or its state is unknown. */
 export async function stoppedAgentOf(cluster: Cluster, webhook: UncalledWebhook): Promise<string | undefined> {
   if (!isOwnWebhook(webhook)) return undefined;

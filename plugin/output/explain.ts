@@ -239,6 +239,7 @@ export function todoOf(result: RuleResult, name: string): readonly string[] {
       `to stop on purpose: set paused: true on its zones, or kubectl rollout-group pause ${name}`,
     ];
   }
+  if (isOfInstallation(result) && result.outcome !== 'unknown') return ['find out why: kubectl rollout-group doctor'];
   if (result.outcome === 'no') return denialTodo(result, name, where);
   if (result.outcome === 'unknown') {
     const skip = result.rule === 'gate' ? waitTodo(result, name) : [];
@@ -249,7 +250,6 @@ export function todoOf(result: RuleResult, name: string): readonly string[] {
 
 /** Returns the actions that a person can take about a rule that time does not end. */
 function denialTodo(result: RuleResult, name: string, where: string | undefined): readonly string[] {
-  if (isOfInstallation(result)) return ['find out why: kubectl rollout-group doctor'];
   if (isRejection(result)) return [`to continue: kubectl rollout-group cancel ${name} ${requestOf(result)}`];
   if (result.rule === 'view-complete') return ['put the group and its StatefulSets into the same namespace'];
   return [where === undefined ? 'change the request' : `change the request, or ${result.rule} at ${where}`];

@@ -112,7 +112,7 @@ note: enforcement is off until you run: kubectl label namespace NAMESPACE rollou
 
 describe('install --apply', () => {
   it('applies each object under our field manager, in order, taking nothing by force', async () => {
-    const server = await fakeApiServer([]);
+    const server = await fakeApiServer([], { hasAgent: false });
     const { status, stdout } = await runInProcess(['install', '--groups-in', 'mimir', '--enforce', '--apply', '--server', server.url]);
     expect(status).toBe(0);
     const printed = await runInProcess(['install', '--groups-in', 'mimir', '--enforce']);
@@ -125,7 +125,10 @@ describe('install --apply', () => {
   });
 
   it('leaves out what an older API server does not serve, and says so; uninstall does not mind', async () => {
-    const server = await fakeApiServer([], { missing: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'] });
+    const server = await fakeApiServer([], {
+      missing: ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'],
+      hasAgent: false,
+    });
     const { status, stdout, stderr } = await runInProcess(['install', '--apply', '--server', server.url]);
     expect(stderr).toMatch(/note: the image rollout-group-agent:\S+ names no registry/);
     expect(status).toBe(0);
@@ -139,12 +142,12 @@ describe('install --apply', () => {
   });
 
   it('does the same again', async () => {
-    const server = await fakeApiServer([]);
+    const server = await fakeApiServer([], { hasAgent: false });
     for (const _time of [1, 2]) expect((await runInProcess(['install', '--apply', '--server', server.url])).status).toBe(0);
   });
 
   it.each(['client', 'server'])('changes nothing with --dry-run %s', async (where) => {
-    const server = await fakeApiServer([]);
+    const server = await fakeApiServer([], { hasAgent: false });
     const { status, stdout } = await runInProcess(['install', '--apply', '--dry-run', where, '--server', server.url]);
     expect([status, server.objects()]).toEqual([0, []]);
     expect(server.writes.every(({ path }) => path.includes('dryRun=All'))).toBe(true);
@@ -191,7 +194,7 @@ describe('uninstall', () => {
       kind: 'Deployment',
       metadata: { name: 'other', namespace: 'mimir', labels: { app: 'other' } },
     };
-    const server = await fakeApiServer([stranger]);
+    const server = await fakeApiServer([stranger], { hasAgent: false });
     await runInProcess([
       'install',
       '--groups-in',
@@ -289,7 +292,7 @@ describe('uninstall', () => {
   });
 
   it('--apply --dry-run client deletes nothing', async () => {
-    const server = await fakeApiServer([]);
+    const server = await fakeApiServer([], { hasAgent: false });
     await runInProcess(['install', '--apply', '--server', server.url]);
     const before = server.objects().length;
     const { stdout } = await runInProcess(['uninstall', '--apply', '--dry-run', 'client', '--server', server.url]);

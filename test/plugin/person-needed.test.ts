@@ -6,7 +6,7 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { todoOf } from '../../plugin/output/explain.ts';
 import { passesText } from '../../plugin/output/plan/plan-text.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
-import { type FakeApiServer, fakeApiServer } from './api-server.ts';
+import { type FakeApiServer, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { denied, paused, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, leaseObject, publishedObject, statefulSetObject } from './live-objects.ts';
@@ -24,8 +24,8 @@ function on({ url }: Pick<FakeApiServer, 'url'>, line: string): Promise<Ended> {
   return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
 }
 
-async function ask(objects: readonly FakeObject[], line: string): Promise<Ended> {
-  return on(await fakeApiServer(objects, {}), line);
+async function ask(objects: readonly FakeObject[], line: string, options: FakeOptions = {}): Promise<Ended> {
+  return on(await fakeApiServer(objects, options), line);
 }
 
 function now(decision: PublishedDecision): FakeObject {
@@ -204,5 +204,23 @@ describe('a right that the API server denied to the agent', () => {
     };
     expect(await plan(denied)).toEqual({ outcome: 'blocked', waits: [`agent-access: ${fact}`] });
     expect((await plan({ ...denied, group: 'another' })).waits).not.toContain(`agent-access: ${fact}`);
+  });
+});
+
+describe('an agent that does not run', () => {
+  const none = { hasAgent: false };
+  it.each([
+    ['expired', [leaseObject('agent-0', Date.now() - 300_000)], /^agent not running: Lease expired 4m\d+s ago$/],
+    ['does not exist', [], /^agent not running: no Lease$/],
+  ] as const)('lets a plan wait, with its steps, if its Lease %s', async (_name, leases, fact) => {
+    const planned = 'plan --set image=example.com/server:2';
+    const { groups } = JSON.parse((await ask([...adoptedObjects(), ...leases], `${planned} -o json`, none)).stdout);
+    const [{ outcome, waits, waves }] = groups;
+    expect({ outcome, waits }).toMatchObject({ outcome: 'waits', waits: [{ rule: 'agent-access', outcome: 'wait' }] });
+    expect(waits[0].fact).toMatch(fact);
+    expect(waves).not.toEqual([]);
+    const { status, stdout } = await ask([...adoptedObjects(), ...leases], planned, none);
+    expect(status).toBe(0);
+    expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/waits.*agent not running.*kubectl rollout-group doctor/);
   });
 });

@@ -16,6 +16,8 @@ export interface ServedLimits {
   readonly missing?: readonly string[];
   /** Plurals that may not be read or written. */
   readonly forbidden?: readonly string[];
+  /** False if no agent runs. Otherwise an agent holds the Lease, unless a Lease is among the objects. */
+  readonly hasAgent?: boolean;
 }
 
 export interface ServedObjects {
@@ -23,6 +25,17 @@ export interface ServedObjects {
   /** Creates the object with its status, or replaces the content of the one of its name. */
   readonly put: (object: FakeObject) => void;
   readonly objects: () => readonly FakeObject[];
+}
+
+/** The Lease of an agent that runs for the rest of the test. */
+function runningAgent(nowMs: number): FakeObject {
+  const spec = { holderIdentity: 'agent-0', leaseDurationSeconds: 86_400, renewTime: new Date(nowMs).toISOString() };
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'rollout-group-agent', namespace: 'rollout-group' },
+    spec,
+  };
 }
 
 interface Owner {
@@ -38,7 +51,7 @@ export const user = 'anna';
  */
 export function serveObjects(
   initial: readonly FakeObject[],
-  { missing = [], forbidden = [] }: ServedLimits,
+  { missing = [], forbidden = [], hasAgent = true }: ServedLimits,
   { clock, timers }: Pick<VirtualEnv, 'clock' | 'timers'>,
 ): ServedObjects {
   const own = [...projectKinds, ...moreKinds].filter(({ plural }) => !missing.includes(plural));
@@ -58,6 +71,8 @@ export function serveObjects(
     if (uid !== undefined) uids.set(uid, stored.metadata.uid);
   };
   for (const object of initial) put(object);
+  const agents = hasAgent && initial.every(({ kind }) => kind !== 'Lease') ? [runningAgent(clock.nowMs())] : [];
+  for (const lease of agents) put(lease);
   for (const kind of kinds) if (forbidden.includes(kind.plural)) api.forbid(`* ${resourceOf(kind)}`);
   return { api, put, objects: () => kinds.flatMap((kind) => api.list(resourceOf(kind))) };
 }

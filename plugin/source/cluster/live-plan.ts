@@ -10,7 +10,7 @@ import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type AbsentMembers, type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import type { PublishedDecision } from '../../../engine/publish/published.ts';
 import { needsApproval } from '../../../engine/rules/approval.ts';
-import { isUnknown, type Known, type MissingAccess, type WebhookProblems } from '../../../engine/snapshot.ts';
+import { isUnknown, type Known, type MissingAccess, type Snapshot, type WebhookProblems } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { policyDigest } from '../../../policies/digest.ts';
 import type { LivePolicies } from '../../../policies/live/sources.ts';
@@ -36,7 +36,7 @@ import { nameOf, policyChanges } from '../../difference.ts';
 import { readMissingAccess } from '../../doctor/gather/accounts.ts';
 import { readWebhookProblems } from '../../doctor/gather/admission.ts';
 import { usageFailure } from '../../failure.ts';
-import { leaseOfNamespace, readAgentLeases, readDecisions, stoppedAgents } from '../../live/agent.ts';
+import { agentState, leaseOfNamespace, notRunningText, readAgentLeases, readDecisions } from '../../live/agent.ts';
 import { readInput, readInputs } from '../input.ts';
 import {
   type GivenFiles,
@@ -145,7 +145,8 @@ export async function readLiveInputs(
   const desiredGroups = new Set(ofKind(loaded.documents, 'RolloutGroup').map(({ namespace: place, name }) => `${place}/${name}`));
   const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
   const agents = await readAgents(cluster, groups, { listing, agentNamespace });
-  const running = { ...snapshot, missingAccess: agents.missingAccess, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
+  const { missingAccess, unattended } = agents;
+  const running = { ...snapshot, missingAccess, unattended, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
   const foreign = (objects: readonly ObjectContent[]) => objects.filter((object) => !isOurs(object));
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
   return {
@@ -349,13 +350,18 @@ function namespacesOf(
   return namespace === undefined && named.length > 0 ? named : [ofContext];
 }
 
+interface AgentFacts extends Required<Pick<Snapshot, 'unattended' | 'missingAccess'>> {
+  /** One sentence for each reason why an agent of these groups does not run. */
+  readonly stopped: readonly string[];
+}
+
 /** Reads which agents of the groups do not run, and which access they lack. Such an agent would not carry out the plan. */
 async function readAgents(
   cluster: Cluster,
   groups: readonly GroupDefinition[],
   { listing, agentNamespace }: { readonly listing: Listing; readonly agentNamespace: string },
-): Promise<{ readonly stopped: readonly string[]; readonly missingAccess: readonly MissingAccess[] }> {
-  if (groups.length === 0) return { stopped: [], missingAccess: [] };
+): Promise<AgentFacts> {
+  if (groups.length === 0) return { stopped: [], unattended: [], missingAccess: [] };
   const { published } = clusterState(listing);
   const decided = groups.map(({ namespace, name }) => published.get(`${namespace}/${name}`) ?? { namespace, group: name });
   const agents = await readAgentLeases(cluster, decided);
@@ -373,7 +379,16 @@ async function readAgents(
     if (error instanceof ApiFailure) return denied;
     throw error;
   });
-  return { stopped: stoppedAgents(agents, decided), missingAccess };
+  const stopped = decided.flatMap((one) => {
+    const state = agentState(agents, one);
+    const { namespace, group } = one;
+    return state.kind === 'stopped' ? [{ namespace, group, fact: notRunningText(state.why), isLost: state.isLost }] : [];
+  });
+  return {
+    stopped: [...new Set(stopped.map(({ fact }) => fact))],
+    unattended: stopped.filter(({ isLost }) => isLost),
+    missingAccess,
+  };
 }
 
 /** Returns the rights that the API server denied to the agent, as the agent published them. */
