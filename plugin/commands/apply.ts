@@ -103,16 +103,21 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
     return { exitCode: mostSevere([await exitOfPlan(plan, options), ofObjects]), groups };
   }
   if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
-  // The cluster may have changed while the user read the plan, so the plan is made again.
-  const replanned = await readAndPlan(context, request.options, cluster, planned.given);
-  if ('errors' in replanned) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
-  refuseStale(planned.basis, replanned.basis);
-  const { applied, error } = await applyAll(cluster, readyObjects(replanned), { plan: digest, forceConflicts: replanned.forceConflicts });
+  const now = options.yes === true ? planned : await replanned(context, request, cluster, planned);
+  const { applied, error } = await applyAll(cluster, readyObjects(now), { plan: digest, forceConflicts: now.forceConflicts });
   await show(applied);
   if (error !== undefined) throw connectionFailure(error, cluster.server);
   refuseBlocked(plan.groups, { stoppedAgents, outcome: 'the change was applied, but' });
   if (isTable && options.wait !== true) suggestNext(context, ...groups.slice(0, 2).map((group) => `status ${group}`));
   return { exitCode: exitCodes.done, groups };
+}
+
+/** Makes the plan again, because the cluster may have changed while the user read it. Throws Failure if the plan is stale. */
+async function replanned(context: CommandContext, { options }: Request, cluster: Cluster, planned: Planned): Promise<Planned> {
+  const now = await readAndPlan(context, options, cluster, planned.given);
+  if ('errors' in now) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
+  refuseStale(planned.basis, now.basis);
+  return now;
 }
 
 async function showPlan({ stdout, stderr }: CommandContext, plan: Plan, notes: readonly string[], isTable: boolean): Promise<void> {

@@ -135,21 +135,16 @@ export async function readAgentLeases(
   const named = groups.flatMap(({ lease }) => lease ?? []);
   const names = [...new Set([agentLeaseName, ...named.map(({ name }) => name)])];
   const places = [...new Set([...groups, ...named].map(({ namespace }) => namespace))];
-  const lists = (await Promise.all(names.map((name) => leasesNamed(timed, name, places)))).flat();
-  const isComplete = !lists.some(isUnknown);
+  const everywhere = await Promise.all(names.map((name) => listLeases(timed, name, undefined)));
+  const isEverywhere = !everywhere.some(isUnknown);
+  const ofPlaces = names.flatMap((name) => places.map((namespace) => [name, namespace] as const));
+  const lists = isEverywhere ? everywhere : await Promise.all(ofPlaces.map(([name, namespace]) => leasesIn(timed, name, namespace)));
+  // A Lease that no decision names can be in any namespace.
+  const isComplete = !lists.some(isUnknown) && (isEverywhere || groups.every(({ lease }) => lease !== undefined));
   const leases = lists.every(isUnknown)
     ? { unknown: `no permission to get leases in ${places.join(', ')}` }
     : lists.flatMap(itemsOf).map(agentLease);
   return { leases, isComplete, nowMs: Number.isNaN(serverMs) ? cluster.env.clock.nowMs() : serverMs };
-}
-
-async function leasesNamed(
-  cluster: Cluster,
-  name: string,
-  places: readonly string[],
-): Promise<readonly Known<readonly KubernetesObject[]>[]> {
-  const everywhere = await listLeases(cluster, name, undefined);
-  return isUnknown(everywhere) ? Promise.all(places.map((namespace) => leasesIn(cluster, name, namespace))) : [everywhere];
 }
 
 /** Lists the Leases with this name, because every node has a Lease too. */
