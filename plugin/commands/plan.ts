@@ -93,11 +93,15 @@ export function exitCodeOf({ outcome: ofPlan, groups }: Plan, isDetailed: boolea
 
 function suggest(context: CommandContext, options: PlanOptions, plan: Plan): void {
   if (options.output !== 'table' && options.output !== 'wide') return;
-  const inputs = inputWords(options).join(' ');
+  const command = (...words: readonly string[]): string => [words[0], ...inputWords(options), ...words.slice(1)].join(' ');
   const stopped = plan.groups.find((group) => group.outcome === 'blocked' || group.outcome === 'waits');
-  if (plan.outcome === 'unchanged') suggestNext(context, `plan ${inputs} --set image=...`);
-  else if (stopped !== undefined) suggestNext(context, `explain ${stopped.namespace}/${stopped.group} ${inputs}`);
-  else suggestNext(context, `simulate ${inputs}`, `plan ${inputs} -o html > plan.html`);
+  if (plan.outcome === 'unchanged') suggestNext(context, command('plan', '--set image=...'));
+  else if (stopped !== undefined) suggestNext(context, command(`explain ${stopped.namespace}/${stopped.group}`));
+  else {
+    // `simulate` reads only files.
+    const simulated = options.current === undefined && options.desired === undefined ? [] : [command('simulate')];
+    suggestNext(context, ...simulated, command('plan', '-o html > plan.html'));
+  }
 }
 
 /** Returns the flags that name the same inputs, for a suggested command. */

@@ -90,8 +90,9 @@ function summary(runs: readonly ShownRun[]): string {
   const ended = runs.filter(({ outcome }) => outcome === 'completed' || outcome === 'failed');
   const took = ended.flatMap((run) => (run.took === undefined ? [] : [run.took])).sort((a, b) => a - b);
   const completed = ended.filter(({ outcome }) => outcome === 'completed').length;
-  const median = took[Math.floor((took.length - 1) / 2)];
-  return `${plural(runs.length, 'run')}; ${completed} of ${ended.length} ended runs completed${median === undefined ? '' : `; median duration ${spanText(median)}`}`;
+  const middle = took.slice(Math.ceil(took.length / 2) - 1, Math.floor(took.length / 2) + 1);
+  const median = middle.length === 0 ? '' : `; median duration ${spanText(middle.reduce((sum, one) => sum + one, 0) / middle.length)}`;
+  return `${plural(runs.length, 'run')}; ${completed} of ${ended.length} ended runs completed${median}`;
 }
 
 export function renderRun(run: ShownRun, look: TableLook): string {

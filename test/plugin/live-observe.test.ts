@@ -411,6 +411,11 @@ describe('history', () => {
     `);
   });
 
+  it('names the mean of the two middle durations as the median of an even number', async () => {
+    const short = { ...record, metadata: { ...record.metadata, name: 'ingester-5' }, spec: { ...record.spec, id: '5', took: 60 } };
+    expect((await ask([record, short], 'history ingester', {})).stdout).toContain('; median duration 46m\n');
+  });
+
   it('counts the wait in progress as waited', async () => {
     const { endedAt: _endedAt, took: _took, ...spec } = record.spec;
     const waiting = { rule: 'soak', fact: 'wave canary has soaked for 1s', since: new Date(Date.now() - 300_000).toISOString() };
