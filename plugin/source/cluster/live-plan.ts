@@ -144,9 +144,8 @@ export async function readLiveInputs(
   const desired = replaceByDesired(current, desiredObjects);
   const desiredGroups = new Set(ofKind(loaded.documents, 'RolloutGroup').map(({ namespace: place, name }) => `${place}/${name}`));
   const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
-  const agents = await readAgents(cluster, groups, { listing, agentNamespace });
-  const { missingAccess, unattended } = agents;
-  const running = { ...snapshot, missingAccess, unattended, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
+  const { stopped, ...agents } = await readAgents(cluster, groups, { listing, agentNamespace });
+  const running = { ...snapshot, ...agents, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
   const foreign = (objects: readonly ObjectContent[]) => objects.filter((object) => !isOurs(object));
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
   return {
@@ -171,8 +170,8 @@ export async function readLiveInputs(
     namespaces,
     agentNamespace,
     basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: manifestObjects.map(({ manifest }) => manifest) }),
-    stoppedAgents: agents.stopped,
-    notes: [...unreadNotes(listing), ...agents.stopped, ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
+    stoppedAgents: stopped,
+    notes: [...unreadNotes(listing), ...stopped, ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
   };
 }
 
