@@ -418,7 +418,7 @@ export interface MissingAccess {
 }
 
 /** A group whose agent does not run. */
-export interface UnattendedGroup {
+interface UnattendedGroup {
   readonly namespace: string;
   readonly group: string;
   /** A sentence without a full stop, such as `agent not running: Lease expired 14s ago`. */
