@@ -62,13 +62,14 @@ export function settingsOf(values: FlagValues, { identity }: { readonly identity
   const userAgents = regularExpressions(values['server.cluster-validation.http.excluded-user-agents']);
   if ('refused' in userAgents) return userAgents;
   const format = logFormats.find((one) => one === values['log.format']);
-  if (format === undefined) return { refused: `-log.format is ${quoted(values['log.format'])}: it must be ${listed(logFormats)}` };
+  if (format === undefined) return { refused: `-log.format is ${JSON.stringify(values['log.format'])}: it must be ${listed(logFormats)}` };
   const level = logLevels.find((one) => one === values['log.level']);
-  if (level === undefined) return { refused: `-log.level is ${quoted(values['log.level'])}: it must be ${listed(logLevels)}` };
+  if (level === undefined) return { refused: `-log.level is ${JSON.stringify(values['log.level'])}: it must be ${listed(logLevels)}` };
   const sources = policySources(values['policy-sources']);
   if ('refused' in sources) return sources;
   const mode = leaseModes.find((one) => one === values['leader-election']);
-  if (mode === undefined) return { refused: `-leader-election is ${quoted(values['leader-election'])}: it must be ${listed(leaseModes)}` };
+  if (mode === undefined)
+    return { refused: `-leader-election is ${JSON.stringify(values['leader-election'])}: it must be ${listed(leaseModes)}` };
   const ours = agentProblem(values) ?? webhookProblem(values);
   if (ours !== undefined) return { refused: ours };
   const given = <Name extends string>(name: Name, text: string) => (text === '' ? {} : ({ [name]: text } as Record<Name, string>));
@@ -154,11 +155,11 @@ function agentProblem(values: FlagValues): string | undefined {
   if (values['publish.every'] < 0) return '-publish.every must not be negative';
   if (values['policies.reread'] <= 0) return '-policies.reread must be above 0';
   const wrong = values['namespaces'].find((name) => name !== '*' && !/^[a-z\d](?:[-a-z\d]{0,61}[a-z\d])?$/.test(name));
-  return wrong === undefined ? undefined : `-namespaces names ${quoted(wrong)}, which is not a valid namespace name`;
+  return wrong === undefined ? undefined : `-namespaces names ${JSON.stringify(wrong)}, which is not a valid namespace name`;
 }
 
 function webhookProblem(values: FlagValues): string | undefined {
-  if (!runs.some((one) => one === values['run'])) return `-run is ${quoted(values['run'])}: it must be ${listed(runs)}`;
+  if (!runs.some((one) => one === values['run'])) return `-run is ${JSON.stringify(values['run'])}: it must be ${listed(runs)}`;
   const isServed = values['server-tls.enabled'];
   if (values['run'] === 'webhook' && !isServed) return '-run=webhook needs -server-tls.enabled=true';
   if (values['server-tls.drain'] < 0) return '-server-tls.drain must not be negative';
@@ -229,7 +230,7 @@ function regularExpressions(texts: readonly string[]): { readonly expressions: r
       expressions.push(new RegExp(text));
     } catch {
       return {
-        refused: `-server.cluster-validation.http.excluded-user-agents has ${quoted(text)}, which is not a valid regular expression`,
+        refused: `-server.cluster-validation.http.excluded-user-agents has ${JSON.stringify(text)}, which is not a valid regular expression`,
       };
     }
   }
@@ -240,12 +241,8 @@ function policySources(words: readonly string[]): { readonly names: readonly Pol
   const names: PolicySourceName[] = [];
   for (const word of words) {
     const name = sourceNames.find((one) => one === word);
-    if (name === undefined) return { refused: `-policy-sources names ${quoted(word)}: it must be ${listed(sourceNames)}` };
+    if (name === undefined) return { refused: `-policy-sources names ${JSON.stringify(word)}: it must be ${listed(sourceNames)}` };
     if (!names.includes(name)) names.push(name);
   }
   return names.length === 0 ? { refused: '-policy-sources must name at least one source' } : { names };
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text);
 }

@@ -37,16 +37,10 @@ interface FreshOptions {
 /** The most nodes that are read. If more nodes are not ready, a lost watch event is not the cause. */
 const maxReadNodes = 10;
 
-/** The members to read: those of a group, or of a deleted group's ledger. */
-interface ReadMembers {
-  readonly namespace: string;
-  readonly zones: readonly Pick<ZoneDefinition, 'statefulSet'>[];
-}
-
 /** Reads the StatefulSets of the group, their pods, and nodes that are not ready in the cache, with quorum reads. Rejects on failure. */
 export async function readFresh(
   env: Pick<ClusterEnv, 'kubernetes'>,
-  group: ReadMembers,
+  group: { readonly namespace: string; readonly zones: readonly Pick<ZoneDefinition, 'statefulSet'>[] },
   { timeoutMs, nodes: known }: FreshOptions,
 ): Promise<FreshRead> {
   const { namespace } = group;

@@ -120,10 +120,6 @@ export function mustWait(memory: GroupMemory, nowMs: number): boolean {
 /** The interval of direct reads of a waiting group, because a watch can lose the only change for which the group waits. */
 export const directReadIntervalMs = 300_000;
 
-function isDirectReadDue({ isWaiting, freshMs }: GroupMemory, nowMs: number): boolean {
-  return isWaiting && freshMs !== undefined && nowMs - freshMs >= directReadIntervalMs;
-}
-
 /** The longest time for which `mustWait` returns true. */
 export const longestWaitMs: number = longestLagMs;
 
@@ -132,7 +128,8 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const { env, config, caches } = parts;
   const stored = await currentLedger(parts, group, memory);
   const askedMs = env.clock.monotonicMs();
-  const isFresh = memory.needsDirectRead || isDirectReadDue(memory, askedMs);
+  const isDue = memory.isWaiting && memory.freshMs !== undefined && askedMs - memory.freshMs >= directReadIntervalMs;
+  const isFresh = memory.needsDirectRead || isDue;
   const [sources, fresh] = await Promise.all([
     parts.sources.read(group),
     isFresh ? readFresh(env, group, { timeoutMs: config.kubernetesTimeoutMs, nodes: caches.observe(group.namespace).nodes }) : undefined,

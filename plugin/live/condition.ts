@@ -40,7 +40,7 @@ function isMet(condition: Condition, judged: Judged): boolean {
   const { decision, isOutdated, areStopsOutdated } = judged;
   switch (condition.kind) {
     case 'complete':
-      return !isOutdated && isOver(decision) && isUpdated(decision) && !isRolledBack(decision);
+      return !isOutdated && isOver(decision) && decision.zones.every(isZoneUpdated) && !isRolledBack(decision);
     case 'paused':
       return !areStopsOutdated && isPaused(decision);
     case 'zone':
@@ -63,11 +63,7 @@ function isOver({ outcome, phase }: PublishedDecision): boolean {
   return outcome === 'done' || phase === 'Done';
 }
 
-/** Reports whether every pod is available at the update revision, which the phase alone does not show. */
-function isUpdated({ zones }: PublishedDecision): boolean {
-  return zones.every(isZoneUpdated);
-}
-
+/** Reports whether every pod is available at the update revision, which the phase of the group alone does not show. */
 function isZoneUpdated({ replicas, updated, available }: PublishedDecision['zones'][number]): boolean {
   return updated === replicas && available >= replicas;
 }
@@ -89,7 +85,7 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
       waves.length === 0 ? 'count from 1' : `its waves: ${waves.join(', ')}`,
     );
   }
-  if (isOver(decision) && isUpdated(decision)) return true;
+  if (isOver(decision) && decision.zones.every(isZoneUpdated)) return true;
   if (index < 0 && wave?.name !== wanted) {
     throw usageFailure(
       `the waves of ${namespace}/${group} are not readable here, so wave ${wanted} cannot be found`,

@@ -29,7 +29,8 @@ export async function readGit(spec: string, access: InputAccess): Promise<readon
   const tree = await resolveTree(revision, access);
   const entries = await listTree(tree, path, access);
   if (path !== '' && entries.length === 0) throw missing(`${spec} does not exist`, `revision ${revision} has no ${path}`);
-  const wanted = entries.filter((entry) => entry.path === path || isDocumentFile(relativePath(entry.path, path)));
+  const rootLength = path === '' ? 0 : path.length + 1;
+  const wanted = entries.filter((entry) => entry.path === path || isDocumentFile(entry.path.slice(rootLength)));
   for (const entry of wanted) refuseLinks(entry, revision);
   const blobs = wanted.filter(({ type }) => type === 'blob').sort((a, b) => (a.path < b.path ? -1 : 1));
   if (blobs.length === 0) throw emptySource(spec);
@@ -70,10 +71,6 @@ async function listTree(tree: string, path: string, access: InputAccess): Promis
     const [mode = '', type = '', id = '', bytes = ''] = record.slice(0, tab).split(/ +/);
     return { mode, type, id, bytes: Number(bytes) || 0, path: record.slice(tab + 1) };
   });
-}
-
-function relativePath(path: string, root: string): string {
-  return root === '' ? path : path.slice(root.length + 1);
 }
 
 /** Throws Failure for a link or submodule. A link may name any file of the machine, and a submodule another repository. */

@@ -7,14 +7,12 @@ import type { GroupShape } from '../scenario.ts';
 
 export interface GateServer {
   /** Returns the answer to a query that arrives now; `silence` if no answer is sent. */
-  readonly answer: (question: ReceivedQuery, fault?: GateFault) => GateAnswer | 'silence';
+  readonly answer: (
+    question: Pick<GateQuery, 'source' | 'query'> & { readonly process: string },
+    fault?: GateFault,
+  ) => GateAnswer | 'silence';
   /** Returns whether the gate's condition holds now. */
   readonly isPassing: () => boolean;
-}
-
-interface ReceivedQuery extends Pick<GateQuery, 'source' | 'query'> {
-  /** The name of the querying agent, for example `a1`. */
-  readonly process: string;
 }
 
 export interface GateServerOptions {
@@ -51,7 +49,9 @@ export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answ
   return {
     isPassing,
     answer: ({ source, query, process }, fault) => {
-      if (source !== gateSource || query !== gateQuery) return errorAnswer(400, 'bad_data', 'invalid parameter "query"');
+      if (source !== gateSource || query !== gateQuery) {
+        return { status: 400, body: JSON.stringify({ status: 'error', errorType: 'bad_data', error: 'invalid parameter "query"' }) };
+      }
       const isGood = fault?.kind === 'flip' ? !isPassing() : fault === undefined && isPassing();
       answered?.({ process, atMs: nowMs(), isGood });
       const value = (isBelow: boolean): string => (isBelow ? '0' : '1.5');
@@ -105,8 +105,4 @@ function vector(samples: readonly (readonly [number, string])[], warnings?: read
   const result = samples.map((value) => ({ metric: {}, value }));
   const data = { resultType: 'vector', result };
   return { status: 200, body: JSON.stringify({ status: 'success', data, ...(warnings === undefined ? {} : { warnings }) }) };
-}
-
-function errorAnswer(status: number, errorType: string, error: string): GateAnswer {
-  return { status, body: JSON.stringify({ status: 'error', errorType, error }) };
 }

@@ -17,12 +17,6 @@ interface LinesOptions {
   readonly onShowVersion: (revision: number, forMs: number) => void;
 }
 
-/** The lines of one object that are still dropped. */
-interface Hidden {
-  left: number;
-  readonly cancel: () => void;
-}
-
 interface PendingLine {
   readonly kind: 'line' | 'end';
   /** The line, or the reason for the end. */
@@ -67,7 +61,8 @@ export class Lines {
   /** True if the connection is dead and neither side knows it. */
   #isDead = false;
   #isPlanned = false;
-  readonly #hidden = new Map<string, Hidden>();
+  /** The lines of each object that are still dropped. */
+  readonly #hidden = new Map<string, { left: number; readonly cancel: () => void }>();
   #awaited: { readonly object: string; readonly found: () => void } | undefined;
 
   constructor(options: LinesOptions) {

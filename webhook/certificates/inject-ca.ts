@@ -84,7 +84,8 @@ export class Injection {
     if (!ours.every(({ entries }) => entries.every(trusts))) return false;
     const bundle = source.caBundle() ?? '';
     const otherEntries = all.filter((one) => !isOurs(one)).flatMap(({ entries }) => entries);
-    const isUsedByOthers = otherEntries.some((entry) => sharesCertificate(bundleOf(entry.clientConfig), bundle) && !trusts(entry));
+    const isShared = (other: string): boolean => certificatesIn(other).some((one) => isWithin(one, bundle));
+    const isUsedByOthers = otherEntries.some((entry) => isShared(bundleOf(entry.clientConfig)) && !trusts(entry));
     return isUsedByOthers ? undefined : true;
   }
 
@@ -229,11 +230,6 @@ function operationsOf({ name, clientConfig }: WebhookEntry, index: number, bundl
 
 function bundleOf({ caBundle }: WebhookEntry['clientConfig']): string {
   return typeof caBundle === 'string' ? Buffer.from(caBundle, 'base64').toString('utf8') : '';
-}
-
-/** Returns whether the two bundles have a certificate in common. */
-function sharesCertificate(bundle: string, other: string): boolean {
-  return certificatesIn(bundle).some((one) => isWithin(one, other));
 }
 
 function keyOf({ kind, name, uid }: WebhookConfiguration): string {

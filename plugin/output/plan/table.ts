@@ -73,6 +73,7 @@ function basisLines(plan: Plan, look: TableLook): readonly string[] {
 
 function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly string[] {
   const nowMs = words.startMs(plan);
+  const totals = words.totalsText(group.totals);
   const blocks = [
     changeBlock(group, look),
     stepBlock(group, look),
@@ -80,14 +81,9 @@ function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly str
     (group.permitted ?? []).flatMap(({ rule, fact }) => labelled('EXCEPTION', `${rule}: ${fact}`, look)),
     waitBlock(group, nowMs, look),
     riskBlock(group, look),
-    totalsLines(group, look),
+    totals === '' ? [] : paragraph('', totals, look.columns),
   ];
   return blocks.filter((block) => block.length > 0).flatMap((block, index) => (index === 0 ? block : ['', ...block]));
-}
-
-function totalsLines({ totals }: GroupPlan, look: TableLook): readonly string[] {
-  const text = words.totalsText(totals);
-  return text === '' ? [] : paragraph('', text, look.columns);
 }
 
 const changeColumns: readonly Column[] = [
@@ -136,15 +132,12 @@ function stepBlock(group: GroupPlan, look: TableLook): readonly string[] {
   );
   if (rows.length === 0) return [];
   const columns = look.isWide === true ? wideColumns : stepColumns;
-  const all: Row[] = [{ cells: columns.map(({ title }) => title), style: 'dim' }, ...rows, totalRow(group)];
+  const { p50Seconds, p90Seconds } = group.totals;
+  const total = ['', '', '', '', '', 'total', words.spanText(p50Seconds), words.spanText(p90Seconds)];
+  const all: Row[] = [{ cells: columns.map(({ title }) => title), style: 'dim' }, ...rows, { cells: total, style: 'bold' }];
   const width = look.columns === undefined ? undefined : look.columns - 1;
   const lines = alignRows(columns, all, { width, ellipsis: look.glyphs.ellipsis });
   return lines.flatMap((row, index) => row.split('\n').map((line) => ` ${paintRow(line, all[index], look)}`));
-}
-
-function totalRow(group: GroupPlan): Row {
-  const { p50Seconds, p90Seconds } = group.totals;
-  return { cells: ['', '', '', '', '', 'total', words.spanText(p50Seconds), words.spanText(p90Seconds)], style: 'bold' };
 }
 
 function paintRow(line: string, row: Row | undefined, { paint }: TableLook): string {

@@ -46,7 +46,7 @@ export function policiesOver({ files, desiredObjects, live, ...options }: Policy
   const others = kept.filter(isUsable).map(asFile);
   const storedForm = ({ kind, namespace, name }: ObjectName): ObjectContent | undefined => stored.get(`${kind} ${namespace}/${name}`);
   const { findings, resolution } = readPolicyFiles([...files, ...others], { ...options, storedForm });
-  const errors = findings.filter(({ severity, file }) => severity === 'error' && !isLiveFile(file));
+  const errors = findings.filter(({ severity, file }) => severity === 'error' && !file.startsWith(livePrefix));
   const bundle = withLiveSources(resolution.bundle);
   const blocking = unusable.flatMap((policy) => blockInsteadOf(policy, bundle.groups, options.agentNamespace));
   return {
@@ -66,7 +66,8 @@ function withLiveSources(bundle: PolicyBundle): PolicyBundle {
   const walk = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(walk);
     if (typeof value !== 'object' || value === null) return value;
-    if ('file' in value && typeof value.file === 'string' && isLiveFile(value.file)) return { object: value.file.slice(livePrefix.length) };
+    if ('file' in value && typeof value.file === 'string' && value.file.startsWith(livePrefix))
+      return { object: value.file.slice(livePrefix.length) };
     return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, walk(part)]));
   };
   return walk(bundle) as PolicyBundle;
@@ -83,11 +84,6 @@ export function asFile(object: ObjectContent): PolicyFile {
 function contentOf({ apiVersion, kind, metadata, spec }: ObjectContent): ObjectContent {
   const { name, namespace, labels, annotations } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
   return tryParseJson(JSON.stringify({ apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec })) as ObjectContent;
-}
-
-/** Reports whether a finding is about a live object, not about a file. */
-function isLiveFile(file: string): boolean {
-  return file.startsWith(livePrefix);
 }
 
 /** The kinds that exist only in files. */
