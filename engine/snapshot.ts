@@ -455,6 +455,11 @@ export function emptySnapshot(nowMs: number): Snapshot {
   };
 }
 
+/** Returns a StatefulSet by name; undefined if it is missing or unreadable. */
+export function setNamed(snapshot: Pick<Snapshot, 'statefulSets'>, namespace: string, name: string): StatefulSetView | undefined {
+  return snapshot.statefulSets.find((set) => set.namespace === namespace && set.name === name);
+}
+
 /** Returns the ledger of a group for which nothing is stored. */
 export function emptyLedger(namespace: string, group: string): Ledger {
   return { namespace, group, claims: [], downscales: [], preparations: [] };

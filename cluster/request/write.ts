@@ -157,8 +157,7 @@ export async function replaceObject(
 ): Promise<KubernetesObject> {
   if (subresource === undefined && !replaceable.has(keyOf(resource)))
     throw new WriteRefused(`a ${resource.kind} must be patched, not replaced`);
-  const { name, namespace, uid = '', resourceVersion = '' } = object.metadata;
-  const target = { namespace, name, uid, resourceVersion };
+  const target = targetOf(object);
   preconditionsOf(resource, target);
   const answer = await send(env, options, {
     method: 'PUT',

@@ -3,7 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import type { AdmissionRequest, RuleResult } from '../decision.ts';
 import { unappliedClaimMs, withClaims } from '../ledger/ledger.ts';
 import { result } from '../rule.ts';
-import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { type Claim, isUnknown, type Ledger, ledgerOf, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 
 export type RequestOf<Kind extends AdmissionRequest['kind']> = Extract<AdmissionRequest, { readonly kind: Kind }>;
 
@@ -18,16 +18,6 @@ export function groupOf(snapshot: Pick<Snapshot, 'groups'>, namespace: string, s
   return snapshot.groups
     .filter((group) => group.namespace === namespace && group.zones.some((zone) => zone.statefulSet === statefulSet))
     .sort((a, b) => (a.name < b.name ? -1 : 1))[0];
-}
-
-/** Returns the ledger of a group; undefined without a stored ledger. */
-export function ledgerOf({ ledgers }: Pick<Snapshot, 'ledgers'>, { namespace, name }: GroupDefinition): Ledger | undefined {
-  return ledgers.find((known) => known.namespace === namespace && known.group === name);
-}
-
-/** Returns a StatefulSet by name; undefined if it is missing or unreadable. */
-export function setNamed(snapshot: Pick<Snapshot, 'statefulSets'>, namespace: string, name: string): StatefulSetView | undefined {
-  return snapshot.statefulSets.find((set) => set.namespace === namespace && set.name === name);
 }
 
 /** Returns a pod by name with the StatefulSet that owns it. */
@@ -117,7 +107,7 @@ export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): re
   const disruption = disruptionOf(snapshot, request);
   if (disruption === undefined) return [];
   const claim: Claim = { ...disruption.claim, atMs: snapshot.nowMs };
-  const known = ledgerOf(snapshot, disruption.group)?.claims.find((open) => isSame(open, claim) && isOfAdmission(open));
+  const known = ledgerOf(snapshot, disruption.group).claims.find((open) => isSame(open, claim) && isOfAdmission(open));
   if (known === undefined || Math.abs(snapshot.nowMs - known.atMs) <= repeatMs) return [];
   const fact = 'an earlier grant expired unused; other requests come first';
   return [result('granted-before', 'wait', fact, { earliestMs: known.atMs + unappliedClaimMs })];
@@ -131,7 +121,7 @@ export function announcedByAgent(snapshot: Snapshot, request: AdmissionRequest):
   const disruption = loweredPartition(snapshot, request) ?? disruptionOf(snapshot, request);
   if (disruption === undefined || request.kind === 'deleteStatefulSet' || changesMore(snapshot, request, disruption)) return undefined;
   const { group, claim } = disruption;
-  const found = ledgerOf(snapshot, group)?.claims.find(
+  const found = ledgerOf(snapshot, group).claims.find(
     ({ epoch, verb, uid, from, to, atMs }) =>
       epoch !== undefined &&
       verb === claim.verb &&

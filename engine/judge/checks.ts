@@ -15,9 +15,9 @@ import { prepareDownscale } from '../rules/prepare.ts';
 import { protectedFromOthers } from '../rules/protected.ts';
 import { checkReplicas, type ScaleQuestion, setLeavesRules } from '../rules/scale.ts';
 import { strategyKept, type UpdateRequest } from '../rules/strategy.ts';
-import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { exposedClaims } from '../strategies/partition.ts';
-import { groupOf, podNamed, type RequestOf, setNamed } from './admission-claims.ts';
+import { groupOf, podNamed, type RequestOf } from './admission-claims.ts';
 import type { Verdict } from './judge.ts';
 
 type Change = RequestOf<'scale'> & { readonly from: number; readonly to: number };

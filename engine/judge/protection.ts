@@ -9,8 +9,8 @@ import { longestDelayMs } from '../ledger/ledger.ts';
 import { unreadReasonOf } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { result } from '../rule.ts';
-import { type Departure, isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
-import { groupOf, ledgerOf, podNamed, setNamed } from './admission-claims.ts';
+import { type Departure, isUnknown, ledgerOf, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
+import { groupOf, podNamed } from './admission-claims.ts';
 
 /** The time for which removed protection stays in force, in milliseconds. */
 export const departureMs = 600_000;
@@ -96,14 +96,14 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
   if (unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name) !== undefined) {
     return [result('view-complete', 'unknown', `zone ${zone} leaves the group, and the ledger of the group could not be read`)];
   }
-  const ledger = ledgerOf(snapshot, group);
-  if (ledger?.claims.some((claim) => claim.zone === zone) === true) {
+  const { claims, preparations, downscales } = ledgerOf(snapshot, group);
+  if (claims.some((claim) => claim.zone === zone)) {
     return [result(rule, 'wait', `zone ${zone} leaves the group while it has open claims`)];
   }
-  if (ledger?.preparations.some((entry) => entry.zone === zone && entry.isWithdrawn !== true) === true) {
+  if (preparations.some((entry) => entry.zone === zone && entry.isWithdrawn !== true)) {
     return [result(rule, 'wait', `zone ${zone} leaves the group while its pods are prepared for a downscale`)];
   }
-  const untilMs = Math.max(0, ...(ledger?.downscales ?? []).map(({ atMs }) => atMs + delayMs));
+  const untilMs = Math.max(0, ...downscales.map(({ atMs }) => atMs + delayMs));
   if (untilMs <= snapshot.nowMs) return [];
   const fact = `zone ${zone} leaves the group before the delay after its downscale ends`;
   return [result(rule, 'wait', fact, { earliestMs: untilMs })];
@@ -139,8 +139,8 @@ function delayKept({ snapshot, group, set, delayMs }: DelayQuestion, request: Up
 /** Returns the instant of the last prepared downscale in the ledger, or 0. The zone tracker of rollout-operator writes no annotation. */
 function lastDownscaleMs(snapshot: Snapshot, group: GroupDefinition, set: StatefulSetView): number {
   const zone = group.zones.find(({ statefulSet }) => statefulSet === set.name)?.name;
+  if (!isPrepared(set)) return 0;
   const ledger = ledgerOf(snapshot, group);
-  if (ledger === undefined || !isPrepared(set)) return 0;
   const announced = ledger.claims.filter(({ verb }) => verb === 'scaleDown');
   return Math.max(0, ...[...announced, ...ledger.downscales].filter((record) => record.zone === zone).map(({ atMs }) => atMs));
 }

@@ -4,8 +4,8 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AdmissionRequest } from '../decision.ts';
-import type { Snapshot } from '../snapshot.ts';
-import { groupOf, podNamed, setNamed } from './admission-claims.ts';
+import { type Snapshot, setNamed } from '../snapshot.ts';
+import { groupOf, podNamed } from './admission-claims.ts';
 
 /** Returns the request as text such as `scale of statefulset/x from 3 to 2`, without the namespace. */
 export function describe(request: AdmissionRequest): string {

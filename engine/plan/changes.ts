@@ -6,7 +6,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { type FieldChange, fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import { fieldAt, objectKey } from '../observe/raw.ts';
-import { isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { isUnknown, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import type { PlannedChange, Refusal } from './document.ts';
 
 interface Compared {
@@ -23,7 +23,7 @@ export function plannedChanges(group: GroupDefinition, compared: Compared, refus
     const before = manifestOf(compared.current, 'StatefulSet', group.namespace, zone.statefulSet);
     const after = manifestOf(compared.desired, 'StatefulSet', group.namespace, zone.statefulSet);
     const isRefused = refused.some((refusal) => refusal.zone === zone.name);
-    const running = compared.before.statefulSets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet);
+    const running = setNamed(compared.before, group.namespace, zone.statefulSet);
     for (const change of changesOf(before, after, isRefused)) {
       const counted = withRunningReplicas(change, running?.replicas);
       const key = canonicalJson(counted);
@@ -138,9 +138,9 @@ function amountChanges(
 
 /** Returns the budgets of the group's namespace by kind and name, without the kinds that could not be read. */
 function budgetsOf(snapshot: Snapshot, objects: readonly unknown[], group: GroupDefinition): ReadonlyMap<string, Budget> {
-  const { podBudgets, zoneBudgets, statefulSets } = snapshot;
+  const { podBudgets, zoneBudgets } = snapshot;
   const members = group.zones.flatMap((zone) => {
-    const set = statefulSets.find(({ namespace, name }) => namespace === group.namespace && name === zone.statefulSet);
+    const set = setNamed(snapshot, group.namespace, zone.statefulSet);
     return set === undefined ? [] : [{ zone: zone.name, set }];
   });
   const entry = (kind: string, name: string, covers: (set: StatefulSetView) => boolean): [string, Budget] => {

@@ -3,7 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
 import { blocks } from '../rule.ts';
-import type { Snapshot, StatefulSetView } from '../snapshot.ts';
+import { type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import type { PlannedStep } from './document.ts';
 import type { Turn } from './forward.ts';
 
@@ -37,8 +37,8 @@ const workRules: ReadonlySet<string> = new Set([
 /** Returns a step for each zone with requested replicas. The replicas are written before the first decision, so all steps start at once. */
 export function requestedScales(group: GroupDefinition, before: Snapshot, requested: Snapshot): readonly TracedStep[] {
   return group.zones.flatMap((zone): TracedStep[] => {
-    const from = memberOf(before, group, zone.statefulSet)?.replicas ?? 0;
-    const to = memberOf(requested, group, zone.statefulSet)?.replicas ?? from;
+    const from = setNamed(before, group.namespace, zone.statefulSet)?.replicas ?? 0;
+    const to = setNamed(requested, group.namespace, zone.statefulSet)?.replicas ?? from;
     if (from === to) return [];
     const { nowMs } = requested;
     const times = { startMs: nowMs, endMs: nowMs };
@@ -56,7 +56,7 @@ export function traceRequested(
   return steps.map((step) => {
     const name = group.zones.find((zone) => zone.name === step.zone)?.statefulSet ?? '';
     if (!open.has(step.key)) return step;
-    if (isSettled(memberOf(now, group, name), step.to)) open.delete(step.key);
+    if (isSettled(setNamed(now, group.namespace, name), step.to)) open.delete(step.key);
     return { ...step, endMs: now.nowMs };
   });
 }
@@ -64,11 +64,6 @@ export function traceRequested(
 function isSettled(set: StatefulSetView | undefined, replicas: number | undefined): boolean {
   if (set === undefined || set.replicas !== replicas) return true;
   return set.status.replicas === replicas && set.status.readyReplicas === replicas;
-}
-
-/** Finds a StatefulSet in the namespace of the group. */
-export function memberOf(snapshot: Snapshot, group: GroupDefinition, name: string): StatefulSetView | undefined {
-  return snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name);
 }
 
 /** Adds a decision to the steps, as a new step or as a continuation of the last step. Turns must come in order. */

@@ -7,14 +7,13 @@ import { snapshotFromManifests } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { readsTime } from '../rules/policy.ts';
-import { isUnknown, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { isUnknown, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { withHoldingPartitions } from '../strategies/partition.ts';
 import type { World } from '../world/model.ts';
 import { createWorld, type Quantile, step } from '../world/world.ts';
 import type { Refusal } from './document.ts';
 import { withAssumedMetrics } from './forward.ts';
 import type { PlanInput } from './plan.ts';
-import { memberOf } from './steps.ts';
 
 /** The snapshots before and after the requested change. */
 export interface PlanSnapshots {
@@ -142,8 +141,8 @@ export function requestChanges(request: ChangeRequest): RequestedChanges {
   const refused: Refusal[] = [];
   const permitted: RuleResult[] = [];
   for (const zone of request.group.zones) {
-    const wanted = request.after.statefulSets.find((set) => set.namespace === request.group.namespace && set.name === zone.statefulSet);
-    const present = memberOf(world.snapshot, request.group, zone.statefulSet);
+    const wanted = setNamed(request.after, request.group.namespace, zone.statefulSet);
+    const present = setNamed(world.snapshot, request.group.namespace, zone.statefulSet);
     const outcome =
       wanted === undefined ? deletion(request, world, zone.name, present) : change(request, world, { zone: zone.name, present, wanted });
     world = outcome.world;
