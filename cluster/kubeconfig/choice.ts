@@ -1,8 +1,6 @@
 // Chooses cluster, user and namespace from a kubeconfig and the flags of kubectl.
-
-import { defined } from '../../policies/values/defined.ts';
 import { type ConnectionFailure, configurationFailure } from '../connection/connection.ts';
-import type { ClusterEntry, ContextEntry, Entry, Kubeconfig, UserEntry } from './file.ts';
+import { type ClusterEntry, type ContextEntry, type Entry, type Kubeconfig, present, type UserEntry } from './file.ts';
 import type { ConnectionOptions } from './kubeconfig.ts';
 
 /** The chosen cluster and user, after the flags are applied. */
@@ -100,13 +98,13 @@ function withClusterFlags(entry: ClusterEntry, options: ConnectionOptions): Clus
     : { certificateAuthority, certificateAuthorityData, insecureSkipTlsVerify };
   const isNameGiven = options.tlsServerName !== undefined || options.server !== undefined;
   const server = options.server ?? entry.server;
-  return defined({ ...rest, ...trust, server, tlsServerName: isNameGiven ? options.tlsServerName : tlsServerName });
+  return present({ ...rest, ...trust, server, tlsServerName: isNameGiven ? options.tlsServerName : tlsServerName });
 }
 
 /** Applies flags. A token flag takes precedence over plugins, a file flag over data of the kubeconfig. */
 function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry {
   const { exec, authProvider, token, tokenFile, ...rest } = entry;
-  const user = defined({
+  const user = present({
     ...rest,
     ...(options.token === undefined ? { exec, authProvider, token, tokenFile } : { token: options.token }),
     ...(options.clientCertificate !== undefined && { clientCertificate: options.clientCertificate, clientCertificateData: undefined }),

@@ -1,17 +1,17 @@
 // Defines the JSON Schema of the plan document, for programs that read `plan -o json`. Changes other than new fields need a new apiVersion.
 
-type Schema = Readonly<Record<string, unknown>>;
+export type Schema = Readonly<Record<string, unknown>>;
 
-const text: Schema = { type: 'string' };
-const count: Schema = { type: 'integer', minimum: 0 };
+export const text: Schema = { type: 'string' };
+export const count: Schema = { type: 'integer', minimum: 0 };
 const seconds: Schema = { type: 'number', minimum: 0 };
 const positive: Schema = { type: 'integer', minimum: 1 };
 
-function oneOf(...values: readonly string[]): Schema {
+export function oneOf(...values: readonly string[]): Schema {
   return { enum: values };
 }
 
-function listOf(items: Schema): Schema {
+export function listOf(items: Schema): Schema {
   return { type: 'array', items };
 }
 

@@ -1,24 +1,12 @@
 // Defines the JSON Schemas of the documents of `-o json`, `-o yaml` and `-o jsonl`. Documents may have further fields.
-import { planSchema } from '../../engine/plan/schema.ts';
-
-type Schema = Readonly<Record<string, unknown>>;
+import { count, listOf, oneOf, planSchema, type Schema, text } from '../../engine/plan/schema.ts';
 
 /** The version of the output for programs. Added fields keep the version; other changes raise it. */
 export const cliApiVersion = 'rollout-group.dev/cli/v1';
 
-const text: Schema = { type: 'string' };
-const count: Schema = { type: 'integer', minimum: 0 };
 const code: Schema = { type: 'integer', minimum: 0, maximum: 255 };
 const instant: Schema = { type: 'string', format: 'date-time' };
 const any: Schema = {};
-
-function oneOf(...values: readonly string[]): Schema {
-  return { enum: values };
-}
-
-function listOf(items: Schema): Schema {
-  return { type: 'array', items };
-}
 
 type Fields = Readonly<Record<string, Schema>>;
 
