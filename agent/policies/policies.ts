@@ -40,7 +40,7 @@ const rereadAfterMs = 10_000;
 /** Each resolution is followed by a pause this many times as long, so that many changes in a row do not delay renewals of the Lease. */
 const restFactor = 9;
 
-/** Keeps the active policies. Reads the directory at its creation and after each change, and resolves the policies after `refresh`. */
+/** Keeps the active policies. The constructor reads the directory, each change of a file reads it again, and `refresh` resolves the policies. */
 export class PolicySource {
   readonly #options: PolicySourceOptions;
   readonly #directory: ReturnType<typeof followDirectory>;

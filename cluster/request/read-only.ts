@@ -1,4 +1,4 @@
-// Restricts plan, diff and doctor to reads, so that a defect in these commands cannot change a cluster.
+// Restricts commands that only read, and dry runs, to requests that change nothing, so that a defect cannot change a cluster.
 import type { KubernetesHttp, KubernetesRequest } from '../env.ts';
 import { TransportFailure } from './failure.ts';
 
