@@ -7,7 +7,7 @@ import { manifest } from '../../kit/manifests.ts';
 import { type ClusterAnswers, clusterOf } from '../cluster-of.ts';
 import type { FakeObject } from '../served-objects.ts';
 
-const store = group({ name: 'store', namespace: 'prdo', zones: ['a', 'b'], sources: { members: { file: 'g.yaml', line: 5, column: 3 } } });
+const store = group({ name: 'store', namespace: 'prdo', zones: ['a', 'b'], sources: { '': { file: 'g.yaml', line: 5, column: 3 } } });
 const names = store.zones.map(({ statefulSet }) => statefulSet);
 const sets = (namespace: string, of: readonly string[] = names): readonly FakeObject[] =>
   of.map((name) => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name, namespace }, spec: Object(manifest('a')).spec }));
