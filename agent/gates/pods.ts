@@ -1,4 +1,4 @@
-// Reads the gates that depend on the pods of a group: counts available pods in the caches, or sends an HTTP request to each pod.
+// Reads the gates that depend on the pods of a group: counts unavailable pods in the caches, or sends an HTTP request to each updated pod.
 import { inParallel, podUrl } from '../../cluster/pods.ts';
 import { type GatedPod, podsAvailable, updatedPods } from '../../engine/observe/readings.ts';
 import { type GroupView, viewGroup } from '../../engine/observe/view.ts';

@@ -140,8 +140,8 @@ function allows(bounds: Bounds, count: number): boolean {
 }
 
 /**
- * Returns whether the bounds allow at least one count, with `odd` a count above 0. If the first two multiples have the wrong parity, then
- * all multiples have it.
+ * Returns whether the bounds allow at least one count. `odd` always allows 0, so it must allow another count. If the first two multiples
+ * have the wrong parity, then all multiples have it.
  */
 function allowsAny(bounds: Bounds): boolean {
   const least = Math.max(bounds.min ?? 0, bounds.parity === 'odd' ? 1 : 0);

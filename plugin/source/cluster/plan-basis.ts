@@ -13,7 +13,7 @@ import { removableFields } from './managed-fields.ts';
 export interface ReadObject {
   /** `kind namespace/name`. */
   readonly object: string;
-  /** Absent if the object does not exist, or has no UID. */
+  /** Set for StatefulSets, pods and objects to apply that exist. */
   readonly uid?: string;
   /** The parts by name: the first digits of the SHA-256, or a short value unchanged. */
   readonly parts: Readonly<Record<string, string>>;
