@@ -131,7 +131,8 @@ export async function readParent(
 ): Promise<{ readonly found: KubernetesObject } | { readonly problem: string }> {
   const what = `${resource.resource}/${name} in namespace ${namespace}`;
   const parent = resourcesOf[resource.resource];
-  if (parent === undefined || !isReadable({ resource }, of)) return { problem: `${what} was not read: this webhook does not read the replicas of ${resource.resource}` };
+  if (parent === undefined || !isReadable({ resource }, of))
+    return { problem: `${what} was not read: this webhook does not read the replicas of ${resource.resource}` };
   if (timeoutMs <= 0) return { problem: `${what} was not read: the deadline passed` };
   try {
     const found = await getObject(env, parent, { namespace, name }, { site, timeoutMs });
