@@ -211,9 +211,11 @@ function endsOfRejection(
   const request = requestOf(defined({ source }));
   const rejection = isUnknown(intents) ? undefined : intents.find((intent) => intent.name === request);
   if (rejection === undefined) return undefined;
-  const { wave, rule, requestedBy } = rejection;
+  const { wave, rule, requestedBy, runId } = rejection;
   const name = `${group.namespace}/${group.name}`;
-  const subject = wave === undefined ? `--rule ${rule}` : `--wave ${wave}`;
+  // An approval that is not bound to a run needs an end.
+  const ofRule = `--rule ${rule}${runId === undefined ? ' --duration 1h' : ''}`;
+  const subject = wave === undefined ? ofRule : `--wave ${wave}`;
   return {
     endsWith: `kubectl rollout-group cancel ${name} ${rejection.name}`,
     alternatives: [`kubectl rollout-group approve ${name} ${subject} (as ${requestedBy?.user})`],

@@ -114,7 +114,7 @@ function isConfirmed(context: CommandContext, options: UndoOptions, preview: str
   return (isChosenByName ? confirmAlways : confirmByPrompt)(context, options, preview);
 }
 
-/** Writes the intent, then the templates, and returns the written objects. */
+/** Tries to write the templates, then writes the intent and the templates, and returns the written objects. */
 async function write(
   cluster: Cluster,
   target: GroupName,
@@ -122,11 +122,14 @@ async function write(
   { dryRun }: UndoOptions,
 ): Promise<readonly KubernetesObject[]> {
   const isDryRun = dryRun === 'server';
+  const name = nameOf(target);
+  // Without this try, a user who may not patch StatefulSets would leave an intent that blocks the group.
+  const tried = await writeMembers(cluster, undos, { name, isDryRun: true });
   const written = await applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, 'nothing was undone'));
   // An earlier undo may block the revision that is requested now, so it is deleted.
   const revisions = undos.map(({ member, to }) => ({ zone: member.zone, revision: to.name }));
   for (const undo of isDryRun ? [] : await listUndos(cluster, target, revisions)) await deleteRequest(cluster, undo);
-  return [written, ...(await writeMembers(cluster, undos, { name: nameOf(target), isDryRun }))];
+  return [written, ...(isDryRun ? tried : await writeMembers(cluster, undos, { name, isDryRun }))];
 }
 
 /** Returns the intent that blocks the undone revisions until it is cancelled. */

@@ -30,6 +30,11 @@ describe('undo', () => {
     expect(acted.stdout).toContain('manifests in Git still request the undone revision');
   });
 
+  it('writes nothing if the user may not write one of the templates', async () => {
+    const acted = await act('undo ingester', { decision: rolling, extra: history, options: { forbiddenWrites: ['ingester-zone-b'] } });
+    expect([acted.status, acted.kept]).toEqual([11, []]);
+  });
+
   it('prints the git revert command if the commit is known', async () => {
     const annotations = {
       'rollout-group.dev/commit': '3f9c2e1',

@@ -30,6 +30,14 @@ const cancel = 'kubectl rollout-group cancel mimir/ingester';
 const override = 'kubectl rollout-group override mimir/ingester --rule';
 
 describe('a stop while no step is due', () => {
+  it('is ended by an approval with an end if the rejection of a rule is not bound to a run', () => {
+    const ask = policyRule({ name: 'ask', effect: 'requireApproval', approval: { count: 1, from: ['oncall'] } });
+    const { decision } = idle({ policies: [policy({ rules: [ask] })], ...saying('reject', { rule: 'safety/ask', expiresMs: until }) });
+    expect(decision.stops.map(({ alternatives }) => alternatives)).toEqual([
+      ['kubectl rollout-group approve mimir/ingester --rule safety/ask --duration 1h (as kim)'],
+    ]);
+  });
+
   it.each([
     ['pause', saying('pause', { expiresMs: until }), 'the group is paused by kim (INC-441)', 'kubectl rollout-group resume mimir/ingester'],
     [
