@@ -74,15 +74,16 @@ export function runForward(
     if (isDone) return { ...run, world: recorded, end: 'done' };
     const acted = act(recorded, decision);
     const approved = withApproval(acted, group, decision);
-    // After a pod is deleted or evicted, time passes before the next decision.
-    const isInstant = approved !== acted || decision.actions.some((action) => !isReplacement(action));
+    // After a pod is deleted or evicted, time passes before the next decision, unless another replacement can precede the ready pod.
+    const overlaps = canOverlap(world.snapshot, group);
+    const isInstant = approved !== acted || decision.actions.some((action) => overlaps || !isReplacement(action));
     const wakeAtMs = earliest([
       decision.wakeAtMs,
       nextReadingMs(approved, group, decision),
       nextClaimEndMs(approved.snapshot),
       pending[0]?.atMs,
     ]);
-    const next = isInstant ? approved : elapse(approved, wakeAtMs);
+    const next = isInstant ? approved : elapse(approved, wakeAtMs, overlaps);
     if (next === undefined) return { ...run, world: approved, end: 'held' };
     turnsAtOnce = isInstant ? turnsAtOnce + 1 : 0;
     if (count >= maxTurns || turnsAtOnce >= maxTurnsAtOnce || next.snapshot.nowMs > endMs) return { ...run, world: approved, end: 'limit' };
@@ -103,19 +104,30 @@ function withDeadlines(world: World, hasDeadlines: boolean): World {
   return hasDeadlines ? world : { ...world, snapshot: { ...world.snapshot, hasAssumedTimes: true } };
 }
 
+/**
+ * Reports whether a replacement can follow another one before its pod is ready: after the minimum interval, or in another zone by an exception.
+ * Otherwise the decisions in between are left out, because they cost most of the time of a plan.
+ */
+function canOverlap({ exceptions }: Snapshot, { rollout }: GroupDefinition): boolean {
+  return rollout.minIntervalMs > 0 || exceptions.some(({ rule }) => rule === 'other-zones-ready');
+}
+
 /** Advances time to the next event that a decision may depend on: a time of the last decision, or a change of status counters. */
-function elapse(start: World, untilMs: number | undefined): World | undefined {
+function elapse(start: World, untilMs: number | undefined, overlaps: boolean): World | undefined {
   let world = start;
   for (let event = nextEventMs(world); ; event = nextEventMs(world)) {
     const next = earliest([event, untilMs]);
     if (next === undefined || next <= world.snapshot.nowMs) return world === start ? undefined : world;
     world = step(world, { kind: 'elapse', toMs: next });
-    if (next === untilMs || countersOf(world) !== countersOf(start)) return world;
+    if (next === untilMs || countersOf(world, overlaps) !== countersOf(start, overlaps)) return world;
   }
 }
 
-function countersOf({ snapshot }: World): string {
-  return snapshot.statefulSets.map(({ status }) => `${status.replicas}/${status.readyReplicas}`).join(' ');
+function countersOf({ snapshot }: World, countsUpdated: boolean): string {
+  const counters = snapshot.statefulSets.map(({ status: { replicas, readyReplicas, updatedReplicas } }) =>
+    countsUpdated ? [replicas, readyReplicas, updatedReplicas] : [replicas, readyReplicas],
+  );
+  return counters.join(' ');
 }
 
 function act(world: World, decision: GroupDecision): World {

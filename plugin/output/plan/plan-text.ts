@@ -367,9 +367,13 @@ function quantilesText(quantiles: Quantiles): string {
   return `${spanText(quantiles.p50Seconds)} (p90 ${spanText(quantiles.p90Seconds)})`;
 }
 
-/** Reports whether the plan disrupts at most one zone at a time. False without disruptions, and if a StatefulSet is deleted. */
+/**
+ * Reports whether the plan disrupts at most one zone at a time. False without disruptions, if a StatefulSet is deleted, and if an exception
+ * lets a zone roll while another is not ready.
+ */
 export function isOneZoneAtATime(group: GroupPlan): boolean {
   if (group.changes.some((change) => change.kind === 'deleted' && change.consequence !== 'refused')) return false;
+  if (group.permitted?.some(({ rule }) => rule === 'other-zones-ready')) return false;
   const disrupting = group.timeline.filter((span) => span.kind === 'roll' || span.kind === 'scaleDown');
   if (group.zones.length < 2 || disrupting.length === 0) return false;
   const spans = [...disrupting].sort((a, b) => a.startSeconds - b.startSeconds);

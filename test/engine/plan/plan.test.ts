@@ -338,3 +338,33 @@ describe('the outcome of a plan', () => {
     expect(planGroups(planInput())).toMatchObject({ apiVersion: 'rollout-group.dev/cli/v1', kind: 'Plan' });
   });
 });
+
+describe('replacements that overlap', () => {
+  const shown = (overrides: Partial<PlanInput>) => {
+    const plan = planOf(rollout({ groups: [group({ zones: ['a', 'b'] })], ...overrides }));
+    return { lines: lines(plan), permitted: plan.permitted?.map(({ rule }) => rule) };
+  };
+
+  it('begin in the next zone when the last pod of a zone is created, if an exception permits it', () => {
+    const permitted = exception('other-zones-ready', { expiresMs: kitNowMs + hourMs });
+    const [alone, both] = [shown({}), shown({ exceptions: [permitted] })];
+    expect({ alone: alone.permitted, both: both.permitted }).toEqual({ alone: undefined, both: ['other-zones-ready'] });
+    expect(both.lines).not.toEqual(alone.lines);
+    expect(both.lines).toMatchInlineSnapshot(`
+      [
+        "all: roll a a-2 a-1 a-0 at 0 for 210 to 720",
+        "all: roll b b-2 b-1 b-0 at 210 for 270 to 900",
+      ]
+    `);
+  });
+
+  it('follow each other after the minimum interval, although the first pod is not ready', () => {
+    const zones = [{ name: 'a', maxUnavailable: 2 }, 'b'];
+    expect(shown({ groups: [group({ zones, rollout: { minIntervalMs: 10_000 } })] }).lines).toMatchInlineSnapshot(`
+      [
+        "all: roll a a-2 a-1 a-0 at 0 for 180 to 600",
+        "all: roll b b-2 b-1 b-0 at 180 for 270 to 900",
+      ]
+    `);
+  });
+});
