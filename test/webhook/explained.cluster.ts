@@ -14,7 +14,7 @@ describeOnControlPlane(
     const readers = new Map<string, Person>();
 
     beforeAll(async () => {
-      world = await createWorld(controlPlane(), { namespaces: [...forms] });
+      world = await createWorld(controlPlane(), { namespaces: [...forms], start: { flags: ['-intents.stamped=true'] } });
       for (const form of forms) {
         await world.createGroup(form, form, { name: 'ingester' });
         await world.untilGuarded(form, 'ingester-zone-a');
