@@ -11,6 +11,7 @@ import { type GateReading, type IntentView, isUnknown, ledgerOf, type MetricView
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
 import { nextEventMs, step } from '../world/world.ts';
 import type { Assumptions } from './document.ts';
+import { hasEarlierWait } from './steps.ts';
 
 /** One decision of the simulation. */
 export interface Turn {
@@ -182,9 +183,9 @@ interface AskedApproval {
 function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: GroupDecision): readonly AskedApproval[] {
   const waiting = new Set(decision.waits.filter((answer) => answer.outcome === 'wait').map((answer) => answer.rule));
   const asked: AskedApproval[] = [];
+  if (hasEarlierWait(decision)) return [];
   const wave = group.rollout.waves.find((candidate) => candidate.name === decision.wave?.name);
-  // The approval follows the soak, so a plan shows both.
-  for (const approval of waiting.has('approval') && !waiting.has('soak') ? [wave?.before.approval, wave?.after.approval] : []) {
+  for (const approval of waiting.has('approval') ? [wave?.before.approval, wave?.after.approval] : []) {
     if (approval !== undefined && wave !== undefined)
       asked.push({ wave: wave.name, digest: digestOfWaves(group), count: approval.count, from: approval.from });
   }

@@ -124,12 +124,27 @@ function preparing(decision: GroupDecision): BegunStep | undefined {
 }
 
 function waiting(decision: GroupDecision): BegunStep | undefined {
+  const shown = shownWait(decision);
+  return shown && waitStep(shown.step, shown.reason, decision);
+}
+
+/** Returns the first wait that a plan shows as a step; undefined while pods are in flight or if the decision acts. */
+function shownWait(decision: GroupDecision): { readonly step: DecidedStep; readonly reason: RuleResult } | undefined {
   if (decision.outcome === 'done' || decision.actions.length > 0) return undefined;
   for (const step of decision.steps) {
     const reason = waitReason(step);
-    if (reason !== undefined) return waitStep(step, reason, decision);
+    if (reason !== undefined) return { step, reason };
   }
   return undefined;
+}
+
+/**
+ * Reports whether a plan shows another wait before the approvals of this decision, such as a soak or a pause. An approval is assumed only
+ * after that wait, so a plan shows both.
+ */
+export function hasEarlierWait(decision: GroupDecision): boolean {
+  const reason = shownWait(decision)?.reason;
+  return reason?.outcome === 'wait' && !isApproval(reason);
 }
 
 type DecidedStep = GroupDecision['steps'][number];

@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest';
 import { planGroups } from '../../../engine/plan/plan.ts';
+import { readPlanSnapshots } from '../../../engine/plan/world.ts';
+import type { IntentView } from '../../../engine/snapshot.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
+import { kitNowMs } from '../../kit/objects.ts';
+import { hourMs, intent } from '../../kit/questions.ts';
 
 it('a plan shows the approval after a wave that also soaks, behind the soak, and counts it', () => {
   const approval = { count: 1, from: ['oncall'] };
@@ -14,4 +18,29 @@ it('a plan shows the approval after a wave that also soaks, behind the soak, and
   ).groups;
   const kinds = planned?.waves.flatMap(({ name, steps }) => steps.map(({ kind, zone = '' }) => `${name} ${kind} ${zone}`.trim()));
   expect(kinds).toEqual(['canary roll a', 'canary soak', 'canary approval', 'rest approval', 'rest roll a', 'rest roll b', 'rest roll c']);
+});
+
+/** The plan of a wave that needs an approval, in a group with this request in force. */
+function stopped(request: Partial<IntentView>) {
+  const waves = [wave('all', ['a', 'b', 'c'], { before: { approval: { count: 1, from: ['oncall'] }, gates: [] } })];
+  const input = planInput({ groups: [group({ rollout: { waves } })], desired: manifests({ image: 'grafana/mimir:2.17.1' }) });
+  const running = { ...readPlanSnapshots(input).before, intents: [intent(request)] };
+  const [planned] = planGroups({ ...input, running }).groups;
+  const steps = planned?.waves.flatMap((one) => one.steps.map(({ kind, waitsFor }) => [kind, waitsFor].join(' ').trim()));
+  return { steps, approvals: planned?.totals.approvals, waits: planned?.waits.map(({ rule }) => rule) };
+}
+
+it.each([
+  ['a pause', { action: 'pause' }, 'paused'],
+  ['a protection', { action: 'protect', zone: 'a' }, 'protected'],
+] as const)('a plan shows the approval of a wave behind %s until a set time', (_name, request, rule) => {
+  expect(stopped({ ...request, expiresMs: kitNowMs + hourMs })).toEqual({
+    steps: [`wait ${rule}`, 'approval all', 'roll', 'roll', 'roll'],
+    approvals: 1,
+    waits: [],
+  });
+});
+
+it('a plan that only a person can continue names the approval behind the pause', () => {
+  expect(stopped({ action: 'pause' }).waits).toEqual(['paused', 'approval']);
 });
