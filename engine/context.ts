@@ -42,6 +42,11 @@ function intentsOf(snapshot: Snapshot, group: GroupDefinition): Known<readonly I
     .sort((a, b) => compareText(a.name, b.name));
 }
 
+/** Returns the minimum time between two replacements in milliseconds. If it is above 0, pods are replaced one at a time. */
+export function minIntervalOf({ group, limits }: Pick<GroupContext, 'group' | 'limits'>): number {
+  return Math.max(group.rollout.minIntervalMs, limits.minIntervalMs ?? 0);
+}
+
 export function zoneNamed(context: GroupContext, name: string | undefined): ZoneView | undefined {
   return name === undefined ? undefined : context.view.zones.find((candidate) => candidate.zone.name === name);
 }

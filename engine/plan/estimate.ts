@@ -1,5 +1,6 @@
 // Estimates when a running rollout ends, for `status`. Runs the model of plans forward from the present state.
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { contextOf, minIntervalOf } from '../context.ts';
 import type { RuleResult, ZoneDecision } from '../decision.ts';
 import { isUnknown, type Known, type Snapshot } from '../snapshot.ts';
 import { createWorld, type Quantile } from '../world/world.ts';
@@ -57,7 +58,7 @@ const manyPods = 10;
 export function estimateEnd(input: EstimateInput): Known<Estimate> | undefined {
   const { assumptions = defaultAssumptions } = input;
   const startSeconds = input.pods.flatMap(({ createdMs, readyMs }) => (readyMs === undefined ? [] : [(readyMs - createdMs) / 1000]));
-  const stopSeconds = input.group.rollout.minIntervalMs > 0 ? [] : stopsOf(input.pods);
+  const stopSeconds = minIntervalOf(contextOf(input.snapshot, input.group)) > 0 ? [] : stopsOf(input.pods);
   const start = quantilesOf(startSeconds);
   const stop = stopSeconds.length < fewStops ? undefined : quantilesOf(stopSeconds);
   const times: PodTimes = {

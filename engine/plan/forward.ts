@@ -2,6 +2,7 @@
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
+import { contextOf, type GroupContext, minIntervalOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { type GroupDecision, isReplacement } from '../decision.ts';
 import { decidedLedger, nextClaimEndMs, withObservedLedgers } from '../ledger/ledger.ts';
@@ -62,6 +63,7 @@ export function runForward(
   const pending = [...events].sort((a, b) => a.atMs - b.atMs);
   const endMs = untilMs ?? start.snapshot.nowMs + horizonMs;
   let world = withAssumedMetrics(withDeadlines(start, hasDeadlines), group);
+  const overlaps = canOverlap(contextOf(start.snapshot, group));
   let turnsAtOnce = 0;
   for (let count = 0; ; count += 1) {
     const reached = applyDueEvents(world, pending);
@@ -76,7 +78,6 @@ export function runForward(
     const acted = act(recorded, decision);
     const approved = withApproval(acted, group, decision);
     // After a pod is deleted or evicted, time passes before the next decision, unless another replacement can precede the ready pod.
-    const overlaps = canOverlap(world.snapshot, group);
     const isInstant = approved !== acted || decision.actions.some((action) => overlaps || !isReplacement(action));
     const wakeAtMs = earliest([
       decision.wakeAtMs,
@@ -109,8 +110,8 @@ function withDeadlines(world: World, hasDeadlines: boolean): World {
  * Reports whether a replacement can follow another one before its pod is ready: after the minimum interval, or in another zone by an exception.
  * Otherwise the decisions in between are left out, because they cost most of the time of a plan.
  */
-function canOverlap({ exceptions }: Snapshot, { rollout }: GroupDefinition): boolean {
-  return rollout.minIntervalMs > 0 || exceptions.some(({ rule }) => rule === 'other-zones-ready');
+function canOverlap(context: GroupContext): boolean {
+  return minIntervalOf(context) > 0 || context.exceptions.some(({ rule }) => rule === 'other-zones-ready');
 }
 
 /** Advances time to the next event that a decision may depend on: a time of the last decision, or a change of status counters. */

@@ -1,7 +1,7 @@
 // Defines the rules that a zone must pass before one of its pods is replaced, and the deadlines of the run.
 import { formatDuration } from '../../policies/duration.ts';
 import { traitsOf } from '../../policies/strategies.ts';
-import { type GroupContext, limitSource, sourceOf } from '../context.ts';
+import { type GroupContext, limitSource, minIntervalOf, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { openClaimLimit, unappliedClaimMs } from '../ledger/ledger.ts';
 import { describeReadiness, type ZoneView } from '../observe/view.ts';
@@ -133,7 +133,7 @@ export function otherZonesReady({ context, zone }: RollQuestion): RuleResult {
 }
 
 export function minInterval({ context, run }: RollQuestion): RuleResult {
-  const intervalMs = Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0);
+  const intervalMs = minIntervalOf(context);
   if (intervalMs === 0) return result('min-interval', 'skip', 'no interval is set');
   const source =
     context.limits.minIntervalMs === intervalMs ? limitSource(context, 'minIntervalMs') : sourceOf(context, 'rollout.minInterval');

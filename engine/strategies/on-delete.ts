@@ -1,6 +1,6 @@
 // Implements the strategy `onDelete`: the agent evicts or deletes pods, and the StatefulSet controller creates successors at the update
 // revision. The strategy `pinned` uses the same functions to order, choose and replace pods.
-import type { GroupContext } from '../context.ts';
+import { type GroupContext, minIntervalOf } from '../context.ts';
 import type { Action } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
@@ -67,7 +67,7 @@ function chooseFirst(question: RollQuestion, queue: readonly PodView[], free: nu
 function chooseUnreadyFirst(question: RollQuestion, queue: readonly PodView[], { free, cap }: Allowance): readonly ChosenPod[] {
   const chosen: ChosenPod[] = [];
   const { view } = question.zone;
-  const most = hasInterval(question) ? 1 : queue.length;
+  const most = minIntervalOf(question.context) > 0 ? 1 : queue.length;
   let left = Math.min(most, free);
   for (const pod of queue) {
     const isRepair = isStuck(question.context, view, pod);
@@ -86,11 +86,6 @@ function reasonToReplace(question: RollQuestion, pod: PodView, left: number): Ch
   if (pod.isTerminating || isClaimed(question.zone.view, pod)) return undefined;
   if (isStuck(question.context, question.zone.view, pod)) return 'stuck';
   return left > 0 && pod.nodeReady ? 'outdated' : undefined;
-}
-
-/** Reports whether an interval between replacements is set. Pods are then replaced one at a time. */
-export function hasInterval({ context }: RollQuestion): boolean {
-  return Math.max(context.group.rollout.minIntervalMs, context.limits.minIntervalMs ?? 0) > 0;
 }
 
 /** Returns one eviction or deletion for each chosen pod. `pinTo` is the revision of the successors under `pinned`. */

@@ -3,14 +3,14 @@
 import type { Source } from '../../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { pods, waveTarget } from '../amount.ts';
-import type { GroupContext } from '../context.ts';
+import { type GroupContext, minIntervalOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { inFlightBefore, isBelowPartition, isNextDown, isStuck, isUp } from '../rules/pod-state.ts';
 import { oldStatusOf, type RollQuestion } from '../rules/roll.ts';
 import type { Claim, PodView, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
-import { hasInterval, replacePods } from './on-delete.ts';
+import { replacePods } from './on-delete.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
 export const partition: Strategy = {
@@ -53,7 +53,7 @@ function chooseNextDown(
 ): readonly ChosenPod[] {
   const { view } = question.zone;
   const exposed = new Set(view.exposedByPartition.map(({ uid }) => uid));
-  const most = set.podManagementPolicy === 'OrderedReady' || hasInterval(question) ? 1 : queue.length;
+  const most = set.podManagementPolicy === 'OrderedReady' || minIntervalOf(question.context) > 0 ? 1 : queue.length;
   const chosen: ChosenPod[] = [];
   let left = free;
   for (const pod of queue) {

@@ -68,6 +68,8 @@ describe('the estimate', () => {
     expect(stopsMeasured(oneByOne(50, 'aabbc'))).toBe(0);
     expect(stopsMeasured(oneByOne(-10))).toBe(0);
     expect(stopsMeasured(oneByOne(50), { group: group({ rollout: { minIntervalMs: 60_000 } }) })).toBe(0);
+    const paced = { policies: [policy({ limits: { minIntervalMs: 60_000 } })] };
+    expect(known(estimated(paced, { pods: oneByOne(50) })).measuredStops).toBe(0);
   });
 
   it('has the end of each zone that is not done, in the order in which they go', () => {

@@ -360,11 +360,13 @@ describe('replacements that overlap', () => {
 
   it('follow each other after the minimum interval, although the first pod is not ready', () => {
     const zones = [{ name: 'a', maxUnavailable: 2 }, 'b'];
-    expect(shown({ groups: [group({ zones, rollout: { minIntervalMs: 10_000 } })] }).lines).toMatchInlineSnapshot(`
+    const ofGroup = shown({ groups: [group({ zones, rollout: { minIntervalMs: 10_000 } })] });
+    expect(ofGroup.lines).toMatchInlineSnapshot(`
       [
         "all: roll a a-2 a-1 a-0 at 0 for 180 to 600",
         "all: roll b b-2 b-1 b-0 at 180 for 270 to 900",
       ]
     `);
+    expect(shown({ groups: [group({ zones })], policies: [policy({ limits: { minIntervalMs: 10_000 } })] })).toEqual(ofGroup);
   });
 });
