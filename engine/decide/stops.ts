@@ -41,10 +41,13 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   return { stops: ordered, results, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
 }
 
-function isOfStep({ rule, source }: Stop, steps: readonly Step[]): boolean {
-  return steps.some(({ results }) =>
-    results.some((result) => blocks(result) && result.rule === rule && (source === undefined || result.source?.object === source.object)),
-  );
+function isOfStep(stop: Stop, steps: readonly Step[]): boolean {
+  return steps.some(({ results }) => results.some((result) => blocks(result) && isOfStop(result, stop)));
+}
+
+/** Reports whether the rule of the stop gave the result, from the same object if the stop has a source. */
+export function isOfStop(result: RuleResult, { rule, source }: Stop): boolean {
+  return result.rule === rule && (source === undefined || result.source?.object === source.object);
 }
 
 /** Returns the stop of a failed run, or of a revision that was rolled back; none while a rollback is about to follow. */

@@ -1,5 +1,5 @@
 // Renders why a group progresses, waits or is blocked: its goal, each next step with every evaluated rule, and the commands to act.
-import { editText } from '../../engine/decide/stops.ts';
+import { editText, isOfStop } from '../../engine/decide/stops.ts';
 import type { GroupDecision, RuleOutcome, RuleResult, Step, Stop } from '../../engine/decision.ts';
 import type { GroupPlan, Refusal } from '../../engine/plan/document.ts';
 import { actionText } from '../../engine/publish/published.ts';
@@ -196,10 +196,9 @@ function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: E
 }
 
 function doLines({ decision, refused, trouble = [], ends }: Explanation, look: TableLook): readonly string[] {
-  const isOfStop = ({ rule, outcome, source }: RuleResult): boolean =>
-    outcome !== 'unknown' &&
-    decision.stops.some((stop) => stop.rule === rule && (stop.source === undefined || stop.source.object === source?.object));
-  const results = [...decision.waits.filter((wait) => !isOfStop(wait)), ...refused.flatMap((refusal) => refusal.results)];
+  // The stops name how they end.
+  const waits = decision.waits.filter((wait) => wait.outcome === 'unknown' || !decision.stops.some((stop) => isOfStop(wait, stop)));
+  const results = [...waits, ...refused.flatMap((refusal) => refusal.results)];
   const name = `${decision.namespace}/${decision.group}`;
   const pods = decision.phase === 'Done' && podsMissing(decision) > 0 ? [`kubectl get pods -n ${decision.namespace}`] : [];
   const todo = [
