@@ -20,7 +20,7 @@ import {
 import { type ClusterState, clusterSnapshot, clusterState, readReplicaSources } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
-import { notFoundFailure, usageFailure } from '../failure.ts';
+import { notFoundFailure } from '../failure.ts';
 import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
@@ -217,10 +217,10 @@ export interface LiveGroup {
   readonly unread: readonly string[];
 }
 
-/** Returns the group of a scope with one name. A watch may find that it no longer exists: throws Failure. */
+/** Returns the group of a scope with one name. Throws Failure if a watch finds that the group no longer exists. */
 export function onlyGroup({ groups }: Pick<ReadGroups, 'groups'>): LiveGroup {
   const [live] = groups;
-  if (live === undefined) throw usageFailure('the group no longer exists');
+  if (live === undefined) throw notFoundFailure('the group no longer exists');
   return live;
 }
 
