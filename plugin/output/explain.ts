@@ -9,7 +9,7 @@ import { isRejection, lacksRequesters } from '../../engine/rules/approval.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { goalText, marks, missingText, podsMissing, unreadZones } from './group-text.ts';
-import { exceptionText, factText, instantText, leftText, passesText, sourceText, spanText, stopText } from './plan/plan-text.ts';
+import { exceptionText, factText, passesText, sourceText, spanText, stopText, untilText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { zonePodsText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
@@ -110,7 +110,7 @@ function doubtVerdict({ outdated = [] }: Explanation): string | undefined {
   return first === undefined ? undefined : `. ${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
 }
 
-/** Returns the first of the stops. */
+/** Returns a sentence about the first of the stops; undefined without a stop. */
 function stopVerdict({ nowMs }: Explanation, [stop]: readonly Stop[]): string | undefined {
   return stop === undefined ? undefined : `. Stopped: ${stopText(stop, nowMs)}.`;
 }
@@ -119,9 +119,7 @@ function stopVerdict({ nowMs }: Explanation, [stop]: readonly Stop[]): string | 
 function exceptionVerdict({ decision: { permitted = [] }, nowMs }: Explanation): string | undefined {
   const [first, ...others] = permitted;
   if (first === undefined) return undefined;
-  const { earliestMs: endMs = 0 } = first;
-  const left = nowMs === undefined || endMs <= nowMs ? '' : ` (in ${leftText(endMs, nowMs)})`;
-  const end = `${instantText(endMs)}${left}.`;
+  const end = `${untilText(first.earliestMs ?? 0, nowMs)}.`;
   if (others.length === 0) return `. The group continues only because of an exception, which ends at ${end}`;
   return `. The group continues only because of ${plural(permitted.length, 'exception')}; the first ends at ${end}`;
 }

@@ -176,9 +176,14 @@ export function instantText(ms: number): string {
 
 /** Returns who stops the group, why and until when: `the group is paused by anna (INC-441), until 2026-08-22 12:31 UTC (in 59m)`. */
 export function stopText({ fact, limit, untilMs }: Stop, nowMs: number | undefined): string {
-  const until = untilMs === undefined ? '' : `, until ${instantText(untilMs)}`;
-  const left = untilMs === undefined || nowMs === undefined ? '' : untilMs > nowMs ? ` (in ${leftText(untilMs, nowMs)})` : ' (passed)';
-  return `${fact}${limit === undefined ? '' : ` (limit: ${limit})`}${until}${left}`;
+  const until = untilMs === undefined ? '' : `, until ${untilText(untilMs, nowMs)}`;
+  return `${fact}${limit === undefined ? '' : ` (limit: ${limit})`}${until}`;
+}
+
+/** Returns an instant and the time until then: `2026-08-22 12:31 UTC (in 59m)`. */
+export function untilText(atMs: number, nowMs: number | undefined): string {
+  const left = nowMs === undefined ? '' : atMs > nowMs ? ` (in ${leftText(atMs, nowMs)})` : ' (passed)';
+  return `${instantText(atMs)}${left}`;
 }
 
 /** Returns the rule that an exception permits, with the requester, the end and the reason of the exception. */
@@ -215,7 +220,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
     return `its time was ${instantText(result.earliestMs)}; it passes with the next decision if nothing else changes`;
   }
   if (result.earliestMs !== undefined && nowMs !== undefined) {
-    return `passes at ${instantText(result.earliestMs)} (in ${leftText(result.earliestMs, nowMs)}) if nothing else changes`;
+    return `passes at ${untilText(result.earliestMs, nowMs)} if nothing else changes`;
   }
   // The times of a plan that does not depend on the calendar count from its start.
   if (result.earliestMs !== undefined) return `passes ${spanText(result.earliestMs / 1000)} after the start if nothing else changes`;
