@@ -118,7 +118,7 @@ export function haveMembersChanged(decision: PublishedDecision, { statefulSets }
   });
 }
 
-/** Reports whether a pause, a protection or an undo began or ended, or a rejection ended, since the decision. Returns false if the user may not read intents. */
+/** Reports whether a pause, protection or undo began or ended, or a rejection ended, since the decision. False if the user may not read intents. */
 export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecision, { intents }: Listing, nowMs: number): boolean {
   if (intents === undefined || isUnknown(intents)) return false;
   if (stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;

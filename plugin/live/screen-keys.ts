@@ -121,7 +121,7 @@ async function carryOut(context: CommandContext, flags: ConnectionFlags, command
   }
 }
 
-/** Runs the verb of a command. The other options of the verb of the screen have no meaning for it. */
+/** Runs the verb of a command with the flags of the screen. The verb ignores flags that it does not have, such as --timeout. */
 async function runVerb(context: CommandContext, flags: ConnectionFlags, { verb, ...target }: KeyCommand): Promise<ExitCode> {
   const options = { ...flags, ...target };
   if (verb === 'approve') return (await import('../commands/approve.ts')).approve(context, options);

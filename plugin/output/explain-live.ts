@@ -36,6 +36,7 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
       ...strategyFacts(decision),
       ...gateFacts(decision, nowMs),
       ...(decision.metrics ?? []).map((metric): Fact => ['metric', metricText(metric, nowMs)]),
+      // Admission allowed these disruptions. They count against the budget, because they can happen at any moment.
       ...(decision.reservations ?? []).map(
         ({ what, user, atMs }): Fact => ['allowed', `${shortPods(what, decision.zones)}, for ${user}, ${ageText(atMs, nowMs)} ago`],
       ),

@@ -97,7 +97,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   ];
 }
 
-/** Returns a key that changes with every transition: phase, wave, working or finished zones, failing pods, waits, and the agent. A single pod is no transition. */
+/** Returns a key that changes with every transition: phase, wave, zones, failing pods, waits, stops, exceptions and the agent. A single pod is no transition. */
 export function statusKey({ decision, unattended }: LiveGroup): string {
   const zones = decision.zones.map((zone) => [zone.zone, zone.available < zone.replicas, zone.updated === zone.replicas, zone.replicas]);
   const waits = decision.waits.map(({ rule, outcome }) => [rule, outcome]);
