@@ -1,7 +1,6 @@
 // The verb undo: writes an earlier pod template to all members and blocks the undone revision. The agent then rolls out zone by zone.
 
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
-import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
@@ -190,7 +189,7 @@ async function writeMembers(
 }
 
 /** Replaces the template if the spec is unchanged since the judgement. Changes of the status do not matter. */
-async function writeMember(cluster: Cluster, { member: { view }, to }: MemberUndo, dryRun: boolean): Promise<KubernetesObject> {
+async function writeMember(cluster: Cluster, { member: { object, view }, to }: MemberUndo, dryRun: boolean): Promise<KubernetesObject> {
   const { env, timeoutMs } = cluster;
   const { namespace, name, uid, generation } = view;
   const pathOf = (key: string): string => `/metadata/annotations/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
@@ -201,8 +200,7 @@ async function writeMember(cluster: Cluster, { member: { view }, to }: MemberUnd
     { op: 'replace', path: '/spec/template', value: to.template },
     ...stale.map((key) => ({ op: 'remove', path: pathOf(key) }) as const),
   ];
-  const before = await getObject(env, resources.statefulSets, { namespace, name }, { site: 'undo.read', timeoutMs });
   const target = { namespace, name, uid };
   const restored = await patchByOperations(env, resources.statefulSets, target, { operations, dryRun, site: 'act.undoMember', timeoutMs });
-  return dryRun || before === undefined ? restored : handOver(cluster, before, restored);
+  return dryRun ? restored : handOver(cluster, object, restored);
 }
