@@ -1,11 +1,9 @@
 // The verbs approve and reject: record the answer of the user to a wave or policy rule that waits for approval.
-import { observeIntent } from '../../engine/observe/objects.ts';
 import { rejectionsIn } from '../../engine/rules/approval.ts';
 import { digestOfRule, digestOfWaves, isOfRun, requesterText } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
+import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { itemsOf } from '../cluster-snapshot/listing.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
@@ -89,10 +87,7 @@ function rejectedText(
   if (approval === undefined) return '';
   const isAbout = (intent: IntentView): boolean =>
     nameOf(intent) === name && intent[kind] === subject && isOfRun(intent, live.decision.run);
-  const about = itemsOf(read.listing.intents)
-    .map(observeIntent)
-    .flatMap((one) => (isUnknown(one) || !isAbout(one) ? [] : [one]));
-  return rejectionsIn(about, approval, { nowMs: cluster.env.clock.nowMs() })
+  return rejectionsIn(read.world.policies.intents.filter(isAbout), approval, { nowMs: cluster.env.clock.nowMs() })
     .filter(({ requestedBy }) => requestedBy?.user !== by)
     .map(
       (intent) =>
