@@ -76,7 +76,7 @@ interface Ending {
 
 async function planAndApply(context: CommandContext, options: ApplyOptions, cluster: Cluster, request: Request): Promise<Ending> {
   const { saved } = request;
-  const planned = await planAgain(context, options, cluster, request);
+  const planned = await planRequest(context, options, cluster, request);
   if ('errors' in planned) return { exitCode: writeErrors(context, planned.errors), groups: [] };
   if (saved !== undefined) refuseStale(saved.basis, planned.basis);
   const digest = shortDigest((saved ?? (await savedDigest(cluster, planned, context.nowMs()))).metadata.digest);
@@ -103,7 +103,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
     return { exitCode: mostSevere([await exitOfPlan(plan, options), ofObjects]), groups };
   }
   if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
-  const now = options.yes === true ? planned : await replanned(context, request, cluster, planned);
+  const now = options.yes === true ? planned : await planAgain(context, request, cluster, planned);
   const { applied, error } = await applyAll(cluster, readyObjects(now), { plan: digest, forceConflicts: now.forceConflicts });
   await show(applied);
   if (error !== undefined) throw connectionFailure(error, cluster.server);
@@ -113,7 +113,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
 }
 
 /** Makes the plan again, because the cluster may have changed while the user read it. Throws Failure if the plan is stale. */
-async function replanned(context: CommandContext, { options }: Request, cluster: Cluster, planned: Planned): Promise<Planned> {
+async function planAgain(context: CommandContext, { options }: Request, cluster: Cluster, planned: Planned): Promise<Planned> {
   const now = await readAndPlan(context, options, cluster, planned.given);
   if ('errors' in now) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
   refuseStale(planned.basis, now.basis);
@@ -126,7 +126,7 @@ async function showPlan({ stdout, stderr }: CommandContext, plan: Plan, notes: r
 }
 
 /** Plans the request against the cluster. Throws Failure if a saved plan is for another cluster, or an object of it no longer exists. */
-async function planAgain(
+async function planRequest(
   context: CommandContext,
   options: ApplyOptions,
   cluster: Cluster,
