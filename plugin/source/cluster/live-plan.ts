@@ -18,6 +18,7 @@ import { loadPolicies } from '../../../policies/load.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { ofKind } from '../../../policies/resolve/resolve.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
+import { groupBy } from '../../../policies/values/group-by.ts';
 import { rolloutGroups } from '../../cluster-snapshot/kinds.ts';
 import {
   itemsOf,
@@ -205,16 +206,12 @@ function denialsOf(ready: readonly TriedObject[]): readonly ApiDenial[] {
 
 /** Returns each message once, with its objects. */
 function byMessage(said: readonly { readonly object: string; readonly message: string }[]): readonly ApiDenial[] {
-  return [...new Set(said.map(({ message }) => message))].map((message) => ({
-    objects: [...new Set(said.filter((one) => one.message === message).map(({ object }) => object))],
-    message,
-  }));
+  const byText = groupBy(said, ({ message }) => message);
+  return [...byText].map(([message, same]) => ({ objects: [...new Set(same.map(({ object }) => object))], message }));
 }
 
 function firstOfEachName(objects: readonly ObjectContent[]): readonly ObjectContent[] {
-  const byName = new Map<string, ObjectContent>();
-  for (const object of objects) if (!byName.has(nameOf(object))) byName.set(nameOf(object), object);
-  return [...byName.values()];
+  return [...groupBy(objects, nameOf).values()].map(([first]) => first);
 }
 
 /** Returns the running objects, with desired objects instead of those of the same name. New objects come last. */
