@@ -79,7 +79,7 @@ const endingVerbs: ReadonlyMap<string, string> = new Map([
 function whyNot(rule: string): string {
   const verb = endingVerbs.get(rule) ?? (rule.includes('/') ? 'approve' : undefined);
   if (verb !== undefined) return `another verb ends its block: ${verb}`;
-  const blocks = ruleCatalog.some(({ id, outcomes }) => id === rule && outcomes.some((outcome) => outcome !== 'ok' && outcome !== 'skip'));
+  const blocks = ruleCatalog.some(({ id, reason }) => id === rule && reason !== undefined);
   return blocks ? 'it depends on the state of the cluster or on announced disruptions' : 'it never blocks';
 }
 
