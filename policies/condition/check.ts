@@ -3,6 +3,7 @@ import { instantMs } from '../instant.ts';
 import { duration as durationSchema } from '../schema/scalars.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
 import { defined } from '../values/defined.ts';
+import { firstOf } from '../wording.ts';
 import type { Path } from '../yaml/document.ts';
 import { type ConditionProblem, checkShape, type Operator, operationOf, operators } from './shape.ts';
 import { type Argument, literalHint } from './signatures.ts';
@@ -238,7 +239,7 @@ function hintFor(steps: readonly string[], missing: MissingStep, scope: Scope): 
     return `write { "val": ${JSON.stringify(whole).replaceAll('","', '", "')} }`;
   }
   if (scope.iterator !== undefined && 'kind' in typeAt(scope.root, steps)) {
-    return `inside ${scope.iterator} a variable reads the element, which has ${listed(missing.names)}`;
+    return `inside ${scope.iterator} a variable reads the element, which has ${firstOf(missing.names, 12)}`;
   }
   if (steps[0] === 'inputs' && steps[1] === 'metrics' && steps.length === 3) {
     const nearest = didYouMean(steps[2] ?? '', missing.names);
@@ -248,7 +249,7 @@ function hintFor(steps: readonly string[], missing: MissingStep, scope: Scope): 
   if (nearest !== undefined) return didYouMeanHint([...steps.slice(0, missing.index), nearest, ...steps.slice(missing.index + 1)]);
   const longer = variablePaths(scope.type).filter((path) => path.endsWith(`.${steps.join('.')}`) && !path.includes('[]'));
   if (longer.length > 0) return `did you mean ${longer.map(quote).join(' or ')}?`;
-  return missing.names.length === 0 ? undefined : `valid names: ${listed(missing.names)}`;
+  return missing.names.length === 0 ? undefined : `valid names: ${firstOf(missing.names, 12)}`;
 }
 
 function didYouMeanHint(steps: readonly string[]): string {
@@ -256,11 +257,7 @@ function didYouMeanHint(steps: readonly string[]): string {
 }
 
 function namesHint(type: ConditionType): string {
-  return type.kind === 'record' ? `valid names: ${listed(Object.keys(type.fields).sort())}` : 'name a variable';
-}
-
-function listed(names: readonly string[]): string {
-  return names.length <= 12 ? names.join(', ') : `${names.slice(0, 12).join(', ')} and ${names.length - 12} more`;
+  return type.kind === 'record' ? `valid names: ${firstOf(Object.keys(type.fields).sort(), 12)}` : 'name a variable';
 }
 
 function quote(path: string): string {
