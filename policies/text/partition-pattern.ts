@@ -12,7 +12,7 @@ export function inspectPattern(pattern: string): ReturnType<typeof compileLinear
   return compileLinear(`^${pattern}$`);
 }
 
-/** Returns a function that reads the partition from a pod name; undefined without a match, for an empty one, and for an invalid pattern. */
+/** Returns a function that reads the partition from a pod name; undefined without one. An invalid pattern matches no name. */
 export function partitionReader({ pattern, group }: PartitionPattern): (podName: string) => string | undefined {
   const inspected = inspectPattern(pattern);
   if ('problem' in inspected) return () => undefined;

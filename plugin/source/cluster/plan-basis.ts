@@ -146,7 +146,7 @@ function ledgerRead({ namespace, group, claims, downscales, preparations, run }:
   return { object: `Ledger ${namespace}/${group}`, parts: digests({ claims, downscales, preparations, run: rest }) };
 }
 
-/** Returns the wanted views of a namespace. Without the requester: another user, who applies the plan, may not read whether it is verified. */
+/** Returns the wanted views of a namespace. Omits requesters: the user who applies the plan may lack the right to verify them. */
 function views<View extends { readonly namespace: string; readonly name: string; readonly requestedBy?: unknown }>(
   namespace: string,
   kind: string,
