@@ -8,18 +8,17 @@ import { fieldManager } from '../../live/intents.ts';
 
 interface ManagedFields {
   readonly manager: string;
-  /** True if the manager uses server-side apply: a field that its manifest no longer names is removed. */
-  readonly isApplier: boolean;
   /** A tree (FieldsV1): `f:NAME` is a field, `k:KEYS` and `v:VALUE` are list entries, `.` is the value itself. */
   readonly fields: unknown;
 }
 
 export function managedFields(live: unknown): readonly ManagedFields[] {
-  return entriesOf(live).flatMap((entry): readonly ManagedFields[] => {
-    const { manager, subresource, fieldsV1: fields } = entry;
-    // A writer of only the status does not own the spec.
-    return typeof manager !== 'string' || subresource === 'status' ? [] : [{ manager, isApplier: isApplier(entry), fields }];
-  });
+  return specEntriesOf(live).flatMap(({ manager, fieldsV1: fields }) => (typeof manager === 'string' ? [{ manager, fields }] : []));
+}
+
+/** Returns the entries of managers that own more than the status. */
+function specEntriesOf(live: unknown): readonly ObjectContent[] {
+  return entriesOf(live).filter(({ subresource }) => subresource !== 'status');
 }
 
 function entriesOf(live: unknown): readonly ObjectContent[] {
@@ -27,6 +26,7 @@ function entriesOf(live: unknown): readonly ObjectContent[] {
   return Array.isArray(list) ? list.filter(isRecord) : [];
 }
 
+/** Reports whether the manager uses server-side apply: a field that its manifest no longer names is removed. */
 function isApplier({ operation, subresource = '' }: ObjectContent): boolean {
   return operation === 'Apply' && subresource === '';
 }
@@ -54,8 +54,8 @@ export function adoptionOf(live: unknown): Adoption | undefined {
   if (first === undefined) return undefined;
   const own = entries.find(isOwn);
   const into = own ?? first;
-  const joined = [into, ...moving].filter(({ apiVersion }) => apiVersion === into['apiVersion']).map(({ fieldsV1 }) => fieldsV1);
-  const entry = { ...into, manager: fieldManager, operation: 'Apply', fieldsV1: joined.reduce(union) };
+  const joined = [into, ...moving].filter(({ apiVersion }) => apiVersion === into['apiVersion']);
+  const entry = { ...into, manager: fieldManager, operation: 'Apply', fieldsV1: unionOf(joined) };
   return {
     managers: [...new Set(moving.map(({ manager }) => String(manager)))],
     managedFields: [...entries.filter((one) => one !== own && !moving.includes(one)), entry],
@@ -75,10 +75,7 @@ export function handedOver(before: unknown, patched: unknown): readonly ObjectCo
   const applier = appliers.find(isOwn) ?? appliers[0];
   const ours = entries.find((entry) => entry['manager'] === patchManager && (entry['subresource'] ?? '') === '');
   if (applier === undefined || ours === undefined || applier['apiVersion'] !== ours['apiVersion']) return undefined;
-  const known = entriesOf(before)
-    .map(({ fieldsV1 }) => fieldsV1)
-    .reduce(union, undefined);
-  const added = without(ours['fieldsV1'], known);
+  const added = without(ours['fieldsV1'], unionOf(entriesOf(before)));
   if (added === undefined) return undefined;
   const rest = without(ours['fieldsV1'], added);
   return entries.flatMap((entry) => {
@@ -127,13 +124,12 @@ export function removableFields<Live extends { readonly metadata?: unknown }>(li
 }
 
 function ownersOf(live: unknown): { readonly ours: unknown; readonly others: unknown } {
-  const of = (isMeant: (entry: ManagedFields) => boolean): unknown =>
-    managedFields(live)
-      .filter(isMeant)
-      .map(({ fields }) => fields)
-      .reduce(union, undefined);
-  const isOurs = ({ manager, isApplier }: ManagedFields): boolean => manager === fieldManager && isApplier;
-  return { ours: of(isOurs), others: of((entry) => !isOurs(entry)) };
+  const entries = specEntriesOf(live);
+  return { ours: unionOf(entries.filter(isOwn)), others: unionOf(entries.filter((entry) => !isOwn(entry))) };
+}
+
+function unionOf(entries: readonly ObjectContent[]): unknown {
+  return entries.map(({ fieldsV1 }) => fieldsV1).reduce(union, undefined);
 }
 
 function union(left: unknown, right: unknown): unknown {
