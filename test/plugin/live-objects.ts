@@ -115,12 +115,12 @@ export const requesterWebhook: FakeObject = {
   webhooks: [{ clientConfig: { url: 'https://127.0.0.1', caBundle: 'Q0E=' } }],
 };
 
-export function leaseObject(holder: string, renewedMs: number): FakeObject {
+export function leaseObject(holder: string, renewedMs: number, leaseDurationSeconds = 15): FakeObject {
   const renewTime = `${new Date(renewedMs).toISOString().slice(0, -1)}000Z`;
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: { name: 'rollout-group-agent', namespace: 'rollout-group' },
-    spec: { holderIdentity: holder, leaseDurationSeconds: 15, renewTime },
+    spec: { holderIdentity: holder, leaseDurationSeconds, renewTime },
   };
 }

@@ -3,6 +3,7 @@ import { apiVersionOf, kubernetesKinds, projectKinds, resourceOf } from '../../s
 import { moreKinds } from '../kit/kinds.ts';
 import { ModelApi } from '../kit/model-server.ts';
 import type { VirtualEnv } from '../kit/virtual-env.ts';
+import { leaseObject } from './live-objects.ts';
 
 export interface FakeObject {
   readonly apiVersion: string;
@@ -25,17 +26,6 @@ export interface ServedObjects {
   /** Creates the object with its status, or replaces the content of the one of its name. */
   readonly put: (object: FakeObject) => void;
   readonly objects: () => readonly FakeObject[];
-}
-
-/** The Lease of an agent that runs for the rest of the test. */
-function runningAgent(nowMs: number): FakeObject {
-  const spec = { holderIdentity: 'agent-0', leaseDurationSeconds: 86_400, renewTime: new Date(nowMs).toISOString() };
-  return {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: { name: 'rollout-group-agent', namespace: 'rollout-group' },
-    spec,
-  };
 }
 
 interface Owner {
@@ -71,8 +61,8 @@ export function serveObjects(
     if (uid !== undefined) uids.set(uid, stored.metadata.uid);
   };
   for (const object of initial) put(object);
-  const agents = hasAgent && initial.every(({ kind }) => kind !== 'Lease') ? [runningAgent(clock.nowMs())] : [];
-  for (const lease of agents) put(lease);
+  // The agent runs for the rest of the test.
+  if (hasAgent && initial.every(({ kind }) => kind !== 'Lease')) put(leaseObject('agent-0', clock.nowMs(), 86_400));
   for (const kind of kinds) if (forbidden.includes(kind.plural)) api.forbid(`* ${resourceOf(kind)}`);
   return { api, put, objects: () => kinds.flatMap((kind) => api.list(resourceOf(kind))) };
 }

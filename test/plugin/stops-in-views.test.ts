@@ -10,7 +10,7 @@ import { kitNowMs, newRevision, outdatedStatefulSet } from '../kit/objects.ts';
 import { exception, freeze, hourMs, intent, policy, policyRule } from '../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 import { fakeApiServer } from './api-server.ts';
-import { runInProcess } from './in-process.ts';
+import { type Ended, runInProcess } from './in-process.ts';
 import { publishedObject } from './live-objects.ts';
 
 const untilMs = kitNowMs + hourMs;
@@ -192,10 +192,13 @@ const options = {
   forbidden: ['rolloutintents'],
 };
 
-async function shownBy(line: string, decision: PublishedDecision): Promise<string> {
+async function endOf(line: string, decision: PublishedDecision): Promise<Ended> {
   const { url } = await fakeApiServer([publishedObject(decision)], options);
-  const { stdout } = await runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
-  return stdout.replace(/\s+/g, ' ');
+  return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
+}
+
+async function shownBy(line: string, decision: PublishedDecision): Promise<string> {
+  return (await endOf(line, decision)).stdout.replace(/\s+/g, ' ');
 }
 
 describe.each(rows)('$stop', (row) => {
@@ -320,8 +323,7 @@ describe('status that ends with its timeout', () => {
     [rowOf('window during a rollout'), 7, 'the rollout continues'],
   ])('says whether a person must act: %#', async (row, exitCode, text) => {
     const decision = published(row);
-    const { url } = await fakeApiServer([publishedObject(decision)], options);
-    const ended = await runInProcess(['status', 'ingester', '--timeout', '50ms', '--server', url, '-n', 'mimir'], {});
+    const ended = await endOf('status ingester --timeout 50ms', decision);
     expect([ended.status, ended.stderr]).toEqual([exitCode, expect.stringContaining(text)]);
     const { conditions } = groupStatus(decision);
     expect(conditions.find(({ type }) => type === 'Progressing')?.status).toBe(exitCode === 8 ? 'False' : 'True');
@@ -332,9 +334,7 @@ describe('status that ends with its timeout', () => {
     const sources = { 'zones.a.paused': { object: `RolloutGroup ${name}`, field: 'spec.members.zones[0].paused' } };
     const definition = group({ zones: [{ name: 'a', paused: true }], sources });
     const held = published({ ...rowOf('pause by settings during a rollout'), definition });
-    const { url } = await fakeApiServer([publishedObject(held)], options);
-    const ended = await runInProcess(['status', 'ingester', '--timeout', '50ms', '--server', url, '-n', 'mimir'], {});
-    expect(ended.stderr).toContain(
+    expect((await endOf('status ingester --timeout 50ms', held)).stderr).toContain(
       'is paused. To end it: kubectl edit rolloutgroup ingester -n mimir, and set paused: false (spec.members.zones[0].paused)',
     );
   });
@@ -344,9 +344,7 @@ describe('missing webhooks', () => {
   const unenforced = 'the configurations differ from the installation. Run: kubectl rollout-group install';
 
   it.each(['get', 'get ingester', 'status ingester --watch=false', 'explain ingester'])('are named by %s', async (line) => {
-    const { url } = await fakeApiServer([publishedObject({ ...published(rowOf('window while nothing moves')), unenforced })], options);
-    const ended = await runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
-    expect(ended.stderr).toContain(unenforced);
+    expect((await endOf(line, { ...published(rowOf('window while nothing moves')), unenforced })).stderr).toContain(unenforced);
   });
 
   it('keep explain from naming an approval that would be refused', async () => {

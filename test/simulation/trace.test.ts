@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ScenarioEvent } from '../../simulation/scenario.ts';
-import { classOfEvent } from '../../simulation/scenario.ts';
+import { classOfEvent, type ScenarioEvent } from '../../simulation/scenario.ts';
 import { eventText } from '../../simulation/timeline-text.ts';
 import { createTrace } from '../../simulation/trace.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { groupRemovalFacts, releaseFacts } from '../../../agent/published/event-facts.ts';
 import type { ReleaseReport } from '../../../agent/report.ts';
-
 import type { Ledger, ReleaseTerms } from '../../../engine/snapshot.ts';
 import type { SetPartition } from '../../../engine/strategies/partition.ts';
 import { kitNowMs, outdatedStatefulSet } from '../../kit/objects.ts';

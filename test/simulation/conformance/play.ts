@@ -107,7 +107,7 @@ function mayBeCached({ method, path, isWatch }: Operation): boolean {
   const query = new URLSearchParams(path.split('?')[1]);
   const version = query.get('resourceVersion') ?? '';
   if (isWatch === true) return version === '' || version === '0';
-  return method === 'GET' && version !== '' && query.get('resourceVersionMatch') !== 'Exact';
+  return method === 'GET' && version !== '';
 }
 
 function collectionOf({ path }: FilledRequest): string {
