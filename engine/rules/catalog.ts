@@ -20,9 +20,9 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the agent runs, watches the namespace and has the rights that the step needs',
     outcomes: ['wait', 'no'],
     whenBlocked:
-      'In a plan of a cluster, the rule waits if the Lease of the agent has expired or is gone. It blocks if the agent does not watch the namespace, or its ServiceAccount lacks a right that the step needs. A plan of a cluster asks for the rights, if you may create SubjectAccessReviews. The agent reports a right as missing when the API server denies an action, and retries the action at least every minute. Run `kubectl rollout-group install` and apply the roles that it prints. `kubectl rollout-group doctor` lists every missing right.',
+      'In a plan of a cluster, the rule waits if the Lease of the agent has expired or is gone. It answers `no` if the agent does not watch the namespace, or if its ServiceAccount lacks a right that the step needs. A plan of a cluster knows all missing rights only if you may create SubjectAccessReviews. The agent reports a right as missing when the API server denies an action, and retries the action at least every minute. Run `kubectl rollout-group install` and apply the roles that it prints. `kubectl rollout-group doctor` lists every missing right.',
   },
-  { id: 'announced', title: 'the agent has announced exactly this request in the ledger', outcomes: ['ok'] },
+  { id: 'announced', title: 'the ledger has a claim of the agent for exactly this request', outcomes: ['ok'] },
   {
     id: 'approval',
     reason: 'ApprovalMissing',
@@ -47,7 +47,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the PodDisruptionBudgets allow an eviction',
     outcomes: ['ok', 'wait', 'no', 'unknown'],
     whenBlocked:
-      'The rule waits while the pods that a PodDisruptionBudget covers are not all healthy. It answers `no` when waiting does not help: the budget allows no eviction even when all pods are healthy (`maxUnavailable: 0` or `minAvailable: 100%`), or two budgets select the same pods, which the eviction API rejects. Change the budget so that it allows one disruption, and keep one budget per pod. To stop the group on purpose, set `paused: true` in its zones or run `kubectl rollout-group pause GROUP`. Stuck outdated pods are deleted instead of evicted, so this rule does not block them.',
+      'The rule waits while too few of the pods that a PodDisruptionBudget covers are healthy. It answers `no` when waiting does not help: the budget allows no eviction even when all pods are healthy (`maxUnavailable: 0` or `minAvailable: 100%`), or two budgets select the same pods, which the eviction API rejects. Change the budget so that it allows one disruption, and keep one budget per pod. To stop the group on purpose, set `paused: true` in its zones or run `kubectl rollout-group pause GROUP`. Stuck outdated pods are deleted instead of evicted, so this rule does not block them.',
   },
   {
     id: 'gate',

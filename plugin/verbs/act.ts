@@ -135,7 +135,7 @@ const undo: Verb = {
   name: 'undo',
   summary: 'Roll the whole group back to the previous revision, in its safe order',
   description:
-    'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still request that revision. A rollback to the revision before the run skips soaks and approvals unless the group requires them.',
+    'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still request that revision. A rollback to the revision before the run skips soaks and approvals, unless the group sets skipOnRollback: false.',
   options: [
     { flags: '--to-revision <revision>', description: 'Revision number from kubectl rollout history, or revision hash.' },
     { flags: '--to-commit <commit>', description: 'The revision that the recorded run of this commit rolled out.' },

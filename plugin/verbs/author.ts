@@ -5,7 +5,7 @@ const lint: Verb = {
   name: 'lint',
   summary: 'Check policies and manifests and show where each finding is',
   description:
-    'Checks syntax, schema and meaning, also across files. Fails if there are errors or warnings, and with --strict also if there are notices: checks that need a running agent.',
+    'Checks syntax, schema and meaning, also across files. Fails if there are errors or warnings, and with --strict also if there are notices.',
   arguments: [{ name: 'files', description: 'Files, directories, - or git:REV[:PATH].', isVariadic: true, completes: 'source' }],
   options: [
     fileOption,

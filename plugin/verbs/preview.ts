@@ -105,7 +105,7 @@ const plan: Verb = {
 
 const diff: Verb = {
   name: 'diff',
-  summary: 'Show field differences by zone, and the effect of each one',
+  summary: 'Show field differences by zone, and the effect of each difference',
   description:
     'Compares manifests with each other. With --live, or with neither --current nor --desired, compares them with the cluster. With the cluster, the manifests in -f are the requested state; objects missing from them do not count as removed.',
   options: [

@@ -150,7 +150,7 @@ const wave = z
     zones: z.array(shortName).min(1).max(50).describe('Zones of this wave, in the order of their rollout.'),
     pods: optionalInt(0, 100_000).describe('Updated pods per zone at the end of the wave, earlier waves included.'),
     percent: optionalInt(0, 100).describe(
-      'Updated percentage of each zone at the end of the wave, earlier waves included. Rounded up; below 100 at least one pod stays outdated.',
+      'Updated percentage of each zone at the end of the wave, earlier waves included. Rounded up. In a zone of several pods, less than 100 leaves at least one pod outdated.',
     ),
     before: z
       .strictObject({ approval: approval.optional(), gates: z.array(shortName).max(20).optional() })

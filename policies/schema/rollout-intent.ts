@@ -48,7 +48,7 @@ export const rolloutExceptionSpec = z.strictObject({
   }),
   allow: z
     .strictObject({
-      replicasAtLeast: optionalInt(0).describe('Permits a decrease to this number of replicas.'),
+      replicasAtLeast: optionalInt(0).describe('Permits a decrease that keeps at least this number of replicas.'),
       podsAtMost: optionalInt(1, 1000).describe('Permits disruptions of at most this number of pods at once.'),
       anything: z.literal(true).optional().describe('Turns the rule off for the target.'),
     })

@@ -22,7 +22,7 @@ export const clusterCodes = {
   RG4004: {
     title: 'The minimum time between zones is not a duration',
     explanation:
-      'The label takes a Go duration such as 12h or 90m. Go durations have no unit for days. If the value is not valid, downscales are denied.',
+      'The label takes a Go duration such as 12h or 90m. Go durations have no unit for days. If the value is not valid, downscales that depend on this time are denied.',
     hint: 'write hours, such as 24h',
   },
   RG4005: {
@@ -111,13 +111,13 @@ export const clusterCodes = {
   RG4019: {
     title: 'The group cannot be adopted',
     explanation:
-      'The settings of the members contradict each other, so no group can be written from them. The agent does not manage the group.',
+      'The settings of the members give a RolloutGroup that is not valid. The agent does not manage the group.',
   },
   RG4020: {
     title: 'The delayed downscale has no effect',
     severity: 'warning',
     explanation:
-      'Delayed downscale works only on StatefulSets that mirror the replicas of another object. It needs both of its annotations. It is ignored elsewhere.',
+      'A delayed downscale needs both of its annotations, on a StatefulSet that mirrors the replicas of another object. Otherwise pods are removed without delay.',
   },
   RG4021: {
     title: 'The mirrored source has no effect',
@@ -144,10 +144,10 @@ export const clusterCodes = {
       'Without a readiness probe a pod is ready when its containers run. The rollout continues before the pod serves requests, and a broken version is not detected.',
   },
   RG5005: {
-    title: 'Git sets the replicas of a zone that follows',
+    title: 'Git sets replicas that the agent also writes',
     severity: 'warning',
     explanation:
-      'The manifest sets spec.replicas of a zone whose replicas come from a leader or a mirrored source. Every sync overwrites the value of the agent.',
+      'The manifest sets spec.replicas of a zone that follows a leader or a mirrored object, or whose replicas the group sets. Every sync overwrites the value of the agent.',
     hint: 'remove spec.replicas from the manifest',
   },
   RG5006: {
@@ -158,10 +158,10 @@ export const clusterCodes = {
     hint: 'name a version or a digest',
   },
   RG5007: {
-    title: 'The templates of the zones differ',
+    title: 'The images of the zones differ',
     severity: 'notice',
     explanation:
-      'Zones of one group run the same software. These templates differ in more than names, labels, affinity and zone settings, so the result of one zone says less about the next.',
+      'Zones of one group run the same software. The containers of these zones have different images, so the result of one zone says less about the next zone.',
   },
   RG5008: {
     title: 'The rollout never ends',
@@ -181,7 +181,7 @@ export const clusterCodes = {
     title: 'A deadline is shorter than the durations of the plan',
     severity: 'warning',
     explanation:
-      'A run fails if no pod becomes available within `rollout.deadlines.progress`, or if it takes longer than `rollout.deadlines.run`. The durations of the plan are longer. A plan is never blocked for this, because its durations are assumed: the default ones, shortened for a short progress deadline, or the ones of `--assumptions`.',
+      'A run fails if no pod becomes available within `rollout.deadlines.progress`, or if it takes longer than `rollout.deadlines.run`. The durations of the plan are longer. They are only assumed, so a plan is never blocked for this. `--assumptions` replaces the default durations.',
     hint: 'raise the deadline, or measure how long the pods take and pass that with --assumptions',
   },
   RG5011: {
@@ -224,12 +224,12 @@ export const clusterCodes = {
     title: 'An installed kind is of another version',
     severity: 'warning',
     explanation:
-      'The CustomResourceDefinition in the cluster belongs to another version of this program. The API server silently drops fields that it does not know.',
+      'The CustomResourceDefinition in the cluster belongs to another version of this program. The API server drops fields that the installed version does not have.',
     hint: 'kubectl rollout-group schema KIND -o crd | kubectl apply -f -',
   },
   RG6007: {
     title: 'The agent lacks a permission',
-    explanation: 'An object that the agent cannot read is unknown, and unknown blocks. A write without permission fails.',
+    explanation: 'The message names the missing right and its effect. A write without the right fails.',
     hint: 'bind the Role of the agent',
   },
   RG6008: {
@@ -282,8 +282,8 @@ export const clusterCodes = {
     title: 'A ledger belongs to no group',
     severity: 'warning',
     explanation:
-      'The group was renamed or deleted, but its ledger remains. A running delay does not apply to the new name. If the group had onPolicyDeleted: release, the agent releases the StatefulSets one by one and then deletes the ledger. A deleted ledger stops this release. Without onPolicyDeleted: release the agent never deletes the ledger.',
-    hint: 'when it has no open disruption and no release is in progress: delete the ConfigMap',
+      'The group was renamed or deleted, but its ledger remains. A downscale delay that has begun does not apply to the new name. If the group had onPolicyDeleted: release, the agent releases the StatefulSets one by one and then deletes the ledger. A deleted ledger stops this release. Without onPolicyDeleted: release the agent never deletes the ledger.',
+    hint: 'if the ledger has no claim and no release is in progress, delete the ConfigMap',
   },
   RG6017: {
     title: 'This version of Kubernetes has a known problem',
@@ -337,7 +337,7 @@ export const clusterCodes = {
   RG6025: {
     title: 'No pod can answer a webhook of the installation',
     explanation:
-      'The API server needs a Service with a ready endpoint and a caBundle that matches its certificate. The agent writes caBundle when it serves webhooks; cert-manager writes it if an annotation requests it. Until then, pods of groups of the strategy pinned are created outdated. The failurePolicy decides all other requests that the webhooks check.',
+      'To call a webhook, the API server needs a Service with a ready endpoint, and a caBundle that matches the certificate of the webhook. The agent writes caBundle when it serves webhooks; cert-manager writes it if an annotation requests it. While no webhook answers, pods of groups with the strategy pinned are created outdated. The failurePolicy decides all other requests that the webhooks check.',
     hint: 'start the pods of the agent, which serve the webhooks and write caBundle; check their logs if they do not start',
   },
   RG6026: {

@@ -8,7 +8,7 @@ export const documentCodes = {
   },
   RG1002: {
     title: 'The file has too many documents',
-    explanation: 'A file may have at most 500 YAML documents. The rest of the file is not read, so its policies would be missing.',
+    explanation: 'A file may have at most 500 YAML documents. A file with more documents is rejected as a whole, so none of its policies is used.',
     hint: 'split the file',
   },
   RG1003: {
@@ -28,7 +28,7 @@ export const documentCodes = {
   RG1006: {
     title: 'A key appears twice',
     explanation:
-      'A mapping has the same key more than once. Readers differ in which value they use: the API server silently keeps one of them.',
+      'A mapping has the same key more than once. Readers differ in which value they use: without strict field validation, the API server keeps one of them.',
     hint: 'keep one of them, or put a line --- between them if another document begins here',
   },
   RG1007: {
@@ -69,7 +69,7 @@ export const documentCodes = {
   RG1013: {
     title: 'A plain number means different things in YAML 1.1 and 1.2',
     explanation:
-      'The two YAML versions differ in numbers with a leading zero, with underscores or in binary: `010` is ten in one and eight in the other. Kubernetes tools use both versions.',
+      'The two YAML versions differ in numbers with a leading zero, with underscores or in binary: `010` is eight in YAML 1.1 and ten in YAML 1.2. Kubernetes tools use both versions.',
     hint: 'write the number in plain decimal, or quote it',
   },
   RG1014: {
@@ -91,7 +91,7 @@ export const documentCodes = {
   },
   RG2003: {
     title: 'The field does not exist',
-    explanation: 'The kind has no field of this name here. The API server would drop it silently, and the setting would have no effect.',
+    explanation: 'The kind has no field of this name here. Without strict field validation, the API server drops the field, and the setting has no effect.',
   },
   RG2004: {
     title: 'A required field is missing',
@@ -104,7 +104,7 @@ export const documentCodes = {
   },
   RG2006: {
     title: 'The value is not allowed',
-    explanation: 'The field takes one of a few words in exactly this spelling. The message lists them.',
+    explanation: 'The field takes one of a few words. The message lists these words in their exact spelling.',
   },
   RG2007: {
     title: 'The value has the wrong form',
@@ -127,7 +127,7 @@ export const documentCodes = {
   RG2011: {
     title: 'The fields do not go together',
     explanation:
-      'One field requires another field, or has no effect together with it. The intention is not clear, so the document is not used.',
+      'One field requires another field, or has no effect together with another field. So the intention is not clear.',
   },
   RG3001: {
     title: 'The operator does not exist',
@@ -157,7 +157,7 @@ export const documentCodes = {
   RG3006: {
     title: 'The variable does not exist',
     explanation:
-      'The condition reads a variable that has no value. The variable is always unknown, so the rule either always applies or never.',
+      'The condition reads a variable that has no value. The variable is always unknown, so the part of the condition that reads it is always unknown too.',
   },
   RG3007: {
     title: 'The path of a variable must be literal',

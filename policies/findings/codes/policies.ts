@@ -59,7 +59,7 @@ export const policyCodes = {
   RG2112: {
     title: 'The selector does not match the expected members',
     explanation:
-      'The StatefulSets that the selector matches differ from `expect` or no StatefulSet matches. The group is not used, because a missing member would not be protected.',
+      'The StatefulSets that the selector matches differ from `expect`, or no StatefulSet matches. The group is not used, because a missing member would not be protected.',
   },
   RG2113: {
     title: 'The selector has no expectation',
@@ -86,7 +86,7 @@ export const policyCodes = {
   RG2117: {
     title: 'The update strategy does not fit the rollout strategy',
     explanation:
-      'With the strategy onDelete the agent replaces pods. A StatefulSet with RollingUpdate would also replace them when its template changes, without regard to other zones. The strategies pinned and partition need RollingUpdate. With pinned, the agent sets the partition to 1000000, which blocks every pod; a manifest may name this partition or omit it. With partition, the agent writes the partition during the rollout. A manifest with a partition would overwrite it at each apply, and pods would be updated all at once. The output of `kubectl get -o yaml` always contains a partition: remove this line before you keep the output in Git or plan with it. A plan treats members without a partition as blocked by it.',
+      'With the strategy onDelete the agent replaces pods. A StatefulSet with RollingUpdate would also replace them when its template changes, without regard to other zones. The strategies pinned and partition need RollingUpdate. With pinned, the agent sets the partition to 1000000, which blocks every pod; a manifest may name this partition or omit it. With partition, the agent writes the partition during the rollout. A manifest with a partition would overwrite it at each apply, and pods would be updated all at once. The output of `kubectl get -o yaml` always contains a partition: remove this line before you keep the output in Git or plan with it. If a manifest has no partition, a plan assumes 1000000.',
     hint: 'change spec.updateStrategy of the StatefulSet, or the strategy of the group',
   },
   RG2118: {
@@ -107,7 +107,7 @@ export const policyCodes = {
     title: 'StatefulSets are in no group',
     severity: 'notice',
     explanation:
-      'The files define groups, and these StatefulSets are in no group. Kubernetes rolls them without order, waves or protection, and plans do not contain them. This is right for a standalone StatefulSet such as a cache, but not for a forgotten or renamed zone.',
+      'The files define groups, and these StatefulSets are in no group. Kubernetes rolls them independently of each other, without waves and protection, and plans do not contain them. This is right for a standalone StatefulSet such as a cache, but not for a forgotten or renamed zone.',
     hint: 'add zones that belong to a group; leave the others as they are',
   },
   RG2201: {
@@ -130,7 +130,7 @@ export const policyCodes = {
   RG2204: {
     title: 'Rollback is not possible with this strategy',
     explanation:
-      'With the strategies onDelete and partition, new pods always get the current template, and the agent does not restore an earlier template. So onFailure: rollback cannot work.',
+      'The agent can return pods to an earlier template only with the strategy pinned. So onFailure: rollback cannot work with onDelete and partition.',
     hint: 'set onFailure: pause',
   },
   RG2205: {
@@ -155,7 +155,7 @@ export const policyCodes = {
   },
   RG2208: {
     title: 'The minimum is above the maximum',
-    explanation: 'No number is between the two bounds, so every replica count is denied.',
+    explanation: 'No number of replicas satisfies both bounds.',
   },
   RG2209: {
     title: 'The count is outside its own bounds',
@@ -164,7 +164,7 @@ export const policyCodes = {
   RG2210: {
     title: 'The bounds allow no number at all',
     explanation:
-      'Minimum, maximum, multiple and parity together allow no number. Example: no multiple of 2 is odd. Every replica count is denied.',
+      'Minimum, maximum, multiple and parity together allow no number. Example: no multiple of 2 is odd. The agent would apply only the minimum and the maximum.',
   },
   RG2211: {
     title: 'The time between zones has no effect',
@@ -200,7 +200,7 @@ export const policyCodes = {
     title: 'A limit of zero blocks every pod',
     severity: 'warning',
     explanation:
-      'No pod of a zone may be unavailable, or a PodDisruptionBudget allows no eviction. The rollout never ends, because neither time nor progress ends this block. Pods that are stuck on an outdated revision are still replaced. A PodDisruptionBudget with a number of pods is reported only if the files contain all pods that it covers, and no autoscaler or overlay sets their replicas. Zones with a RolloutException for `zone-budget` are not reported. To stop a group on purpose, use `paused: true` in its zones, a rule or window of a policy, or `kubectl rollout-group pause`. The plan then waits and is not blocked.',
+      'No pod of a zone may be unavailable, or a PodDisruptionBudget allows no eviction. The rollout never ends, because neither time nor progress ends this block. Pods that are stuck on an outdated revision are still replaced. A PodDisruptionBudget with a number of pods is reported only if the files contain all pods that it covers, and no autoscaler or overlay sets their replicas. A `maxUnavailable` of 0 is not reported for zones with a RolloutException for `zone-budget`. To stop a group on purpose, use `paused: true` in its zones, a rule or window of a policy, or `kubectl rollout-group pause`. The plan then waits and is not blocked.',
     hint: 'write 1 or more, or paused: true to stop the group on purpose',
   },
   RG2217: {
@@ -231,18 +231,18 @@ export const policyCodes = {
   RG2304: {
     title: 'The required approval names no approvers',
     severity: 'notice',
-    explanation: 'The rule requires an approval without `approval.from`. Any one user other than the requester may approve.',
+    explanation: 'The rule requires an approval, but has no `approval.from`. So every user may approve, also the requester.',
     hint: 'add approval.from',
   },
   RG2305: {
     title: 'The rule does not exist',
     explanation:
-      'The exception names a rule that neither the engine nor a policy of this namespace has. The exception has no effect, and the request stays denied.',
+      'The exception names a rule that neither the engine nor a policy for this namespace has. So the exception permits nothing.',
   },
   RG2306: {
     title: 'Two exceptions cover the same rule and target',
     explanation:
-      'Exceptions do not combine. If two exceptions cover one rule and target, neither is used. Otherwise the exception that allows more would apply by accident.',
+      'Exceptions do not combine. If two exceptions cover one rule and target at the same time, neither is used. Otherwise the exception that allows more would apply by accident.',
     hint: 'remove one of them',
   },
   RG2307: {
@@ -251,7 +251,7 @@ export const policyCodes = {
   },
   RG2308: {
     title: 'The wave does not exist',
-    explanation: 'The group has no wave of this name, so the approval has no effect.',
+    explanation: 'The group has no wave of this name, so the request has no effect.',
   },
   RG2309: {
     title: 'The policy does nothing',
@@ -282,7 +282,7 @@ export const policyCodes = {
   },
   RG2404: {
     title: 'The window lasts longer than its period',
-    explanation: 'The window opens again before it closes, so it is always open.',
+    explanation: 'The window opens again before it closes, so it stays open for longer than the duration, or always.',
     hint: 'shorten the duration',
   },
   RG2405: {
@@ -307,7 +307,7 @@ export const policyCodes = {
   RG2501: {
     title: 'The metric source does not exist',
     explanation:
-      'A gate or a policy names a MetricSource that these files do not define. The gate is never read, so it blocks. A metric input is unknown.',
+      'A gate or a policy names a MetricSource that these files do not define. The gate is never read, so it blocks. The input of a policy is unknown.',
   },
   RG2502: {
     title: 'The metric source is not usable from this namespace',
@@ -342,7 +342,7 @@ export const policyCodes = {
   RG2507: {
     title: 'The query is not PromQL',
     explanation:
-      'The syntax of the query is wrong, so no server can evaluate it. The gate never has a reading, and a metric input is unknown. Names of functions and metrics are not checked.',
+      'The syntax of the query is wrong, so no server can evaluate it. The gate never has a reading, and the input of a policy is unknown. Names of functions and metrics are not checked.',
   },
   RG2511: {
     title: 'The notification channel does not exist',
