@@ -69,7 +69,7 @@ const installOptions: readonly OptionSpec[] = [
   {
     flags: '--policies <directory>',
     description:
-      'Directory with the policies and manifests of the groups. RBAC rules and webhooks cover only the objects that the policies name.',
+      'Directory with the policies and manifests of the groups. The installation has only the RBAC rules and webhooks that these policies need.',
     completes: 'directory',
   },
   { ...fileOption, description: 'Same as --policies, for a file, a directory, - for standard input, or git:REV[:PATH].' },

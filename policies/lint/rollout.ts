@@ -35,7 +35,7 @@ const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
     ...(order === 'ascending' ? [finding('RG2214', group.place(path('order')), orderMessage)] : []),
     ...(rotateBy === undefined ? [] : [finding('RG2214', rotateBy, 'rotateBy has no effect: the StatefulSet controller deletes pods')]),
     ...limits.flatMap(([limitPath, limit]) => {
-      const place = limit === undefined || limit === 1 ? undefined : group.find(limitPath);
+      const place = limit === undefined || limit === 0 || limit === 1 ? undefined : group.find(limitPath);
       const message = `maxUnavailable ${limit} needs the feature gate MaxUnavailableStatefulSet: without it the StatefulSet controller replaces pods one by one`;
       return place === undefined ? [] : [finding('RG2215', place, message)];
     }),

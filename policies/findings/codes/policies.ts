@@ -93,7 +93,7 @@ export const policyCodes = {
     title: 'An autoscaler scales a member whose replicas the agent writes',
     severity: 'warning',
     explanation:
-      'Only the agent writes the replicas of zones that follow another zone, and of all zones of a group with count or mirror. The autoscaler and the agent would overwrite each other, and downscales by the autoscaler are denied.',
+      'Only the agent writes the replicas of zones that follow another zone, and of all zones of a group with count or mirror. The autoscaler and the agent would overwrite each other, and the webhook denies downscales by the autoscaler.',
     hint: 'let the autoscaler scale the RolloutGroup or the mirrored object',
   },
   RG2119: {
