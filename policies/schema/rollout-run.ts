@@ -49,9 +49,7 @@ const request = z
     name: text.describe('Name of the RolloutIntent, or of the RolloutException for `override`.'),
     action: z.string().max(32).describe('Action of the request, such as `approve`; `override` for a RolloutException.'),
     by: text.optional().describe('Verified requester. Absent if the requester could not be verified.'),
-    at: instant.describe(
-      'Time of the request. If the requester could not be verified: time at which the agent first recorded it.',
-    ),
+    at: instant.describe('Time of the request. If the requester could not be verified: time at which the agent first recorded it.'),
     reason: z.string().max(256).optional().describe('Reason that the user gave.'),
     about: z.string().max(256).optional().describe('Subject of the request, such as `wave canary` or `zone a`.'),
   })

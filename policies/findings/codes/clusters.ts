@@ -110,8 +110,7 @@ export const clusterCodes = {
   },
   RG4019: {
     title: 'The group cannot be adopted',
-    explanation:
-      'The settings of the members give a RolloutGroup that is not valid. The agent does not manage the group.',
+    explanation: 'The settings of the members give a RolloutGroup that is not valid. The agent does not manage the group.',
   },
   RG4020: {
     title: 'The delayed downscale has no effect',

@@ -8,7 +8,8 @@ export const documentCodes = {
   },
   RG1002: {
     title: 'The file has too many documents',
-    explanation: 'A file may have at most 500 YAML documents. A file with more documents is rejected as a whole, so none of its policies is used.',
+    explanation:
+      'A file may have at most 500 YAML documents. A file with more documents is rejected as a whole, so none of its policies is used.',
     hint: 'split the file',
   },
   RG1003: {
@@ -91,7 +92,8 @@ export const documentCodes = {
   },
   RG2003: {
     title: 'The field does not exist',
-    explanation: 'The kind has no field of this name here. Without strict field validation, the API server drops the field, and the setting has no effect.',
+    explanation:
+      'The kind has no field of this name here. Without strict field validation, the API server drops the field, and the setting has no effect.',
   },
   RG2004: {
     title: 'A required field is missing',
@@ -126,8 +128,7 @@ export const documentCodes = {
   },
   RG2011: {
     title: 'The fields do not go together',
-    explanation:
-      'One field requires another field, or has no effect together with another field. So the intention is not clear.',
+    explanation: 'One field requires another field, or has no effect together with another field. So the intention is not clear.',
   },
   RG3001: {
     title: 'The operator does not exist',
