@@ -15,7 +15,7 @@ import {
   settingOf,
   shown,
 } from './statefulset.ts';
-import { type UrlParts, urlParts } from './url.ts';
+import { encodedPath, type UrlParts, urlParts } from './url.ts';
 
 /** The largest Go duration, which has 64 bits of nanoseconds, and the most characters of a text that is parsed as a duration. */
 const longestGoDuration = { ms: 9_223_372_036_854, characters: 64 };
@@ -246,8 +246,7 @@ function delayedEndpoint(parts: UrlParts): EndpointInput | string {
 
 /** Returns path and query as sent: with a leading slash, and with percent-encoding where the schema needs it. */
 function endpointPath({ pathAndQuery }: UrlParts): string | undefined {
-  const rooted = pathAndQuery.startsWith('/') ? pathAndQuery : `/${pathAndQuery}`;
-  const path = rooted.replace(/[\s@\\]/gu, (character) => (character === '@' ? '%40' : encodeURIComponent(character)));
+  const path = encodedPath(pathAndQuery.startsWith('/') ? pathAndQuery : `/${pathAndQuery}`);
   return path.length <= longestPath ? path : undefined;
 }
 

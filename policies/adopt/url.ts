@@ -46,6 +46,11 @@ function authorityParts(authority: string): Pick<UrlParts, 'hasUserInformation' 
   return { hasUserInformation: at >= 0, port: port ?? '', hasHost: host !== '' };
 }
 
+/** Returns a path and query with percent-encoding for white space, `@` and backslashes, which an endpoint does not accept. */
+export function encodedPath(pathAndQuery: string): string {
+  return pathAndQuery.replace(/[\s@\\]/gu, (character) => (character === '@' ? '%40' : encodeURIComponent(character)));
+}
+
 /** An http or https address as policy files write it. */
 interface Address {
   /** The address without user, query, fragment and slashes at its end. */

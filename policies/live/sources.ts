@@ -64,9 +64,9 @@ export interface LivePolicies extends PolicyBundle {
 }
 
 /**
- * Combines all sources. Never throws: an unusable document causes a finding. A written group, also an unusable one, replaces adopted groups
- * with its name or members, so that an error in a file never activates the settings of labels. An unusable policy or directory blocks all
- * groups to which it might apply. A StatefulSet in two written groups blocks both groups.
+ * Combines all sources. Never throws: an unusable document causes a finding. A group of a source before `adopted` replaces adopted groups
+ * with its name or members, even if it is unusable, so that an error in a file never activates the settings of labels. An unusable policy
+ * or directory blocks all groups to which it might apply. A StatefulSet in two written groups blocks both groups.
  */
 export function resolveLive(input: LiveInput): LivePolicies {
   const loads = loadSources(input);
@@ -149,7 +149,7 @@ function blockingPolicies(
   return [
     // The documents of an unreadable file are unknown.
     ...(hasErrors(directory) ? blockAllGroups(groups, 'files', 'the policy directory has errors') : []),
-    ...broken.flatMap((document) => blockInsteadOf(document, groups, agentNamespace)),
+    ...broken.map((document) => blockInsteadOf(document, groups, agentNamespace)),
   ];
 }
 
@@ -319,17 +319,17 @@ export function blockAllGroups(groups: readonly GroupDefinition[], name: string,
   return [...new Set(groups.map(({ namespace }) => namespace))].sort().map((namespace) => blockingPolicy(namespace, name, reason));
 }
 
-/** Returns policies that block all targets of an unusable RolloutPolicy: every group that it may name if its targets are unreadable. */
+/** Returns a policy that blocks all targets of an unusable RolloutPolicy, or every group that it may name if its targets are unreadable. */
 export function blockInsteadOf(
   { namespace, name, value }: UnusableDocument,
   groups: readonly GroupDefinition[],
   agentNamespace: string,
-): readonly PolicyDefinition[] {
+): PolicyDefinition {
   const reason = `RolloutPolicy ${namespace}/${name} has errors`;
   const read = rolloutPolicySpec.shape.targets.safeParse(valueAt(value, ['spec', 'targets']));
   const chosen = read.success ? [read.data.groups, read.data.selector, read.data.all].filter((one) => one !== undefined) : [];
-  if (read.success && chosen.length === 1) return [blockingPolicy(namespace, name, reason, defined(read.data))];
-  if (namespace !== agentNamespace) return [blockingPolicy(namespace, name, reason)];
+  if (read.success && chosen.length === 1) return blockingPolicy(namespace, name, reason, defined(read.data));
+  if (namespace !== agentNamespace) return blockingPolicy(namespace, name, reason);
   const namespaces = [...new Set([namespace, ...groups.map((group) => group.namespace)])].sort();
-  return [blockingPolicy(namespace, name, reason, { all: true, namespaces })];
+  return blockingPolicy(namespace, name, reason, { all: true, namespaces });
 }

@@ -7,6 +7,7 @@ import type { Loaded, LoadedDocument, Manifest } from '../load.ts';
 import type { Kind } from '../schema/kinds.ts';
 import type { ZoneSpec } from '../schema/rollout-group.ts';
 import { textsOf, valueAt } from '../schema/schema-walk.ts';
+import { compareText } from '../values/compare-text.ts';
 import { documentSources, resolveGroup } from './group.ts';
 import { resolveException, resolvePolicy } from './policy.ts';
 
@@ -129,5 +130,5 @@ function adoptedGroups(adoption: ResolveOptions['adoption'], defined: readonly G
 
 function byName<T extends { readonly namespace: string; readonly name: string }>(items: readonly T[]): readonly T[] {
   const key = (item: T) => `${item.namespace}/${item.name}`;
-  return [...items].sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
+  return [...items].sort((a, b) => compareText(key(a), key(b)));
 }

@@ -17,7 +17,7 @@ import {
   validityOf,
 } from './pair.ts';
 
-/** The maximum number of names in a certificate that also gets the names of the certificate that it replaces. */
+/** The maximum number of names in a certificate that keeps the names of its predecessor. */
 const maxNames = 100;
 /** The previous certificate stays in the Secret until the new certificate has this age, or this share of its lifetime if that is shorter. */
 const overlapMs = 86_400_000;
@@ -85,7 +85,7 @@ function planUsable(state: UsableCertificates, moment: PlanInput): SecretPlan {
     return { state: renewed(moment, all, state), reason: `the certificate is not valid for ${missing.join(', ')}` };
   }
   if (nowMs >= renewalMs(state, moment.renewShare)) {
-    return { state: renewed(moment, names, state), reason: `the certificate ends at ${new Date(current.notAfterMs).toISOString()}` };
+    return { state: renewed(moment, names, state), reason: `the certificate ends at ${instantOf(current.notAfterMs)}` };
   }
   if (
     previous === undefined &&

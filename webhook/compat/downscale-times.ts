@@ -8,9 +8,9 @@ import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { reader } from '../../engine/observe/raw.ts';
 import { orThrow, type StatefulSetView } from '../../engine/snapshot.ts';
 import { annotationKeys, labelKeys } from '../../policies/adopt/keys.ts';
+import { secondText } from '../../policies/instant.ts';
 import { putNewest } from '../../policies/values/map.ts';
 import type { WebhookEnv } from '../env.ts';
-import { secondsText } from './go-text.ts';
 import { gapProblem, groupMembers, hasMinTime, type LastOf } from './prepare/members.ts';
 import { problemText } from './replicas.ts';
 
@@ -74,7 +74,7 @@ export function lastDownscale(env: WebhookEnv): DownscaleTimes {
         const known = remembered.get(set.uid);
         const isRepeated =
           known !== undefined && known.from === from && known.to === to && known.text === timeOf(set) && nowMs - known.atMs < repeatMs;
-        const text = isRepeated ? known.text : secondsText(env.clock.nowMs());
+        const text = isRepeated ? known.text : secondText(env.clock.nowMs());
         const written = isRepeated ? set : await annotate(env, downscale, text);
         const problem = await checkAgain(env, downscale, written, isRepeated);
         if (problem === undefined && !isRepeated) putNewest(remembered, set.uid, { from, to, text, atMs: nowMs }, maxRemembered);
@@ -226,7 +226,7 @@ function timeIn(zone: string, text: string): string {
 }
 
 function entryText({ clock }: WebhookEnv): string {
-  return JSON.stringify({ lastDownscaled: secondsText(clock.nowMs()) });
+  return JSON.stringify({ lastDownscaled: secondText(clock.nowMs()) });
 }
 
 async function record(env: WebhookEnv, first: Tracked, { set, others, timeoutMs }: Downscale): Promise<string | undefined> {

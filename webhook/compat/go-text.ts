@@ -27,11 +27,6 @@ export function goDurationText(ms: number): string {
   return minutes > 0 ? `${sign}${minutes}m${seconds}` : `${sign}${seconds}`;
 }
 
-/** Formats a time as the annotation and the zone tracker store it: RFC 3339, UTC, truncated to seconds. */
-export function secondsText(ms: number): string {
-  return new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000Z', 'Z');
-}
-
 /** Formats a number with at most 9 decimals, without trailing zeros. */
 function decimal(value: number): string {
   return String(Number(value.toFixed(9)));

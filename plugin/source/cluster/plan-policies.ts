@@ -48,7 +48,7 @@ export function policiesOver({ files, desiredObjects, live, ...options }: Policy
   const { findings, resolution } = readPolicyFiles([...files, ...others], { ...options, storedForm });
   const errors = findings.filter(({ severity, file }) => severity === 'error' && !file.startsWith(livePrefix));
   const bundle = withLiveSources(resolution.bundle);
-  const blocking = unusable.flatMap((policy) => blockInsteadOf(policy, bundle.groups, options.agentNamespace));
+  const blocking = unusable.map((policy) => blockInsteadOf(policy, bundle.groups, options.agentNamespace));
   return {
     bundle: { ...bundle, policies: [...bundle.policies, ...blocking] },
     groupsBefore: readPolicyFiles(live.map(asFile), options).resolution.bundle.groups,

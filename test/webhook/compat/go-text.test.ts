@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { goDurationText, goTimeText, secondsText } from '../../../webhook/compat/go-text.ts';
+import { secondText } from '../../../policies/instant.ts';
+import { goDurationText, goTimeText } from '../../../webhook/compat/go-text.ts';
 
 describe('an instant as Go prints it', () => {
   it.each([
@@ -31,6 +32,6 @@ describe('a duration as Go prints it', () => {
 
 describe('an instant as it is recorded', () => {
   it('has whole seconds, the rest cut off', () => {
-    expect(secondsText(Date.UTC(2026, 0, 15, 12, 0, 0, 999))).toBe('2026-01-15T12:00:00Z');
+    expect(secondText(Date.UTC(2026, 0, 15, 12, 0, 0, 999))).toBe('2026-01-15T12:00:00Z');
   });
 });

@@ -4,7 +4,7 @@ import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import type { StatefulSetView } from '../../../engine/snapshot.ts';
 import { annotationKeys } from '../../../policies/adopt/keys.ts';
-import { urlParts } from '../../../policies/adopt/url.ts';
+import { encodedPath, urlParts } from '../../../policies/adopt/url.ts';
 import type { WebhookEnv } from '../../env.ts';
 import { problemText } from '../replicas.ts';
 
@@ -47,9 +47,7 @@ function endpointOf({ annotations }: StatefulSetView): Parameters<typeof podUrl>
   const parts = urlParts(`http://pod/${annotations[annotationKeys.preparePath] ?? ''}`);
   if (!(port >= 1 && port <= 65_535)) throw new Error(`annotation ${annotationKeys.preparePort} is not a port`);
   if (parts === undefined) throw new Error(`annotation ${annotationKeys.preparePath} is not a URL path`);
-  // `podUrl` accepts no white space, `@` or backslash.
-  const path = parts.pathAndQuery.replace(/[\s@\\]/gu, (character) => (character === '@' ? '%40' : encodeURIComponent(character)));
-  return { scheme: 'http', port, path };
+  return { scheme: 'http', port, path: encodedPath(parts.pathAndQuery) };
 }
 
 /**
