@@ -48,7 +48,7 @@ function boundPolicy({ namespace }: Pick<InstallOptions, 'namespace'>, bound: Bo
 /** The field of the spec that names the requester, called the stamp. */
 const stamp = 'requestedBy';
 
-/** CEL that is true for a new object or a change besides the requester: the user who creates or changes a request is its requester. */
+/** CEL that is true if the object is new, or if a field other than the stamp changes. The user who sends such a write is the requester. */
 const isAsked = [
   "request.operation == 'CREATE'",
   `!variables.spec.all(key, key == '${stamp}' || (key in variables.oldSpec && variables.oldSpec[key] == variables.spec[key]))`,
@@ -88,7 +88,7 @@ export function stampPolicyOf(options: InstallOptions): readonly InstallObject[]
         reason: 'Forbidden',
       },
       // Allow the removal of the field, for a manifest that is applied again after the webhook was removed. The request then has no
-      // verified requester. A user who may remove the field may also change the request without a requester.
+      // verified requester. The same user could also change the rest of the spec and leave the field out.
       {
         expression: 'variables.isAsked || variables.stamp == null || variables.stamp == variables.oldStamp',
         message: `spec.${stamp} must stay unchanged or be removed if the rest of the spec is unchanged`,
@@ -205,7 +205,7 @@ function withMark(object: InstallObject): InstallObject {
   return { ...rest, apiVersion: object.apiVersion, kind: object.kind, metadata: { ...metadata, annotations }, spec };
 }
 
-/** Returns the mark of a spec. A written spec and the stored spec have the same mark. */
+/** Returns the mark of a spec. The defaults that the API server adds do not change the mark. */
 export function markOf(spec: Fields): string {
   const custom = Object.entries(usualFields).flatMap(([field, usual]) => {
     const value = fieldOf(spec, field);

@@ -74,7 +74,7 @@ export const isNotTerminating: MatchCondition = {
   expression: '!has(oldObject.metadata.deletionTimestamp)',
 };
 
-/** Exempts the namespace controller. Without service accounts it has the identity of the controller manager. */
+/** Exempts the namespace controller. It has the identity of the controller manager if controllers have no service accounts. */
 export const isNoNamespaceDeletion: MatchCondition = {
   name: 'is-no-namespace-deletion',
   expression:

@@ -37,7 +37,7 @@ interface Entry {
   readonly path: string;
   readonly rule: WebhookRule;
   readonly conditions: readonly MatchCondition[];
-  /** `Fail` if an unanswered request could lose protection; `Ignore` if denying it would block Kubernetes, or if the agent checks again. */
+  /** `Fail` if an unanswered request could lose protection; `Ignore` if a denial would block Kubernetes or protect nothing. */
   readonly failurePolicy: 'Fail' | 'Ignore';
 }
 
@@ -165,7 +165,7 @@ function pinWebhook(options: InstallOptions): object {
     path: endpointPaths.pinPod,
     rule: ruleOf('', 'v1', 'CREATE', 'pods'),
     conditions: [isMadeForStatefulSet, ...isMadeForMember(options)],
-    // A failed webhook must not block the creation of pods. The pod then has the revision of the StatefulSet controller.
+    // A failed webhook must not block the creation of pods. The pod then keeps the revision that the StatefulSet controller chose.
     failurePolicy: 'Ignore',
   };
   return {

@@ -196,7 +196,7 @@ export interface ExceptionDefinition {
   readonly zone?: string;
   readonly allow: { readonly replicasAtLeast?: number; readonly podsAtMost?: number; readonly anything?: true };
   readonly reason: string;
-  /** The user who created the exception, and when; absent if no webhook recorded the user. */
+  /** The user who created or last changed the exception, and when; absent if no webhook recorded the user. */
   readonly requestedBy?: { readonly user: string; readonly atMs: number };
   readonly notBeforeMs?: number;
   readonly expiresMs: number;

@@ -2,7 +2,7 @@
 
 const pattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
 
-/** Returns milliseconds since 1970-01-01T00:00:00Z; undefined for other text, without an offset, or for a day that does not exist. */
+/** Returns milliseconds since 1970-01-01T00:00:00Z; undefined for text without an offset, a day that does not exist, and other text. */
 export function instantMs(text: string): number | undefined {
   if (!pattern.test(text)) return undefined;
   const ms = Date.parse(text);

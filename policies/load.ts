@@ -86,7 +86,7 @@ interface ReadResult {
 function withoutLists(document: YamlDocument): readonly YamlDocument[] {
   const items = listItems(document.value);
   if (document.errors.length > 0 || items === undefined) return [document];
-  // Report text that policies do not allow only once, with the first item that may contain it.
+  // Report disallowed YAML only for one item: the first that may contain it.
   const first = items.findIndex((item) => isOurs(item) || listItems(item) !== undefined);
   return items.flatMap((value, index) =>
     withoutLists({

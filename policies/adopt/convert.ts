@@ -39,7 +39,7 @@ function isForeign(object: ForeignObject): boolean {
   return isPhasedRollout(object) || isStatefulsetRollout(object);
 }
 
-/** Returns, by `namespace/name` of each StatefulSet that a foreign object names, the name of this object. Invalid objects count too. */
+/** Maps the `namespace/name` of each StatefulSet that a foreign object names to the name of that object. Invalid objects count too. */
 export function claimedSets(objects: readonly ForeignObject[]): ReadonlyMap<string, string> {
   return new Map(
     objects.filter(isForeign).flatMap((object) => {

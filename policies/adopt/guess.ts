@@ -143,7 +143,7 @@ function candidateGroups(sets: readonly ZoneCandidate[]): readonly CandidateGrou
   return [...found, ...[...left].map((set) => ({ sets: [set], base: set.name, because: `the StatefulSet ${set.name} alone` }))];
 }
 
-/** Returns the candidate group by names. A number may count shards with separate data: it is a zone only if the pods run apart. */
+/** Returns the candidate group by names. A number may count shards, so it is a zone only if the pods run in separate availability zones. */
 function byName(members: readonly ZoneCandidate[]): Omit<CandidateGroup, 'sets'> | undefined {
   const [{ base = '', suffix } = { suffix: undefined }] = members;
   const areApart = areInOwnZones(members);
@@ -151,7 +151,7 @@ function byName(members: readonly ZoneCandidate[]): Omit<CandidateGroup, 'sets'>
   const names = members.map(({ name }) => name).join(', ');
   return {
     base,
-    because: `the names ${names} differ in a ${suffix} at their end${areApart ? ', and each runs in another zone' : ''}`,
+    because: `the names ${names} differ in a ${suffix} at their end${areApart ? ', and each StatefulSet runs in another zone' : ''}`,
   };
 }
 
@@ -243,7 +243,7 @@ interface ZoneCandidate {
 interface UpdateStrategy {
   /** The type; RollingUpdate if the manifest has no type, as in the API server. */
   readonly type: string;
-  /** The partition; absent if the manifest has no partition. The API server then sets 0. */
+  /** The partition; absent if the manifest has no partition, or if a stored object has 0, the default of the API server. */
   readonly partition?: number;
 }
 
@@ -283,7 +283,7 @@ function readCandidate(set: unknown, { namespace, name }: Pick<ZoneCandidate, 'n
   };
 }
 
-/** Returns application and instance from labels of the pods. The component label is not read: charts write the zone into it. */
+/** Returns application and instance from labels of the pods or the StatefulSet. The component label is not read: it may name the zone. */
 function appOf(set: unknown, own: string): string {
   const label = (key: string): string => {
     const value = valueAt(set, ['spec', 'template', 'metadata', 'labels', key]) ?? valueAt(set, ['metadata', 'labels', key]);

@@ -245,7 +245,7 @@ interface Credentials {
 
 type SecretKeys = ConversionContext['secretKeys'];
 
-/** Reads the credentials of the server from the Secret of this name; it is empty without a Secret. */
+/** Returns the credential fields for the Secret of this name. `secretRef` is empty if the object names no Secret. */
 function readCredentials(object: ForeignObject, secretRef: string, hasUser: boolean, secretKeys: SecretKeys): Credentials {
   const { namespace, name } = object;
   const report = reporterFor(object);
@@ -306,7 +306,7 @@ function comparesNothing(bare: string): boolean {
   return /(?:[=!]=|[<>]=?)\s*bool\b/i.test(outside) || !/[=!]=|[<>]|\babsent|\bunless\b/i.test(outside);
 }
 
-/** Text in quotes, which may lack its end, or else blanks and comments. Backquotes have no escapes. */
+/** Matches a text in quotes, even without its closing quote, or blanks and comments. Text in backquotes has no escapes. */
 const literalOrBlanks = /(?:"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|`[^`]*`?)|((?:\s|#[^\n]*)+)/gs;
 
 /** Returns the expression on one line, without comments. In `bare`, string literals are empty. */

@@ -215,7 +215,7 @@ interface Scope {
   readonly iterator?: string;
 }
 
-/** Returns the steps of a literal path; undefined for a computed path. With `isWhole`, each argument of `val` is one step. */
+/** Returns the steps of a literal path; undefined for a computed path. With `isWhole`, each argument is one step, even with dots. */
 function writtenSteps(args: readonly unknown[], isWhole: boolean): readonly string[] | undefined {
   if (!args.every((argument) => typeof argument === 'string' || typeof argument === 'number')) return undefined;
   const steps = args.map(String);

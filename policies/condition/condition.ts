@@ -168,7 +168,7 @@ function literalSteps(path: unknown): readonly string[] | undefined {
   return typeof path === 'string' || typeof path === 'number' ? String(path).split('.') : undefined;
 }
 
-/** Returns the label of the value at the end of the steps; null, which json-logic-js does not change, if it is not part of the data. */
+/** Returns the label of the value at the end of the steps; null if the value is not in the data. json-logic-js keeps null unchanged. */
 function labelOf(scope: Scope, steps: readonly string[]): string | null {
   if (scope.label === undefined) return null;
   if (!scope.isReduce) return [...(scope.label === '' ? [] : [scope.label]), ...steps].join('.');

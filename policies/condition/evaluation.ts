@@ -26,7 +26,7 @@ const fuelPerEvaluation = 20_000;
 /** The value that ends an evaluation: thrown through json-logic-js, which has no other early exit, and caught in `evaluating`. */
 const stopSignal = Symbol('undecided');
 
-// json-logic-js passes only the data to operators. Evaluation is synchronous, so one variable can hold the current evaluation.
+// json-logic-js passes only the arguments and the data to operators. Evaluation is synchronous, so a variable can hold the current one.
 let current: Evaluation | undefined;
 
 type Outcome<Value> =
@@ -63,7 +63,7 @@ export function spend(steps: number): void {
   if (current.fuel < 0) stop(`the condition needs more than ${fuelPerEvaluation} steps`);
 }
 
-/** Subtracts the steps for a value of this many characters: one step for each 64. */
+/** Subtracts the steps for a value of this many characters: one step, and one more for each 64 characters. */
 function spendText(length: number): void {
   spend(1 + (length >> 6));
 }

@@ -61,7 +61,7 @@ export function commonType(a: ConditionType, b: ConditionType): ConditionType {
 export interface MissingStep {
   readonly index: number;
   readonly names: readonly string[];
-  /** True if the steps from `index` on can be one key with dots in a map. */
+  /** True if the step before `index` and all later steps can be one key with dots in a map. */
   readonly isDottedKey: boolean;
 }
 

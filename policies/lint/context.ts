@@ -71,14 +71,14 @@ export function targetsOf({ bundle, agentNamespace }: LintContext, policy: Named
   return resolved === undefined ? [] : bundle.groups.filter((group) => policiesFor([resolved], group, agentNamespace).length > 0);
 }
 
-/** Returns the group of this name from documents or adoption, or `unusable` if its only document has errors. */
+/** Returns the group of this name from documents or adoption; `unusable` if its document has errors or its members are unknown. */
 export function groupOf(context: LintContext, namespace: string, name: string): GroupDefinition | 'unusable' | undefined {
   const unusable = context.load.unusable.filter(({ kind }) => kind === 'RolloutGroup');
   const found = definitionOf(context, { namespace, name });
   return found ?? (findNamed([...context.groups, ...unusable], { namespace, name }) && 'unusable');
 }
 
-/** Returns the finding for an undefined group: an unknown name, or a wrong name if the files define other groups of the namespace. */
+/** Returns the finding for an undefined group: a warning if the files define other groups of the namespaces, otherwise a notice. */
 export function unknownGroup(context: LintContext, place: Place, name: string, namespaces: readonly string[]): Finding {
   const isThere = ({ namespace }: { readonly namespace: string }) => namespaces.includes(namespace);
   const unusable = context.load.unusable.filter((one) => one.kind === 'RolloutGroup');

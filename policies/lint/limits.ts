@@ -125,7 +125,7 @@ function zeroBudgetIn(question: Covered): ZeroBudget | undefined {
   return zeroBudgetOf(amounts) ?? (pods === undefined || hasOtherPods(question) ? undefined : zeroBudgetOf(amounts, pods));
 }
 
-/** Reports whether the files have several versions of the budget, such as a kustomize base and overlay. One alone may be incomplete. */
+/** Reports whether the files have several versions of the budget, such as a kustomize base and overlay. Each may be incomplete. */
 function hasOtherVersions({ context, budget }: Covered): boolean {
   const { maxUnavailable, minAvailable } = amountsOf(budget);
   return context.load.manifests.some((one) => {

@@ -66,7 +66,7 @@ const findEmptyPolicies: LintCheck = eachPolicy((policy) => {
   return [finding('RG2309', policy.place(['spec'], 'key'), message)];
 });
 
-/** Reports limits that are not stricter than the settings of every group of the policy. */
+/** Reports a limit if every group of the policy already has a setting that is at least as strict. */
 const findLimitsWithoutEffect: LintCheck = eachPolicy((policy, context) => {
   const resolved = findNamed(context.bundle.policies, policy);
   const bound = targetsOf(context, policy);
@@ -80,7 +80,7 @@ const findLimitsWithoutEffect: LintCheck = eachPolicy((policy, context) => {
 function limitFinding(policy: Policy, field: keyof LimitsDefinition, bound: readonly GroupDefinition[]): Finding {
   const written = field.replace(/Ms$/, '');
   const names = bound.map((group) => group.name).join(', ');
-  const message = `the limit ${written} has no effect: ${names} already sets a value that is at least as strict`;
+  const message = `the limit ${written} has no effect: a value that is at least as strict is already set in ${names}`;
   return finding('RG2303', policy.place(['spec', 'limits', written]), message);
 }
 
@@ -95,7 +95,7 @@ const limitChecks: readonly {
   { field: 'minIntervalMs', isIdle: (limits, _, { rollout }) => rollout.minIntervalMs >= (limits.minIntervalMs ?? 0) },
 ];
 
-/** Returns whether a setting is as strict as the limit. A count and a percentage can be compared only in a zone of known size. */
+/** Returns whether a setting is at least as strict as the limit. A count and a percentage can be compared only in a zone of known size. */
 function isAtMost(own: CountOrPercent | 'fromBudget', limit: CountOrPercent | undefined): boolean {
   if (typeof own === 'number' && typeof limit === 'number') return own <= limit;
   if (typeof own !== 'string' || typeof limit !== 'string' || own === 'fromBudget') return limit === '100%';

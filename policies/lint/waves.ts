@@ -131,7 +131,7 @@ const findUnusedGates: LintCheck = eachGroup((group) => {
   );
 });
 
-/** Reports Prometheus gates without `pass`. Only gates that count failing pods or instances have a default condition. */
+/** Reports Prometheus gates without `pass`. Other gates count pods or instances, so they have a default condition. */
 const findGatesWithoutCondition: LintCheck = eachGroup((group) =>
   gatesOf(group).flatMap((gate, index) => {
     if (gate.pass !== undefined || gate.prometheus === undefined) return [];

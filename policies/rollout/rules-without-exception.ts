@@ -7,8 +7,8 @@ export interface PolicyRules {
 }
 
 /**
- * The ids of the engine rules that no exception can override. Such a rule depends on observations or on announced disruptions, is also
- * enforced by the API server, or is ended by another request with separate rights.
+ * The ids of the engine rules that no exception can override. Such a rule depends on observations or claims, or the API server enforces it
+ * too, or another request with separate rights ends its block.
  */
 export const rulesWithoutException: readonly string[] = [
   'agent-access',

@@ -40,7 +40,7 @@ export interface Choice {
   readonly isNeeded: boolean;
 }
 
-/** Returns the fields directly in an object that exclude each other. */
+/** Returns the fields of an object that exclude each other, without those of nested objects. */
 export function choicesIn({ [oneOfFields]: fields, [atMostOneOfFields]: exclusive }: JsonSchema): readonly Choice[] {
   return [
     ...(fields ? [{ fields, isNeeded: !fields.includes('leader') }] : []),

@@ -31,7 +31,7 @@ const collections: ReadonlySet<string> = new Set(['block-map', 'block-seq', 'flo
 /** The lexemes that only control the parser and represent no text. */
 export const markers: ReadonlySet<string> = new Set([CST.DOCUMENT, CST.FLOW_END, CST.SCALAR]);
 
-/** Returns the tokens of a text. It stops at a limit, because composing is recursive and deep nesting would exhaust the stack. */
+/** Returns the tokens of a text. Stops at a limit, because composing is recursive and deep nesting would exhaust the stack. */
 export function scanYaml(lines: TextLines): YamlScan {
   const bytes = new TextEncoder().encode(lines.text).length;
   if (bytes > yamlLimits.bytes) {

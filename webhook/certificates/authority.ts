@@ -5,7 +5,7 @@ import type { asn1 as Asn1Types } from 'node-forge';
 import asn1 from 'node-forge/lib/asn1.js';
 import util from 'node-forge/lib/util.js';
 
-/** Certificates are valid from this long before their creation, at most a tenth of their lifetime: clocks of API servers may be slow. */
+/** The validity starts this long before the creation, at most a tenth of the lifetime, because clocks of API servers may be slow. */
 const backdateMs = 5 * 60_000;
 /** The length of serial numbers. RFC 5280 allows at most 20 bytes. The CA/Browser Forum requires at least 8 random bytes. */
 const serialBytes = 16;

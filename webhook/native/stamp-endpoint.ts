@@ -90,13 +90,13 @@ export function rightStamp(review: Review, nowMs: number): unknown {
   const isChanged = review.operation !== 'UPDATE' || !isSameJson(withoutStamp(spec), withoutStamp(oldSpec));
   if (!isChanged) return oldSpec[stampField];
   const stampAt = (atMs: number): JsonObject => ({ ...identityOf(review.user), at: new Date(atMs).toISOString() });
-  // The stamp must differ from the stored one: a second call for this request would take an equal stamp for the old one and set a new one.
+  // The stamp must differ from the stored stamp. Otherwise a second call for this request takes it for the stored stamp and replaces it.
   const now = isSameJson(stampAt(nowMs), oldSpec[stampField]) ? stampAt(nowMs + 1) : stampAt(nowMs);
   const isStoredStamp = review.operation === 'UPDATE' && isSameJson(spec[stampField], oldSpec[stampField]);
   return !isStoredStamp && isStampOf(spec[stampField], review.user, nowMs) ? spec[stampField] : now;
 }
 
-/** Returns whether a stamp names this user and a time of at most 30 s ago. */
+/** Returns whether a stamp names this user and a time at most 30 s from now. */
 function isStampOf(value: unknown, user: ReviewUser, nowMs: number): boolean {
   if (!isJsonObject(value)) return false;
   const { at, ...identity } = value;

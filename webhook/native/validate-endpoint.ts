@@ -99,7 +99,7 @@ function lineOf({ code, pointer, message, hint }: Finding): string {
   return `${code}${place} ${message}${hint === undefined ? '' : ` (${hint})`}`.replace(/\s+/g, ' ');
 }
 
-/** Returns the errors and warnings of the object, in field order. Other objects do not count, because they may be applied later. */
+/** Returns the errors and warnings of the object, sorted by code and field. Other objects do not count, because they may be applied later. */
 function findingsOf(object: JsonObject, { agentNamespace }: { readonly agentNamespace: string }): readonly Finding[] {
   const load = loadObjects([withName(object)]);
   const resolution = resolvePolicies(load.documents);

@@ -26,9 +26,9 @@ export const clusterCodes = {
     hint: 'write hours, such as 24h',
   },
   RG4005: {
-    title: 'The delay of downscales is not a duration',
+    title: 'The delayed downscale is not valid',
     explanation:
-      'The annotation takes a Prometheus duration such as 1d or 1h30m. It must not be negative. If the value is not valid, the StatefulSet is not scaled.',
+      'The annotation takes a Prometheus duration such as 1d or 1h30m. It must not be negative. The StatefulSet needs a serviceName. Otherwise the StatefulSet is not scaled.',
   },
   RG4006: {
     title: 'The URL for delayed downscales is not valid',
@@ -181,7 +181,7 @@ export const clusterCodes = {
     severity: 'warning',
     explanation:
       'A run fails if no pod becomes available within `rollout.deadlines.progress`, or if it takes longer than `rollout.deadlines.run`. The durations of the plan are longer. They are only assumed, so a plan is never blocked for this. `--assumptions` replaces the default durations.',
-    hint: 'raise the deadline, or measure how long the pods take and pass that with --assumptions',
+    hint: 'raise the deadline, or measure how long the pods take and pass these durations with --assumptions',
   },
   RG5011: {
     title: 'An exception ends before the rollout',
@@ -309,9 +309,9 @@ export const clusterCodes = {
     hint: 'fix the NotificationChannel, its Secret, or the permissions at the service',
   },
   RG6021: {
-    title: 'An admission policy differs from the installed one',
+    title: 'An admission policy is missing or changed',
     explanation:
-      'The ValidatingAdmissionPolicies of an installation protect groups while no webhook answers or is registered. They verify the requester of an intent and protect pods that a partition blocks. A policy that is missing, changed, unbound, or bound without Deny denies nothing. A policy that another version installed is only a warning: it enforces the rules of that version.',
+      'The ValidatingAdmissionPolicies of an installation protect groups while no webhook answers or is registered. They verify the requester of an intent and protect pods that a partition blocks. A policy that is missing, unbound, or bound without Deny denies nothing. A changed policy may deny less. A policy that another version installed is only a warning: it enforces the rules of that version.',
     hint: 'install again: kubectl rollout-group install --policies DIR --apply',
   },
   RG6022: {

@@ -126,7 +126,7 @@ async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> 
     const set = orThrow(observeStatefulSet(parent.found));
     if (set.labels[labelKeys.prepareDownscale] !== 'true' || set.replicas !== change.from || missingSetting(set) !== undefined) return;
     const deadlineMs = Math.min(call.deadlineMs, endMs);
-    // A denied scale-up keeps no pods, so they stay prepared.
+    // A denied scale-up keeps no pods, so the pods stay prepared.
     if ((await native(review, { ...call, deadlineMs })) !== undefined) return;
     // Pods below the current replica count may prepare for another downscale.
     const first = set.firstOrdinal + change.from;

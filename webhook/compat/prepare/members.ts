@@ -13,7 +13,7 @@ import { goDurationText, goTimeText } from '../go-text.ts';
 
 interface ReadOptions {
   readonly namespace: string;
-  /** Returns the timeout of the next request in milliseconds; rejects if no time is left. */
+  /** Returns the timeout of the next request in milliseconds; throws if no time is left. */
   readonly timeoutMs: () => number;
 }
 

@@ -71,8 +71,8 @@ async function prepareInTurn(request: PrepareRequest, group: string, holder: str
   }
   const self = checked.self ?? (await selfNow(request, members));
   if ('problem' in self) return self;
-  // Ask after all other checks, so that their denials have the messages of grafana/rollout-operator. Ask before the first call, so that a
-  // denial has no call to revert.
+  // Ask native enforcement after all other checks, so that their denials have the messages of grafana/rollout-operator. Ask before the
+  // first call to a pod, so that a denial has no call to revert.
   const answer = await request.native(request.review, request.call);
   if (answer !== undefined) return { problem: 'native enforcement denies it', answer };
   return await callAndRecord(request, { self, others, loaded });
