@@ -128,8 +128,8 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'protection-kept',
     reason: 'ProtectionNotExpired',
-    title: 'the write does not weaken the protection of a StatefulSet during a disruption, or in the ten minutes after a removal',
-    outcomes: ['wait', 'no'],
+    title: 'the request removes no protection during a disruption, and the StatefulSet lost no protection in the last ten minutes',
+    outcomes: ['wait', 'no', 'unknown'],
   },
   {
     id: 'replica-source',
@@ -202,7 +202,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     id: 'view-complete',
     reason: 'ViewIncomplete',
     title: 'every zone was read and its status is up to date',
-    outcomes: ['ok', 'wait', 'unknown'],
+    outcomes: ['ok', 'wait', 'no', 'unknown'],
   },
   {
     id: 'wave-available',
@@ -258,9 +258,9 @@ export function rulesMarkdown(): string {
     '',
     'A rule of a RolloutPolicy is named `policy/rule` and may have every outcome.',
     '',
-    '- `ok`: the rule does not block the step.',
-    '- `wait`: the rule blocks the step until time passes or another part of the group makes progress.',
-    '- `no`: the rule blocks the step until a person changes something.',
+    '- `ok`: the rule does not block the step, or an exception permits the step.',
+    '- `wait`: the rule blocks the step. Time, progress of the group, or a request such as `approve` or `resume` ends the block.',
+    '- `no`: the rule blocks the step until a person changes something, for example a limit.',
     '- `skip`: the rule does not apply.',
     '- `unknown`: the rule could not be evaluated. It blocks the step.',
     '',

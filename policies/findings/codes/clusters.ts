@@ -94,7 +94,7 @@ export const clusterCodes = {
     title: 'User information in a URL is dropped',
     severity: 'warning',
     explanation:
-      'The URL contains a user name or a password. Every reader of the object can see an annotation, so the agent calls the URL without the credentials.',
+      'The URL contains a user name or a password. Every reader of the object can read credentials in an annotation, so the agent does not use them: it calls the URL without them.',
     hint: 'remove the user information',
   },
   RG4017: {
@@ -268,7 +268,7 @@ export const clusterCodes = {
   RG6014: {
     title: 'Two StatefulSets share the label name',
     explanation:
-      'The label `name` of the pod template selects the pods of an adopted member. If two StatefulSets share the value, grafana/rollout-operator counts the pods of both for each StatefulSet. This agent also checks the owner.',
+      'The label `name` of the pod template selects the pods of an adopted member. If two StatefulSets share the value, grafana/rollout-operator counts the pods of both for each StatefulSet. The agent counts only pods that the StatefulSet owns.',
     hint: 'give each StatefulSet a unique label name',
   },
   RG6015: {

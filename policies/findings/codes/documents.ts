@@ -18,7 +18,8 @@ export const documentCodes = {
   },
   RG1004: {
     title: 'The text is not valid YAML',
-    explanation: 'The parser cannot read the text at this place. The whole document is ignored, because half a policy protects only half.',
+    explanation:
+      'The parser cannot read the text at this place. The whole document is ignored, because the rest of a policy could permit too much.',
   },
   RG1005: {
     title: 'The YAML is ambiguous',
@@ -132,7 +133,8 @@ export const documentCodes = {
   },
   RG3001: {
     title: 'The operator does not exist',
-    explanation: 'JsonLogic has no operator of this name here. At run time it would fail, or count as data, which is always true.',
+    explanation:
+      'Conditions have no operator of this name. At run time the operation would fail, or count as data, and data is always true.',
   },
   RG3002: {
     title: 'The operator is not allowed',
