@@ -43,7 +43,6 @@ const events: readonly (readonly [string, string, string])[] = [
     'Warning',
     'an exception, which the note names, let a step of the agent pass; on the StatefulSet: a webhook allowed a request because of an exception',
   ],
-  ['NoDownscale', 'Warning', 'on the StatefulSet: the webhook no-downscale denied a request'],
 ];
 
 /** Returns the text of docs/agent.md. */
@@ -117,6 +116,7 @@ const operation: readonly string[] = [
   '',
   'An Event belongs to the RolloutGroup object if it exists, else to the StatefulSet concerned. The agent',
   'repeats an Event after ten minutes at the earliest. A rule that blocks a group for five seconds causes an Event with the reason of the rule.',
+  'A request that the webhook `/admission/enforce` denies causes a Warning on the StatefulSet, also with the reason of the [rule](rules.md).',
   '',
   '| Reason | Type | Meaning |',
   '|---|---|---|',

@@ -1,6 +1,7 @@
 // A page that shows a command and its output shows what the command prints today.
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { rulesWithoutException } from '../../policies/rollout/rules-without-exception.ts';
 import { runInProcess } from './in-process.ts';
 
 const pages = ['README.md', ...readdirSync('docs').flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : []))];
@@ -19,5 +20,12 @@ describe('a page that shows a command', () => {
 
   it.each(shown)('$page shows the output of $words.0', async ({ words, output }) => {
     expect((await runInProcess(words)).stdout).toBe(output);
+  });
+});
+
+describe('docs/people.md', () => {
+  it('lists the rules that no exception can override', () => {
+    const [, list = ''] = /every rule of the engine except\s+these:([^.]*)\./.exec(readFileSync('docs/people.md', 'utf8')) ?? [];
+    expect([...list.matchAll(/`([^`]+)`/g)].map(([, rule]) => rule)).toEqual(rulesWithoutException);
   });
 });

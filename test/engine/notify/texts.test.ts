@@ -58,12 +58,22 @@ describe('the texts of messages', () => {
       ],
     ],
     [
+      event('waiting', { hold: { rule: 'pods-in-flight', fact: 'ingester-zone-b-1 is not available' } }),
+      {},
+      [
+        ':double_vertical_bar: *mimir/ingester*: the rollout waits: pods-in-flight: ingester-zone-b-1 is not available',
+        '34 % done: 102 of 300 pods updated, 297 available, wave rest (2 of 3)',
+        'The wait has no known end. A person may have to act.',
+        '`kubectl rollout-group explain ingester -n mimir`',
+      ],
+    ],
+    [
       failed,
       { outcome: 'failed' },
       [
         ':x: *mimir/ingester*: the rollout failed: gate errors: 0.7',
         '34 % done: 102 of 300 pods updated, 297 available, wave rest (2 of 3)',
-        'No further pod is replaced until a person acts. Replaced pods stay updated.',
+        'No further pod is replaced until a person acts, unless the group rolls back.',
         '`kubectl rollout-group explain ingester -n mimir`',
       ],
     ],
