@@ -1,9 +1,10 @@
-// The verbs init, fmt, schema and docs, on the built bundle.
+// The verbs init, fmt and schema, and on the built bundle docs and version.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
+import { runInProcess } from './in-process.ts';
 import { rightGroup, wrongGroup } from './policies.ts';
 import { folderWith, runPlugin } from './process.ts';
 
@@ -24,9 +25,9 @@ ${extra}spec:
 const manifests = [member('a'), member('b', '    grafana.com/rollout-downscale-leader: ingester-zone-a\n')].join('---\n');
 
 describe('init', () => {
-  it('writes one file per group, which lint and fmt accept next to the manifests', () => {
+  it('writes one file per group, which lint and fmt accept next to the manifests', async () => {
     const cwd = folderWith({ 'manifests/all.yaml': manifests });
-    expect(runPlugin(['init', '--from-dir', 'manifests', '--out', 'policies'], { cwd })).toEqual({
+    expect(await runInProcess(['init', '--from-dir', 'manifests', '--out', 'policies'], { cwd })).toEqual({
       status: 0,
       stdout: 'policies/ingester.yaml  RolloutGroup mimir/ingester, 2 zones\n',
       stderr: '',
@@ -35,30 +36,30 @@ describe('init', () => {
       { name: 'a', statefulSet: 'ingester-zone-a' },
       { name: 'b', statefulSet: 'ingester-zone-b', follows: 'a' },
     ]);
-    expect(runPlugin(['lint', 'policies', 'manifests'], { cwd }).status).toBe(0);
-    expect(runPlugin(['fmt', '--check', 'policies'], { cwd })).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect((await runInProcess(['lint', 'policies', 'manifests'], { cwd })).status).toBe(0);
+    expect(await runInProcess(['fmt', '--check', 'policies'], { cwd })).toEqual({ status: 0, stdout: '', stderr: '' });
   });
 
-  it('separates groups of several namespaces', () => {
+  it('separates groups of several namespaces', async () => {
     const cwd = folderWith({ 'all.yaml': `${manifests}---\n${manifests.replaceAll('namespace: mimir', 'namespace: loki')}` });
     expect(
-      runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd })
+      (await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd }))
         .stdout.split('\n')
         .map((line) => line.split(' ')[0]),
     ).toEqual(['p/loki/ingester.yaml', 'p/mimir/ingester.yaml', '']);
   });
 
-  it('overwrites nothing unless forced, and nothing at all when one file is in the way', () => {
+  it('overwrites nothing unless forced, and nothing at all when one file is in the way', async () => {
     const cwd = folderWith({ 'all.yaml': manifests, 'p/ingester.yaml': '# mine\n' });
-    const refused = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
+    const refused = await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
     expect([refused.status, refused.stdout, readFileSync(join(cwd, 'p/ingester.yaml'), 'utf8')]).toEqual([3, '', '# mine\n']);
-    expect(runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p', '--force'], { cwd }).status).toBe(0);
-    expect(runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd }).status).toBe(0);
+    expect((await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p', '--force'], { cwd })).status).toBe(0);
+    expect((await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd })).status).toBe(0);
   });
 
-  it('writes what it can and fails when an annotation has no meaning', () => {
+  it('writes what it can and fails when an annotation has no meaning', async () => {
     const cwd = folderWith({ 'all.yaml': manifests.replace('ingester-zone-a\nspec', 'ingester-zone-x\nspec') });
-    const { status, stdout, stderr } = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
+    const { status, stdout, stderr } = await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
     expect([status, stdout]).toEqual([4, 'p/ingester.yaml  RolloutGroup mimir/ingester, 2 zones\n']);
     expect(stderr).toMatch(/^all\.yaml:\d+:\d+ error RG4002 /);
   });
@@ -71,10 +72,10 @@ describe('init without labels', () => {
   const other = (name: string, more = '') =>
     `apiVersion: apps/v1\nkind: StatefulSet\nmetadata: { name: ${name}, namespace: mimir${more} }\nspec: { replicas: 1, serviceName: ${name} }\n`;
 
-  it('proposes a group of what looks like its zones, and one for each that stands alone, and says what it leaves out', () => {
+  it('proposes a group of what looks like its zones, and one for each that stands alone, and says what it leaves out', async () => {
     const owner = ', ownerReferences: [{ kind: Prometheus, name: main, controller: true }]';
     const cwd = folderWith({ 'all.yaml': [zones, other('compactor'), other('prometheus-main', owner)].join('---\n') });
-    expect(runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd })).toEqual({
+    expect(await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd })).toEqual({
       status: 0,
       stdout:
         'p/compactor.yaml  RolloutGroup mimir/compactor, 1 zone, guessed: the StatefulSet compactor alone\n' +
@@ -84,32 +85,32 @@ describe('init without labels', () => {
     expect(readFileSync(join(cwd, 'p/ingester.yaml'), 'utf8')).toMatch(
       /^# Guessed by init: .*\n# Zones roll in this order, one at a time\.\n/,
     );
-    expect(runPlugin(['fmt', '--check', 'p'], { cwd }).status).toBe(0);
-    expect(runPlugin(['lint', 'p', 'all.yaml'], { cwd }).status).toBe(0);
+    expect((await runInProcess(['fmt', '--check', 'p'], { cwd })).status).toBe(0);
+    expect((await runInProcess(['lint', 'p', 'all.yaml'], { cwd })).status).toBe(0);
   });
 
-  it('guesses nothing besides labels unless it is asked to, and says of what', () => {
+  it('guesses nothing besides labels unless it is asked to, and says of what', async () => {
     const cwd = folderWith({ 'all.yaml': [manifests, other('compactor')].join('---\n') });
-    const plain = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
+    const plain = await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
     expect(plain).toEqual({
       status: 0,
       stdout: 'p/ingester.yaml  RolloutGroup mimir/ingester, 2 zones\n',
       stderr: 'note: 1 StatefulSet without labels is left out: mimir/compactor. Run init with --guess to propose groups for them\n',
     });
-    const asked = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p', '--guess'], { cwd });
+    const asked = await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p', '--guess'], { cwd });
     expect([asked.status, asked.stdout.split('\n').map((line) => line.split(' ')[0])]).toEqual([
       0,
       ['p/ingester.yaml', 'p/compactor.yaml', ''],
     ]);
   });
 
-  it('overwrites no file, and proposes nothing for members of a group that is written next to them', () => {
+  it('overwrites no file, and proposes nothing for members of a group that is written next to them', async () => {
     const cwd = folderWith({ 'all.yaml': zones, 'p/ingester.yaml': '# mine\n' });
-    const refused = runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
+    const refused = await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd });
     expect([refused.status, refused.stdout, readFileSync(join(cwd, 'p/ingester.yaml'), 'utf8')]).toEqual([3, '', '# mine\n']);
-    expect(runPlugin(['init', '--from-dir', 'all.yaml', '--out', 'q'], { cwd }).status).toBe(0);
+    expect((await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'q'], { cwd })).status).toBe(0);
     const again = folderWith({ 'all.yaml': zones, 'group.yaml': readFileSync(join(cwd, 'q/ingester.yaml'), 'utf8') });
-    expect(runPlugin(['init', '--from-dir', '.', '--out', 'r'], { cwd: again })).toMatchObject({ status: 10, stdout: '' });
+    expect(await runInProcess(['init', '--from-dir', '.', '--out', 'r'], { cwd: again })).toMatchObject({ status: 10, stdout: '' });
   });
 });
 
@@ -117,33 +118,33 @@ describe('fmt', () => {
   const unordered =
     '# the group\napiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup   # kind\nmetadata: {name: a}\nspec:\n    rollout: {strategy: onDelete}\n    members: {zones: [{statefulSet: a, name: a}]}\n    replicas: {leader: true}\n';
 
-  it('prints the form, keeps comments, and changes no file', () => {
+  it('prints the form, keeps comments, and changes no file', async () => {
     const cwd = folderWith({ 'a.yaml': unordered });
-    const { status, stdout } = runPlugin(['fmt', 'a.yaml'], { cwd });
+    const { status, stdout } = await runInProcess(['fmt', 'a.yaml'], { cwd });
     expect(status).toBe(0);
     expect(stdout.startsWith('# the group\napiVersion: rollout-group.dev/v1alpha1\nkind: RolloutGroup # kind\n')).toBe(true);
     expect(parse(stdout)).toEqual(parse(unordered));
-    expect(runPlugin(['fmt', '-'], { stdin: stdout }).stdout).toBe(stdout);
+    expect((await runInProcess(['fmt', '-'], { stdin: stdout })).stdout).toBe(stdout);
     expect(readFileSync(join(cwd, 'a.yaml'), 'utf8')).toBe(unordered);
   });
 
-  it('--check names the files that would change, --write changes them, and then no file would change', () => {
-    const cwd = folderWith({ 'p/a.yaml': unordered, 'p/right.yaml': runPlugin(['fmt', '-'], { stdin: rightGroup }).stdout });
-    const first = runPlugin(['fmt', '--check', 'p'], { cwd });
+  it('--check names the files that would change, --write changes them, and then no file would change', async () => {
+    const cwd = folderWith({ 'p/a.yaml': unordered, 'p/right.yaml': (await runInProcess(['fmt', '-'], { stdin: rightGroup })).stdout });
+    const first = await runInProcess(['fmt', '--check', 'p'], { cwd });
     expect(first).toEqual({
       status: 4,
       stdout: 'p/a.yaml\n',
       stderr: '1 file not formatted. Run: kubectl rollout-group fmt --write FILES\n',
     });
-    expect(runPlugin(['fmt', '--check', 'p', '-q'], { cwd }).stderr).toBe('');
-    expect(runPlugin(['fmt', '--write', 'p'], { cwd })).toEqual({ status: 0, stdout: 'p/a.yaml\n', stderr: '' });
-    expect(runPlugin(['fmt', '--check', 'p'], { cwd })).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect((await runInProcess(['fmt', '--check', 'p', '-q'], { cwd })).stderr).toBe('');
+    expect(await runInProcess(['fmt', '--write', 'p'], { cwd })).toEqual({ status: 0, stdout: 'p/a.yaml\n', stderr: '' });
+    expect(await runInProcess(['fmt', '--check', 'p'], { cwd })).toEqual({ status: 0, stdout: '', stderr: '' });
   });
 
-  it('leaves a file alone that it cannot read, and fails', () => {
+  it('leaves a file alone that it cannot read, and fails', async () => {
     const broken = 'kind: [RolloutGroup\n';
     const cwd = folderWith({ 'p/broken.yaml': broken, 'p/a.yaml': unordered, 'p/values.json': '{"a":1}' });
-    const { status, stdout, stderr } = runPlugin(['fmt', '--write', 'p'], { cwd });
+    const { status, stdout, stderr } = await runInProcess(['fmt', '--write', 'p'], { cwd });
     expect([status, stdout]).toEqual([4, 'p/a.yaml\n']);
     expect(stderr).toContain('p/broken.yaml:');
     expect(readFileSync(join(cwd, 'p/broken.yaml'), 'utf8')).toBe(broken);
@@ -157,23 +158,23 @@ describe('schema', () => {
       const suffix = `${width}${colour === 'always' ? '-colour' : ''}`;
       it(`shows kinds and fields at ${width} columns, colour ${colour}`, async () => {
         const flags = ['--width', `${width}`, `--color=${colour}`];
-        await expect(runPlugin(['schema', ...flags]).stdout).toMatchFileSnapshot(`golden/schema-${suffix}.txt`);
-        await expect(runPlugin(['schema', 'rg.spec.rollout', ...flags]).stdout).toMatchFileSnapshot(`golden/schema-rollout-${suffix}.txt`);
+        await expect((await runInProcess(['schema', ...flags])).stdout).toMatchFileSnapshot(`golden/schema-${suffix}.txt`);
+        await expect((await runInProcess(['schema', 'rg.spec.rollout', ...flags])).stdout).toMatchFileSnapshot(`golden/schema-rollout-${suffix}.txt`);
       });
     }
   }
 
-  it('gives editors the schema that is published, and API servers the CRD', () => {
-    expect(JSON.parse(runPlugin(['schema', 'rolloutgroups', '-o', 'jsonschema']).stdout)).toEqual(
+  it('gives editors the schema that is published, and API servers the CRD', async () => {
+    expect(JSON.parse((await runInProcess(['schema', 'rolloutgroups', '-o', 'jsonschema'])).stdout)).toEqual(
       JSON.parse(readFileSync('deploy/schemas/rolloutgroup.json', 'utf8')),
     );
-    expect(parse(runPlugin(['schema', 'rg', '-o', 'crd']).stdout)).toEqual(parse(readFileSync('deploy/crds/rolloutgroups.yaml', 'utf8')));
-    expect(runPlugin(['schema', 'PolicyTest', '-o', 'crd']).status).toBe(10);
-    expect(runPlugin(['schema', 'rg.spec', '-o', 'crd']).status).toBe(3);
+    expect(parse((await runInProcess(['schema', 'rg', '-o', 'crd'])).stdout)).toEqual(parse(readFileSync('deploy/crds/rolloutgroups.yaml', 'utf8')));
+    expect((await runInProcess(['schema', 'PolicyTest', '-o', 'crd'])).status).toBe(10);
+    expect((await runInProcess(['schema', 'rg.spec', '-o', 'crd'])).status).toBe(3);
   });
 
-  it('suggests the field that was meant', () => {
-    expect(runPlugin(['schema', 'rg.spec.rolout'])).toEqual({
+  it('suggests the field that was meant', async () => {
+    expect(await runInProcess(['schema', 'rg.spec.rolout'])).toEqual({
       status: 10,
       stdout: '',
       stderr: 'error: the kind or field rolout does not exist\n  do:  did you mean rollout? kubectl rollout-group schema lists the kinds\n',
@@ -222,6 +223,7 @@ describe('version', () => {
   });
 });
 
-it('the tests of the verbs use files that lint judges as they expect', () => {
-  expect([rightGroup, wrongGroup].map((stdin) => runPlugin(['lint', '-'], { stdin }).status)).toEqual([0, 4]);
+it('the tests of the verbs use files that lint judges as they expect', async () => {
+  const lint = async (stdin: string): Promise<number> => (await runInProcess(['lint', '-'], { stdin })).status;
+  expect([await lint(rightGroup), await lint(wrongGroup)]).toEqual([0, 4]);
 });

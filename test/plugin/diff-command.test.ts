@@ -1,6 +1,7 @@
-// The verb diff as a process: zones compared by structure, both sides for another program, and --set.
+// The verb diff: zones compared by structure, both sides for another program, and --set.
 import { describe, expect, it } from 'vitest';
-import { folderWith, runPlugin } from './process.ts';
+import { type Ended, runInProcess } from './in-process.ts';
+import { folderWith } from './process.ts';
 
 const policy = `apiVersion: rollout-group.dev/v1alpha1
 kind: RolloutGroup
@@ -32,19 +33,19 @@ ${status}---
 `;
 }
 
-function diff(files: Readonly<Record<string, string>>, ...words: readonly string[]) {
+function diff(files: Readonly<Record<string, string>>, ...words: readonly string[]): Promise<Ended> {
   const cwd = folderWith({ 'policies/group.yaml': policy, ...files });
-  return runPlugin(['diff', '--current', 'now', '-f', 'policies', ...words], { cwd });
+  return runInProcess(['diff', '--current', 'now', '-f', 'policies', ...words], { cwd });
 }
 
 const zones = ['a', 'b', 'c'];
 
 describe('diff of policies', () => {
-  it('does not say that nothing differs before it lists them', () => {
+  it('does not say that nothing differs before it lists them', async () => {
     const sets = zones.map((zone) => member(zone)).join('');
     const files = { 'now/a.yaml': sets, 'now/group.yaml': policy, 'next/a.yaml': sets };
     const next = { 'next/group.yaml': policy.replace('maxUnavailable: 1', 'maxUnavailable: 2') };
-    const { stdout, status } = runPlugin(['diff', '--current', 'now', '--desired', 'next'], { cwd: folderWith({ ...files, ...next }) });
+    const { stdout, status } = await runInProcess(['diff', '--current', 'now', '--desired', 'next'], { cwd: folderWith({ ...files, ...next }) });
     expect({ status, stdout }).toMatchObject({
       status: 1,
       stdout: expect.stringMatching(/no differences in StatefulSets\nRolloutGroup kafka/),
@@ -63,32 +64,32 @@ describe('diff --group', () => {
     'next/group.yaml': `${policy}---\n${other(policy)}`,
   };
 
-  it('shows this group and no other one', () => {
+  it('shows this group and no other one', async () => {
     const cwd = folderWith(files);
-    const { stdout, status } = runPlugin(['diff', '--current', 'now', '--desired', 'next', '--group', 'kafka'], { cwd });
+    const { stdout, status } = await runInProcess(['diff', '--current', 'now', '--desired', 'next', '--group', 'kafka'], { cwd });
     expect({ status, stdout }).toMatchObject({ status: 1, stdout: expect.stringContaining('kafka:4.1') });
     expect(stdout).not.toContain('redis');
-    expect(runPlugin(['diff', '--current', 'now', '--zones', '--group', 'kafka'], { cwd }).stdout).not.toContain('redis');
+    expect((await runInProcess(['diff', '--current', 'now', '--zones', '--group', 'kafka'], { cwd })).stdout).not.toContain('redis');
   });
 
-  it('is named if the group is an argument', () => {
+  it('is named if the group is an argument', async () => {
     const cwd = folderWith(files);
     for (const verb of ['diff', 'plan'])
-      expect(runPlugin([verb, '--current', 'now', 'kafka'], { cwd }).stderr).toContain(`use: kubectl rollout-group ${verb} --group <name>`);
-    expect(runPlugin(['pause', 'kafka', '--for', '5m'], { cwd }).stderr).toContain(
+      expect((await runInProcess([verb, '--current', 'now', 'kafka'], { cwd })).stderr).toContain(`use: kubectl rollout-group ${verb} --group <name>`);
+    expect((await runInProcess(['pause', 'kafka', '--for', '5m'], { cwd })).stderr).toContain(
       'use: kubectl rollout-group pause --duration <duration>',
     );
   });
 });
 
 describe('diff --zones', () => {
-  it('does not take a part of another word for the name of a zone', () => {
-    const { stdout, status } = diff({ 'now/a.yaml': zones.map((zone) => member(zone)).join('') }, '--zones');
+  it('does not take a part of another word for the name of a zone', async () => {
+    const { stdout, status } = await diff({ 'now/a.yaml': zones.map((zone) => member(zone)).join('') }, '--zones');
     expect(stdout).toBe('kafka/kafka   no differences between zones\n');
     expect(status).toBe(0);
   });
 
-  it('leaves alone what all zones share, also if a StatefulSet has the name of its container and image', () => {
+  it('leaves alone what all zones share, also if a StatefulSet has the name of its container and image', async () => {
     const files = {
       'now/a.yaml': [
         member('a', { args: ['--peer=kafka-b'] }).replaceAll('kafka-a', 'kafka'),
@@ -96,13 +97,13 @@ describe('diff --zones', () => {
       ].join(''),
       'policies/group.yaml': policy.replace('kafka-a }', 'kafka }').replace(', { name: c, statefulSet: kafka-c }', ''),
     };
-    expect(diff(files, '--zones').stdout).toBe('kafka/kafka   no differences between zones\n');
+    expect((await diff(files, '--zones')).stdout).toBe('kafka/kafka   no differences between zones\n');
   });
 
-  it('shows the name of another zone where the own name is expected', () => {
+  it('shows the name of another zone where the own name is expected', async () => {
     const names: Readonly<Record<string, string>> = { a: 'a', b: 'a', c: 'c' };
     const manifests = zones.map((zone) => member(zone, { args: [`--id=kafka-${names[zone]}`] }));
-    const { stdout, status } = diff({ 'now/a.yaml': manifests.join('') }, '--zones');
+    const { stdout, status } = await diff({ 'now/a.yaml': manifests.join('') }, '--zones');
     expect(stdout).toBe(`kafka/kafka
   b differs from a in 1 field
     spec.template.spec.containers[kafka].args
@@ -112,9 +113,9 @@ describe('diff --zones', () => {
     expect(status).toBe(1);
   });
 
-  it('shows no difference where every zone names the same zone', () => {
+  it('shows no difference where every zone names the same zone', async () => {
     const manifests = zones.map((zone) => member(zone, { args: ['--seed=kafka-a'] }));
-    expect(diff({ 'now/a.yaml': manifests.join('') }, '--zones').stdout).toBe('kafka/kafka   no differences between zones\n');
+    expect((await diff({ 'now/a.yaml': manifests.join('') }, '--zones')).stdout).toBe('kafka/kafka   no differences between zones\n');
   });
 });
 
@@ -126,7 +127,7 @@ describe('diff -o external', () => {
       status: 'status: { replicas: 3 }\n',
     }).replace('  replicas: 3\n', '  replicas: 3\n  podManagementPolicy: OrderedReady\n');
 
-  it('gives both sides without fields that the API server writes, and without defaults of one side', () => {
+  it('gives both sides without fields that the API server writes, and without defaults of one side', async () => {
     const files = {
       'now/a.yaml': zones.map((zone) => exported(zone)).join(''),
       'next/a.yaml': zones
@@ -134,19 +135,19 @@ describe('diff -o external', () => {
         .join('')
         .replaceAll('  replicas: 3\n', ''),
     };
-    const { stdout, status } = diff(files, '--desired', 'next', '-o', 'external');
+    const { stdout, status } = await diff(files, '--desired', 'next', '-o', 'external');
     expect(stdout).toBe('');
     expect(status).toBe(0);
-    expect(diff(files, '--desired', 'next').status).toBe(0);
+    expect((await diff(files, '--desired', 'next')).status).toBe(0);
   });
 
-  it('shows the changed fields alone, also of policies', () => {
+  it('shows the changed fields alone, also of policies', async () => {
     const files = {
       'now/a.yaml': `${zones.map((zone) => exported(zone)).join('')}${policy}`,
       'next/a.yaml': `${zones.map((zone) => member(zone).replace('kafka:4.0', 'kafka:4.1')).join('')}${policy.replace('maxUnavailable: 1', 'maxUnavailable: 2')}`,
     };
     const cwd = folderWith(files);
-    const { stdout, status } = runPlugin(['diff', '--current', 'now', '--desired', 'next', '-o', 'external'], { cwd });
+    const { stdout, status } = await runInProcess(['diff', '--current', 'now', '--desired', 'next', '-o', 'external'], { cwd });
     const changed = stdout.split('\n').filter((line) => /^[-+] /.test(line));
     expect(new Set(changed.map((line) => line.replace(/\s+/g, ' ')))).toEqual(
       new Set(['- image: kafka:4.0', '+ image: kafka:4.1', '- maxUnavailable: 1', '+ maxUnavailable: 2']),
@@ -156,8 +157,8 @@ describe('diff -o external', () => {
 });
 
 describe('diff --set', () => {
-  it('compares with the change, as plan plans it', () => {
-    const { stdout, status } = diff({ 'now/a.yaml': zones.map((zone) => member(zone)).join('') }, '--set', 'image=kafka:4.1');
+  it('compares with the change, as plan plans it', async () => {
+    const { stdout, status } = await diff({ 'now/a.yaml': zones.map((zone) => member(zone)).join('') }, '--set', 'image=kafka:4.1');
     expect(stdout).toContain('+ kafka:4.1');
     expect(stdout).toContain('restarts 9 pods');
     expect(status).toBe(1);

@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { exitCodes } from '../../plugin/failure.ts';
+import { askedHelp, helpText } from '../../plugin/help.ts';
 import { verbs } from '../../plugin/verbs/all.ts';
 import { commandLineMarkdown } from './command-line-page.ts';
+import { runInProcess } from './in-process.ts';
 import { runPlugin } from './process.ts';
 
 describe('help', () => {
@@ -22,10 +24,11 @@ describe('help', () => {
     expect(runPlugin([]).stdout).toBe(runPlugin(['--help', '-q']).stdout);
   });
 
-  it('exists for every verb, on standard output, within 80 columns but for examples', () => {
+  it('exists for every verb, on standard output, within 80 columns but for examples', async () => {
     for (const { name } of verbs) {
-      const { status, stdout, stderr } = runPlugin([name, '--help']);
+      const { status, stdout, stderr } = await runInProcess([name, '--help']);
       expect([status, stderr]).toEqual([0, '']);
+      expect(helpText(askedHelp([name, '--help']) ?? 'all', { columns: 80, paint: (_, text) => text })).toBe(stdout);
       const lines = stdout.split('\n').filter((line) => !line.startsWith('  kubectl rollout-group '));
       expect(lines.filter((line) => line.length > 80)).toEqual([]);
     }

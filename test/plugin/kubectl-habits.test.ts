@@ -307,8 +307,9 @@ describe('completion from the cluster', () => {
       exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args: ['-c', script], interactiveMode: 'IfAvailable' },
     });
     // The server and the second plugin never answer, so only the deadline of completion ends it.
-    for (const home of [config(), config(plugin('echo log in first >&2; exit 1')), config(plugin('exec sleep 20')), folderWith({})])
-      expect(await complete(home, ['status', ''])).toEqual({ status: 0, stdout: ':4\n', stderr: '' });
+    const homes = [config(), config(plugin('echo log in first >&2; exit 1')), config(plugin('exec sleep 20')), folderWith({})];
+    const nothing = { status: 0, stdout: ':4\n', stderr: '' };
+    expect(await Promise.all(homes.map((home) => complete(home, ['status', ''])))).toEqual(homes.map(() => nothing));
   });
 });
 

@@ -3,7 +3,7 @@ import { sarifLog, sourceUri } from '../../plugin/output/findings.ts';
 import { finding, type Place } from '../../policies/findings/finding.ts';
 import { runInProcess } from './in-process.ts';
 import { rightGroup, wrongGroup } from './policies.ts';
-import { folderWith, runPlugin } from './process.ts';
+import { folderWith } from './process.ts';
 import { elementsOf } from './xml.ts';
 
 const golden = (name: string) => `golden/${name}`;
@@ -75,18 +75,18 @@ describe('lint as JUnit', () => {
 });
 
 describe('lint as SARIF', () => {
-  const log = () => JSON.parse(runPlugin(['lint', 'policies', '-o', 'sarif'], { cwd: folder() }).stdout);
+  const log = async () => JSON.parse((await runInProcess(['lint', 'policies', '-o', 'sarif'], { cwd: folder() })).stdout);
 
-  it('has one run of version 2.1.0 with a rule for each code that occurs', () => {
-    const { version, runs } = log();
+  it('has one run of version 2.1.0 with a rule for each code that occurs', async () => {
+    const { version, runs } = await log();
     expect(version).toBe('2.1.0');
     expect(runs).toHaveLength(1);
     expect(runs[0].tool.driver.rules.map(({ id }: { id: string }) => id)).toEqual(['RG2003', 'RG2006', 'RG2111']);
     expect(runs[0].invocations).toEqual([{ executionSuccessful: true }]);
   });
 
-  it('points at the region of each result, relative to the repository, and at its rule', () => {
-    const [{ results, tool }] = log().runs;
+  it('points at the region of each result, relative to the repository, and at its rule', async () => {
+    const [{ results, tool }] = (await log()).runs;
     expect(
       results.map(({ ruleId, ruleIndex, level, locations }: Result) => [
         ruleId,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { folderWith, runPlugin } from './process.ts';
+import { runInProcess } from './in-process.ts';
+import { folderWith } from './process.ts';
 
 const annotations = `annotations:
     grafana.com/rollout-mirror-replicas-from-resource-name: store
@@ -42,18 +43,18 @@ const files = {
   'five/source.yaml': source(5),
 };
 
-function plan(...words: readonly string[]): string {
-  return runPlugin(['plan', ...words], { cwd: folderWith(files) }).stdout;
+async function plan(...words: readonly string[]): Promise<string> {
+  return (await runInProcess(['plan', ...words], { cwd: folderWith(files) })).stdout;
 }
 
 /** The lines of the plan up to its totals. */
-function head(...words: readonly string[]): string {
-  return plan(...words).split(/\n\d+ restarts?, /)[0] ?? '';
+async function head(...words: readonly string[]): Promise<string> {
+  return (await plan(...words)).split(/\n\d+ restarts?, /)[0] ?? '';
 }
 
 describe('a plan of what is asked for', () => {
-  it('shows replicas that are written at once as steps, with their time', () => {
-    expect(head('--current', 'two', '--set', 'a.replicas=2')).toMatchInlineSnapshot(`
+  it('shows replicas that are written at once as steps, with their time', async () => {
+    expect(await head('--current', 'two', '--set', 'a.replicas=2')).toMatchInlineSnapshot(`
       "Plan  prod/store   completes   policy d407bff
 
       CHANGE   replicas  4 -> 2  (a)  2 pods removed
@@ -68,8 +69,8 @@ describe('a plan of what is asked for', () => {
     `);
   });
 
-  it('does not call it safe when what is asked for disturbs two zones together', () => {
-    expect(head('--current', 'two', '--set', 'replicas=3', '--set', 'image=store:2')).toMatchInlineSnapshot(`
+  it('does not call it safe when what is asked for disturbs two zones together', async () => {
+    expect(await head('--current', 'two', '--set', 'replicas=3', '--set', 'image=store:2')).toMatchInlineSnapshot(`
       "Plan  prod/store   completes   policy d407bff
 
       CHANGE   replicas  4 -> 3              2 pods removed
@@ -85,8 +86,8 @@ describe('a plan of what is asked for', () => {
     `);
   });
 
-  it('shows the StatefulSet that is no longer there, also when its group is adopted', () => {
-    expect(head('--current', 'two', '--desired', 'one')).toMatchInlineSnapshot(`
+  it('shows the StatefulSet that is no longer there, also when its group is adopted', async () => {
+    expect(await head('--current', 'two', '--desired', 'one')).toMatchInlineSnapshot(`
       "Plan  prod/store   completes   policy 74eec8c
 
       CHANGE   StatefulSet  deleted  (b)  4 pods removed, all at once
@@ -94,8 +95,8 @@ describe('a plan of what is asked for', () => {
     `);
   });
 
-  it('shows the one that is new', () => {
-    expect(head('--current', 'one', '--desired', 'two')).toMatchInlineSnapshot(`
+  it('shows the one that is new', async () => {
+    expect(await head('--current', 'one', '--desired', 'two')).toMatchInlineSnapshot(`
       "Plan  prod/store   completes   policy d407bff
 
       CHANGE   StatefulSet  new  (b)  4 pods added
@@ -109,8 +110,8 @@ describe('a plan of what is asked for', () => {
     `);
   });
 
-  it('names the object that asks for other replicas', () => {
-    expect(head('--current', 'six', '--desired', 'five')).toMatchInlineSnapshot(`
+  it('names the object that asks for other replicas', async () => {
+    expect(await head('--current', 'six', '--desired', 'five')).toMatchInlineSnapshot(`
       "Plan  prod/store   completes   policy 76577ce
 
       CHANGE   ReplicaTemplate store  6 -> 5  1 pod removed
@@ -124,58 +125,58 @@ describe('a plan of what is asked for', () => {
     `);
   });
 
-  it('counts from the replicas that run where no manifest names them', () => {
-    expect(head('--current', 'six', '--set', 'replicas=5').split('\n')[2]).toMatchInlineSnapshot(
+  it('counts from the replicas that run where no manifest names them', async () => {
+    expect((await head('--current', 'six', '--set', 'replicas=5')).split('\n')[2]).toMatchInlineSnapshot(
       `"CHANGE   replicas  6 -> 5  1 pod removed"`,
     );
   });
 
-  it('judges with the assumed metrics, and says which; explain has no readings', () => {
+  it('judges with the assumed metrics, and says which; explain has no readings', async () => {
     const example = resolve('examples/kafka');
     const words = ['--current', `${example}/manifests`, '-f', `${example}/policies`];
-    const { status, stdout } = runPlugin(['plan', ...words, '--set', 'a.replicas=5'], { cwd: example });
+    const { status, stdout } = await runInProcess(['plan', ...words, '--set', 'a.replicas=5'], { cwd: example });
     expect(status).toBe(0);
     expect(stdout).toContain('scale down  a 6 -> 5');
     expect(stdout).toContain('ASSUMES  broker-safety/underReplicated 0, broker-safety/busiestDisk 0');
-    const explained = runPlugin(['explain', 'kafka', ...words, '--set', 'image=apache/kafka:4.1.1'], { cwd: example });
+    const explained = await runInProcess(['explain', 'kafka', ...words, '--set', 'image=apache/kafka:4.1.1'], { cwd: example });
     expect(explained.stdout).toContain('inputs.metrics.underReplicated is unknown (no reading)');
   });
 
-  it('is not simulated where policy refuses it, and simulate says so', () => {
+  it('is not simulated where policy refuses it, and simulate says so', async () => {
     const cwd = folderWith({ 'a.yaml': member('a').replace('store }', 'store, grafana.com/no-downscale: "true" }') });
-    expect(runPlugin(['simulate', '--current', 'a.yaml', '--set', 'replicas=3'], { cwd })).toMatchObject({
+    expect(await runInProcess(['simulate', '--current', 'a.yaml', '--set', 'replicas=3'], { cwd })).toMatchObject({
       status: 5,
       stdout: 'nothing to simulate: no group has changes\n',
       stderr: 'denied and left out: scale StatefulSet store-a from 4 to 3; run plan to see why\n',
     });
   });
 
-  it('takes no time for what policy refuses for good', () => {
+  it('takes no time for what policy refuses for good', async () => {
     const cwd = folderWith({
       'now/a.yaml': mirrored.replace('store }', 'store, grafana.com/no-downscale: "true" }'),
       'now/source.yaml': source(6),
       'next/a.yaml': mirrored.replace('store }', 'store, grafana.com/no-downscale: "true" }'),
       'next/source.yaml': source(5),
     });
-    const { status, stdout } = runPlugin(['plan', '--current', 'now', '--desired', 'next'], { cwd });
+    const { status, stdout } = await runInProcess(['plan', '--current', 'now', '--desired', 'next'], { cwd });
     expect(status).toBe(5);
     expect(stdout).toMatch(/wait {2}no-downscale store-a {2}blocked +- +-/);
   });
 });
 
 describe('a policy with a condition that lint refuses', () => {
-  it('stops the plan with the finding, for the rule could only be unknown', () => {
+  it('stops the plan with the finding, for the rule could only be unknown', async () => {
     const rule = '{ name: ready, actions: [rollout], effect: deny, when: { "<": [{ var: target.redy }, 3] } }';
     const text = `apiVersion: rollout-group.dev/v1alpha1\nkind: RolloutPolicy\nmetadata: { name: safety, namespace: mimir }\nspec: { targets: { all: true }, rules: [${rule}] }\n`;
     const file = resolve(folderWith({ 'policy.yaml': text }), 'policy.yaml');
-    const ended = runPlugin(['plan', '--current', 'examples/mimir-ingester/manifests-adopted', '-f', file]);
+    const ended = await runInProcess(['plan', '--current', 'examples/mimir-ingester/manifests-adopted', '-f', file]);
     expect(ended.status).toBe(4);
     expect(ended.stdout).toBe('');
     expect(ended.stderr).toMatch(/policy\.yaml:4:\d+ error RG3006 .*target\.redy/);
   });
 });
 
-it('an exception from a policy rule that denies rollouts permits the new template in the plan', () => {
+it('an exception from a policy rule that denies rollouts permits the new template in the plan', async () => {
   const policies = `apiVersion: rollout-group.dev/v1alpha1
 kind: RolloutPolicy
 metadata: { name: safety, namespace: prod }
@@ -189,9 +190,9 @@ spec: { rule: safety/frozen, target: { group: store }, allow: { anything: true }
 `;
   const cwd = folderWith({ ...files, 'denied.yaml': policies, 'permitted.yaml': `${policies}${exception}` });
   const words = ['plan', '--current', 'two', '--set', 'image=store:2', '--at', '2026-01-01T00:00:00Z', '-f'];
-  const denied = runPlugin([...words, 'denied.yaml'], { cwd });
+  const denied = await runInProcess([...words, 'denied.yaml'], { cwd });
   expect([denied.status, denied.stdout]).toEqual([5, expect.stringMatching(/DENIED(?:.*\n)*.*the year ends/)]);
-  const permitted = runPlugin([...words, 'permitted.yaml'], { cwd });
+  const permitted = await runInProcess([...words, 'permitted.yaml'], { cwd });
   expect([permitted.status, permitted.stdout]).toEqual([
     0,
     expect.stringMatching(/EXCEPTION +safety\/frozen: the year ends; permitted by/),

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { runInProcess } from './in-process.ts';
-import { folderWith, runPlugin } from './process.ts';
+import { folderWith } from './process.ts';
 import { elementsOf } from './xml.ts';
 
 const group = `apiVersion: rollout-group.dev/v1alpha1
@@ -151,10 +151,10 @@ describe('test', () => {
     expect((await runInProcess(['test', 'tests'], { cwd })).status).toBe(4);
   });
 
-  it('speaks TAP, JUnit and Markdown', () => {
+  it('speaks TAP, JUnit and Markdown', async () => {
     const cwd = folderWith(files('allow'));
-    const output = (format: string) => runPlugin(['test', '-o', format, '--coverage'], { cwd }).stdout;
-    const tap = output('tap').split('\n');
+    const output = async (format: string) => (await runInProcess(['test', '-o', format, '--coverage'], { cwd })).stdout;
+    const tap = (await output('tap')).split('\n');
     expect(tap.slice(0, 5)).toEqual([
       'TAP version 14',
       '1..2',
@@ -162,8 +162,8 @@ describe('test', () => {
       'not ok 2 - downscale: zone b waits \\#1 <after> zone a',
       '  ---',
     ]);
-    expect(elementsOf(output('junit'))).toEqual(['testsuites', 'testsuite', 'testcase', 'testcase', 'failure']);
-    expect(output('markdown').split('\n').slice(0, 4)).toEqual([
+    expect(elementsOf(await output('junit'))).toEqual(['testsuites', 'testsuite', 'testcase', 'testcase', 'failure']);
+    expect((await output('markdown')).split('\n').slice(0, 4)).toEqual([
       '### Policy tests: 2 cases in 1 test: 1 passed, 1 failed',
       '',
       '| Test | Case | Facts |',

@@ -1,4 +1,4 @@
-// The verb simulate as a process, and what it shows of a run that broke an invariant.
+// The verb simulate, and what it shows of a run that broke an invariant.
 import { readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
@@ -13,6 +13,7 @@ import { givenGroup } from '../../simulation/given.ts';
 import type { RunOptions, RunResult } from '../../simulation/run.ts';
 import type { Scenario } from '../../simulation/scenario.ts';
 import { group } from '../kit/groups.ts';
+import { type Ended, runInProcess } from './in-process.ts';
 import { look } from './plan-kit.ts';
 import { folderWith, runPlugin } from './process.ts';
 
@@ -62,9 +63,10 @@ spec:
 const rollout = ['simulate', '--current', 'now.yaml', '--desired', 'next.yaml', '-f', 'policy.yaml'];
 const holidays = ['simulate', '--current', 'now.yaml', '--desired', 'next.yaml', '-f', 'closed.yaml', '--at', '2026-01-01T10:00:00Z'];
 
-function run(words: readonly string[]) {
-  const files = { 'now.yaml': manifests(), 'next.yaml': manifests('store:2'), 'policy.yaml': policy, 'closed.yaml': closed };
-  return runPlugin(words, { cwd: folderWith(files) });
+const files = { 'now.yaml': manifests(), 'next.yaml': manifests('store:2'), 'policy.yaml': policy, 'closed.yaml': closed };
+
+function run(words: readonly string[]): Promise<Ended> {
+  return runInProcess(words, { cwd: folderWith(files) });
 }
 
 describe('simulate', () => {
@@ -73,29 +75,29 @@ describe('simulate', () => {
     [120, 'always'],
   ])('fits %d columns, colour %s: blocked runs, and one that does not complete', async (width, colour) => {
     const flags = ['--width', `${width}`, `--color=${colour}`];
-    const held = run([...rollout, '--runs', '2', '--fail', 'pod=store-b-0@1m+1m', ...flags]);
+    const held = await run([...rollout, '--runs', '2', '--fail', 'pod=store-b-0@1m+1m', ...flags]);
     expect([held.status, held.stderr]).toEqual([0, '']);
     await expect(held.stdout).toMatchFileSnapshot(`golden/simulate-${width}.txt`);
-    const unfinished = run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', ...flags]);
+    const unfinished = await run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', ...flags]);
     expect([unfinished.status, unfinished.stderr]).toEqual([7, '']);
     await expect(unfinished.stdout).toMatchFileSnapshot(`golden/simulate-unfinished-${width}.txt`);
   });
 
-  it('gives the same runs for the same seed, and the one that is shown by the command that it names', () => {
+  it('gives the same runs for the same seed, and the one that is shown by the command that it names', async () => {
     const words = [...rollout, '--runs', '2', '--seed', '3', '--faults', 'all', '-o', 'json'];
-    const first = run(words);
-    expect(run(words).stdout).toBe(first.stdout);
+    const first = await run(words);
+    expect((await run(words)).stdout).toBe(first.stdout);
     const [whole] = JSON.parse(first.stdout).groups;
     expect(whole.repeat).toBe(
       'kubectl rollout-group simulate --current now.yaml --desired next.yaml -f policy.yaml --group prod/store --faults all --seed 3 --runs 1',
     );
-    const [again] = JSON.parse(run([...whole.repeat.split(' ').slice(2), '-o', 'json']).stdout).groups;
+    const [again] = JSON.parse((await run([...whole.repeat.split(' ').slice(2), '-o', 'json'])).stdout).groups;
     expect(again.shown).toEqual(whole.shown);
     expect(again.runs).toEqual(whole.runs.slice(0, 1));
   });
 
-  it('carries the whole as JSON: every run with its end, time and faults, and the one that is shown with its timeline', () => {
-    const { status, stdout } = run([...rollout, '--runs', '2', '--faults', 'pods,network', '-o', 'json']);
+  it('carries the whole as JSON: every run with its end, time and faults, and the one that is shown with its timeline', async () => {
+    const { status, stdout } = await run([...rollout, '--runs', '2', '--faults', 'pods,network', '-o', 'json']);
     const { kind, groups } = JSON.parse(stdout);
     expect([status, kind, groups.length]).toEqual([0, 'Simulation', 1]);
     expect(groups[0]).toMatchObject({ namespace: 'prod', group: 'store', seed: 1, violated: 0, unfinished: 0 });
@@ -107,17 +109,17 @@ describe('simulate', () => {
     expect(told.map(({ what }) => what)).toEqual(expect.arrayContaining(['apply StatefulSet store-a', 'deletePod store-a-0: done']));
   });
 
-  it('plays a pod that is lost, and takes longer for it', () => {
-    const ms = (...more: readonly string[]): number =>
-      JSON.parse(run([...rollout, '--runs', '1', '-o', 'json', ...more]).stdout).groups[0].durationMs.max;
-    expect(ms('--fail', 'pod=b-0@10s+10m')).toBeGreaterThan(ms('--faults', 'none'));
+  it('plays a pod that is lost, and takes longer for it', async () => {
+    const ms = async (...more: readonly string[]): Promise<number> =>
+      JSON.parse((await run([...rollout, '--runs', '1', '-o', 'json', ...more])).stdout).groups[0].durationMs.max;
+    expect(await ms('--fail', 'pod=b-0@10s+10m')).toBeGreaterThan(await ms('--faults', 'none'));
   });
 
-  it('says what blocks a run, on the calendar of the policies', () => {
-    const [held] = JSON.parse(run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', '-o', 'json']).stdout).groups;
+  it('says what blocks a run, on the calendar of the policies', async () => {
+    const [held] = JSON.parse((await run([...holidays, '--runs', '1', '--faults', 'none', '--until', '20m', '-o', 'json'])).stdout).groups;
     expect(held).toMatchObject({ unfinished: 1, violated: 0, shown: { end: 'unfinished', violations: [] } });
     expect(held.shown.heldBy[0]).toMatch(/^window: a deny window is open/);
-    const open = run([
+    const open = await run([
       ...rollout.slice(0, -1),
       'closed.yaml',
       '--at',
@@ -132,8 +134,8 @@ describe('simulate', () => {
     expect(JSON.parse(open.stdout).groups[0].unfinished).toBe(0);
   });
 
-  it('knows no other names of faults', () => {
-    const { status, stderr } = run([...rollout, '--faults', 'rain']);
+  it('knows no other names of faults, also as a process', () => {
+    const { status, stderr } = runPlugin([...rollout, '--faults', 'rain'], { cwd: folderWith(files) });
     expect(status).toBe(3);
     expect(stderr).toContain('rain is unknown');
     expect(stderr).toContain('network, conflicts, watch');

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { uncalledText, uncalledWebhook } from '../../plugin/connection-failure.ts';
-import { folderWith, runPlugin } from './process.ts';
+import { runInProcess } from './in-process.ts';
+import { folderWith } from './process.ts';
 
 const group = (waves = '', more = '') => `apiVersion: rollout-group.dev/v1alpha1
 kind: RolloutGroup
@@ -29,8 +30,8 @@ metadata: { name: store, namespace: prod }
 spec: { selector: { matchLabels: { app: store } }, maxUnavailable: 0 }
 `;
 
-function lint(files: Readonly<Record<string, string>>): string {
-  const { stdout, stderr } = runPlugin(['lint', '.'], { cwd: folderWith(files) });
+async function lint(files: Readonly<Record<string, string>>): Promise<string> {
+  const { stdout, stderr } = await runInProcess(['lint', '.'], { cwd: folderWith(files) });
   return `${stdout}${stderr}`;
 }
 
@@ -55,27 +56,27 @@ describe('the line about a webhook that does not answer', () => {
 });
 
 describe('the advice of a message', () => {
-  it('for a wave with an unknown zone: the zone that no wave names, or the zones that exist', () => {
+  it('for a wave with an unknown zone: the zone that no wave names, or the zones that exist', async () => {
     const wave = (zones: string) => `{ name: all, zones: [${zones}], percent: 100 }`;
-    expect(lint({ 'g.yaml': group(wave('a, b, d')) })).toContain('did you mean c');
-    const several = lint({ 'g.yaml': group(wave('a, d')) });
+    expect(await lint({ 'g.yaml': group(wave('a, b, d')) })).toContain('did you mean c');
+    const several = await lint({ 'g.yaml': group(wave('a, d')) });
     expect(several).toContain('zones of the group are a, b and c');
     expect(several).not.toContain('did you mean');
     const long = group(wave('a, b, c, zone-e'), ', { name: zone-d, statefulSet: store-d }');
-    expect(lint({ 'g.yaml': long })).toContain('did you mean zone-d');
+    expect(await lint({ 'g.yaml': long })).toContain('did you mean zone-d');
   });
 
-  it('for a budget of zero: the whole command that pauses the group', () => {
-    expect(lint({ 'g.yaml': group(), 's.yaml': `${sets}${budget}` })).toContain('kubectl rollout-group pause store -n prod');
+  it('for a budget of zero: the whole command that pauses the group', async () => {
+    expect(await lint({ 'g.yaml': group(), 's.yaml': `${sets}${budget}` })).toContain('kubectl rollout-group pause store -n prod');
   });
 
-  it('for manifests without a group: that init proposes some', () => {
-    const { status, stderr } = runPlugin(['plan', '--current', '.'], { cwd: folderWith({ 's.yaml': sets }) });
+  it('for manifests without a group: that init proposes some', async () => {
+    const { status, stderr } = await runInProcess(['plan', '--current', '.'], { cwd: folderWith({ 's.yaml': sets }) });
     expect([status, stderr]).toEqual([10, expect.stringContaining('kubectl rollout-group init')]);
   });
 
-  it('for init where every StatefulSet has its group: that they have', () => {
-    const { status, stderr } = runPlugin(['init', '--from-dir', '.', '--out', 'p'], {
+  it('for init where every StatefulSet has its group: that they have', async () => {
+    const { status, stderr } = await runInProcess(['init', '--from-dir', '.', '--out', 'p'], {
       cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets }),
     });
     expect(status).toBe(10);
@@ -84,7 +85,7 @@ describe('the advice of a message', () => {
     expect(stderr).not.toContain('could be made of');
   });
 
-  it('for a case of a PolicyTest that counts one zone and is done: to count the others', () => {
+  it('for a case of a PolicyTest that counts one zone and is done: to count the others', async () => {
     const test = `apiVersion: rollout-group.dev/v1alpha1
 kind: PolicyTest
 metadata: { name: t, namespace: prod }
@@ -97,10 +98,10 @@ spec:
       request: { action: rollout }
       expect: { decision: act }
 `;
-    const ran = runPlugin(['test', 't.yaml'], { cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets, 't.yaml': test }) });
+    const ran = await runInProcess(['test', 't.yaml'], { cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets, 't.yaml': test }) });
     expect(ran.status).toBe(4);
     expect(ran.stdout.replace(/\s+/g, ' ')).toContain('zones b and c do not set updated, so nothing is rolled there; set updated: 0');
     const counted = test.replace('updated: 3 } }', 'updated: 3 }, b: { updated: 0 }, c: { updated: 0 } }');
-    expect(runPlugin(['test', 't.yaml'], { cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets, 't.yaml': counted }) }).status).toBe(0);
+    expect((await runInProcess(['test', 't.yaml'], { cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets, 't.yaml': counted }) })).status).toBe(0);
   });
 });

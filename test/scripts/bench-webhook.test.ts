@@ -21,7 +21,7 @@ async function load(kind: (typeof kinds)[number], options: { readonly scenario: 
 }
 
 for (const kind of kinds) {
-  it(`every request of a load on a ${kind} server is answered as it should be, while its certificate changes`, async () => {
+  it.concurrent(`every request of a load on a ${kind} server is answered as it should be, while its certificate changes`, async () => {
     const { client, server } = await load(kind, { scenario: 'reviews', bigEvery: 10 });
     expect(client).toMatchObject({ asked: 40, failed: 0, problems: [], certificates: 2 });
     expect(server.samples).toHaveLength(restCount);
@@ -30,13 +30,13 @@ for (const kind of kinds) {
   });
 }
 
-it('every eviction of a load is let pass by a reservation', async () => {
+it.concurrent('every eviction of a load is let pass by a reservation', async () => {
   const { client, server } = await load('webhook', { scenario: 'evictions' });
   expect(client).toMatchObject({ asked: 40, failed: 0, problems: [] });
   expect(server.ledgerWrites).toBeGreaterThan(0);
 });
 
-it('an answer that is not the verdict it should be counts as a failure, and so does none', async () => {
+it.concurrent('an answer that is not the verdict it should be counts as a failure, and so does none', async () => {
   const server = await startLoadServer({ kind: 'bare', scenario: 'evictions', count: 20 });
   const options = { ca: server.ca, scenario: 'evictions', rate: 100, seconds: 0.2, areJudged: true } as const;
   const listener = { rotate: server.rotate, rest: server.look };

@@ -8,7 +8,7 @@ const file = 'test/simulation/plans/found.json';
 const plans = readPlans(readFileSync(file, 'utf8'), file);
 
 describe('stored plans find nothing again', () => {
-  it.each(shareOf(plans, 2).map((plan) => [plan.name, plan] as const))('%s', async (_, plan) => {
+  it.each(shareOf(plans, 4).map((plan) => [plan.name, plan] as const))('%s', async (_, plan) => {
     const { failure } = await judge(plan, { isRepeated: true, compared: [] });
     expect(failure && `${failure.id}: ${failure.message}`).toBeUndefined();
   });

@@ -57,7 +57,7 @@ describe('scenarios as text', () => {
       writeFileSync(join(folder, 'plans.json'), writeScenario([plan, faultless]));
       writeFileSync(join(folder, 'seed.json'), writeScenario(scenarioOf(3)));
       expect(() =>
-        execFileSync(process.execPath, ['node_modules/@biomejs/biome/bin/biome', 'check', folder], { stdio: 'pipe' }),
+        execFileSync(process.execPath, ['node_modules/@biomejs/biome/bin/biome', 'format', folder], { stdio: 'pipe' }),
       ).not.toThrow();
     } finally {
       rmSync(folder, { recursive: true, force: true });

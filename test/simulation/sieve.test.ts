@@ -76,7 +76,7 @@ describe('each pattern finds a mistake that runs without faults do not show', ()
     { pattern: 'unobserved', defect: 'gone-without-list', workload: 'rollout-and-rollback' },
   ];
 
-  it.each(cases)(
+  it.each(shareOf(cases, 3))(
     '$pattern: $defect',
     async ({ pattern, defect: id, workload: name }) => {
       const workload = named(name);

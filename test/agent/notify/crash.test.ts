@@ -94,7 +94,7 @@ describe('the messages of two runs', () => {
     const wrong: string[] = [];
     for (const index of shareOf(
       Array.from({ length: calls }, (_, before) => before + 1),
-      4,
+      8,
     )) {
       for (const when of what === 'crash' ? (['beforeSend', 'afterReply'] as const) : (['afterReply'] as const)) {
         let call = 0;

@@ -85,7 +85,7 @@ describe('whole runs over random groups', () => {
 });
 
 describe('the property tests themselves', () => {
-  for (const defect of shareOf(defects, 5)) {
+  for (const defect of shareOf(defects, 10)) {
     it(`find that ${defect.name}`, async () => {
       const broken = await harnessWith(defect, folder);
       const report = checkedBy(broken, defect);

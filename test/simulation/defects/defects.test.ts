@@ -6,7 +6,7 @@ import type { Defect } from './defect.ts';
 import { defectPlans, plansFile } from './plans.ts';
 import { foundBy, type Player, startPlayer } from './player.ts';
 
-const played = shareOf(defects, 5);
+const played = shareOf(defects, 10);
 const plans = defectPlans();
 
 /** How many are played at a time; the machine on which this must be quick has two processors. */
