@@ -33,7 +33,7 @@ function generatedFiles(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** Of a document for programs. */
+/** Returns the file of the JSON Schema of an output document. */
 function outputFile(kind: string): string {
   return kind === 'Plan' ? 'deploy/schemas/plan.json' : `deploy/schemas/output/${kind.toLowerCase()}.json`;
 }

@@ -157,7 +157,7 @@ async function heal(run: Run, { safetyMs, healingMs }: Scenario, { check, isOver
   return `it never became quiet: ${run.lastWrite}`;
 }
 
-/** The longest shutdown of the agents: turns get 15 s, and the release of the Lease is one request. */
+/** The time limit for the shutdown of all agents, which takes at most 32 s (Agents.end). */
 const leavingMs = 60_000;
 
 /** Stops the agents and checks for leaks. */

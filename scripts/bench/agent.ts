@@ -17,10 +17,10 @@ export function measureAgent(progress: (line: string) => void): Promise<readonly
  * control plane is available. Rejects if the strategy does not exist.
  */
 export async function measureLargeRun(progress: (line: string) => void, only?: string): Promise<readonly Figure[] | string> {
-  const engines = largeRunEngines.filter((strategy) => only === undefined || strategy === only);
-  if (engines.length === 0) throw new Error(`--large ${only}: the engines are ${largeRunEngines.join(' and ')}`);
+  const strategies = largeRunEngines.filter((strategy) => only === undefined || strategy === only);
+  if (strategies.length === 0) throw new Error(`--large ${only}: the strategies are ${largeRunEngines.join(' and ')}`);
   const figures: Figure[] = [];
-  for (const strategy of engines) {
+  for (const strategy of strategies) {
     const what = `a run over 1,000 pods by ${strategy}`;
     const found = await measure([{ what, measure: (controlPlane) => largeRunFigures(controlPlane, strategy) }], progress);
     if (typeof found === 'string') return found;

@@ -53,7 +53,7 @@ async function bench(): Promise<boolean> {
   if (!isAgentOnly && !isWebhookOnly) show([...(await offlineFigures()), ...(await simulationFigures())]);
   if (!isAgentOnly) show(await loadedFigures());
   const agent = await agentFigures();
-  if (typeof agent === 'string') say(['', `LEFT OUT: every figure of the agent, for ${agent}`]);
+  if (typeof agent === 'string') say(['', `LEFT OUT: every figure of the agent (${agent})`]);
   else show(agent);
   say([`node ${process.version}, ${cpus().length} processors${slack === 1 ? '' : `, bars multiplied by ${slack}`}`]);
   return figures.every((figure) => isKept(figure, slack));

@@ -64,7 +64,7 @@ export class Agents {
     }
   }
 
-  /** Kills every process: the cluster that it would leave in order ends too. */
+  /** Kills every process. No process needs a shutdown, because the cluster ends too. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#loop;

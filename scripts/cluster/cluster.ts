@@ -30,7 +30,7 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** A running part of the cluster. The part that started last ends first. */
+/** The functions that stop the parts of the cluster. The part that started last stops first. */
 type Stops = (() => Promise<unknown>)[];
 
 async function main(): Promise<void> {
@@ -65,7 +65,7 @@ async function main(): Promise<void> {
 async function start(options: ClusterOptions, stops: Stops): Promise<Agents> {
   const { example, readySeconds, isBroken } = options;
   const binaries = await findBinaries((line) => process.stderr.write(`${line}\n`));
-  if (binaries.kind === 'missing') throw new Error(`there is no control plane, for ${binaries.reason}`);
+  if (binaries.kind === 'missing') throw new Error(`there is no control plane: ${binaries.reason}`);
   const startedAt = Date.now();
   const manifests = readManifests(join(example, 'manifests'));
   const policies = readManifests(join(example, 'policies'));

@@ -6,7 +6,7 @@ export interface Services {
   readonly close: () => Promise<void>;
 }
 
-/** Listens on the socket. Each connection to port 443 goes to the port that `webhookPort` returns; without one it is refused. */
+/** Listens on the socket. Connects port 443 to the port that `webhookPort` returns. Refuses every other connection. */
 export async function startServices(socketPath: string, webhookPort: () => number | undefined): Promise<Services> {
   const sockets = new Set<Socket>();
   const keep = (one: Socket, other: Socket): void => {

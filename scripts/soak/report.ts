@@ -26,7 +26,7 @@ export interface Tally {
   readonly heaps: Map<number, { first: number; most: number; last: number; readings: number }>;
 }
 
-/** Number of failed seeds that are kept with their scenarios. Further ones are only counted. */
+/** Number of failed seeds that are kept with their scenarios. Further failed seeds are only counted. */
 const keptFailures = 20;
 
 export function newTally(startedAt: bigint): Tally {

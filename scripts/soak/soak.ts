@@ -48,7 +48,7 @@ async function soak(asked: SoakArguments): Promise<Tally> {
   return counts;
 }
 
-/** Returns what is compared with a run without faults. One seed in forty needs one more run, another one in forty two more. */
+/** Returns what is compared with a run without faults. Of every 40 seeds, one needs 1 more run, and another one needs 2 more runs. */
 function comparedOf(seed: number): Checks['compared'] {
   if (seed % 40 === 0) return ['ends'];
   return seed % 40 === 20 ? ['writes'] : [];

@@ -11,7 +11,7 @@ interface SeedTask extends Checks {
 
 export interface SeedReport {
   readonly seed: number;
-  /** Absent if the run did not end. */
+  /** Absent if the seed passed. Without a scenario if the run did not end. */
   readonly failure?: Omit<Failure, 'scenario'> & Partial<Pick<Failure, 'scenario'>>;
   readonly faults: Readonly<Record<string, number>>;
   readonly crashes: Readonly<Record<string, number>>;

@@ -1,11 +1,11 @@
 // Creates the initial objects of a simulation and starts the models that act on the API server: controllers, kubelets, nodes and people.
 
 import { between, draw, streamOf } from '../random.ts';
-import { type ClusterEvent, type GroupShape, isByPeople, type PeopleEvent, type Scenario, traitsOfShape } from '../scenario.ts';
+import { type ClusterEvent, type GroupShape, isByPeople, letterOf, type PeopleEvent, type Scenario, traitsOfShape } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import { Accidents } from './accidents.ts';
 import { startDisruptionController } from './budgets.ts';
-import { type GroupObjects, groupObjects, zoneLetters } from './group-objects.ts';
+import { type GroupObjects, groupObjects } from './group-objects.ts';
 import { Kubelets } from './kubelet.ts';
 import { Nodes, type NodesOptions } from './nodes.ts';
 import { People, startRetries } from './people.ts';
@@ -67,7 +67,7 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, re
   const { namespace, name: group, statefulSets } = objects;
   const sources = replicaSources(objects);
   const world: World = { server, scheduler, wallMs, seed };
-  const zones = statefulSets.map((_, index) => zoneLetters[index] ?? 'a');
+  const zones = statefulSets.map((_, index) => letterOf(index));
   const zoneOf = (pod: string): string => zones[statefulSets.findIndex((name) => isNamedAfter(pod, name))] ?? 'a';
   const { nodes, kubelets, endpoints } = startMachines(world, shape, { zones, zoneOf });
   begin({

@@ -1,14 +1,13 @@
 // Builds the initial objects of a simulation from the shape of the group: StatefulSets, RolloutGroup or labels, budgets, mirrored objects.
 
 import { holdingPartition } from '../../policies/strategies.ts';
-import { type GivenGroup, type GroupShape, traitsOfShape } from '../scenario.ts';
+import { type GivenGroup, type GroupShape, letterOf, traitsOfShape } from '../scenario.ts';
 import type { Json } from '../server/request.ts';
 import { gatedParts } from './gate-server.ts';
 
 /** The initial objects and their names. */
 export type GroupObjects = Pick<GivenGroup, 'namespace' | 'name' | 'statefulSets' | 'objects' | 'policies'>;
 
-export const zoneLetters: readonly string[] = [...'abcdefghijklmnopqrstuvwxyz'];
 const firstImage = 'app:1';
 
 const namespace = 'mimir';
@@ -19,7 +18,7 @@ const template = { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'Replica
 const graceSeconds = 1200;
 
 export function groupObjects(shape: GroupShape): GroupObjects {
-  const zones = zoneLetters.slice(0, shape.zones);
+  const zones = Array.from({ length: shape.zones }, (_, index) => letterOf(index));
   const budgets = shape.rotateBy === 'evict' ? zones.map((zone) => podBudget(zone, shape)) : [];
   const isMirrored = shape.replicas === 'mirror' || shape.replicas === 'delayedMirror';
   return {

@@ -3,6 +3,7 @@
 import { between, type Random, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { Commit, Json, ModelObject } from '../server/request.ts';
+import { keyOf } from '../server/store.ts';
 import { countsOf, isComplete, type TurnInput, turnOf } from './statefulset-turn.ts';
 import {
   controllerActor as actor,
@@ -364,11 +365,6 @@ interface InformerOptions {
   readonly arrived: (after: ModelObject, before: ModelObject | undefined) => void;
   /** Called after a batch of arrivals. */
   readonly settled: () => void;
-}
-
-/** Returns `namespace/name` of the object. */
-function keyOf({ metadata }: ModelObject): string {
-  return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
 function createInformer({ scheduler, delayMs, arrived, settled }: InformerOptions) {

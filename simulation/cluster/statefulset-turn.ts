@@ -21,8 +21,8 @@ interface Turn {
 
 /**
  * Computes one turn of the controller: it creates missing pods and deletes ended pods, then surplus pods, then outdated pods. OrderedReady
- * waits for every lower ordinal, so a broken revision blocks its update (kubernetes.io, StatefulSet, "Forced rollback"). The feature gate
- * MaxUnavailableStatefulSet is off.
+ * waits for every lower ordinal, so a pod at a broken revision also blocks the update that would repair it (kubernetes.io, StatefulSet,
+ * "Forced rollback"). The feature gate MaxUnavailableStatefulSet is off.
  */
 export function turnOf(input: TurnInput): Turn {
   const { spec, pods, isTerminating } = input;

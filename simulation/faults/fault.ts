@@ -77,11 +77,11 @@ const watchFault = z.discriminatedUnion('kind', [
   z.strictObject({ class: z.literal('F8'), kind: z.literal('duplicate') }),
   /** The next line of the same object replaces this one. */
   z.strictObject({ class: z.literal('F8'), kind: z.literal('coalesce') }),
-  /** The stream ends, and a server with an older state serves the next stream. */
+  /** The stream ends, and a server that shows no new state for `behindMs` serves the next stream. */
   z.strictObject({ class: z.literal('F8'), kind: z.literal('reconnectToPast'), behindMs: ms }),
   /** Drops `lines` events of the object and delivers the next event. Without a next event within `forMs` the watch ends with 410. */
   z.strictObject({ class: z.literal('F8'), kind: z.literal('hide'), lines: z.number().int().min(1), forMs: ms }),
-  /** After this event the API servers serve that older revision for `forMs`. The stream ends, or the process restarts with that state. */
+  /** After this event all API servers serve the older `revision` for `forMs`. The stream ends, or the process crashes and restarts. */
   z.strictObject({
     class: z.literal('F10'),
     kind: z.literal('showVersion'),

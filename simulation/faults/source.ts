@@ -58,7 +58,7 @@ export function drawnFaults(seed: number, rates: Rates, limits: FaultLimits = us
   const ofRequest = (point: Point, verb: string): RequestFault | undefined => {
     const { key } = point;
     const ofItself = ofProcess(point);
-    // Calls to pods have their own faults.
+    // Calls to pods and readings of gates have their own faults.
     if (ofItself !== undefined || verb === podVerb) return ofItself;
     return onTheWay(key) ?? atTheServer(point, verb);
   };

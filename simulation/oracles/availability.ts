@@ -1,4 +1,4 @@
-// Judges disruptions: one zone at a time, within its budget, after earlier disruptions have settled (S1, S2, S3, S8, S9, S15).
+// Judges disruptions: one zone at a time, within its budget, after earlier disruptions have settled (S1, S2, S3, S8, S9, S15, S26).
 
 import { isAgent, isTerminating, podResource, revisionLabelOf, textAt } from '../objects.ts';
 import { traitsOfShape } from '../scenario.ts';
@@ -54,8 +54,8 @@ interface Disruption {
 }
 
 /**
- * Returns why a disruption in the zone is not allowed because of each other zone, as parts of a sentence. A repair of an unavailable pod only
- * requires that every StatefulSet exists.
+ * Returns one reason, as part of a sentence, for each other zone that forbids a disruption in this zone. A repair of an unavailable pod
+ * only requires that every StatefulSet exists.
  */
 export function otherZones(book: Book, own: Zone, moment: Moment, isRepair: boolean): readonly string[] {
   const others = book.zones.filter((zone) => zone !== own && !isExempt(book, zone, moment) && (!isRepair || isAbsent(book, zone, moment)));
@@ -104,7 +104,7 @@ function checkSettled({ book, place, what, moment }: Disruption): void {
   const open = book.zones.flatMap((zone) => [...zone.places.values()].filter((other) => other !== place && isStillOpen(other, moment)));
   const isMember = ({ zone }: Place): boolean => book.terms.wasMember(zone.statefulSet, moment.fromMs);
   // A zone with an unavailable pod comes first. Another zone may have an available successor at the old revision, if the controller lagged
-  // or the webhook was unavailable. Only another disruption could settle that zone, and this disruption must wait for the unavailable pod.
+  // or the webhook was unavailable. That zone settles only by a further disruption, which must wait for the unavailable pod.
   const comesFirst = [...place.zone.places.values()].some((other) => isInRange(other) && wasDown(other, moment));
   // A pod that was created without the webhook is replaced again when its zone is due.
   const ignoresReplaced = comesFirst || traitsOfShape(scene.group).pinsPods;

@@ -18,7 +18,7 @@ interface Window {
   readonly reported: Set<Kind>;
 }
 
-/** Creates the judge. A request counts when it is sent: one that a refused connection stops is the likeliest to be repeated too fast. */
+/** Creates the judge. A request counts when it is sent, because requests to a server that refuses connections are repeated the fastest. */
 export function judgeEffort(scene: Scene): Oracle {
   const windows = new Map<string, Window>();
   const count = (process: string, kind: Kind): void => {

@@ -1,4 +1,4 @@
-// Judges gates (S8): a zone begins only if the metric server gave enough consecutive good answers since the last disruption in the zone before.
+// Judges gates (S8): a zone begins only after the last disruption in the preceding zone and then enough good answers in a row.
 import { gateConsecutive } from '../cluster/gate-server.ts';
 import { isAgent, placeOf, podResource, readyCondition, revisionLabelOf, statefulSetResource, textAt } from '../objects.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';

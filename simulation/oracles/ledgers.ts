@@ -1,4 +1,4 @@
-// Judges the ledger: disruptions have claims, open claims are not dropped, and epochs never decrease (S1, S18, S19, S28, L4).
+// Judges the ledger: disruptions have claims, open claims are not dropped, and epochs never decrease (S1, S18, S19, S28, L4, L5).
 
 import { configMapResource, isAgent, isTerminating, numberAt, partitionOf, statefulSetResource } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
@@ -169,7 +169,7 @@ export class LedgerJudge implements Oracle {
     return uids.size === 1 && !uids.has(undefined) && this.#book.terms.wasMember(zone.statefulSet, fromMs);
   }
 
-  /** Checks a dropped claim: its object was deleted, replaced or written since, or the writer of the claim sent no request. */
+  /** Checks a dropped claim: its object was deleted, replaced or written since, its own writer drops it, or no request can be in flight. */
   #checkDropped(claim: Claimed, ledger: LedgerText, by: string, atMs: number): void {
     const { scene } = this.#book;
     if (claim.verb === 'scaleDown') {

@@ -231,7 +231,7 @@ function isKnown(place: Place, fromMs: number): boolean {
   return (place.downSinceMs ?? 0) <= fromMs && place.requiredSinceMs <= fromMs;
 }
 
-/** Returns whether the StatefulSet did not exist at any time that a decision may have seen. */
+/** Returns whether the StatefulSet was absent at every time that a decision may have seen. Always false in drop-in groups. */
 export function isAbsent({ scene, terms }: Book, zone: Zone, { fromMs }: Moment): boolean {
   if (scene.group.kind === 'adopted') return false;
   return terms.wasMember(zone.statefulSet, fromMs) && zone.facts.since(fromMs).every((facts) => facts === undefined);
@@ -260,7 +260,7 @@ export function isSettled(place: Place, atMs: number): boolean {
   return place.pod !== undefined && place.open.targets.has(revisionLabelOf(place.pod)) && isReplaced(place, atMs);
 }
 
-/** Returns whether another pod is available, at any revision, because a lagging controller may create an outdated pod. */
+/** Returns whether another pod is available. Its revision does not matter, because a lagging controller may create an outdated pod. */
 export function isReplaced(place: Place, atMs: number): boolean {
   const { pod, open, downSinceMs, upAtMs } = place;
   if (open === undefined || !isInRange(place)) return true;

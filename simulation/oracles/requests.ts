@@ -33,7 +33,7 @@ export function judgeRequests(scene: Scene): Oracle {
 
 type Report = (invariant: 'S10' | 'S20', what: string) => void;
 
-/** Describes a request, such as `a1 deletes pods mimir/server-0`. */
+/** Describes a request, such as `a1: delete pods mimir/server-0`. */
 function describe({ request, verb, resource, subresource, namespace, name }: Answered): string {
   return `${request.actor.process ?? request.actor.user}: ${verb} ${resource}${subresource === '' ? '' : `/${subresource}`} ${namespace}/${name}`;
 }

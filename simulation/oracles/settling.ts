@@ -48,7 +48,7 @@ export class SettlingJudge implements Oracle {
   #convergedMs: number | undefined;
   /** The time of the first turn that reported that no work is left. */
   #doneMs: number | undefined;
-  /** The last time at which a watch was dead. The agent publishes the changes that such a watch hid after it has closed the watch. */
+  /** The last time at which a watch was dead. Once the agent has closed such a watch, it publishes the changes that the watch hid. */
   #deadMs = 0;
   #isDirty = true;
   #checkedMs = 0;

@@ -152,10 +152,6 @@ export class ProcessTime {
     return this.#state !== 'over';
   }
 
-  isPaused(): boolean {
-    return this.#state === 'paused';
-  }
-
   timerCount(): number {
     return this.#timers.size;
   }

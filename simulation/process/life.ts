@@ -70,7 +70,7 @@ export interface Sending<Answer> {
   readonly fault: RequestFault | undefined;
   readonly replied: (answer: Answer) => void;
   readonly failed: (error: Error) => void;
-  /** Returns whether the process is dead and needs no answer. Must be called once the request was applied: the process may crash then. */
+  /** Returns whether the process is dead and needs no answer. Must be called when the request was applied: the process may crash then. */
   readonly hasDied: () => boolean;
 }
 

@@ -18,7 +18,7 @@ export interface TransportOptions {
   readonly frontEnds: number;
   /** Changes the object of the request as another writer (F4). */
   readonly touch: (request: ModelRequest) => void;
-  /** Makes a front end lag behind by this time, and returns its number (F8). */
+  /** Makes a front end show no new state for this time, and returns its number (F8). */
   readonly frontEndOfPast: (behindMs: number) => number;
   /** Makes all front ends show that revision for a time (F10). */
   readonly showVersion: (revision: number, forMs: number) => void;
@@ -26,7 +26,7 @@ export interface TransportOptions {
   readonly isPastShown: () => boolean;
 }
 
-/** The client of a process: `acting` for actions, `writing` for published state. It keeps its front end until a request fails. */
+/** The client of a process: `acting` for actions, `writing` for published state. A failed request or new watch may change its front end. */
 export class Transport implements KubernetesHttp {
   readonly #options: TransportOptions;
   readonly #connection: 'acting' | 'writing';

@@ -306,9 +306,8 @@ function routeOf({ path, query }: Address, method: ModelRequest['method'], kinds
   if (!isCore && parts[0] !== 'apis') return undefined;
   const [group = '', version = '', ...rest] = isCore ? ['', ...parts.slice(1)] : parts.slice(1);
   if (rest.length === 0) return undefined;
-  // For an unknown path in a group of custom kinds, the answer has no Status.
-  if (!kinds.isBuiltIn(group) && !kinds.has(group, version)) return undefined;
   const place = kinds.has(group, version) ? placeOf(rest, (plural) => kinds.find(group, version, plural)) : undefined;
+  // For an unknown path in a group of custom kinds, the answer has no Status.
   if (place === undefined && !kinds.isBuiltIn(group)) return undefined;
   if (place === undefined) throw noSuchResource();
   return { ...place, verb: verbOf(place, method, query) };

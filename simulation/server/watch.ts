@@ -42,7 +42,7 @@ export function openWatch(cache: WatchCache, options: WatchOptions, sink: WatchS
 function watchStartOf({ query, chance }: WatchOptions): WatchStart {
   const version = query.get('resourceVersion') ?? '';
   const hasBookmarks = ['true', '1'].includes(query.get('allowWatchBookmarks') ?? '');
-  // A watch without version and with bookmarks counts as a streaming list.
+  // A watch with bookmarks, and without a version or with version 0, counts as a streaming list.
   const isStreamingList = (version === '' || version === '0') && hasBookmarks;
   const seconds = query.get('timeoutSeconds');
   if (seconds !== null && !/^-?\d+$/.test(seconds)) throw badRequest(`strconv.ParseInt: parsing "${seconds}": invalid syntax`);

@@ -130,7 +130,7 @@ function refuseUnreadable(kind: ServedKind, object: Json): void {
   throw invalid({ group: '', kind: '' }, '', [{ reason: 'FieldValueInvalid', message, field: 'patch' }]);
 }
 
-/** Stores the wanted object with the immutable fields of the stored object, unless they are equal. Throws Refusal. */
+/** Stores the wanted object with the immutable fields of the stored object. Writes nothing if nothing changes. Throws Refusal. */
 export function update(
   core: Core,
   { kind, name }: Target,

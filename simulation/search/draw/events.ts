@@ -153,7 +153,7 @@ export function drawnAccidents(seed: number, input: DrawInput): readonly Scenari
 interface DrawInput {
   readonly group: GroupShape;
   readonly agents: number;
-  /** The end of the faults. All events and their effects end before this time. */
+  /** The end of the faults, which also ends the effects of events. All events happen before this time. */
   readonly endMs: number;
   readonly isDrawn: (faultClass: FaultClass) => boolean;
 }
