@@ -12,7 +12,7 @@ const zones = ['a', 'b', 'c'];
 const quietMs = 30_000;
 const setsPath = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
 const podsPath = `/api/v1/namespaces/${namespace}/pods`;
-/** Pods of the group that rolls while the memory is measured. */
+/** Number of pods of one zone that are replaced before the last measurement. */
 const rolled = 12;
 
 export async function watchingFigures(controlPlane: ControlPlane): Promise<readonly Figure[]> {
@@ -49,7 +49,7 @@ export async function watchingFigures(controlPlane: ControlPlane): Promise<reado
       },
     ];
   } finally {
-    // The rollout takes hours, so nothing is complete at this time.
+    // The rollout is not complete, so the agent has nothing to end.
     await agent.kill();
   }
 }

@@ -101,7 +101,7 @@ export async function reactionFigures(controlPlane: ControlPlane): Promise<reado
   return [figure('p50', median), figure('p99', (values) => percentile(values, 99)), figure('max', (values) => Math.max(...values))];
 }
 
-/** Returns the minimum milliseconds of each step on this server: a compare-and-swap of a ConfigMap, then a delete with preconditions. */
+/** Returns durations in milliseconds of the least that a step needs: a compare-and-swap of a ConfigMap, then a delete with preconditions. */
 async function guardedDeletes({ client }: ControlPlane): Promise<readonly number[]> {
   const namespace = 'floor';
   const count = 50;
@@ -129,7 +129,7 @@ async function guardedDeletes({ client }: ControlPlane): Promise<readonly number
   return tookMs;
 }
 
-/** Returns the folder with the policy file of the group, if it has one. */
+/** Writes the policy file of the group, if it has one. Returns the flag with its folder. */
 function policyFlags({ folder }: ControlPlane, { namespace, policy }: RolloutOptions): readonly string[] {
   if (policy === undefined) return [];
   const policies = join(folder, `policies-${namespace}`);

@@ -28,7 +28,7 @@ export interface LoadReport {
   readonly failed: number;
   /** The problems of the first of these requests. */
   readonly problems: readonly string[];
-  /** Maximum delay of a request after its time, in milliseconds. A large value means that the client was too slow. */
+  /** Delay of the last request after its time, in milliseconds. A large value means that the client was too slow. */
   readonly lateMs: number;
   /** Number of TLS handshakes, and of different certificates in them. */
   readonly connections: number;

@@ -1,4 +1,4 @@
-// Runs the webhook under load, or a bare Node HTTPS server for comparison, in a separate process that reports its measurements.
+// Runs the webhook under load, or a bare Node HTTPS server for comparison, and measures durations and memory.
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -37,7 +37,7 @@ interface LoadServer {
   readonly rotate: () => void;
   /** Measures the memory. No request is open. */
   readonly look: () => Promise<void>;
-  /** Ends the process. */
+  /** Stops the server and returns the measurements. */
   readonly finish: () => Promise<ServerReport>;
 }
 

@@ -7,7 +7,7 @@ import { evictionLatencyMs } from './webhook-world.ts';
 interface WebhookLoad {
   /** Duration of the load. The loads of evictions and of the bare server take a third of it, at most a minute. */
   readonly seconds: number;
-  /** True if one of a hundred requests has 3 MiB, and resident memory is judged too. In a load of seconds it would mean nothing. */
+  /** True if one of a hundred requests has 3 MiB, and resident memory is judged too. In seconds, resident memory shows nothing. */
   readonly isLong: boolean;
 }
 
@@ -20,7 +20,7 @@ const rate = 200;
 const evictionRate = 50;
 const maxSeconds = 60;
 
-/** Measures in little more than twice the seconds. Rejects if a process of a load does not end. */
+/** Measures three loads, one after the other. Rejects if a process of a load does not end. */
 export async function webhookFigures({ seconds, isLong }: WebhookLoad, progress: (line: string) => void): Promise<readonly Figure[]> {
   const short = Math.min(maxSeconds, seconds / 3);
   const reviews: Omit<Load, 'kind' | 'seconds'> = { scenario: 'reviews', rate, ...(isLong ? { bigEvery: 100 } : {}) };

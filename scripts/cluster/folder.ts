@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Creates the folder. Replaces that of a cluster whose process has ended. */
+/** Creates the folder. Replaces the folder of a cluster whose process has ended. */
 export function createFolder(): string {
   for (let number = 1; ; number++) {
     const folder = number === 1 ? '.cluster' : `.cluster-${number}`;

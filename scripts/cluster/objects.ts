@@ -40,7 +40,7 @@ async function pathOf(client: ApiClient, { apiVersion, kind, metadata }: Manifes
   return `${group}${namespace}/${resource.name}/${metadata.name}`;
 }
 
-/** Applies the objects with the field manager of `apply`, which can change them later. Returns those of kinds that the server does not know. */
+/** Applies the objects with the field manager of `apply`, which can change them later. Returns the objects of unknown kinds. */
 export async function applyObjects(client: ApiClient, objects: readonly Manifest[]): Promise<readonly Manifest[]> {
   const unknown: Manifest[] = [];
   for (const object of objects) {

@@ -7,7 +7,7 @@ interface Stage {
   readonly spec: { delay?: { durationMilliseconds: number; jitterDurationMilliseconds: number } };
 }
 
-/** Returns stages with pods that need this time until they are Ready. Pods with one of the images never are. */
+/** Returns stages with pods that need this time until they are Ready. Pods with one of the images never become Ready. */
 export function stagesWith(readySeconds: number, brokenImages: readonly string[]): string {
   const names = brokenImages.map((image) => JSON.stringify(image)).join(', ');
   const text = readFileSync('test/control-plane/stages.yaml', 'utf8');
