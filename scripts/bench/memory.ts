@@ -49,7 +49,7 @@ export async function watchingFigures(controlPlane: ControlPlane): Promise<reado
       },
     ];
   } finally {
-    // The rollout is not complete, so the agent has nothing to end.
+    // Kills the agent, because this rollout need not be completed.
     await agent.kill();
   }
 }

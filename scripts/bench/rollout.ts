@@ -101,7 +101,7 @@ export async function reactionFigures(controlPlane: ControlPlane): Promise<reado
   return [figure('p50', median), figure('p99', (values) => percentile(values, 99)), figure('max', (values) => Math.max(...values))];
 }
 
-/** Returns durations in milliseconds of the least that a step needs: a compare-and-swap of a ConfigMap, then a delete with preconditions. */
+/** Returns durations in milliseconds of the least work of a step: a compare-and-swap of a ConfigMap, then a delete with preconditions. */
 async function guardedDeletes({ client }: ControlPlane): Promise<readonly number[]> {
   const namespace = 'floor';
   const count = 50;
