@@ -6,6 +6,7 @@ import { holdingPartition, traitsOf } from '../policies/strategies.ts';
 import type { GivenGroup, GroupShape } from './scenario.ts';
 import { isObject } from './server/json.ts';
 import type { Json } from './server/request.ts';
+import { mutableFields } from './server/validate.ts';
 
 export interface GivenInput {
   readonly group: GroupDefinition;
@@ -143,15 +144,10 @@ function withoutWaits(document: Json, withoutGates: boolean, withoutApprovals: b
   return { ...document, spec: { ...others, ...(withoutGates || gates === undefined ? {} : { gates }), rollout: { ...rollout, waves } } };
 }
 
-/** The fields that a user may change (kubernetes/kubernetes pkg/apis/apps/validation, ValidateStatefulSetUpdate). */
-const mutable: readonly string[] = [
-  ...['replicas', 'ordinals', 'template', 'updateStrategy', 'minReadySeconds', 'persistentVolumeClaimRetentionPolicy'],
-];
-
 /** Returns a merge patch; undefined without a difference. If the new manifest has no replicas, they stay. */
 function changeOf(before: Json, after: Json): Json | undefined {
   const isSet = after['kind'] === 'StatefulSet';
-  const kept = ([key]: readonly [string, unknown]): boolean => !isSet || mutable.includes(key);
+  const kept = ([key]: readonly [string, unknown]): boolean => !isSet || mutableFields.includes(key);
   const wanted = Object.fromEntries(Object.entries(partOf(after, 'spec')).filter(kept));
   const had = Object.entries(partOf(before, 'spec')).filter(
     ([key]) => kept([key, '']) && (wanted[key] !== undefined || key !== 'replicas'),

@@ -167,8 +167,8 @@ function statefulSetCauses(spec: Json): readonly Cause[] {
   return causes;
 }
 
-/** The mutable fields of a StatefulSet spec. */
-const mutableFields = [
+/** The mutable fields of a StatefulSet spec (kubernetes/kubernetes pkg/apis/apps/validation, ValidateStatefulSetUpdate). */
+export const mutableFields: readonly string[] = [
   'replicas',
   'ordinals',
   'template',
