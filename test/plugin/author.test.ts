@@ -43,9 +43,7 @@ describe('init', () => {
   it('separates groups of several namespaces', async () => {
     const cwd = folderWith({ 'all.yaml': `${manifests}---\n${manifests.replaceAll('namespace: mimir', 'namespace: loki')}` });
     expect(
-      (await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd }))
-        .stdout.split('\n')
-        .map((line) => line.split(' ')[0]),
+      (await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p'], { cwd })).stdout.split('\n').map((line) => line.split(' ')[0]),
     ).toEqual(['p/loki/ingester.yaml', 'p/mimir/ingester.yaml', '']);
   });
 
@@ -159,7 +157,9 @@ describe('schema', () => {
       it(`shows kinds and fields at ${width} columns, colour ${colour}`, async () => {
         const flags = ['--width', `${width}`, `--color=${colour}`];
         await expect((await runInProcess(['schema', ...flags])).stdout).toMatchFileSnapshot(`golden/schema-${suffix}.txt`);
-        await expect((await runInProcess(['schema', 'rg.spec.rollout', ...flags])).stdout).toMatchFileSnapshot(`golden/schema-rollout-${suffix}.txt`);
+        await expect((await runInProcess(['schema', 'rg.spec.rollout', ...flags])).stdout).toMatchFileSnapshot(
+          `golden/schema-rollout-${suffix}.txt`,
+        );
       });
     }
   }
@@ -168,7 +168,9 @@ describe('schema', () => {
     expect(JSON.parse((await runInProcess(['schema', 'rolloutgroups', '-o', 'jsonschema'])).stdout)).toEqual(
       JSON.parse(readFileSync('deploy/schemas/rolloutgroup.json', 'utf8')),
     );
-    expect(parse((await runInProcess(['schema', 'rg', '-o', 'crd'])).stdout)).toEqual(parse(readFileSync('deploy/crds/rolloutgroups.yaml', 'utf8')));
+    expect(parse((await runInProcess(['schema', 'rg', '-o', 'crd'])).stdout)).toEqual(
+      parse(readFileSync('deploy/crds/rolloutgroups.yaml', 'utf8')),
+    );
     expect((await runInProcess(['schema', 'PolicyTest', '-o', 'crd'])).status).toBe(10);
     expect((await runInProcess(['schema', 'rg.spec', '-o', 'crd'])).status).toBe(3);
   });

@@ -124,9 +124,7 @@ describe('streams', () => {
 
   it('a large result reaches a slow pipe completely', async () => {
     const cwd = folderWith(
-      Object.fromEntries(
-        Array.from({ length: 300 }, (_, index) => [`${index}.yaml`, wrongGroup.replaceAll('ingester', `group-${index}`)]),
-      ),
+      Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`${index}.yaml`, wrongGroup.replaceAll('ingester', `group-${index}`)])),
     );
     const child = spawn(process.execPath, [join(builtFolder(), 'kubectl-rollout_group'), 'lint', '.', '-o', 'json'], { cwd });
     let text = '';
@@ -191,7 +189,9 @@ describe('when it cannot go on', () => {
   });
 
   it('a missing argument is answered in two lines that name the help of the verb', async () => {
-    expect((await runInProcess(['explain'])).stderr).toBe('error: missing required argument "group"\n  do:  kubectl rollout-group explain --help\n');
+    expect((await runInProcess(['explain'])).stderr).toBe(
+      'error: missing required argument "group"\n  do:  kubectl rollout-group explain --help\n',
+    );
   });
 
   it('a defect has a crash id and no stack trace, which -v=1 adds, and the id is the same wherever it is installed', () => {

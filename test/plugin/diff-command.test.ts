@@ -45,7 +45,9 @@ describe('diff of policies', () => {
     const sets = zones.map((zone) => member(zone)).join('');
     const files = { 'now/a.yaml': sets, 'now/group.yaml': policy, 'next/a.yaml': sets };
     const next = { 'next/group.yaml': policy.replace('maxUnavailable: 1', 'maxUnavailable: 2') };
-    const { stdout, status } = await runInProcess(['diff', '--current', 'now', '--desired', 'next'], { cwd: folderWith({ ...files, ...next }) });
+    const { stdout, status } = await runInProcess(['diff', '--current', 'now', '--desired', 'next'], {
+      cwd: folderWith({ ...files, ...next }),
+    });
     expect({ status, stdout }).toMatchObject({
       status: 1,
       stdout: expect.stringMatching(/no differences in StatefulSets\nRolloutGroup kafka/),
@@ -75,7 +77,9 @@ describe('diff --group', () => {
   it('is named if the group is an argument', async () => {
     const cwd = folderWith(files);
     for (const verb of ['diff', 'plan'])
-      expect((await runInProcess([verb, '--current', 'now', 'kafka'], { cwd })).stderr).toContain(`use: kubectl rollout-group ${verb} --group <name>`);
+      expect((await runInProcess([verb, '--current', 'now', 'kafka'], { cwd })).stderr).toContain(
+        `use: kubectl rollout-group ${verb} --group <name>`,
+      );
     expect((await runInProcess(['pause', 'kafka', '--for', '5m'], { cwd })).stderr).toContain(
       'use: kubectl rollout-group pause --duration <duration>',
     );

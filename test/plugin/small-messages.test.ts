@@ -102,6 +102,8 @@ spec:
     expect(ran.status).toBe(4);
     expect(ran.stdout.replace(/\s+/g, ' ')).toContain('zones b and c do not set updated, so nothing is rolled there; set updated: 0');
     const counted = test.replace('updated: 3 } }', 'updated: 3 }, b: { updated: 0 }, c: { updated: 0 } }');
-    expect((await runInProcess(['test', 't.yaml'], { cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets, 't.yaml': counted }) })).status).toBe(0);
+    expect(
+      (await runInProcess(['test', 't.yaml'], { cwd: folderWith({ 'g.yaml': group(), 's.yaml': sets, 't.yaml': counted }) })).status,
+    ).toBe(0);
   });
 });

@@ -269,24 +269,27 @@ describe('over a renewal', () => {
     for (const replica of [...replicas, late]) replica.stop();
   });
 
-  it.each(shareOf([1, 2, 3, 4, 5, 6], 2))('replicas that learn late of the new authority do not take it out again (seed %i)', async (seed) => {
-    const world = newWorld(seed);
-    // The Secret is read once a minute only.
-    world.server.forbid('list secrets', 'watch secrets');
-    world.configure('hooks');
-    const replicas = [1, 2, 3].map((own) => world.certificates({ seed: own }));
-    await world.env.advance(100_000);
-    const broken = watchTrust(world, replicas, ['hooks']);
-    const seen: string[] = [];
-    world.server.observe({ committed: ({ resource }) => void (resource === validating && seen.push(world.bundles('hooks')[0] ?? '')) });
-    world.server.remove(jane, { resource: 'secrets', namespace: 'one', name: secretName });
-    await world.env.advance(1_200_000);
-    expect(new Set(replicas.map((replica) => replica.current()?.cert))).toEqual(new Set([world.text('cert')]));
-    // Once with the new authority beside the old one; the old one is still there.
-    expect(seen).toEqual([world.text('ca')]);
-    expect(broken).toEqual([]);
-    for (const replica of replicas) replica.stop();
-  });
+  it.each(shareOf([1, 2, 3, 4, 5, 6], 2))(
+    'replicas that learn late of the new authority do not take it out again (seed %i)',
+    async (seed) => {
+      const world = newWorld(seed);
+      // The Secret is read once a minute only.
+      world.server.forbid('list secrets', 'watch secrets');
+      world.configure('hooks');
+      const replicas = [1, 2, 3].map((own) => world.certificates({ seed: own }));
+      await world.env.advance(100_000);
+      const broken = watchTrust(world, replicas, ['hooks']);
+      const seen: string[] = [];
+      world.server.observe({ committed: ({ resource }) => void (resource === validating && seen.push(world.bundles('hooks')[0] ?? '')) });
+      world.server.remove(jane, { resource: 'secrets', namespace: 'one', name: secretName });
+      await world.env.advance(1_200_000);
+      expect(new Set(replicas.map((replica) => replica.current()?.cert))).toEqual(new Set([world.text('cert')]));
+      // Once with the new authority beside the old one; the old one is still there.
+      expect(seen).toEqual([world.text('ca')]);
+      expect(broken).toEqual([]);
+      for (const replica of replicas) replica.stop();
+    },
+  );
 
   it('the same after the Secret is deleted', async () => {
     const world = newWorld();
