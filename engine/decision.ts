@@ -2,12 +2,13 @@
 //
 // The caller of `decideGroup` must carry out a GroupDecision in this order. `agent/turn/turn.ts` does.
 //
-//  1. Read first, decide after. If an action disrupts pods, the snapshot must be fresh: read the objects again, or wait for the watch cache.
+//  1. Read first, decide after. If an action disrupts pods or changes replicas, the snapshot must be fresh: read the objects again, or wait for
+//     the watch cache.
 //  2. Drop destructive actions that violate an invariant (`invariants/`). Other actions may continue.
 //  3. Write the ledger before the first action, in one write with a precondition on its resource version. It needs a claim for every disruption,
 //     an `asked` preparation for every pod call, the next `run`, and `pinned`. If the write fails, do nothing. If another leader wrote, decide again.
-//  4. Carry out `actions` one after the other, in their order, each with its precondition, a UID or a resource version. Stop after a request that
-//     failed or has an unknown outcome. The pin of a pod is in the ledger (step 3) before its eviction, because the webhook reads it there.
+//  4. Carry out `actions` one after the other, in their order, with the UID or resource version of an action as precondition. Stop after a
+//     request that failed or has an unknown outcome. The pin of a pod is in the ledger (step 3) before its eviction: the webhook reads it.
 //  5. Before each destructive action, check with the newest observations: the rest of the decision violates no invariant, and policies,
 //     exceptions and requests are unchanged. A scale-up only needs a recent snapshot. If a check fails, drop the rest and decide again.
 //  6. Write the outcome to the ledger: remove the claims and pins of requests that certainly did not arrive, and add the answers of pods. If every
@@ -38,7 +39,7 @@ export interface RuleResult {
   readonly digest?: string;
   /** The name of the exception that permits what the rule would block. */
   readonly exception?: string;
-  /** Neither time nor progress ends the result, although its outcome is `wait`: the hold of a policy without a condition that could change. */
+  /** Neither time nor progress ends the result, although its outcome is `wait`: a policy rule holds until a person acts. */
   readonly endsBy?: 'person';
   /** A duration in the fact that grows with time: its text, and the instant from which it counts. Stored facts name the instant. */
   readonly age?: { readonly words: string; readonly fromMs: number };
@@ -166,7 +167,7 @@ export interface Stop {
   readonly source?: Source;
   /** The instant at which the stop ends by itself. */
   readonly untilMs?: number;
-  /** The verified requester. */
+  /** The requester that the request records. */
   readonly by?: string;
   readonly zones: readonly string[];
   /** False during a rollback, and for an undone revision that is not the update revision now: every other revision still rolls out. */

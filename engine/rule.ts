@@ -84,7 +84,7 @@ export function blocks({ outcome }: RuleResult): boolean {
   return outcome === 'wait' || outcome === 'no' || outcome === 'unknown';
 }
 
-/** Reports whether the requested revision never rolls out unless a person acts. A pause is no such block: it stops a group on purpose. */
+/** Reports whether the result blocks the update revision until a person acts. A pause does not count: it stops a group on purpose. */
 export function isUntilPerson({ rule, outcome, earliestMs }: RuleResult): boolean {
   return outcome === 'no' || (outcome === 'wait' && earliestMs === undefined && (rule === 'undone' || rule === 'rolled-back'));
 }
@@ -104,13 +104,13 @@ export function isPreparation({ rule }: RuleResult): boolean {
 }
 
 /** Returns the results that block, in the order in which every output names them. */
-export function blockingResults(results: readonly RuleResult[]): readonly RuleResult[] {
+export function blockingResults<Result extends RuleResult>(results: readonly Result[]): readonly Result[] {
   return results.filter(blocks).sort(byPrecedence);
 }
 
 /** Returns the blocking result that every output names first; undefined if no result blocks. */
 export function leadingResult<Result extends RuleResult>(results: readonly Result[]): Result | undefined {
-  return results.filter(blocks).sort(byPrecedence)[0];
+  return blockingResults(results)[0];
 }
 
 /** The parts of a denial, in their order in the sentence. Only `limit` and `retry` may be empty. */
@@ -142,7 +142,7 @@ export function isLimitOfZero({ rule, outcome, limit }: RuleResult): boolean {
   return outcome === 'no' && limit === '0' && (rule === 'zone-budget' || rule === 'eviction-budget');
 }
 
-/** Returns the outcome of a step: `blocked` when a result is `no`, `wait` when another one blocks, otherwise `act`. */
+/** Returns the outcome of a step: `blocked` if a result is `no`, `wait` if another result blocks, otherwise `act`. */
 export function stepOutcome(results: readonly RuleResult[]): 'act' | 'wait' | 'blocked' {
   if (results.some(({ outcome }) => outcome === 'no')) return 'blocked';
   return results.some(blocks) ? 'wait' : 'act';

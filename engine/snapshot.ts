@@ -216,20 +216,20 @@ export interface RunCore {
   readonly target: Readonly<Record<string, string>>;
   /** Revision per zone that a rollback restores: the one before this run, or before an unfinished run that it superseded. */
   readonly previous: Readonly<Record<string, string>>;
-  /** Update revision per zone before this change of templates, even if its pods never all ran it; absent: `previous`. */
+  /** Update revision per zone before this change of templates, even if some pods never ran that revision; absent: `previous`. */
   readonly from?: Readonly<Record<string, string>>;
   /** Update revision per zone before the last template of this change; absent: `from`. */
   readonly base?: Readonly<Record<string, string>>;
   /** The first run of the change that this run continues; absent: this run is the first. */
   readonly joined?: Pick<RunCore, 'id' | 'startedMs'>;
-  /** The origin of this change; absent if only an earlier change names one. */
+  /** The origin of this change; absent if unknown. The annotations of an earlier change do not count. */
   readonly origin?: RunOrigin;
-  /** Digests of the annotations that were observed last. If they are the same at a later change, they belong to the earlier one. */
+  /** Digests of the annotations that were observed last. An annotation that is the same at a later change belongs to the earlier change. */
   readonly seen?: readonly string[];
   readonly startedMs: number;
   /** Index of the current wave; the number of waves if all waves are done. */
   readonly wave: number;
-  /** Time at which the previous wave was done. */
+  /** Start of the current wave: the time at which the previous wave was done; in the first wave, the start of the run. */
   readonly waveStartedMs: number;
   /** Digest of the waves when a pod was last replaced in the current wave; absent if no wave requires an approval before its first pod. */
   readonly waves?: string;
@@ -323,7 +323,7 @@ export interface ReleaseTerms {
   readonly released?: readonly string[];
 }
 
-/** The state of a group between turns: claims, dated downscales, preparations, the run, pinned pods. */
+/** The state of a group between turns: claims, downscales with their time, preparations, the run, pinned pods. */
 export interface Ledger {
   readonly namespace: string;
   readonly group: string;
@@ -458,6 +458,11 @@ export function emptySnapshot(nowMs: number): Snapshot {
 /** Returns a StatefulSet by name; undefined if it is missing or unreadable. */
 export function setNamed(snapshot: Pick<Snapshot, 'statefulSets'>, namespace: string, name: string): StatefulSetView | undefined {
   return snapshot.statefulSets.find((set) => set.namespace === namespace && set.name === name);
+}
+
+/** Returns the pods of a StatefulSet by its name; undefined if the snapshot has none, unknown if they could not be read. */
+export function podsNamed(snapshot: Pick<Snapshot, 'pods'>, namespace: string, statefulSet: string): PodsView['pods'] | undefined {
+  return snapshot.pods.find((view) => view.namespace === namespace && view.statefulSet === statefulSet)?.pods;
 }
 
 /** Returns the ledger of a group for which nothing is stored. */

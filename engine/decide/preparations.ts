@@ -1,11 +1,11 @@
 // Updates the preparations in the ledger before the agent calls pods that will be removed, and after they answered.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Action } from '../decision.ts';
-import { isWithinClockSkew, type Ledger, type Preparation, type Snapshot } from '../snapshot.ts';
+import { isWithinClockSkew, type Ledger, type Preparation, type Snapshot, setNamed } from '../snapshot.ts';
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 
-/** The maximum age of the last answer when a pod is removed after its delay. After an older answer the pod may have restarted. */
+/** The maximum age of the last answer when a pod is removed after its delay. If the answer is older, the pod may have restarted since. */
 const maxAnswerAgeMs = 60_000;
 
 /** Reports whether the last answer of a pod is recent and came after the delay ended at `ripeMs`. Answers in the future do not count. */
@@ -112,15 +112,15 @@ export function wasAsked({ podUid }: Preparation): boolean {
 export function withPossiblePreparations(
   ledger: Ledger,
   group: GroupDefinition,
-  { statefulSets, nowMs }: Pick<Snapshot, 'statefulSets' | 'nowMs'>,
+  snapshot: Pick<Snapshot, 'statefulSets' | 'nowMs'>,
 ): Ledger {
   if (ledger.epoch !== undefined || ledger.preparations.length > 0) return ledger;
   const preparations = group.zones.flatMap((zone): Preparation[] => {
-    const set = statefulSets.find(({ namespace, name }) => namespace === group.namespace && name === zone.statefulSet);
+    const set = setNamed(snapshot, group.namespace, zone.statefulSet);
     // Without a delay, an operator prepares and removes pods within one request, so that no prepared pod is left.
-    if (zone.delayed === undefined) return [];
-    const ordinals = Array.from({ length: set?.replicas ?? 0 }, (_, index) => (set?.firstOrdinal ?? 0) + index);
-    return ordinals.map((ordinal) => ({ zone: zone.name, ordinal, podUid: anyPod, call: 'delayed', state: 'asked', seenMs: nowMs }));
+    if (zone.delayed === undefined || set === undefined) return [];
+    const asked = { zone: zone.name, podUid: anyPod, call: 'delayed', state: 'asked', seenMs: snapshot.nowMs } as const;
+    return Array.from({ length: set.replicas }, (_, index) => ({ ...asked, ordinal: set.firstOrdinal + index }));
   });
   return preparations.length === 0 ? ledger : { ...ledger, preparations };
 }

@@ -146,7 +146,7 @@ interface ZoneResult {
 }
 
 /**
- * Returns the rejections and the results of windows and policies in the steps that are due, also for the zones whose turn comes later.
+ * Returns the rejections and the results of windows and policies in the steps that are due, also for the zones that follow later.
  * While no pod is to be replaced, for example during a soak, returns the results of all zones.
  */
 function resultsOf(context: GroupContext, steps: readonly Step[], run: RunState | undefined): readonly ZoneResult[] {
@@ -160,7 +160,7 @@ function resultsOf(context: GroupContext, steps: readonly Step[], run: RunState 
   return [...due, ...every.filter((one) => keys.has(keyOf(one)))];
 }
 
-/** Returns the rule and the fact, by which results of several zones are the same. */
+/** Returns the rule and the fact. Results of several zones with the same key make one stop. */
 function keyOf({ result: { rule, fact } }: ZoneResult): string {
   return `${rule} ${fact}`;
 }

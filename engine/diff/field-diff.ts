@@ -91,7 +91,7 @@ function defaultedMap(pattern: string, before: ObjectContent, after: ObjectConte
 /** Returns the value that the API server stores for a removed field; undefined without a known default. */
 function removedField(pattern: string, old: unknown, siblings: ObjectContent): unknown {
   if (pattern === 'spec.updateStrategy.rollingUpdate' && siblings['type'] === 'OnDelete') return undefined;
-  // No comparison may assume the default of the replicas.
+  // `fieldDefault` has no replicas, because comparisons may not assume their default.
   if (!isRecord(old) || !opened.test(pattern)) return pattern === 'spec.replicas' ? 1 : fieldDefault(pattern, siblings);
   const inner = defaultedMap(pattern, old, {});
   return Object.keys(inner).length === 0 ? undefined : inner;

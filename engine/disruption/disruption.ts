@@ -7,7 +7,7 @@ import { pods } from '../amount.ts';
 import { isAvailable, isServing } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { earliest } from '../rule.ts';
-import { type Claim, isUnknown, type PodView, type Snapshot, type StatefulSetView, type ZoneBudgetView } from '../snapshot.ts';
+import { type Claim, isUnknown, type PodView, podsNamed, type Snapshot, type StatefulSetView, type ZoneBudgetView } from '../snapshot.ts';
 
 export interface DisruptionQuestion {
   readonly snapshot: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods' | 'zoneBudgets'>;
@@ -262,7 +262,7 @@ interface ReadyTest {
 
 /** Returns the pod counts of one StatefulSet; undefined if its pods could not be read. */
 function countPods(snapshot: Pick<Snapshot, 'nowMs' | 'pods'>, set: StatefulSetView, test: ReadyTest): Counted | undefined {
-  const pods = snapshot.pods.find((view) => view.namespace === set.namespace && view.statefulSet === set.name)?.pods;
+  const pods = podsNamed(snapshot, set.namespace, set.name);
   if (pods === undefined || isUnknown(pods)) return undefined;
   let tested = 0;
   let notReady = 0;

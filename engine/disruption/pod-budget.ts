@@ -1,7 +1,7 @@
 // Evaluates PodDisruptionBudgets as the eviction API does: required healthy pods, and pods that may be evicted.
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { desiredHealthy } from '../../policies/objects/pod-budget.ts';
-import { isUnknown, type PodBudgetView, type PodView, type Snapshot } from '../snapshot.ts';
+import { isUnknown, type PodBudgetView, type PodView, podsNamed, type Snapshot } from '../snapshot.ts';
 
 interface BudgetHealth {
   readonly healthy: number;
@@ -26,7 +26,7 @@ export function budgetHealth(snapshot: Pick<Snapshot, 'statefulSets' | 'pods'>, 
   for (const set of snapshot.statefulSets) {
     if (set.namespace !== budget.namespace || !matchesSelector(budget.selector, set.podLabels)) continue;
     expected += set.replicas;
-    const pods = snapshot.pods.find((view) => view.namespace === set.namespace && view.statefulSet === set.name)?.pods;
+    const pods = podsNamed(snapshot, set.namespace, set.name);
     if (pods === undefined || isUnknown(pods)) continue;
     for (const pod of pods) if (isHealthy(pod)) healthy += 1;
   }

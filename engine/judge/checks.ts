@@ -66,7 +66,7 @@ export function checkUpdate(snapshot: Snapshot, request: UpdateRequest): Verdict
     const strategy = strategyKept(context, zone, request).map((one) => withException(context, one, { zone: zone.zone.name }));
     if (!request.isTemplateChanged) return { results: strategy };
     const policies = policyAnswer({ context, action: 'rollout', zone, ...userOf(request) });
-    // A template may change at any time, because the agent delays the rollout. Only a policy that denies blocks the write itself.
+    // A policy that holds delays the rollout, not the write of the template. A policy that denies blocks the write itself.
     const denials = policies.results.filter(({ outcome }) => outcome === 'no');
     const permitted = denials.map((one) => withException(context, one, { zone: zone.zone.name, podCount: 1 }));
     return { results: [...strategy, ...permitted], policies };

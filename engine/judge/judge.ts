@@ -1,6 +1,6 @@
 // Decides for the webhooks whether one API request may pass, by the same rules as `decide`. Some requests are exempt.
 import { podNamesOf } from '../../policies/objects/agent-deployment.ts';
-import type { Action, AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
+import { type Action, type AdmissionRequest, asksToPrepare, type Judgement, type RuleResult } from '../decision.ts';
 import { blocks, denialText, isPreparation, leadingResult, result } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
 import type { PolicyAnswer } from '../rules/policy.ts';
@@ -73,8 +73,7 @@ function checkKind(snapshot: Snapshot, request: AdmissionRequest): Verdict {
 /** Returns `prepare` if the preparation of pods is the only block and its calls have not been made. */
 function outcomeOf(blocking: readonly RuleResult[], actions: readonly Action[]): Judgement['outcome'] {
   if (blocking.length === 0) return 'allow';
-  const asksPods = actions.some((action) => action.kind === 'callPods' && action.method === 'POST');
-  return asksPods && blocking.every((one) => isPreparation(one) && one.outcome === 'wait') ? 'prepare' : 'deny';
+  return actions.some(asksToPrepare) && blocking.every((one) => isPreparation(one) && one.outcome === 'wait') ? 'prepare' : 'deny';
 }
 
 /** Returns the strictest effect. A rule of the engine that waits counts as `hold`, any other blocking rule of the engine as `deny`. */

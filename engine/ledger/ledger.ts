@@ -4,7 +4,7 @@ import type { GroupContext } from '../context.ts';
 import { type Action, type GroupDecision, isReplacement } from '../decision.ts';
 import { isAvailable } from '../observe/view.ts';
 import { termsOf, withTerms } from '../release/terms.ts';
-import { type Claim, isUnknown, type Ledger, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { type Claim, isUnknown, type Ledger, type PodView, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { withPins } from '../strategies/pinned/pins.ts';
 
 /** Maximum number of open claims. A group that needs more claims waits. */
@@ -144,7 +144,7 @@ export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: Ke
   return isSame ? ledger : { ...ledger, claims, downscales };
 }
 
-/** Returns the snapshot with every ledger after an observation of its objects: an ended claim blocks no step. By the time in the snapshot. */
+/** Returns the snapshot with every ledger after an observation at the time of the snapshot: an ended claim blocks no step. */
 export function withObservedLedgers(snapshot: Snapshot): Snapshot {
   if (snapshot.ledgers.every(({ claims }) => claims.length === 0)) return snapshot;
   const keepDownscalesMs = Number.POSITIVE_INFINITY;
@@ -168,8 +168,8 @@ function zonesOf(ledger: Ledger, seen: ObservedObjects): ReadonlyMap<string, See
   const group = groupOf(ledger, seen);
   const zones = new Map<string, SeenZone>();
   for (const zone of group?.zones ?? []) {
-    const set = seen.statefulSets.find((candidate) => candidate.namespace === ledger.namespace && candidate.name === zone.statefulSet);
-    const pods = seen.pods.find((view) => view.namespace === ledger.namespace && view.statefulSet === zone.statefulSet)?.pods;
+    const set = setNamed(seen, ledger.namespace, zone.statefulSet);
+    const pods = podsNamed(seen, ledger.namespace, zone.statefulSet);
     if (set === undefined || group === undefined) continue;
     zones.set(zone.name, pods === undefined || isUnknown(pods) ? { group, set } : { group, set, pods });
   }

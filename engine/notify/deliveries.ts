@@ -1,4 +1,4 @@
-// Chooses the next delivery of a channel about a run: events first, then edited messages, then pages.
+// Chooses the next delivery to a channel about a run: events first, then edited messages, then pages.
 import type { PodLine, RunFacts } from './facts.ts';
 import { channelNotes, type NotedEvent, notesLimits, type RunNotes } from './notes.ts';
 import { eventMessage, type GroupName, mainMessage, pageCount, pageMessage } from './texts.ts';

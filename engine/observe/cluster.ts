@@ -32,11 +32,11 @@ export function snapshotOf(observed: Observed): Snapshot {
   };
 }
 
-/** A pod with the labels or the name of a StatefulSet's pods that no StatefulSet owns. */
+/** A pod that looks like a pod of a StatefulSet, by its label `name` or its own name, but that no observed StatefulSet owns. */
 interface ForeignPod {
   readonly namespace: string;
   readonly name: string;
-  /** StatefulSet whose labels the pod has. */
+  /** The StatefulSet to which the pod seems to belong. */
   readonly statefulSet: string;
   /** `kind name` of its controller; absent without a controller. */
   readonly owner?: string;

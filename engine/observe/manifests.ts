@@ -3,7 +3,16 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
-import { emptySnapshot, isUnknown, type Known, type PodsView, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import {
+  emptySnapshot,
+  isUnknown,
+  type Known,
+  type PodsView,
+  type PodView,
+  type Snapshot,
+  type StatefulSetView,
+  setNamed,
+} from '../snapshot.ts';
 import { observePodBudget, observeZoneBudget } from './budget.ts';
 import { observePod, observeStatefulSet } from './objects.ts';
 import { fieldAt, objectKey, reader } from './raw.ts';
@@ -94,9 +103,8 @@ function fillUnnamedReplicas(snapshot: Snapshot, unnamed: ReadonlySet<string>): 
 function replicasOf(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefinition, unnamed: ReadonlySet<string>): number {
   let leader = zone;
   for (let hops = 0; hops < group.zones.length; hops += 1) {
-    const key = `${group.namespace}/${leader.statefulSet}`;
-    if (!unnamed.has(key)) {
-      return snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === leader.statefulSet)?.replicas ?? 1;
+    if (!unnamed.has(`${group.namespace}/${leader.statefulSet}`)) {
+      return setNamed(snapshot, group.namespace, leader.statefulSet)?.replicas ?? 1;
     }
     const next = group.zones.find((candidate) => candidate.name === leader.follows);
     if (next === undefined) return ownReplicas(snapshot, group, leader) ?? 1;
@@ -209,12 +217,12 @@ function replicaSources(objects: readonly unknown[], groups: readonly GroupDefin
   });
 }
 
-/** Returns the snapshot in which mirrored objects report the replicas of their last zone, as in a cluster without scaling. */
+/** Returns the snapshot in which each mirrored object reports the replicas of a zone that mirrors it, as if no zone were scaling. */
 export function withReportedReplicas(snapshot: Snapshot): Snapshot {
   const inForce = new Map<string, number>();
   for (const group of snapshot.groups) {
     for (const { replicas, statefulSet } of group.zones) {
-      const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === statefulSet);
+      const set = setNamed(snapshot, group.namespace, statefulSet);
       if (replicas.kind === 'mirror' && set !== undefined)
         inForce.set(`${group.namespace}/${replicas.resourceKind}/${replicas.name}`, set.replicas);
     }

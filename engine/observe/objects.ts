@@ -20,7 +20,7 @@ export type ObservedPod = PodView & {
   readonly isReadyTimeUnreadable?: boolean;
 };
 
-/** Reads a StatefulSet of `apps/v1` with the defaults of the API server. Unknown if a required field has the wrong type. */
+/** Reads a StatefulSet of `apps/v1` with the defaults of the API server. Unknown if a field has the wrong type or an invalid value. */
 export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
   const fields = reader(raw);
   const count = (path: string, absent = 0) => fields.whole(path) ?? absent;

@@ -241,8 +241,8 @@ export function updatedPods(
 }
 
 /**
- * Returns how many pods of the wave's zones have not been available for the required time. After the wave, only updated pods count, so that
- * a broken outdated pod does not block its own repair. An error if the pods are unknown or no wave is current.
+ * Returns how many pods of the wave's zones are missing or have not been available for the required time. After the wave, outdated pods do
+ * not count, so that a broken outdated pod does not block its own repair. An error if the pods are unknown or no wave is current.
  */
 export function podsAvailable(
   view: GroupView,

@@ -2,7 +2,8 @@
 import { isRecord } from '../../policies/values/is-record.ts';
 import { fieldDiff, type ObjectContent } from '../diff/field-diff.ts';
 import type { Known } from '../snapshot.ts';
-import { fieldAt, objectKey } from './raw.ts';
+import { controllerOf } from './objects.ts';
+import { fieldAt, objectKey, reader } from './raw.ts';
 
 /**
  * Returns the desired objects. A running StatefulSet gets the update revision that it would have in the cluster. The revision is known if the
@@ -33,10 +34,7 @@ function hasSameTemplate(before: unknown, after: unknown): boolean {
 
 /** Returns the template of a ControllerRevision without its patch directive. Unknown unless the StatefulSet with the UID controls it. */
 export function observeTemplate(revision: ObjectContent, controllerUid: string): Known<ObjectContent> {
-  const owners = fieldAt(revision, ['metadata', 'ownerReferences']);
-  const isOwn =
-    Array.isArray(owners) && owners.some((owner) => fieldAt(owner, ['uid']) === controllerUid && fieldAt(owner, ['controller']) === true);
-  if (!isOwn) return { unknown: 'it belongs to another object' };
+  if (controllerOf(reader(revision))?.text('uid') !== controllerUid) return { unknown: 'it belongs to another object' };
   return templateOf(revision) ?? { unknown: 'it has no pod template' };
 }
 

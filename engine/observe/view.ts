@@ -10,8 +10,10 @@ import {
   type Ledger,
   ledgerOf,
   type PodView,
+  podsNamed,
   type Snapshot,
   type StatefulSetView,
+  setNamed,
   type UnreadObject,
 } from '../snapshot.ts';
 
@@ -41,7 +43,7 @@ export interface ZoneView {
   readonly unavailable: ReadonlySet<number>;
   /** Number of pods that count against the budget of the zone. */
   readonly unavailableCount: number;
-  /** Number of pods that are terminating, missing, exposed by the partition, or at `desiredRevision` and not yet available. */
+  /** Number of pods that are claimed, terminating, missing, exposed by the partition, or at `desiredRevision` and not yet available. */
   readonly inFlight: number;
   /** True if no pod is unavailable or surplus. */
   readonly isReady: boolean;
@@ -119,10 +121,9 @@ export function unreadReasonOf(
 }
 
 function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefinition, ledger: Ledger): ZoneView {
-  const isZone = (namespace: string, name: string): boolean => namespace === group.namespace && name === zone.statefulSet;
-  const set = snapshot.statefulSets.find(({ namespace, name }) => isZone(namespace, name));
+  const set = setNamed(snapshot, group.namespace, zone.statefulSet);
   const claims = ledger.claims.filter((claim) => claim.zone === zone.name);
-  const known = snapshot.pods.find(({ namespace, statefulSet }) => isZone(namespace, statefulSet))?.pods;
+  const known = podsNamed(snapshot, group.namespace, zone.statefulSet);
   const unknown = blockingReasonOf(snapshot, group, zone, set) ?? unreadPodsReasonOf(zone, known);
   if (set === undefined || known === undefined || isUnknown(known) || unknown !== undefined)
     return { zone, ...(set === undefined ? {} : { set }), claims, ...emptyView(set?.replicas ?? 0), unknown: unknown ?? '' };

@@ -162,11 +162,15 @@ function budgetsOf(snapshot: Snapshot, objects: readonly unknown[], group: Group
   return new Map([...pods, ...zones]);
 }
 
+/** The manifests by kind and `namespace/name`, computed once for each list, because a plan looks up every zone several times. */
+const manifestIndexes: WeakMap<readonly unknown[], ReadonlyMap<string, ObjectContent>> = new WeakMap();
+
 /** Returns the first manifest of this kind and name; `default` is the namespace of a manifest without a namespace. */
 export function manifestOf(objects: readonly unknown[], kind: string, namespace: string, name: string): ObjectContent | undefined {
-  return objects.find(
-    (object): object is ObjectContent => fieldAt(object, ['kind']) === kind && objectKey(object) === `${namespace}/${name}`,
-  );
+  const entries = () => objects.filter(isRecord).map((object) => [`${object['kind']} ${objectKey(object)}`, object] as const);
+  const index = manifestIndexes.get(objects) ?? new Map(entries().toReversed());
+  manifestIndexes.set(objects, index);
+  return index.get(`${kind} ${namespace}/${name}`);
 }
 
 function amountText(budget: ObjectContent): string {

@@ -36,7 +36,7 @@ export interface PlannedStep {
   readonly source?: Source;
   /** Time from the start of the plan to the start of the step, if all durations are medians. */
   readonly startSeconds: number;
-  /** Median duration. Absent if the step waits for an approval, or if a rule denies it: then only a person can end the wait. */
+  /** Median duration. Absent if only a person can end the step, for example by an approval. */
   readonly p50Seconds?: number;
   /** 90th percentile of the duration. */
   readonly p90Seconds?: number;

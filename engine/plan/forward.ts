@@ -77,7 +77,7 @@ export function runForward(
     if (isDone) return { ...run, world: recorded, end: 'done' };
     const acted = act(recorded, decision);
     const approved = withApproval(acted, group, decision);
-    // After a pod is deleted or evicted, time passes before the next decision, unless another replacement can precede the ready pod.
+    // After a pod is replaced, time passes before the next decision, unless another pod can be replaced before the successor is ready.
     const isInstant = approved !== acted || decision.actions.some((action) => overlaps || !isReplacement(action));
     const wakeAtMs = earliest([
       decision.wakeAtMs,
@@ -107,8 +107,8 @@ function withDeadlines(world: World, hasDeadlines: boolean): World {
 }
 
 /**
- * Reports whether a replacement can follow another one before its pod is ready: after the minimum interval, or in another zone by an exception.
- * Otherwise the decisions in between are left out, because they cost most of the time of a plan.
+ * Reports whether a pod can be replaced before the successor of another pod is ready: after the minimum interval, or in another zone by an
+ * exception. Otherwise the decisions in between are left out, because they cost most of the time of a plan.
  */
 function canOverlap(context: GroupContext): boolean {
   return minIntervalOf(context) > 0 || context.exceptions.some(({ rule }) => rule === 'other-zones-ready');

@@ -6,8 +6,8 @@ import { result } from '../rule.ts';
 import type { AbsentMembers } from './plan.ts';
 
 /**
- * Returns the desired groups. A member that no desired group has stays in its former group, whose rules apply to its removal. A group that
- * loses all members is planned as it was before.
+ * Returns the desired groups. A member of no desired group stays in its former group: the rules of that group apply to its removal. A group
+ * that loses all members is planned as it was before.
  */
 export function groupsToPlan(groups: readonly GroupDefinition[], before: readonly GroupDefinition[]): readonly GroupDefinition[] {
   const key = (namespace: string, name: string): string => `${namespace}/${name}`;

@@ -10,7 +10,7 @@ import { viewGroup } from '../observe/view.ts';
 import { isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
-import type { Snapshot } from '../snapshot.ts';
+import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { plannedChanges } from './changes.ts';
@@ -270,8 +270,7 @@ function plannedStep(
 }
 
 function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Forward, steps: readonly PlannedStep[]): GroupPlan['zones'] {
-  const replicasIn = (snapshot: Snapshot, name: string): number =>
-    snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === name)?.replicas ?? 0;
+  const replicasIn = (snapshot: Snapshot, name: string): number => setNamed(snapshot, group.namespace, name)?.replicas ?? 0;
   return viewGroup(world.snapshot, group).zones.map(({ zone, outdated, pods: members, set, desiredRevision }) => {
     const rolled = new Set(steps.flatMap((step) => (step.kind === 'roll' && step.zone === zone.name ? step.pods : [])));
     const requested = set?.status.updateRevision;

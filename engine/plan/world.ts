@@ -11,6 +11,7 @@ import { isUnknown, type Snapshot, type StatefulSetView, setNamed } from '../sna
 import { withHoldingPartitions } from '../strategies/partition.ts';
 import type { World } from '../world/model.ts';
 import { createWorld, type Quantile, step } from '../world/world.ts';
+import { manifestOf } from './changes.ts';
 import type { Refusal } from './document.ts';
 import { withAssumedMetrics } from './forward.ts';
 import type { PlanInput } from './plan.ts';
@@ -171,8 +172,7 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
     const status = { ...wanted.status, replicas: 0, readyReplicas: 0, updatedReplicas: 0 };
     return { world: step(world, { kind: 'createStatefulSet', set: { ...wanted, status } }), refused: [], permitted: [] };
   }
-  const raw =
-    manifestsByName(request.desired).get(`${wanted.namespace}/${wanted.name}`) ?? manifestsByName(request.desired).get(`/${wanted.name}`);
+  const raw = manifestOf(request.desired, 'StatefulSet', wanted.namespace, wanted.name);
   const revision = wanted.status.updateRevision;
   const isTemplateChanged = revision !== present.status.updateRevision;
   const namesReplicas = raw !== undefined && fieldAt(raw, ['spec', 'replicas']) !== undefined;
@@ -200,19 +200,6 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
   if (to !== present.replicas)
     changed = step(changed, { kind: 'setReplicas', namespace: wanted.namespace, statefulSet: wanted.name, replicas: to });
   return { world: changed, refused: [], permitted: judged.judgement.results };
-}
-
-const manifestIndexes: WeakMap<readonly unknown[], ReadonlyMap<string, unknown>> = new WeakMap();
-
-/** Returns the StatefulSets by `namespace/name`; the namespace is empty if the manifest omits it. Computed once for each list. */
-function manifestsByName(objects: readonly unknown[]): ReadonlyMap<string, unknown> {
-  const known = manifestIndexes.get(objects);
-  if (known !== undefined) return known;
-  const sets = objects.filter((object) => fieldAt(object, ['kind']) === 'StatefulSet');
-  const text = (object: unknown, field: string): string => String(fieldAt(object, ['metadata', field]) ?? '');
-  const index = new Map(sets.map((object) => [`${text(object, 'namespace')}/${text(object, 'name')}`, object]));
-  manifestIndexes.set(objects, index);
-  return index;
 }
 
 function refusal(what: string, zone: string, judgement: Judgement): Refusal {

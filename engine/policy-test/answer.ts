@@ -39,7 +39,7 @@ export interface CaseState {
 /** The maximum number of rounds of pod calls: for the delay, the preparation and the withdrawal. */
 const maxCalls = 3;
 
-/** Returns the verdict on one API request. Pods that must prepare first answer at once. */
+/** Returns the verdict on one API request. Pods that are asked to prepare answer at once. */
 export function judged(asked: CaseState, request: AdmissionRequest, to?: { readonly zone: string; readonly replicas: number }): Answer {
   let snapshot = withPreparations(asked, to);
   let judgement = judge(snapshot, request);

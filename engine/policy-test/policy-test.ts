@@ -27,7 +27,7 @@ export interface CaseResult {
   readonly passed: boolean;
   /** The expectation in short form: `deny by zone-gap`. */
   readonly expected: string;
-  /** For a request `allow`, `warn`, `requireApproval`, `hold` or `deny`; for the agent `act`, `wait`, `blocked` or `done`; empty if not run. */
+  /** Of a request: `allow`, `warn`, `requireApproval`, `hold`, `deny`. Of the agent: `act`, `wait`, `blocked`, `done`. Empty if not run. */
   readonly decision: string;
   /** The rules that block, or the rules that warn if no rule blocks. */
   readonly rules: readonly string[];

@@ -5,7 +5,7 @@ import type { PolicyTestCase } from '../../policies/schema/policy-test.ts';
 import { defined } from '../../policies/values/defined.ts';
 import type { AdmissionRequest } from '../decision.ts';
 import { blocks } from '../rule.ts';
-import type { Snapshot, StatefulSetView } from '../snapshot.ts';
+import { type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { type Answer, type CaseState, decided, judged } from './answer.ts';
 
 type Request = PolicyTestCase['request'];
@@ -42,7 +42,7 @@ interface Member {
 function memberOf({ snapshot, group }: CaseState, request: Request): Member | string {
   const zone = zoneOf(group, request.zone);
   if (typeof zone === 'string') return zone;
-  const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === zone.statefulSet);
+  const set = setNamed(snapshot, group.namespace, zone.statefulSet);
   return set === undefined ? `zone ${zone.name}: the manifests contain no StatefulSet ${zone.statefulSet}` : { zone, set };
 }
 

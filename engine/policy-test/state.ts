@@ -19,6 +19,7 @@ import {
   type ReplicaSourceView,
   type Snapshot,
   type StatefulSetView,
+  setNamed,
 } from '../snapshot.ts';
 import { withHoldingPartitions } from '../strategies/partition.ts';
 
@@ -58,7 +59,7 @@ export function caseState(question: StateQuestion): CaseState {
     ledgers: [ledgerOf(group, zones, nowMs, read.snapshot)],
   };
   for (const { zone, state } of zones) {
-    const set = snapshot.statefulSets.find((candidate) => candidate.namespace === group.namespace && candidate.name === zone.statefulSet);
+    const set = setNamed(snapshot, group.namespace, zone.statefulSet);
     if (set === undefined) problems.push(`zone ${zone.name}: the manifests contain no StatefulSet ${zone.statefulSet}`);
     else {
       problems.push(...impossible(zone, state, set));
@@ -183,7 +184,7 @@ function ledgerOf(group: GroupDefinition, zones: readonly GivenZone[], nowMs: nu
   const isDated = profileOf(group).downscaleTime === 'ledger';
   const downscales = zones.flatMap(({ zone, state }) => {
     if (state.lastDownscale === undefined || !isDated) return [];
-    const to = snapshot.statefulSets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet)?.replicas ?? 0;
+    const to = setNamed(snapshot, group.namespace, zone.statefulSet)?.replicas ?? 0;
     return [{ zone: zone.name, atMs: nowMs - durationMs(state.lastDownscale), from: to + 1, to }];
   });
   return { ...emptyLedger(group.namespace, group.name), downscales };

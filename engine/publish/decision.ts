@@ -7,7 +7,7 @@ import { ordinalRanges } from '../amount.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
 import { type GroupView, isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
-import type { Claim, GateReading, Ledger, PodView, RunState, Snapshot } from '../snapshot.ts';
+import { type Claim, type GateReading, type Ledger, type PodView, type RunState, type Snapshot, setNamed } from '../snapshot.ts';
 import { bounded } from './bounds.ts';
 import { publishedMetrics } from './metrics.ts';
 import {
@@ -37,7 +37,7 @@ export interface PublishInput {
   /** The ledger after the turn; absent: the ledger of the snapshot. */
   readonly ledger?: Ledger;
   readonly performed?: readonly TakenAction[];
-  /** The time of these actions, if it was an earlier turn. */
+  /** The time of these actions, if an earlier turn performed them. */
   readonly performedMs?: number;
   /** The previous publication: phase, waits and actions keep their instants. */
   readonly previous?: PublishedDecision;
@@ -109,10 +109,10 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
 function partitionOrPins(
   { zone, statefulSet }: PublishedZone,
   group: GroupDefinition,
-  { statefulSets }: Snapshot,
+  snapshot: Snapshot,
   { pins = [] }: Ledger,
 ): Pick<PublishedZone, 'partition' | 'pinned'> {
-  const set = statefulSets.find((one) => one.namespace === group.namespace && one.name === statefulSet);
+  const set = setNamed(snapshot, group.namespace, statefulSet);
   const { lowersPartition, pinsPods } = traitsOf(group);
   if (lowersPartition && set?.updateStrategy === 'RollingUpdate' && set.partition < holdingPartition) return { partition: set.partition };
   const ordinals = pins.filter((pin) => pin.zone === zone).map(({ ordinal }) => ordinal);

@@ -4,7 +4,7 @@ import { matchesSelector } from '../../policies/label-selector.ts';
 import { unavailableLimit } from '../amount.ts';
 import { isAvailable } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { isUnknown, type PodView, type Snapshot, type StatefulSetView } from '../snapshot.ts';
+import { isUnknown, type PodView, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import type { TakenAction } from './published.ts';
 
 interface Pass {
@@ -65,10 +65,8 @@ interface Member {
 function membersOf(group: GroupDefinition, snapshot: Snapshot): readonly Member[] | undefined {
   const members: Member[] = [];
   for (const { statefulSet, paused, maxUnavailable } of group.zones) {
-    const isZone = ({ namespace, statefulSet: name }: { readonly namespace: string; readonly statefulSet: string }): boolean =>
-      namespace === group.namespace && name === statefulSet;
-    const set = snapshot.statefulSets.find(({ namespace, name }) => isZone({ namespace, statefulSet: name }));
-    const pods = snapshot.pods.find(isZone)?.pods;
+    const set = setNamed(snapshot, group.namespace, statefulSet);
+    const pods = podsNamed(snapshot, group.namespace, statefulSet);
     if (set === undefined || pods === undefined || isUnknown(pods)) return undefined;
     const { replicas, readyReplicas, updateRevision } = set.status;
     const isReady =

@@ -11,7 +11,7 @@ export const publishedByteLimit = 32 * 1024;
 /** The maximum number of published pods. */
 export const publishedPodLimit = 50;
 
-/** An action that was sent, and its outcome. `conflict`: the object had changed, so it had no effect. `unknown`: no answer came. */
+/** An action that was sent, and its outcome. `conflict`: no effect, because the object had changed. `unknown`: no answer came. */
 export interface TakenAction {
   readonly action: Action;
   readonly result: PublishedAction['result'];

@@ -78,7 +78,7 @@ const published = z.object({
       /** The waiting reason of a container, such as CrashLoopBackOff. */
       reason: text.exactOptional(),
       node: text.exactOptional(),
-      /** The instant of the last change of readiness. */
+      /** The instant at which the state began; absent if unknown. */
       sinceMs: instant.exactOptional(),
     }),
   ),
@@ -196,7 +196,7 @@ const published = z.object({
       zone: text.exactOptional(),
       /** The action as text: `delete pod ingester-zone-a-3`, `scale ingester-zone-a from 5 to 4`. */
       what: text,
-      /** `conflict`: its object had changed. `unknown`: no answer arrived, and the action may have happened. */
+      /** `conflict`: no effect, because the object had changed. `unknown`: no answer arrived, and the action may have happened. */
       result: z.enum(['done', 'conflict', 'refused', 'failed', 'unknown']),
       message: text.exactOptional(),
       atMs: instant,

@@ -281,7 +281,7 @@ function joinRanges(a: string, b: string): string {
   return shortRanges([...new Set([...ordinalsOf(a), ...ordinalsOf(b)])]);
 }
 
-/** Users may have edited the record, so the text may be no ranges, and the number of ordinals is limited. */
+/** Returns the ordinals of ranges; [] for another text. Users may have edited the record, so the number of ordinals is limited. */
 function ordinalsOf(ranges: string): readonly number[] {
   return ordinalsIn(ranges, 100_000) ?? [];
 }
@@ -353,8 +353,8 @@ export type ShownZone = Spec['zones'][number] & {
 export type ShownRun = Omit<Spec, 'outcome' | 'zones'> & { readonly outcome: ShownOutcome; readonly zones: readonly ShownZone[] };
 
 /**
- * Returns the records of one group for output, the newest first. A change of replicas and a rollout may run at the same time. The time
- * waited includes the wait in progress.
+ * Returns the records of one group for output. In `runs` the newest record is the first. A change of replicas and a rollout may run at the
+ * same time. The time waited includes the wait in progress.
  */
 export function shownRuns(runs: readonly Spec[], isDefined: boolean, nowMs: number): readonly ShownRun[] {
   return runs.map((run, index) => {

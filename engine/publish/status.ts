@@ -4,7 +4,7 @@ import { instantText } from '../../policies/instant.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { reasonOf } from '../rules/catalog.ts';
-import type { Snapshot } from '../snapshot.ts';
+import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { PublishedDecision, PublishedWait } from './published.ts';
 
 interface ScaleTarget {
@@ -57,7 +57,7 @@ interface GroupStatus {
  */
 export function scaleTargetOf(group: GroupDefinition, snapshot: Pick<Snapshot, 'statefulSets'>): ScaleTarget | undefined {
   const leader = group.zones.find((zone) => zone.follows === undefined);
-  const set = snapshot.statefulSets.find((one) => one.namespace === group.namespace && one.name === leader?.statefulSet);
+  const set = leader && setNamed(snapshot, group.namespace, leader.statefulSet);
   if (set === undefined) return undefined;
   return { replicas: set.status.replicas, ...(set.selector === undefined ? {} : { selector: set.selector }) };
 }

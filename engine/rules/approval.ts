@@ -62,7 +62,7 @@ export function approvalResults(question: ApprovalQuestion): readonly RuleResult
   return [result(rule, uncounted.length === 0 ? 'wait' : 'unknown', `${fact}${uncounted.join('')}`, { limit, source, digest })];
 }
 
-/** Returns the rejections among the answers about one subject that block. A rejection only blocks, so its time is not checked. */
+/** Returns the rejections that block, among the requests about one wave or rule. A rejection dated in the future blocks too. */
 export function rejectionsIn(
   about: readonly IntentView[],
   approval: ApprovalDefinition,
@@ -83,13 +83,13 @@ export function isRejection(answer: Pick<RuleResult, 'outcome' | 'source'>): boo
   return answer.outcome === 'no' && requestOf(answer) !== undefined;
 }
 
-/** Returns the result of a missing approval that cannot count, because of this problem of the webhook; every other result unchanged. */
+/** Adds a problem of the webhook to the result of a missing approval, because no approval counts then. Returns other results unchanged. */
 export function withoutRequesters<Result extends RuleResult>(answer: Result, problem: string): Result {
   if (answer.digest === undefined) return answer;
   return { ...answer, outcome: 'no', fact: `${answer.fact}; no webhook records requesters, so no approval counts: ${problem}` };
 }
 
-/** Reports whether an approval is missing that cannot count, because no webhook records requesters. A rejection names no digest. */
+/** Reports whether an approval is missing and no approval can count, because no webhook records requesters. A rejection names no digest. */
 export function lacksRequesters({ outcome, digest }: RuleResult): boolean {
   return outcome === 'no' && digest !== undefined;
 }

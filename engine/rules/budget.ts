@@ -78,8 +78,8 @@ function permittedAgainMs(question: RollQuestion): number | undefined {
 }
 
 /**
- * Returns how many pods of the zone may be unavailable by the PodDisruptionBudgets; undefined without a budget. A budget that would permit no
- * pod of this zone alone permits one pod while all pods that it selects leave room for one.
+ * Returns how many pods of the zone may be unavailable by the PodDisruptionBudgets; undefined without a budget. If a budget has no room for
+ * the replicas of this zone alone, then it permits one pod while all the pods that it selects leave room for one.
  */
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
   const { replicas, set, unavailableCount } = zone.view;
@@ -143,10 +143,7 @@ function withinLimit(fact: string, { limit, source, exception }: ZoneLimit): Rul
   return { ...result('zone-budget', 'ok', `${fact}; ${permissionText(exception)}`, permitted), exception: exception.name };
 }
 
-/**
- * Returns the result of an exhausted budget, with the earliest instant at which a pod becomes available or stuck by time alone. A limit of 0
- * has no such instant.
- */
+/** Returns the result of an exhausted budget: `no` if the limit is 0 and only a person can raise it, otherwise `wait`. */
 function spent(question: RollQuestion, queue: readonly PodView[], fact: string, allowed: ZoneLimit): RuleResult {
   const { context, zone } = question;
   const { limit, source, because, desired } = allowed;

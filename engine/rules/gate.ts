@@ -87,7 +87,7 @@ function judgeReading(gate: GateDefinition, reading: GateReading, nowMs: number)
   const onNoData = gate.noData === 'fail' ? 'failure' : 'neutral';
   if (reading.result === 'noData') return gate.noData === 'pass' ? 'success' : onNoData;
   if (reading.result === 'error') return onError;
-  // A value that is not a finite number counts as no data.
+  // A value that is not a finite number counts as no data, but never as a success.
   if (reading.result === 'notFinite' || !Number.isFinite(reading.value)) return onNoData;
   const answer = evaluateCondition(gate.pass, { value: reading.value }, nowMs);
   if (answer.kind === 'unknown') return onError;

@@ -50,8 +50,8 @@ export function mayRepairDespiteOthers({ group, nowMs, view }: Moment & Pick<Gro
 
 /**
  * Reports whether surplus pods stay until a stuck pod is repaired: OrderedReady deletes no pod before every lower ordinal is ready
- * (kubernetes.io, StatefulSet, "Deployment and Scaling Guarantees"). Always false
- * for drop-in groups: a shrinking zone does not block their replacements anyway.
+ * (kubernetes.io, StatefulSet, "Deployment and Scaling Guarantees"). Always false for drop-in groups: a shrinking zone does not block their
+ * replacements anyway.
  */
 export function isShrinkHeld({ group, nowMs }: Moment, view: ZoneView): boolean {
   const { set, surplus, claims, outdated } = view;
@@ -82,7 +82,7 @@ export function inFlightBefore({ set, inFlight: all, unavailable, pods, exposedB
   return inFlight - held.length;
 }
 
-/** Returns the future instants at which pods become stuck without a change. */
+/** Returns the future instants at which pods become stuck if nothing changes. */
 export function stuckInstants({ group, nowMs }: Moment, view: ZoneView, pods: readonly PodView[]): readonly number[] {
   const { when, afterMs } = group.rollout.replaceUnready;
   if (when !== 'any') return [];

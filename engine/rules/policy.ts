@@ -189,7 +189,7 @@ function lastDownscale({ context, zone }: PolicyQuestion): { readonly lastDownsc
   return times.length === 0 ? {} : { lastDownscaleAt: Math.max(...times) };
 }
 
-/** The words in a condition that reads what time, progress or a request changes. Names, labels and the action stay the same. */
+/** The variables and operators whose value time, progress or a request changes. Names, labels and the action stay the same. */
 const changing =
   /\b(?:now|age|change|user|inputs|replicas|ready|available|updated|lastDownscaleAt|zones|notReadyZones|phase|wave|missing)\b/;
 

@@ -21,7 +21,7 @@ interface PrepareAnswer {
 /** The pause before a failed preparation is tried again, in milliseconds. */
 const retryAfterMs = 30_000;
 
-/** Evaluates the delay. Pods leave from the highest ordinal down, after they were prepared for the delay and confirmed it. */
+/** Evaluates the delay. Pods leave from the highest ordinal down. Each must be prepared for the whole delay and then confirm that. */
 export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   const { context, zone, from, to } = question;
   const delayed = appliesTo(question) ? zone.zone.delayed : undefined;
@@ -108,7 +108,7 @@ function appliesTo({ context, zone, isForced }: ScaleQuestion): boolean {
   return zone.zone.replicas.kind === 'mirror' && zone.zone.follows === undefined;
 }
 
-/** Returns the calls that prepare the running successors of prepared pods. The calls are sent during a rollout, despite other blocks. */
+/** Returns the calls that prepare the running successors of prepared pods. They are sent even while a rule blocks the downscale. */
 export function renewals(question: ScaleQuestion): readonly Action[] {
   const { context, zone } = question;
   if (zone.zone.delayed === undefined || !appliesTo(question)) return [];

@@ -106,9 +106,10 @@ function leaderFloor({ context, zone, to, isForced }: ScaleQuestion): RuleResult
   });
 }
 
-/** The numbers of pods that are not ready and not updated by the status. A number is negative if the status does not count new pods yet. */
 interface Shortfall {
+  /** `status.replicas` minus ready pods; negative if the status does not count new pods yet. */
   readonly notReady: number;
+  /** `status.replicas` minus `status.updatedReplicas`. */
   readonly notUpdated: number;
 }
 

@@ -65,7 +65,7 @@ function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, un
   return [result('update-strategy', 'wait', fact, { limit: set?.updateStrategy, source: group.sources['rollout.strategy'] })];
 }
 
-/** Blocks a change to OnDelete for pods that a partition keeps: a restart would update such a pod before its wave. */
+/** Blocks a change to OnDelete while a partition keeps pods at an earlier revision: a restart would update such a pod before its wave. */
 function versionsKept({ group }: GroupContext, zone: ZoneView, { isTemplateChanged }: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
   if (set === undefined || !traitsOf(group).holdsPartition || set.updateStrategy === 'OnDelete') return [];

@@ -74,7 +74,7 @@ function gapOf(question: ScaleQuestion, other: Shrunk, { limitMs, owner, isStric
   const passed = question.context.nowMs - other.atMs;
   const age = ageSince('ago', other.atMs, question.context.nowMs);
   const fact = `zone ${other.zone} shrank ${age.words}`;
-  // The age of a time in the future is unknown. Adopted groups just wait until that time has passed.
+  // The age of a time in the future is unknown. Adopted groups wait for the interval after that time.
   if (profileOf(question.context.group).downscaleTime === 'ledger' && !isWithinClockSkew(question.context, other.atMs)) {
     const recorded = `zone ${other.zone} has a recorded downscale at ${new Date(other.atMs).toISOString()}, a time in the future`;
     return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });
@@ -122,7 +122,7 @@ function ledgerTimes(context: GroupContext, view: ZoneView): readonly number[] {
   return [...announcedTimes(view), ...recorded.map((record) => record.atMs)];
 }
 
-/** Returns the instants from the annotation, which only prepared downscales write. */
+/** Returns the instant in the annotation, which only prepared downscales write, and the instants of open claims on such downscales. */
 function annotatedTimes(view: ZoneView): readonly number[] | string {
   const announced = view.zone.prepare === undefined ? [] : announcedTimes(view);
   const text = view.set?.annotations[lastDownscaleAnnotation];

@@ -95,9 +95,9 @@ function closeFinishedZone(context: GroupContext, run: UnfinishedRun): Unfinishe
 
 export interface ZoneProgress {
   readonly view: ZoneView;
-  /** The number of updated pods at which the wave is done. */
+  /** The number of updated pods at which the wave is done with this zone. */
   readonly target: number;
-  /** Pods of this zone that the wave still replaces, including stuck pods of the open zone. */
+  /** Number of pods of this zone that the wave still replaces, including stuck pods of the open zone. */
   readonly remaining: number;
 }
 

@@ -74,7 +74,7 @@ function withoutGap(chosen: readonly ChosenPod[], allowed: readonly ChosenPod[])
   return gap === -1 ? chosen : chosen.slice(0, gap);
 }
 
-/** Returns the write that lowers the partition to the lowest chosen pod, or the deletion of a stuck pod that stays below the partition. */
+/** Returns the write of the partition at the lowest chosen pod, or the deletion of a stuck pod if that write would not replace it. */
 function lowerPartition(context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[]): readonly Action[] {
   const { set } = view;
   const lowest = chosen.at(-1)?.pod.ordinal;
@@ -114,8 +114,9 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
 }
 
 /**
- * Returns the write that raises the partition to 1000000 when the update revision has become the current revision, at which lower pods come
- * back. Before that, returns the write that lowers the partition to the updated pods, so that they keep their revision.
+ * Returns the write that raises the partition to 1000000 when every pod is updated and the update revision has become the current revision:
+ * pods below the partition come back at the current revision. While pods are outdated, lowers the partition to the updated pods instead, so
+ * that these pods keep their revision.
  */
 function settlePartition(context: GroupContext, view: ZoneView, set: StatefulSetView): readonly SetPartition[] {
   if (view.updated === view.replicas) {

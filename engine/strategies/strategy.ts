@@ -1,5 +1,5 @@
-// Defines the interface of rollout strategies and their table. A new strategy is one file here, its entry
-// in the table, and one entry in `policies/strategies.ts`.
+// Defines the interface of rollout strategies and their table. A new strategy is one file here, its entry in the table, and one entry in
+// `policies/strategies.ts`.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { StrategyName } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';

@@ -9,7 +9,7 @@ import type { GateReading, PodView, Snapshot, StatefulSetView } from '../snapsho
 export interface PodDurations {
   readonly drainMs: number;
   readonly startMs: number;
-  /** The time from the creation of an unready pod after which the pod counts as broken. */
+  /** The time after which a pod that does not become ready counts as broken. */
   readonly longestStartMs: number;
 }
 

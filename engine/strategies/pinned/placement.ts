@@ -169,7 +169,7 @@ function created({ name, revision }: Pick<NewPod, 'name' | 'revision'>): string 
   return `pod ${name} is created at revision ${revision}`;
 }
 
-interface Pin {
+interface PodMerge {
   /** The pod as the API server has it in admission. */
   readonly pod: ObjectContent;
   /** `data.spec.template` of the ControllerRevision from which the pod was created. */
@@ -187,7 +187,7 @@ const revisionLabel = 'controller-revision-hash';
  * the templates have the value of the target. Values derived from a service account, priority class or runtime class that changes are
  * dropped: the API server derives them again after a webhook. The label and the spec change together.
  */
-export function pinnedPod({ pod, made, target, revision }: Pin): ObjectContent {
+export function pinnedPod({ pod, made, target, revision }: PodMerge): ObjectContent {
   const [metadata, spec] = [mapOf(pod['metadata']), mapOf(pod['spec'])];
   const parts = (template: ObjectContent) => ({ metadata: mapOf(template['metadata']), spec: mapOf(template['spec']) });
   const [from, to] = [parts(made), parts(target)];
@@ -278,7 +278,7 @@ function merged(key: string, made: unknown, own: unknown, target: unknown): unkn
   return target;
 }
 
-/** Returns the part of a map or a list that the template does not contain; undefined if it contains everything. */
+/** Returns the part of a map or a list that the template does not contain; undefined if the template contains everything. */
 function additions(key: string, made: unknown, own: unknown): unknown {
   const rest = Array.isArray(own) ? mergedList(key, listOf(made), own, []) : mergedMap(mapOf(made), mapOf(own), {});
   return Object.keys(rest).length === 0 ? undefined : rest;
