@@ -48,10 +48,10 @@ function fromLeader(context: GroupContext, view: ZoneView, leaderName: string): 
   const source = sourceOf(context, `zones.${view.zone.name}.follows`);
   const leader = zoneNamed(context, leaderName);
   if (leader?.set === undefined) {
-    const answer = result('replica-source', 'unknown', `its leader zone ${leaderName} could not be read`, { source });
+    const answer = result('replica-source', 'unknown', `leader zone ${leaderName} could not be read`, { source });
     return { replicas: view.replicas, isForced: false, answer };
   }
-  const answer = result('replica-source', 'ok', `its leader zone ${leaderName} has ${leader.replicas} replicas`, { source });
+  const answer = result('replica-source', 'ok', `leader zone ${leaderName} has ${leader.replicas} replicas`, { source });
   return { replicas: leader.replicas, isForced: false, answer };
 }
 

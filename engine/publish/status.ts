@@ -52,8 +52,8 @@ interface GroupStatus {
 }
 
 /**
- * Returns the target of the scale subresource: the first leading zone, so that an autoscaler counts the load of one zone. Undefined without
- * its StatefulSet.
+ * Returns the target of the scale subresource: the first zone that follows no zone, so that an autoscaler counts the load of one zone.
+ * Undefined if its StatefulSet does not exist.
  */
 export function scaleTargetOf(group: GroupDefinition, snapshot: Pick<Snapshot, 'statefulSets'>): ScaleTarget | undefined {
   const leader = group.zones.find((zone) => zone.follows === undefined);

@@ -69,7 +69,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the follower keeps at least as many replicas as its leader',
     outcomes: ['ok', 'wait', 'skip'],
   },
-  { id: 'leader-ready', reason: 'LeaderNotReady', title: 'all pods of the leading zone are ready', outcomes: ['ok', 'wait', 'skip'] },
+  { id: 'leader-ready', reason: 'LeaderNotReady', title: 'all pods of the leader zone are ready', outcomes: ['ok', 'wait', 'skip'] },
   { id: 'ledger-full', reason: 'LedgerFull', title: 'the ledger has room for one more claim', outcomes: ['ok', 'wait'] },
   {
     id: 'min-interval',

@@ -153,7 +153,7 @@ describe('the replicas of a follower', () => {
     expect(desired({}, sets, 'b')).toEqual({
       replicas: 7,
       isForced: false,
-      answer: answer('its leader zone a has 7 replicas', { source: line(4) }),
+      answer: answer('leader zone a has 7 replicas', { source: line(4) }),
     });
   });
 
@@ -166,7 +166,7 @@ describe('the replicas of a follower', () => {
       answer: {
         rule: 'replica-source',
         outcome: 'unknown',
-        fact: 'its leader zone a could not be read',
+        fact: 'leader zone a could not be read',
         source: line(4),
       },
     });
