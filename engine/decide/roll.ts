@@ -28,7 +28,7 @@ import {
 } from '../rules/roll.ts';
 import { beforeWave, underWay, type WaveAnswer, wavesDigestOf } from '../rules/wave.ts';
 import { rollbackWarnings } from '../run/run.ts';
-import { brokeBeforeRun, countMovableTime, failRun, recordReplacement } from '../run/states.ts';
+import { brokeBeforeRun, countMovableTime, failRun, hasReplacedSince, recordReplacement } from '../run/states.ts';
 import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
 import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
 import { strategyOf } from '../strategies/strategy.ts';
@@ -216,7 +216,7 @@ function checkRoll(question: RollStepQuestion): readonly RuleResult[] {
 
 /** Returns how much of the rollout is under way when a window closes. A run that has replaced no pod yet is not under way. */
 function progressInWindow({ run, zone }: RollQuestion): 'nothing' | 'zone' | 'run' {
-  if ((run.lastDisruptionMs ?? -1) < run.startedMs) return 'nothing';
+  if (!hasReplacedSince(run, run.startedMs)) return 'nothing';
   return run.openZone === zone.view.zone.name ? 'zone' : 'run';
 }
 
@@ -227,8 +227,7 @@ function failIfLate(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
 
 function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun): WaveAnswer {
   if (run.outcome === 'failed') return { results: [], observations: [], wantedReadings: [] };
-  const hasBegun = (run.lastDisruptionMs ?? -1) >= run.waveStartedMs;
-  return hasBegun ? underWay(context, progress.wave, run) : beforeWave(context, progress.wave, run);
+  return hasReplacedSince(run, run.waveStartedMs) ? underWay(context, progress.wave, run) : beforeWave(context, progress.wave, run);
 }
 
 /** Returns why no pod is replaced although no rule blocks: the remaining pods are in flight, or cannot terminate on an unready node. */

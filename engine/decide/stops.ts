@@ -12,6 +12,7 @@ import { pauseFact } from '../rules/roll.ts';
 import { rejectionsAhead } from '../rules/wave.ts';
 import { objectOf, pauses, requesterText, requestOf, requestPlace } from '../run/requests.ts';
 import { rollsBack } from '../run/run.ts';
+import { hasReplacedSince } from '../run/states.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
 interface StopsAnswer {
@@ -167,7 +168,7 @@ function keyOf({ result: { rule, fact } }: ZoneResult): string {
 
 /** Evaluates windows and policies as if each zone had a pod to replace. */
 function resultsWithoutSteps(context: GroupContext, run: RunState | undefined): readonly ZoneResult[] {
-  const isUnderWay = run !== undefined && run.outcome !== 'completed' && (run.lastDisruptionMs ?? -1) >= run.startedMs;
+  const isUnderWay = run !== undefined && run.outcome !== 'completed' && hasReplacedSince(run, run.startedMs);
   const window = windowResult(context, 'rollout', isUnderWay ? 'run' : 'nothing');
   return context.view.zones.flatMap((zone) => {
     const { results } = policyAnswer({ context, action: 'rollout', zone });

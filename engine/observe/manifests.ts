@@ -3,16 +3,7 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
-import {
-  emptySnapshot,
-  isUnknown,
-  type Known,
-  type PodsView,
-  type PodView,
-  type Snapshot,
-  type StatefulSetView,
-  setNamed,
-} from '../snapshot.ts';
+import { emptySnapshot, isUnknown, type Known, type PodView, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { observePodBudget, observeZoneBudget } from './budget.ts';
 import { observePod, observeStatefulSet } from './objects.ts';
 import { fieldAt, objectKey, reader } from './raw.ts';
@@ -163,7 +154,7 @@ function withPods(snapshot: Snapshot, podObjects: readonly unknown[]): Snapshot 
   return { ...snapshot, statefulSets: filled.map(({ set }) => set), pods: filled.map(({ pods }) => pods) };
 }
 
-function podsOf(set: StatefulSetView, sinceMs: number, given: ReadonlyMap<string, PodView>): { set: StatefulSetView; pods: PodsView } {
+function podsOf(set: StatefulSetView, sinceMs: number, given: ReadonlyMap<string, PodView>) {
   const pods: PodView[] = [];
   for (let ordinal = set.firstOrdinal; ordinal < set.firstOrdinal + set.replicas; ordinal += 1) {
     const seen = given.get(`${set.namespace}/${set.name}-${ordinal}`);

@@ -3,17 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { unreadReasonOf } from '../observe/view.ts';
-import {
-  isUnknown,
-  type Ledger,
-  type PodView,
-  podsNamed,
-  type ReleaseTerms,
-  type Snapshot,
-  type StatefulSetView,
-  setNamed,
-  type Unknown,
-} from '../snapshot.ts';
+import { isUnknown, type Ledger, type PodView, type ReleaseTerms, type Snapshot, type StatefulSetView, type Unknown } from '../snapshot.ts';
 
 type DefinitionSource = 'directory' | 'objects' | 'adopted';
 
@@ -87,9 +77,9 @@ export function viewMember(
   const named = { zone, statefulSet, pods: [] };
   const unread = unreadReasonOf(snapshot, 'StatefulSet', namespace, statefulSet);
   if (unread !== undefined) return { ...named, unknown: unread };
-  const set = setNamed(snapshot, namespace, statefulSet);
+  const set = snapshot.statefulSets.find((one) => one.namespace === namespace && one.name === statefulSet);
   if (set === undefined || set.isTerminating) return named;
-  const pods = podsNamed(snapshot, namespace, statefulSet);
+  const pods = snapshot.pods.find((one) => one.namespace === namespace && one.statefulSet === statefulSet)?.pods;
   if (pods === undefined || isUnknown(pods)) return { ...named, set, unknown: pods?.unknown ?? `the pods of ${statefulSet} are not known` };
   const end = set.firstOrdinal + set.replicas;
   return { ...named, set, pods: pods.filter(({ ordinal }) => ordinal >= set.firstOrdinal && ordinal < end) };

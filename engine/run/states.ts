@@ -121,9 +121,9 @@ export function closeZone(run: UnfinishedRun): UnfinishedRun {
   return rest;
 }
 
-/** Reports whether the run is running and has replaced no pod yet. */
-function isUnbegun({ outcome, lastDisruptionMs, startedMs }: RunState): boolean {
-  return outcome === 'running' && (lastDisruptionMs ?? -1) < startedMs;
+/** Reports whether a pod was replaced at or after this instant, such as the start of the run or of its wave. */
+export function hasReplacedSince({ lastDisruptionMs }: Pick<RunCore, 'lastDisruptionMs'>, sinceMs: number): boolean {
+  return (lastDisruptionMs ?? -1) >= sinceMs;
 }
 
 /**
@@ -131,7 +131,7 @@ function isUnbegun({ outcome, lastDisruptionMs, startedMs }: RunState): boolean 
  * the pod is replaced in its wave.
  */
 export function brokeBeforeRun(run: RunState, { readyChangedMs }: Pick<PodView, 'readyChangedMs'>): boolean {
-  return isUnbegun(run) || readyChangedMs < run.startedMs;
+  return (run.outcome === 'running' && !hasReplacedSince(run, run.startedMs)) || readyChangedMs < run.startedMs;
 }
 
 /**
@@ -164,7 +164,7 @@ export function revertProgress(run: RunState, before: RunState | undefined): Run
   return { ...rest, ...(open === undefined ? {} : { openZone: open }), ...last, ...flight };
 }
 
-/** Returns the last replacement as an instant before now, so that a wave or run that begins now does not count it as its own (`isUnbegun`). */
+/** Returns the last replacement as an instant before now, so that a wave or run that begins now does not count it as its own. */
 function replacedBefore(run: Pick<RunCore, 'lastDisruptionMs'> | undefined, nowMs: number): Pick<RunCore, 'lastDisruptionMs'> {
   return run?.lastDisruptionMs === undefined ? {} : { lastDisruptionMs: Math.min(run.lastDisruptionMs, nowMs - 1) };
 }
