@@ -460,7 +460,7 @@ export function setNamed(snapshot: Pick<Snapshot, 'statefulSets'>, namespace: st
   return snapshot.statefulSets.find((set) => set.namespace === namespace && set.name === name);
 }
 
-/** Returns the pods of a StatefulSet by its name; undefined if the snapshot has none, unknown if they could not be read. */
+/** Returns the pods of a StatefulSet by its name; undefined if they are not in the snapshot, unknown if they could not be read. */
 export function podsNamed(snapshot: Pick<Snapshot, 'pods'>, namespace: string, statefulSet: string): PodsView['pods'] | undefined {
   return snapshot.pods.find((view) => view.namespace === namespace && view.statefulSet === statefulSet)?.pods;
 }

@@ -27,7 +27,7 @@ export interface CaseResult {
   readonly passed: boolean;
   /** The expectation in short form: `deny by zone-gap`. */
   readonly expected: string;
-  /** Of a request: `allow`, `warn`, `requireApproval`, `hold`, `deny`. Of the agent: `act`, `wait`, `blocked`, `done`. Empty if not run. */
+  /** For requests: `allow`, `warn`, `requireApproval`, `hold`, `deny`. For the agent: `act`, `wait`, `blocked`, `done`. Empty if not run. */
   readonly decision: string;
   /** The rules that block, or the rules that warn if no rule blocks. */
   readonly rules: readonly string[];
