@@ -42,7 +42,7 @@ export function trustProblem({ kind, name, webhooks, isInjected }: StoredConfigu
   return `${lack}: the API server trusts no certificate of the webhooks. ${writer}`;
 }
 
-/** Returns a sentence about the members for which the API server does not call some webhook; undefined if it calls all webhooks. */
+/** Returns a sentence about the members that a webhook does not cover; undefined if every webhook covers all members. */
 export function coverageProblem({ kind, name, webhooks }: Registered, members: readonly Member[]): string | undefined {
   const uncovered = [...new Set(webhooks.flatMap((row) => uncoveredBy(row, members)))];
   return uncovered.length === 0 ? undefined : `${kind} ${name} does not cover ${listed(uncovered)} yet`;

@@ -82,7 +82,7 @@ function groupRules({ hasCompat }: InstallOptions, isPinned: boolean, mirrors: r
     rule(apiGroup, ['rolloutgroups/status'], ['patch']),
     rule(apiGroup, ['rolloutpolicies', 'rolloutexceptions', 'rolloutintents'], ['list', 'watch']),
     rule(apiGroup, ['rolloutruns'], ['get', 'list', 'create', 'patch', 'delete']),
-    // The webhook reads whether the namespace is being deleted, because its objects may then be deleted too.
+    // The webhook reads whether the namespace is being deleted, because it then allows deletions of the objects in the namespace.
     rule('', ['namespaces'], ['get']),
     // The webhook decides a scale request for these kinds by the labels of the object.
     ...(hasCompat ? [rule('apps', ['deployments', 'replicasets'], ['get'])] : []),

@@ -56,7 +56,7 @@ function schemaOf(document: Document.Parsed): z.ZodType | undefined {
   return typeof kind === 'string' && Object.hasOwn(schemas, kind) ? schemas[kind as Kind] : undefined;
 }
 
-/** Sorts the fields of every map in the order of the schema and removes their quotes. Unknown fields come last, unchanged. */
+/** Sorts the fields of every map in the order of the schema, and removes quotes around their names. Unknown fields come last, unchanged. */
 function reorder(node: unknown, schema: unknown, isRoot = false): void {
   if (isSeq(node)) for (const [index, item] of node.items.entries()) reorder(item, schemaBelow(schema, index));
   if (!isMap(node)) return;

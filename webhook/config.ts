@@ -49,7 +49,7 @@ export interface WebhookConfig {
   readonly address?: string;
   /** Value of `-server-tls.request-timeout`. An endpoint has nine tenths of this time. */
   readonly requestTimeoutMs: number;
-  /** The CA certificate (PEM) that verifies clients; absent if clients need no certificate. API servers send one only if configured. */
+  /** The CA certificate (PEM) for client certificates; absent if clients need none. API servers send a certificate only if configured. */
   readonly clientCa?: string;
   readonly clusterValidation?: ClusterValidation;
   /** Time for which the server still answers requests after it reports not ready, until clients use other replicas. */

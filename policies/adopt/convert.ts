@@ -39,7 +39,7 @@ function isForeign(object: ForeignObject): boolean {
   return isPhasedRollout(object) || isStatefulsetRollout(object);
 }
 
-/** Maps the `namespace/name` of each StatefulSet that a foreign object names to the name of that object. Invalid objects count too. */
+/** Returns the foreign objects as text, by the `namespace/name` of the StatefulSet that each object names. Invalid objects count too. */
 export function claimedSets(objects: readonly ForeignObject[]): ReadonlyMap<string, string> {
   return new Map(
     objects.filter(isForeign).flatMap((object) => {

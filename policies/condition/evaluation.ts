@@ -26,7 +26,7 @@ const fuelPerEvaluation = 20_000;
 /** The value that ends an evaluation: thrown through json-logic-js, which has no other early exit, and caught in `evaluating`. */
 const stopSignal = Symbol('undecided');
 
-// json-logic-js passes only the arguments and the data to operators. Evaluation is synchronous, so a variable can hold the current one.
+// json-logic-js passes only the arguments and the data to operators, so a variable holds the evaluation. Evaluation is synchronous.
 let current: Evaluation | undefined;
 
 type Outcome<Value> =

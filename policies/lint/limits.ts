@@ -69,7 +69,7 @@ function hasExceptionForAllZones(context: LintContext, group: DocumentName): boo
   return hasException(context, group) || (zones.length > 0 && zones.every(({ name }) => hasException(context, group, name)));
 }
 
-/** Reports PodDisruptionBudgets that allow no disruption of pods in zones that the budget limits. */
+/** Reports PodDisruptionBudgets that allow no disruption, if they limit a zone of a group. */
 const findBudgetsOfZero: LintCheck = (context) => {
   const budgets = context.load.manifests.filter(
     ({ kind, apiVersion }) => kind === 'PodDisruptionBudget' && apiVersion.startsWith('policy/'),

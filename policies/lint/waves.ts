@@ -54,8 +54,8 @@ const findUnknownGatesInWaves: LintCheck = eachGroup((group) => {
 const findDuplicateWaves: LintCheck = eachGroup((group) => repeatedNames(group, wavesPath, 'wave', wavesOf(group)));
 
 /**
- * Reports waves with smaller amounts than earlier waves. Amounts are cumulative for each zone. No number of pods is smaller than a
- * percentage, except 100 percent.
+ * Reports waves with smaller amounts than earlier waves. Amounts are cumulative for each zone. A number of pods counts as smaller than 100
+ * percent, but not as smaller than any other percentage.
  */
 const findShrinkingWaves: LintCheck = eachGroup((group) => {
   const before = new Map<string, WaveSpec>();

@@ -1,4 +1,4 @@
-// Reads the JSON that kubectl prints without the much slower YAML parser. Places are computed on demand.
+// Reads JSON, such as the output of kubectl, without the YAML parser, which is much slower. Places are computed on demand.
 import { jsonPointer } from '../findings/finding.ts';
 import { apiGroup } from '../schema/kinds.ts';
 import { tryParseJson } from '../values/try-parse-json.ts';

@@ -23,7 +23,7 @@ export interface NodeProperty {
 interface YamlScan {
   readonly tokens: readonly CST.Token[];
   readonly properties: readonly NodeProperty[];
-  /** The limit that was exceeded; the tokens end early. */
+  /** The finding about an exceeded limit. There are then no tokens and no properties. */
   readonly refused?: Finding;
 }
 
