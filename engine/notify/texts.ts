@@ -32,9 +32,7 @@ function eventSentence(run: RunNotes, event: NotedEvent): string {
 function whatNext(event: Pick<NotedEvent, 'kind' | 'hold'>): string | undefined {
   if (event.kind === 'failed') return 'No further pod is replaced until a person acts, unless the group rolls back.';
   if (event.kind !== 'waiting') return undefined;
-  return event.hold?.rule === 'approval'
-    ? 'The run continues when it is approved.'
-    : 'The wait has no known end. A person may need to act.';
+  return event.hold?.rule === 'approval' ? 'The run continues after approval.' : 'The wait has no known end. A person may have to act.';
 }
 
 function holdText({ rule, fact, limit }: Hold): string {

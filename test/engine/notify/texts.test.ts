@@ -53,7 +53,7 @@ describe('the texts of messages', () => {
       [
         ':double_vertical_bar: *mimir/ingester*: the rollout waits: approval: wave rest has 0 of 1 approvals (1 of oncall)',
         '34 % done: 102 of 300 pods updated, 297 available, wave rest (2 of 3)',
-        'The run continues when it is approved.',
+        'The run continues after approval.',
         '`kubectl rollout-group explain ingester -n mimir`',
       ],
     ],
@@ -63,7 +63,7 @@ describe('the texts of messages', () => {
       [
         ':double_vertical_bar: *mimir/ingester*: the rollout waits: pods-in-flight: ingester-zone-b-1 is not available',
         '34 % done: 102 of 300 pods updated, 297 available, wave rest (2 of 3)',
-        'The wait has no known end. A person may need to act.',
+        'The wait has no known end. A person may have to act.',
         '`kubectl rollout-group explain ingester -n mimir`',
       ],
     ],
