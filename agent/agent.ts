@@ -1,6 +1,6 @@
 // Starts and stops the parts of the agent: caches, policies, leader election, readers of gates and metrics, and the loop of turns.
 
-import { sleep } from '../cluster/env.ts';
+import { within } from '../cluster/env.ts';
 import { messageOf } from '../policies/error-message.ts';
 import { getOrCreate } from '../policies/values/map.ts';
 import { AdmissionGuard } from './admission/guard.ts';
@@ -19,7 +19,7 @@ import type { Degradation, TurnListener, TurnReport } from './report.ts';
 import { type GroupMemory, newMemory } from './turn/gather.ts';
 import { Ledgers } from './turn/ledgers.ts';
 import { type TurnParts, takeTurn } from './turn/turn.ts';
-import { groupKey, WakeIndex } from './wake-index.ts';
+import { groupKey, removedKeys, WakeIndex } from './wake-index.ts';
 import { type CacheChange, type Caches, concernsPolicies, type SharedWatches, startCaches } from './watched/caches.ts';
 import { PinWebhook } from './watched/pin-webhook.ts';
 import { ReplicaSources } from './watched/replica-sources.ts';
@@ -120,7 +120,7 @@ export class Agent {
     this.followed = this.#caches.shared;
   }
 
-  /** Returns whether the policies were read and every cache has synced, or its kind is missing or forbidden. Stays true from then on. */
+  /** Returns true once the policies were read and every cache has synced. Caches of missing and forbidden kinds do not count. */
   isReady(): boolean {
     this.#isReady ||= this.#caches.isSettled() && this.#policies.current() !== undefined;
     return this.#isReady;
@@ -246,7 +246,7 @@ export class Agent {
     const changed = this.#index.replace(now);
     // This check comes before the memories are deleted, because the report about a removed group contains its run.
     this.#removals.checkRemovals();
-    for (const key of this.#memories.keys()) if (this.#index.group(key) === undefined) this.#memories.delete(key);
+    for (const key of removedKeys(this.#memories.keys(), now.groups)) this.#memories.delete(key);
     this.#sources.follow(now.groups);
     this.#pinWebhook.follow(now.groups);
     this.#ledgers.keep(now.groups);
@@ -334,9 +334,7 @@ export class Agent {
     this.#metrics.stop();
     this.#orphans.clear();
     this.#removals.clear();
-    const timeout = new AbortController();
-    await Promise.race([this.#loop.stop(), sleep(this.#env, longestEndMs, timeout.signal)]);
-    timeout.abort();
+    await within(this.#env, longestEndMs, this.#loop.stop());
     if (this.#changes.underWay() === 0) await this.#leadership.release();
     else {
       this.#env.log.error('a write is still in flight; the Lease is left to expire');

@@ -13,6 +13,12 @@ export function groupKey({ namespace, name }: Pick<GroupDefinition, 'namespace' 
   return `${namespace}/${name}`;
 }
 
+/** Returns the keys that belong to no group of these. */
+export function removedKeys(keys: Iterable<string>, groups: readonly Pick<GroupDefinition, 'namespace' | 'name'>[]): readonly string[] {
+  const kept = new Set(groups.map(groupKey));
+  return [...keys].filter((key) => !kept.has(key));
+}
+
 /** The rules whose result depends on pods outside the group, because a budget may count these pods. */
 const sharedRules: ReadonlySet<string> = new Set(['disruption-budget', 'eviction-budget']);
 

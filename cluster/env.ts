@@ -8,7 +8,7 @@ export interface Clock {
 }
 
 export interface Timers {
-  /** Calls `callback` once after `delayMs` (0 or more, monotonic clock). Returns a function that cancels it; repeats do nothing. */
+  /** Calls `callback` once after `delayMs` (0 or more, monotonic clock). Returns a function that cancels it; later calls do nothing. */
   readonly after: (delayMs: number, callback: () => void) => () => void;
 }
 
@@ -94,6 +94,13 @@ export interface ClusterEnv {
   /** Returns a number of at least 0 and less than 1. */
   readonly random: () => number;
   readonly kubernetes: KubernetesHttp;
+}
+
+/** Resolves when the work has ended, or after `limitMs`. Rejects if the work rejects within this time. */
+export async function within(env: Pick<ClusterEnv, 'timers'>, limitMs: number, work: Promise<unknown>): Promise<void> {
+  const timeout = new AbortController();
+  await Promise.race([work, sleep(env, limitMs, timeout.signal)]);
+  timeout.abort();
 }
 
 /** Resolves after `delayMs`, or when the signal is aborted. */

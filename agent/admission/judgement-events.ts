@@ -2,7 +2,7 @@
 import { isStatus } from '../../cluster/request/failure.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { createObject } from '../../cluster/request/write.ts';
+import { createObject, microTime } from '../../cluster/request/write.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { encodeRequest } from '../../engine/judge/request-text.ts';
 import { leadingResult, storedResult } from '../../engine/rule.ts';
@@ -96,7 +96,7 @@ export function judgementReporter(env: AgentEnv, config: Pick<AgentConfig, 'iden
   };
 }
 
-/** Returns the Event of a judgement. Its name contains the decision and the ten-minute slot, so only one of several processes creates it. */
+/** Returns the Event of a judgement. The decision and the ten-minute slot give its name, so only one of several processes creates it. */
 export function judgementEvent(
   { outcome, message, decisionId, results, request }: Judgement,
   { namespace, statefulSet, uid }: JudgedSubject,
@@ -117,7 +117,7 @@ export function judgementEvent(
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
     metadata: { namespace, name, ...labels, ...annotations },
-    eventTime: new Date(nowMs).toISOString().replace('Z', '000Z'),
+    eventTime: microTime(nowMs),
     regarding: { apiVersion: 'apps/v1', kind: 'StatefulSet', namespace, name: statefulSet, ...(uid === undefined ? {} : { uid }) },
     type: 'Warning',
     reason: isAllowed ? 'ExceptionUsed' : deniedReason,

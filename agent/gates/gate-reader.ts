@@ -7,7 +7,7 @@ import type { GateDefinition, GroupDefinition } from '../../policies/definition.
 import type { MetricSourceDefinition } from '../../policies/integrations/metric-source.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { AgentEnv } from '../env.ts';
-import { groupKey } from '../wake-index.ts';
+import { groupKey, removedKeys } from '../wake-index.ts';
 import { availabilityClient, probeClient, type SeenPods } from './pods.ts';
 import { type GateClient, type ReadGate, readGate, trackQueries } from './read-gate.ts';
 import { consulClient, type GateOfSource, prometheusClient } from './source-clients.ts';
@@ -80,8 +80,7 @@ export class GateReader {
 
   /** Forgets the groups that are not among these. */
   keep(kept: readonly GroupDefinition[]): void {
-    const keys = new Set(kept.map(groupKey));
-    for (const key of [...this.#groups.keys()]) if (!keys.has(key)) this.#forgetGroup(key);
+    for (const key of removedKeys(this.#groups.keys(), kept)) this.#forgetGroup(key);
   }
 
   /** Forgets all readings and ignores further calls of `readGates`. */

@@ -6,7 +6,7 @@ import { isFailedPass } from '../../engine/publish/failed-pass.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { TurnReport } from '../report.ts';
-import { groupKey } from '../wake-index.ts';
+import { groupKey, removedKeys } from '../wake-index.ts';
 import type { originalMetrics, ownMetrics } from './catalog.ts';
 import type { InstrumentsOf } from './instruments.ts';
 
@@ -50,8 +50,7 @@ export class GroupMetrics {
   /** Sets the groups that have series. The series of all other groups end. */
   setGroups(groups: readonly GroupDefinition[]): void {
     this.#defined = groups.length;
-    const keys = new Set(groups.map(groupKey));
-    for (const key of this.#groups.keys()) if (!keys.has(key)) this.#groups.delete(key);
+    for (const key of removedKeys(this.#groups.keys(), groups)) this.#groups.delete(key);
     for (const group of groups) this.#known(group);
   }
 
@@ -172,7 +171,7 @@ export class OriginalGroupMetrics {
   }
 
   turnEnded(report: TurnReport, nowMs: number): void {
-    const key = `${report.group.namespace}/${report.group.name}`;
+    const key = groupKey(report.group);
     const label = labelOf(report) ?? this.#labels.get(key);
     if (label === undefined || (!this.#labels.has(key) && this.#labels.size >= groupSeriesLimit)) return;
     const isNew = ![...this.#labels.values()].includes(label);
@@ -191,11 +190,10 @@ export class OriginalGroupMetrics {
 
   /** Removes all four series of a deleted group. */
   setGroups(groups: readonly GroupDefinition[]): void {
-    const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
-    for (const [key, label] of [...this.#labels]) {
-      if (keys.has(key)) continue;
+    for (const key of removedKeys(this.#labels.keys(), groups)) {
+      const label = this.#labels.get(key);
       this.#labels.delete(key);
-      this.#remove(label);
+      if (label !== undefined) this.#remove(label);
     }
   }
 

@@ -5,7 +5,7 @@ import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import { isRunRemembered, type TurnListener } from '../report.ts';
-import { groupKey } from '../wake-index.ts';
+import { groupKey, removedKeys } from '../wake-index.ts';
 import { ChannelQueue } from './channel-queue.ts';
 import { type Channels, channelSource } from './channels.ts';
 import { Deliverer, type NotifyResult } from './deliver.ts';
@@ -45,8 +45,7 @@ export class Notifier {
       else this.#follow(key, namespace, name).noteTurn(report);
     },
     groupsChanged: (all) => {
-      const keys = new Set(all.map(groupKey));
-      for (const key of [...this.#groups.keys()]) if (!keys.has(key)) this.#forget(key);
+      for (const key of removedKeys(this.#groups.keys(), all)) this.#forget(key);
     },
     leadershipChanged: (state) => {
       this.#isLeader = state.isLeader;

@@ -3,6 +3,7 @@ import type { Action, GroupDecision } from '../../engine/decision.ts';
 import type { TakenAction } from '../../engine/publish/published.ts';
 import type { Log, LogFields } from '../env.ts';
 import type { Degradation, TurnListener } from '../report.ts';
+import { groupKey, removedKeys } from '../wake-index.ts';
 
 /** Creates the listener that logs turns. A turn without actions, new errors or new waits appears at level debug only. */
 export function turnLog(log: Log): TurnListener {
@@ -11,7 +12,7 @@ export function turnLog(log: Log): TurnListener {
   const errors = new Map<string, string>();
   return {
     turnEnded: ({ group, decision, performed, durationMs, error }) => {
-      const key = `${group.namespace}/${group.name}`;
+      const key = groupKey(group);
       const groupFields = { namespace: group.namespace, group: group.name };
       for (const action of performed) logAction(log, groupFields, action);
       if (error !== undefined && errors.get(key) !== error) log.warn('reconcile failed', { ...groupFields, err: error });
@@ -31,8 +32,7 @@ export function turnLog(log: Log): TurnListener {
       logWait(log, groupFields, decision);
     },
     groupsChanged: (groups, findings) => {
-      const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
-      for (const logged of [waits, errors]) forgetRemovedGroups(logged, keys);
+      for (const logged of [waits, errors]) for (const key of removedKeys(logged.keys(), groups)) logged.delete(key);
       log.info('groups loaded', { groups: groups.length, findings: findings.length });
       for (const { code, severity, message, object, file, line } of findings.slice(0, 100)) {
         if (severity !== 'notice') log.warn(message, { code, severity, object, file: file === '' ? undefined : `${file}:${line}` });
@@ -41,10 +41,6 @@ export function turnLog(log: Log): TurnListener {
     degraded: logDegradations(log),
     leadershipChanged: ({ isLeader, epoch, holder }) => log.info('leadership changed', { is_leader: isLeader, epoch, holder }),
   };
-}
-
-function forgetRemovedGroups(logged: Map<string, string>, keys: ReadonlySet<string>): void {
-  for (const key of logged.keys()) if (!keys.has(key)) logged.delete(key);
 }
 
 /** Returns the waits to log: none during a rollout or scaling, because then a budget blocks the next pod most of the time. */

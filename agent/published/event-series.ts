@@ -1,7 +1,7 @@
 // Writes facts as Kubernetes Events for `EventWriter`: repetitions count in one Event. If many Events wait, facts of one kind are combined.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { createObject, patchObject, type Target, targetOf } from '../../cluster/request/write.ts';
+import { createObject, microTime, patchObject, type Target, targetOf } from '../../cluster/request/write.ts';
 import { messageOf } from '../../policies/error-message.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
@@ -73,7 +73,7 @@ export class EventSeries {
   readonly #options: SeriesOptions;
   /** The Events by key, the oldest first. */
   readonly #series = new Map<string, Series>();
-  /** The keys of Events with an unwritten repetition. */
+  /** The keys of Events that wait to be written. */
   readonly #waiting = new Set<string>();
   readonly #writes: WriteQueue;
   #combinedCount = 0;
@@ -223,11 +223,6 @@ function begin({ fact, atMs, regarding }: Observed, { kind, seenMs, isCombined }
 
 function repetitions({ count, lastMs }: Series) {
   return { count, lastObservedTime: microTime(lastMs) };
-}
-
-/** Returns a time with exactly six fractional digits, as the API server requires. */
-function microTime(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '000Z');
 }
 
 function cutOff(note: string): string {

@@ -1,8 +1,10 @@
 // Writes Kubernetes Events about turns, releases and deleted groups, on the RolloutGroup or the StatefulSet concerned.
+import { within } from '../../cluster/env.ts';
 import { apiVersion } from '../../policies/schema/kinds.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { ReleaseReport, TurnListener, TurnReport } from '../report.ts';
+import { groupKey, removedKeys } from '../wake-index.ts';
 import {
   actionFacts,
   type EventFact,
@@ -41,7 +43,7 @@ export class EventWriter {
   #isClosed = false;
   readonly listener: TurnListener = {
     turnEnded: (report) => {
-      const key = `${report.group.namespace}/${report.group.name}`;
+      const key = groupKey(report.group);
       const { facts, past } = factsOf(report, this.#pasts.get(key));
       this.#pasts.set(key, past);
       // A process that lost the Lease during the turn still reports its own requests.
@@ -55,8 +57,7 @@ export class EventWriter {
     releaseEnded: (report) => this.#queueForMembers(report, releaseFacts(report)),
     groupGone: (report) => this.#queueForMembers(report, groupRemovalFacts(report)),
     groupsChanged: (groups, findings) => {
-      const keys = new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`));
-      for (const key of this.#pasts.keys()) if (!keys.has(key)) this.#pasts.delete(key);
+      for (const key of removedKeys(this.#pasts.keys(), groups)) this.#pasts.delete(key);
       if (!this.#isLeader) return;
       for (const { code, message, object, file, line } of findings.filter(({ severity }) => severity === 'error').slice(0, maxFindings)) {
         const place = object ?? (file === '' ? 'the policies' : `${file}:${line}`);
@@ -94,15 +95,8 @@ export class EventWriter {
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const cancel of this.#lasting.values()) cancel();
-    let cancel = (): void => undefined;
-    const deadline = new Promise<void>((resolve) => {
-      cancel = this.#options.env.timers.after(closeMs, () => {
-        this.#series.giveUp();
-        resolve();
-      });
-    });
-    await Promise.race([this.#series.close(), deadline]);
-    cancel();
+    await within(this.#options.env, closeMs, this.#series.close());
+    this.#series.giveUp();
   }
 
   #observe(one: Observed): void {

@@ -16,6 +16,7 @@ import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation, TurnListener, TurnReport } from '../report.ts';
+import { groupKey, removedKeys } from '../wake-index.ts';
 import { type GroupName, type GroupObjects, rolloutGroups } from './group-objects.ts';
 import { WriteQueue } from './write-queue.ts';
 
@@ -42,7 +43,7 @@ interface Published {
   acted?: Pick<PublishInput, 'performed' | 'performedMs'>;
   /** The decision that was last written or found; undefined while a write is in flight. */
   last?: PublishedDecision | undefined;
-  /** The last published scale fields as text. They may change without a decision, because pods terminate some time after a scale-down. */
+  /** The last published scale fields as text. They can change after the decision, because pods terminate later than a scale-down. */
   lastScale?: string;
 }
 
@@ -72,7 +73,7 @@ export class DecisionPublisher {
   readonly listener: TurnListener = {
     turnEnded: (report) => {
       if (!this.#isLeader || report.decision === undefined) return;
-      const key = `${report.group.namespace}/${report.group.name}`;
+      const key = groupKey(report.group);
       const known: Published = this.#groups.get(key) ?? { report };
       known.report = report;
       if (report.performed.length > 0) known.acted = { performed: report.performed, performedMs: report.snapshot.nowMs };
@@ -82,9 +83,7 @@ export class DecisionPublisher {
       if (!isSame || known.lastScale !== scaleText(report)) this.#queue.queueWrite(key);
     },
     groupsChanged: (all) => {
-      const keys = new Set(all.map(({ namespace, name }) => `${namespace}/${name}`));
-      for (const key of this.#groups.keys()) {
-        if (keys.has(key)) continue;
+      for (const key of removedKeys(this.#groups.keys(), all)) {
         this.#groups.delete(key);
         this.#failed.delete(key);
         this.#queue.forget(key);
@@ -99,7 +98,7 @@ export class DecisionPublisher {
       this.#isLeader = state.isLeader;
       if (state.isLeader) this.#isAlone = state.epoch === 0;
       if (this.#isLeader || this.#isHandingOver) return;
-      // The next leader publishes its own decisions. If this process leads again later, its last decisions are outdated.
+      // The next leader publishes its own decisions. If this process leads again later, its last decisions are stale.
       this.#queue.clear();
       this.#groups.clear();
     },

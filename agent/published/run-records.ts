@@ -11,6 +11,7 @@ import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 import { isRunRemembered, type TurnListener, type TurnReport } from '../report.ts';
+import { groupKey, removedKeys } from '../wake-index.ts';
 import { mergePatch } from './publisher.ts';
 import { WriteQueue } from './write-queue.ts';
 
@@ -68,8 +69,8 @@ export class RunRecorder {
   readonly listener: TurnListener = {
     turnEnded: (report) => {
       if (!this.#isLeader || report.decision === undefined || !isRunRemembered(report)) return;
-      const { namespace, name } = report.group;
-      const key = `${namespace}/${name}`;
+      const { namespace } = report.group;
+      const key = groupKey(report.group);
       const runs = this.#runsOf(key);
       const known = this.#loading.get(namespace);
       if (known?.state === 'loaded') return this.#record(key, runs, report);
@@ -79,8 +80,7 @@ export class RunRecorder {
       if (known?.state !== 'loading') void this.#load(namespace);
     },
     groupsChanged: (all) => {
-      const keys = new Set(all.map(({ namespace, name }) => `${namespace}/${name}`));
-      for (const key of this.#groups.keys()) if (!keys.has(key)) this.#groups.delete(key);
+      for (const key of removedKeys(this.#groups.keys(), all)) this.#groups.delete(key);
     },
     leadershipChanged: (state) => {
       this.#isLeader = state.isLeader;
@@ -178,7 +178,7 @@ export class RunRecorder {
   }
 
   #record(key: string, runs: GroupRuns, { group, snapshot, decision, performed, startedMs }: TurnReport): void {
-    // An earlier leader may have stopped after it finished a record and before it deleted older ones.
+    // An earlier leader may have stopped after it finished a record and before it deleted older records.
     if (runs.historyLimit === undefined) this.#queueFinished(group.namespace, runs);
     runs.historyLimit = group.rollout.historyLimit;
     const turn = { group, snapshot, performed, startedMs, ...(decision === undefined ? {} : { decision }) };

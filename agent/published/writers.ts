@@ -1,5 +1,5 @@
 // Creates the writers for which no turn waits: published decisions, Events, records of runs, and notifications.
-import { sleep } from '../../cluster/env.ts';
+import { within } from '../../cluster/env.ts';
 import type { Agent } from '../agent.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
@@ -54,7 +54,5 @@ export function createWriters({ env, config, onWrite, onNotified }: WritersOptio
 export async function handOver(env: Pick<AgentEnv, 'timers'>, agent: Agent, writers: Writers, guarded?: Promise<unknown>): Promise<void> {
   writers.beginHandOver();
   await agent.stop(guarded);
-  const timeout = new AbortController();
-  await Promise.race([writers.close(), sleep(env, flushMs, timeout.signal)]);
-  timeout.abort();
+  await within(env, flushMs, writers.close());
 }

@@ -8,7 +8,7 @@ import { emptyLedger, isUnknown, type Ledger } from '../../engine/snapshot.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
-import { groupKey } from '../wake-index.ts';
+import { groupKey, removedKeys } from '../wake-index.ts';
 
 /** The error after which a decision is void, because another process wrote the ledger since it was read. */
 export class LedgerChanged extends Error {
@@ -73,12 +73,12 @@ export class Ledgers {
     );
   }
 
-  /** Forgets all other groups, except ledgers in memory that are not empty, because they are stored nowhere else. */
+  /** Forgets the groups that are not among these. Keeps ledgers in memory that are not empty, because they are stored nowhere else. */
   keep(groups: readonly LedgerIdentity[]): void {
-    const keys = new Set(groups.map(groupKey));
-    for (const key of this.#shared.keys()) if (!keys.has(key)) this.#shared.delete(key);
-    for (const [key, { claims, preparations, downscales }] of this.#memory) {
-      if (!keys.has(key) && claims.length + preparations.length + downscales.length === 0) this.#memory.delete(key);
+    for (const key of removedKeys(this.#shared.keys(), groups)) this.#shared.delete(key);
+    for (const key of removedKeys(this.#memory.keys(), groups)) {
+      const { claims = [], preparations = [], downscales = [] } = this.#memory.get(key) ?? {};
+      if (claims.length + preparations.length + downscales.length === 0) this.#memory.delete(key);
     }
   }
 

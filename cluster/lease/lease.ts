@@ -5,7 +5,7 @@ import { isStatus, TransportFailure } from '../request/failure.ts';
 import { isJsonObject, type JsonObject } from '../request/json.ts';
 import { getObject } from '../request/read.ts';
 import { type KubernetesObject, resources } from '../request/resource.ts';
-import { createObject, replaceObject } from '../request/write.ts';
+import { createObject, microTime, replaceObject } from '../request/write.ts';
 import { LeaseClock } from './lease-clock.ts';
 
 /** The interval of renewals while it is uncertain whether this process holds the Lease. */
@@ -28,7 +28,7 @@ export interface LeaseOptions {
   /** The interval of renewals, and of reads while another process holds the Lease; usually 2 s. */
   readonly retryPeriodMs: number;
   readonly onAcquired: (epoch: number) => void;
-  /** Runs when the Lease is lost. `mayAct` may be false before, and is false from then on. */
+  /** Runs when the Lease is lost. `mayAct` may be false before, and is false until `onAcquired` runs again. */
   readonly onLost: (reason: string) => void;
   /** Runs when the holder changes: to another process, to no process (undefined), or to this process. */
   readonly onHolder?: (holder: string | undefined) => void;
@@ -341,9 +341,4 @@ function leaseSpec(existing: KubernetesObject | undefined, { holder, durationMs,
     renewTime: now,
     leaseTransitions: transitions,
   };
-}
-
-/** Formats a MicroTime of Kubernetes, with exactly six decimals. */
-export function microTime(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '000Z');
 }

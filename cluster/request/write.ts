@@ -258,3 +258,8 @@ function keyOf({ plural, group }: Resource): string {
 function text(body: JsonObject): string {
   return JSON.stringify(body);
 }
+
+/** Formats a MicroTime of Kubernetes, with exactly six decimals. */
+export function microTime(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '000Z');
+}

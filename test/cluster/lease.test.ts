@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { microTime } from '../../cluster/lease/lease.ts';
+import { microTime } from '../../cluster/request/write.ts';
 import { ModelApi } from '../kit/model-server.ts';
 import { type Serve, type ServedRequest, status, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 import { edit, leases, type Process, type ProcessOptions, specOf, startProcess } from './contending.ts';

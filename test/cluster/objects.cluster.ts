@@ -6,12 +6,21 @@ import { connectionProcess, processEnv } from '../../cluster/connection/process-
 import { createKubernetesHttp } from '../../cluster/connection/transport.ts';
 import type { ClusterEnv, KubernetesHttp, KubernetesStream } from '../../cluster/env.ts';
 import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
-import { type Lease, microTime, startLease } from '../../cluster/lease/lease.ts';
+import { type Lease, startLease } from '../../cluster/lease/lease.ts';
 import { discover } from '../../cluster/request/discovery.ts';
 import { isStatus, TransportFailure } from '../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../cluster/request/read.ts';
 import { collectionPath, type KubernetesObject, type Resource, resources } from '../../cluster/request/resource.ts';
-import { applyObject, createObject, deleteObject, evictPod, patchObject, replaceObject, type Target } from '../../cluster/request/write.ts';
+import {
+  applyObject,
+  createObject,
+  deleteObject,
+  evictPod,
+  microTime,
+  patchObject,
+  replaceObject,
+  type Target,
+} from '../../cluster/request/write.ts';
 import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { type Change, startReflector } from '../../cluster/watch/reflector.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
