@@ -18,7 +18,7 @@ export interface AgentConfig {
   readonly podTimeoutMs: number;
   /** The timeout of a request to the API server in milliseconds. Requests of a turn have shorter timeouts. */
   readonly kubernetesTimeoutMs: number;
-  /** The shortest pause before a group whose turn failed is tried again, in milliseconds. */
+  /** The longest first pause after a failed turn of a group, in milliseconds. The pause doubles with each further failure. */
   readonly retryMs: number;
   readonly lease: {
     /** `required`: no action without the Lease. `auto`: the agent acts without a Lease if Leases are forbidden, and reports a degradation. `off`: no Lease. */

@@ -164,7 +164,7 @@ type Port = Pick<AgentEnv, 'kubernetes'>;
 const verbs = ['get', 'create', 'update'] as const;
 const proofTimeoutMs = 5_000;
 
-/** Returns true only if the server forbids access to the Lease. Returns false if it does not answer: another process may be leading. */
+/** Returns true only if the server forbids or lacks Leases. Returns false if it does not answer: another process may be leading. */
 async function areLeasesRefused(env: Port, lease: LeaseName): Promise<boolean> {
   let isReadRefused = false;
   try {

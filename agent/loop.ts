@@ -16,7 +16,7 @@ interface LoopOptions {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly random: () => number;
-  /** The first pause after a failed turn, in milliseconds. */
+  /** The longest first pause after a failed turn, in milliseconds. The first pause is random and at least half as long. */
   readonly retryMs: number;
   /** Takes one turn of a group. `askedMs` (monotonic) is the time of the event that caused it. A rejection counts as a failed turn. */
   readonly takeTurn: (key: string, askedMs: number) => Promise<NextTurn>;

@@ -27,7 +27,7 @@ export interface TurnReport {
   readonly error?: string;
 }
 
-/** Returns whether the ledger contains the run of the decision. If not, the next turn starts another run. */
+/** Returns false if the decision has a run that the ledger does not contain. The next turn then starts another run. */
 export function isRunRemembered({ decision, ledger, error }: TurnReport): boolean {
   if (decision?.run === undefined) return true;
   return ledger === undefined ? error === undefined : ledger.run?.id === decision.run.id;

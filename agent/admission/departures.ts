@@ -93,7 +93,7 @@ function encode(departures: readonly Departure[], existing: KubernetesObject | u
 
 interface UnprotectedSet {
   readonly sinceMs: number;
-  /** True if the StatefulSet provably left no group recently. */
+  /** True if it is certain that the StatefulSet has not left a group recently. */
   readonly isCertain: boolean;
 }
 
@@ -107,8 +107,8 @@ export class UnprotectedSets {
   }
 
   /**
-   * Records the StatefulSets of a namespace. Returns the UIDs of the StatefulSets that no policy protects and that provably left no group
-   * recently. `departures` must have been read before `seen`.
+   * Records the StatefulSets of a namespace that have no group and no protective label. Returns the UIDs of those that certainly have not
+   * left a group recently. `departures` must have been read before `seen`.
    */
   update(namespace: string, seen: Pick<Snapshot, 'groups' | 'statefulSets'>, departures: Known<readonly Departure[]>): readonly string[] {
     const nowMs = this.#clock.monotonicMs();

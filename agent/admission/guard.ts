@@ -56,11 +56,11 @@ const longestRequestMs = 2_000;
 const longestDeparturesMs = 1_000;
 /** The longest time without a watch event after which a cache still counts as current, in a namespace with groups. */
 const longestSilenceMs = 10_000;
+/** The same in a namespace without groups. A working watch is never silent for longer: the server sends a bookmark every minute. */
+const longestSilenceWithoutGroupsMs = 120_000;
 /** The longest wait for the watches to deliver the latest writes, and the pause between two checks. */
 const longestLagMs = 1_000;
 const cacheCheckMs = 100;
-/** The same in a namespace without groups. A working watch is never silent for longer: the server sends a bookmark every minute. */
-const longestSilenceWithoutGroupsMs = 120_000;
 
 /**
  * Implements `Guard` of webhook/env.ts on the caches of the agent. It needs no Lease, because the guards and the leading agent coordinate

@@ -2,7 +2,10 @@
 
 import { goDurationMs, prometheusDurationMs } from '../../policies/duration.ts';
 
-/** Each kind of value: a function that reads it as Go's flag package or Prometheus does, undefined for a wrong text, and the expected text. */
+/**
+ * The kinds of values. `read` parses a text as Go's flag package or Prometheus does, and returns undefined for a wrong text. `expected`
+ * completes the message about a wrong text.
+ */
 export const flagKinds = {
   text: { read: (text: string) => text, expected: '' },
   list: { read: listOf, expected: '' },
@@ -88,7 +91,7 @@ const originalFlags = {
   ),
   'pods.client-timeout': duration('Timeout of each HTTP request to a pod. A request never outlasts the Lease. 0 means 1h.', '5s'),
   'reconcile.interval': duration(
-    'Shortest pause before a failed turn of a group is retried. The agent otherwise acts as soon as something changes.',
+    'Longest first pause after a failed turn. It doubles with each failure. The agent otherwise acts as soon as something changes.',
     '5s',
   ),
   'server.port': integer('Port of /ready, /healthz and /metrics. 0 chooses a free port.', '8001'),

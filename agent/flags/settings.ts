@@ -201,7 +201,7 @@ function agentConfig(
   };
 }
 
-/** The shortest pause before a retry, so that a failing turn does not run in a busy loop. */
+/** The lowest value of `retryMs`, so that a failing turn does not run in a busy loop. */
 const shortestRetryMs = 10;
 
 function bounded(timeoutMs: number): number {

@@ -26,8 +26,8 @@ const maxProblems = 1000;
 
 /**
  * Queries metric sources. Each query reads the definition and the credentials of its source again, so a revoked credential has an effect
- * at once and no credential is kept. The log of the agent contains the full cause of a failure. Errors, which
- * groups see, contain neither an address nor a Secret.
+ * at once and no credential is kept. The log of the agent contains the full cause of a failure. Errors appear in the status of groups, so
+ * they contain neither an address nor a Secret.
  */
 export class SourceHttp implements GateHttp {
   readonly #options: SourceHttpOptions;
@@ -163,7 +163,7 @@ async function findSource(parts: SourceParts, question: SourceQuery): Promise<Me
   const { source: name, namespace, everyMs } = question;
   const source = await definedSource(parts, question);
   if (source === undefined) throw new Error(`there is no metric source ${name}`);
-  // Lint rejects a token with a password in a file, and the API server rejects both in an object. But a file may not have been linted.
+  // Lint rejects a file with both a token and a password, and the API server rejects such an object. A file can be used without lint.
   if (source.prometheus?.bearerToken && source.prometheus.basicAuth)
     throw new Error(`the metric source ${name} has both a token and a password`);
   if (!source.namespaces.includes(namespace)) throw new Error(`the metric source ${name} is not available to namespace ${namespace}`);

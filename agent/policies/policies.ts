@@ -65,7 +65,7 @@ export class PolicySource {
     });
   }
 
-  /** Reads the policies again after a change of their sources. Several calls at the same time cause one read. */
+  /** Resolves the policies again after a change of their sources. Several calls at the same time cause one resolution. */
   refresh(): void {
     if (this.#isRefreshDue || this.#isStopped) return;
     this.#isRefreshDue = true;

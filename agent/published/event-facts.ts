@@ -54,7 +54,7 @@ export function factsOf(
   // While pods are replaced, budgets and readiness block the next pod most of the time. This is normal, so it causes no Event.
   const waits = new Map((isMoving(decision) ? [] : decision.waits).map((wait) => [identityOf(wait), wait]));
   const requests = requestsIn(report) ?? past?.requests ?? [];
-  // A stop that was requested since the last turn has the Event of its request.
+  // A requested pause or protection already has the Event of its request, unless an earlier leader saw the request first.
   const isRequested = ({ rule, source }: RuleResult): boolean =>
     past !== undefined &&
     (rule === 'paused' || rule === 'protected') &&
@@ -80,7 +80,7 @@ export function factsOf(
   };
 }
 
-/** Returns one fact for each rule that now passes for the first time because of an exception, so that a step acts. */
+/** Returns one fact for each rule of the taken steps that passes for the first time because of an exception. */
 function exceptionFacts(
   decision: GroupDecision,
   known: readonly RuleResult[],

@@ -67,7 +67,7 @@ export class ReadyTimes {
     void this.#run();
   }
 
-  /** Stops the writes, timers and watches. A write in flight is not cancelled. */
+  /** Stops the writes and timers, and no longer listens to the watches. A write in flight is not cancelled. */
   stop(): void {
     this.#stopped.abort();
     this.#wake.abort();
@@ -86,7 +86,7 @@ export class ReadyTimes {
     }
   }
 
-  /** Forgets the queued pods while another process writes, because their state will be outdated. */
+  /** Forgets the queued pods while another process writes, because their state will be stale. */
   #rest(): number {
     this.#wasActive = false;
     this.#due.clear();

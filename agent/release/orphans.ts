@@ -146,7 +146,7 @@ function groupOf({ metadata: { name } }: KubernetesObject): string {
   return name.startsWith(prefix) ? name.slice(prefix.length) : '';
 }
 
-/** Returns the StatefulSets (`namespace/name`) of no group with the strategy RollingUpdate, and whether each has a partition above 0. */
+/** Returns the ungrouped StatefulSets (`namespace/name`) with update strategy RollingUpdate, and whether each has a partition above 0. */
 function ungroupedStatefulSets(manifests: readonly KubernetesObject[], groups: readonly GroupDefinition[]): ReadonlyMap<string, boolean> {
   const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)));
   return new Map(

@@ -22,7 +22,7 @@ export type ReleaseParts = Pick<
   readonly onReport: (report: ReleaseReport) => void;
 };
 
-/** The pause before the next turn, in which pods may become available and sources readable. */
+/** The pause before the next turn. During the pause, pods may become available and sources readable. */
 const checkMs = 5_000;
 /** The time after which a wait for other zones is reported. */
 const lastingMs = 2 * checkMs;

@@ -13,7 +13,7 @@ import { type CachedStatefulSet, type Caches, cachedPod, cachedStatefulSet, type
 import type { ChangedObject } from '../watched/freshness.ts';
 
 export interface FreshRead extends FreshObjects {
-  /** The versions of objects that the caches must contain before they are used again. */
+  /** The read objects with their versions. Before the caches are used again, they must contain these versions. */
   readonly read: readonly ChangedObject[];
   /** The read nodes that are ready, with their versions. */
   readonly readyNodes: readonly { readonly name: string; readonly resourceVersion: string }[];

@@ -52,7 +52,7 @@ export interface GroupMemory {
   refusals: number;
   /** The ControllerRevisions that were read, by StatefulSet and name. A ControllerRevision never changes. */
   revisions: ReadonlyMap<string, RevisionView>;
-  /** The number of turns in a row whose decision was outdated before its first request. */
+  /** The number of turns in a row whose decision became stale before all its actions were sent. */
   staleDecisions: number;
 }
 
@@ -101,8 +101,8 @@ export function newMemory(caches: CacheView): GroupMemory {
   };
 }
 
-/** The time for which the caches may be behind the writes to the group before the objects are read past the caches. */
-const longestLagMs = 5_000;
+/** The longest wait for the caches to contain the writes to the group. After it, the objects are read past the caches. */
+export const longestWaitMs = 5_000;
 
 /** Returns whether the turn must wait until the caches contain the last writes to the group. After 5 s a direct read replaces the wait. */
 export function mustWait(memory: GroupMemory, nowMs: number): boolean {
@@ -111,7 +111,7 @@ export function mustWait(memory: GroupMemory, nowMs: number): boolean {
     return false;
   }
   memory.behindSinceMs ??= nowMs;
-  if (nowMs - memory.behindSinceMs < longestLagMs) return true;
+  if (nowMs - memory.behindSinceMs < longestWaitMs) return true;
   memory.behindSinceMs = undefined;
   memory.needsDirectRead = true;
   return false;
@@ -119,9 +119,6 @@ export function mustWait(memory: GroupMemory, nowMs: number): boolean {
 
 /** The interval of direct reads of a waiting group, because a watch can lose the only change for which the group waits. */
 export const directReadIntervalMs = 300_000;
-
-/** The longest time for which `mustWait` returns true. */
-export const longestWaitMs: number = longestLagMs;
 
 /** Gathers the inputs. Rejects if the ledger or the objects cannot be read, or if this process does not lead. */
 export async function gather(parts: GatherParts, group: GroupDefinition, memory: GroupMemory): Promise<Gathered> {
@@ -147,8 +144,8 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const epoch = memory.epoch ?? 0;
   if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
   const bound = policiesFor(snapshot.policies, group, config.agentNamespace);
-  // A claim that this process wrote, without sending its action, has no effect and is left out. The epoch of a claim does not show who
-  // wrote the claim, because without a Lease two processes may use the same epoch.
+  // If this process wrote a claim but did not send its action, the claim has no effect and is left out. The epoch of a claim does not show
+  // which process wrote it, because without a Lease two processes may use the same epoch.
   const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
   const open = claims.length === stored.claims.length ? stored : { ...stored, claims };
   const ledger = observeLedger(withPossiblePreparations(open, group, snapshot), snapshot, {

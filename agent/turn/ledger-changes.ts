@@ -24,7 +24,7 @@ function essence({ claims, preparations, run, pins = [], templates = [], release
   };
 }
 
-/** Removes the times that need not be stored again. After the end of a run, the times of pods in flight are removed too. */
+/** Removes the times that need not be stored again. If the run is completed, the times of pods in flight are removed too. */
 function essenceOfRun({ movableMs: _movableMs, movableAsOfMs: _movableAsOfMs, inFlightSinceMs, ...run }: RunState): unknown {
   return run.outcome === 'completed' ? { ...run, isMovable: undefined } : { ...run, inFlightSinceMs };
 }

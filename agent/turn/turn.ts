@@ -215,7 +215,7 @@ class Turn {
     return false;
   }
 
-  /** Returns the ledger with the claims and preparations of the actions that follow. */
+  /** Returns the ledger to store before the actions. It contains the decided run and the claims and preparations of the actions. */
   #announce(ledger: Ledger, decision: GroupDecision, actions: readonly Action[], epoch: number): Ledger {
     const { nowMs } = this.#snapshot;
     // Pins are stored before any pod is deleted, because the webhook reads them when the pod is created again.
@@ -349,7 +349,7 @@ class Turn {
     return { namespace: this.#group.namespace, group: this.#group.name };
   }
 
-  /** Returns the decision to report. It names the missing rights of its actions, which the agent retries meanwhile. */
+  /** Returns the decision to report. It names the permissions that its actions lack. The agent retries these actions. */
   #reportedDecision(): GroupDecision | undefined {
     const { forbidden } = this.#memory;
     const { namespace } = this.#group;

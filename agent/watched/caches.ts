@@ -97,7 +97,7 @@ const policyKinds = ['RolloutGroup', 'RolloutPolicy', 'RolloutException', 'Rollo
 /** The interval of lists for kinds with few objects, because no later event would replace a lost event. */
 const fewObjectsRelistMs = 300_000;
 
-/** Starts every watch. An optional kind that is not installed counts as settled. */
+/** Starts every watch. A kind that is missing or forbidden counts as settled. */
 export function startCaches(
   env: AgentEnv,
   { namespaces, agentNamespace }: Pick<AgentConfig, 'namespaces' | 'agentNamespace'>,

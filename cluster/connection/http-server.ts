@@ -1,4 +1,4 @@
-// Shares between the HTTP servers of the process: how they listen, whom they report to, and the check of the header X-Cluster.
+// Defines the parts that the HTTP servers of the process share: the start, the observer of requests, and the check of the header X-Cluster.
 import type { IncomingMessage, Server } from 'node:http';
 
 export interface AnsweredRequest {

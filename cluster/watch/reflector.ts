@@ -347,7 +347,7 @@ export type ReflectorState =
 
 type FailureReason = 'forbidden' | 'missing' | 'unreachable' | 'invalid';
 
-/** A fault that the reflector handled, for metrics. */
+/** A fault that the reflector handled. */
 export type ReflectorFault = 'unparsable-line' | 'stale-event' | 'stale-list' | 'expired' | 'stalled' | 'missed-change' | 'callback';
 
 export interface ReflectorOptions<View> {

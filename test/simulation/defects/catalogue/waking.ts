@@ -55,7 +55,7 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: 'agent/turn/gather.ts',
-        find: 'if (nowMs - memory.behindSinceMs < longestLagMs) return true;',
+        find: 'if (nowMs - memory.behindSinceMs < longestWaitMs) return true;',
         replace: 'if (nowMs >= memory.behindSinceMs) return true;',
       },
     ],
