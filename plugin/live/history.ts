@@ -111,8 +111,8 @@ function isNamed({ name, number }: Revision, statefulSet: string, wanted: string
   return wanted === name || wanted === `${number}` || name === `${statefulSet}-${wanted}`;
 }
 
-/** Returns the revision that the newest run of the commit rolled out in the zone. Throws Failure if no run has the commit. */
-function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: string): string | undefined {
+/** Returns the revision that the newest run of the commit rolled out in the zone. Throws Failure if no run has the commit and the zone. */
+function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: string): string {
   if (commit.length < 4) throw usageFailure(`--to-commit ${commit} is too short`, 'give at least four characters');
   const record = runs.find((run) => run.kind !== 'scale' && run.commit?.startsWith(commit) === true);
   if (record === undefined) {
@@ -121,12 +121,16 @@ function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: stri
       todo: 'name a revision with --to-revision',
     });
   }
-  return record.zones.find((one) => one.zone === zone)?.toRevision;
+  const revision = record.zones.find((one) => one.zone === zone)?.toRevision;
+  if (revision !== undefined) return revision;
+  throw notFoundFailure(`run ${record.id} of commit ${commit} has no revision of zone ${zone}`, {
+    todo: 'undo each zone separately with --zone, and name its revision with --to-revision',
+  });
 }
 
 type RunRecord = RolloutRun['spec'];
 
-/** Adds the images, the changed fields and the numbers of the revisions that Kubernetes keeps. Without the right, the runs stay unchanged. */
+/** Adds images, changed fields and numbers of the revisions that Kubernetes keeps. Without permission to list them, runs stay unchanged. */
 export async function readImages(cluster: Cluster, namespace: string, runs: readonly ShownRun[]): Promise<readonly ShownRun[]> {
   const listed = itemsOf(await listKnown(cluster, resources.controllerRevisions, [namespace], { site: 'history.revisions' }));
   const revisions = new Map(listed.flatMap(revisionOf).map((revision) => [revision.name, revision]));

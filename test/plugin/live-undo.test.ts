@@ -54,7 +54,7 @@ describe('undo', () => {
       expect.objectContaining({ undone: expect.arrayContaining([{ zone: 'a', revision: 'rev-2', to: 'rev-0' }]) }),
     ]);
     expect((await act('undo ingester --to-revision 1', { decision: rolling, extra: history })).status).toBe(3);
-    const record: FakeObject = {
+    const recordOf = (rolledOut: readonly string[]): FakeObject => ({
       apiVersion,
       kind: 'RolloutRun',
       metadata: { name: 'ingester-1', namespace: 'mimir' },
@@ -65,14 +65,20 @@ describe('undo', () => {
         outcome: 'completed',
         startedAt: '2026-01-01T00:00:00Z',
         waited: 0,
-        zones: zones.map((zone) => ({ zone, toRevision: 'rev-0' })),
+        zones: rolledOut.map((zone) => ({ zone, toRevision: 'rev-0' })),
         steps: [],
         waits: [],
         commit: 'a81d0f2c',
       },
-    };
-    const commit = await act('undo ingester --to-commit a81d0f2 --yes', { decision: rolling, extra: [...history, record] });
+    });
+    const commit = await act('undo ingester --to-commit a81d0f2 --yes', { decision: rolling, extra: [...history, recordOf(zones)] });
     expect(asked(commit)).toEqual(asked(far));
+    const refused = await act('undo ingester --to-commit a81d0f2 --yes', { decision: rolling, extra: [...history, recordOf(['a'])] });
+    expect([refused.status, refused.kept, refused.stderr]).toEqual([
+      10,
+      [],
+      expect.stringContaining('run 1 of commit a81d0f2 has no revision of zone b'),
+    ]);
   });
 
   it('changes nothing when repeated, and completes a partial undo', async () => {
