@@ -46,15 +46,19 @@ export function groupDocument({ decision, from, unread, unattended }: LiveGroup)
   };
 }
 
-/** Appends `At` to the name of a time, except to `at` and names that end in `Since`. */
+/** Appends `At` to the name of a time, except to `at` and names that end in `At` or `Since`. */
 function instantKey(name: string): string {
-  return name === 'at' || /since$/i.test(name) ? name : `${name}At`;
+  return name === 'at' || /(?:At|[Ss]ince)$/.test(name) ? name : `${name}At`;
 }
 
-/** Converts `decidedMs: 1750000000000` to `decidedAt: 2025-06-15T15:06:40.000Z` at every level. No duration in the decision ends in `Ms`. */
+/** The only duration of a decision. All other fields that end in `Ms` are times. */
+const durationKey = 'maxAgeMs';
+
+/** Converts `decidedMs: 1750000000000` to `decidedAt: 2025-06-15T15:06:40.000Z`, and `maxAgeMs` to `maxAgeSeconds`, at every level. */
 function withInstants(value: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(value).map(([key, member]): [string, unknown] => {
+      if (typeof member === 'number' && key === durationKey) return ['maxAgeSeconds', member / 1000];
       if (typeof member === 'number' && key.endsWith('Ms')) return [instantKey(key.slice(0, -2)), new Date(member).toISOString()];
       if (Array.isArray(member))
         return [key, member.map((item) => (typeof item === 'object' && item !== null ? withInstants(item) : item))];

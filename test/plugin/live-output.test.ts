@@ -4,6 +4,7 @@ import type { PodState, PublishedDecision } from '../../engine/publish/published
 import { rolesIn } from '../../plugin/live/facts.ts';
 import type { LiveGroup } from '../../plugin/live/groups.ts';
 import { renderLiveExplanation } from '../../plugin/output/explain-live.ts';
+import { groupDocument } from '../../plugin/output/formats.ts';
 import { renderGroups, renderTree } from '../../plugin/output/get.ts';
 import { endText, etaDocument, startingText, zoneProgress } from '../../plugin/output/group-text.ts';
 import type { TableLook } from '../../plugin/output/plan/table.ts';
@@ -237,5 +238,13 @@ describe('the explanation of a group', () => {
     expect(explained(rolling)).toContain('Nothing is wrong; the group continues by itself.');
     const undone = { rule: 'undone', fact: 'anna undid the revision rev-3 of zone b', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
     expect(explained({ ...rolling, stops: [undone] })).toContain('continues by itself; the stopped revision does not roll out.');
+  });
+});
+
+describe('the document of a group', () => {
+  it('names a time after its instant, and the maximum age of a metric in seconds', () => {
+    const metric = { namespace: 'mimir', policy: 'safety', input: 'lag', source: 'prod', question: 'q', maxAgeMs: 120_000 };
+    const document = groupDocument(fromAgent({ ...rolling, wakeAtMs: 1_750_000_000_000, metrics: [metric] }));
+    expect(document).toMatchObject({ wakeAt: '2025-06-15T15:06:40.000Z', metrics: [{ input: 'lag', maxAgeSeconds: 120 }] });
   });
 });
