@@ -172,9 +172,11 @@ export function toApply(manifest: ObjectContent, live?: KubernetesObject): Kuber
     creationTimestamp: _created,
     generation: _generation,
     selfLink: _link,
-    annotations: { [lastAppliedAnnotation]: _last, [planAnnotation]: _plan, ...own } = {},
+    annotations: written,
     ...named
   } = metadata;
+  // A manifest may have the key without a value, which YAML reads as null.
+  const { [lastAppliedAnnotation]: _last, [planAnnotation]: _plan, ...own } = written ?? {};
   const mark = live?.metadata.annotations?.[planAnnotation];
   const annotations = mark === undefined ? own : { ...own, [planAnnotation]: mark };
   return { ...rest, metadata: { ...named, ...(Object.keys(annotations).length === 0 ? {} : { annotations }) } };

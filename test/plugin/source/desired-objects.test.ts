@@ -60,6 +60,11 @@ describe('a manifest that is applied', () => {
     });
   });
 
+  it('may have the key for annotations without a value', () => {
+    const metadata = { name: 'a', namespace: 'm', annotations: null };
+    expect(toApply({ kind: 'StatefulSet', metadata })).toEqual({ kind: 'StatefulSet', metadata: { name: 'a', namespace: 'm' } });
+  });
+
   it.each([
     ['the partition 1000000 that an earlier manifest named', { type: 'RollingUpdate' }, 1_000_000, 'kubectl-rollout-group', 1_000_000],
     ['no partition under OnDelete', { type: 'OnDelete' }, 1_000_000, 'kubectl-rollout-group', undefined],
