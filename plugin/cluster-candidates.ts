@@ -1,4 +1,4 @@
-// Caches the completion candidates of the cluster for five seconds. Loads the code that reads the cluster only if no answer is cached.
+// Caches the completion candidates of the cluster for five seconds. If no answer is cached, loads the code that reads the cluster.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';

@@ -170,7 +170,7 @@ function kubectlHint(words: readonly string[]): string | undefined {
   return hint === undefined ? undefined : `use: kubectl rollout-group ${hint.replaceAll('GROUP', group)}`;
 }
 
-/** Returns the flag that has another name here, or that names the group. */
+/** Returns a hint if a flag has another name here, or if a group is given as an argument instead of with --group. */
 function flagHint({ code, message }: CommanderError, verb: Verb | undefined): string | undefined {
   const flag = code === 'commander.excessArguments' ? '--group' : message.includes("'--for'") ? '--duration' : undefined;
   const option = flag === undefined ? undefined : verb?.options?.find((one) => flagNames(one).includes(flag));

@@ -148,7 +148,10 @@ export async function readReplicaSources(cluster: Cluster, groups: readonly Grou
   return (await readReplicaSourceObjects(cluster, groups)).map(({ view }) => view);
 }
 
-/** Reads the replica sources of the groups and their objects; no request without mirrored replicas. A source without permission is unknown. */
+/**
+ * Reads the replica sources of the groups, each with its object. Sends no request if no group mirrors replicas. If the user may not read a
+ * source, its replicas are unknown.
+ */
 export async function readReplicaSourceObjects(
   cluster: Cluster,
   groups: readonly GroupDefinition[],

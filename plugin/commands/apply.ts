@@ -182,7 +182,7 @@ function refuse(inputs: Planned): void {
   if (refusal !== undefined) throw new Failure({ ...refusal, what: `nothing was applied: ${refusal.what}` });
 }
 
-/** Returns the exit code of `plan` for a request without changes. */
+/** Returns the exit code that the verb plan has for this plan. */
 async function exitOfPlan(plan: Plan, { dryRun, detailedExitcode }: ApplyOptions): Promise<ExitCode> {
   return (await import('./plan.ts')).exitCodeOf(plan, dryRun !== undefined && detailedExitcode === true);
 }

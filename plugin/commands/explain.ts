@@ -11,7 +11,7 @@ import type { LiveExplainOptions } from './explain-live.ts';
 
 export type ExplainOptions = Omit<PlanInputOptions, 'group'> & LiveExplainOptions;
 
-/** Explains a denial if the argument is `decision/ID`. Otherwise explains the manifests of the flags, or else the cluster. */
+/** Explains a denial if the argument is `decision/ID`. Otherwise explains a group: of the manifests in flags, else of the cluster. */
 export async function run(context: CommandContext, options: ExplainOptions): Promise<ExitCode> {
   const { current, desired, filename: file = [], set = [], at } = options;
   if (options.group.startsWith('decision/')) {

@@ -50,7 +50,7 @@ export async function run(context: CommandContext, options: InitOptions): Promis
   const reading = await read(context, options);
   const { groups, findings, source, statefulSets, notes } = reading;
   const guesses = guessGroups(reading.guessable);
-  // After an error no group is guessed: the invalid object may define how a StatefulSet is rolled out.
+  // After an error, no group is guessed without --guess: the invalid object may define how a StatefulSet is rolled out.
   const isGuessing = options.guess === true || (groups.length === 0 && countFindings(findings).error === 0);
   const guessed = isGuessing ? guesses.groups : [];
   for (const note of [...notes, ...(isGuessing ? leftOutNotes(guesses) : unlabelledNotes(guesses))]) stderr.write(`note: ${note}\n`);

@@ -75,7 +75,7 @@ const endingVerbs: ReadonlyMap<string, string> = new Map([
   ['rolled-back', 'retry'],
 ]);
 
-/** Returns why no exception can override the rule. A policy rule without an exception may demand an approval. */
+/** Returns why no exception can override the rule. For a policy rule the only reason is that the rule can demand an approval. */
 function whyNot(rule: string): string {
   const verb = endingVerbs.get(rule) ?? (rule.includes('/') ? 'approve' : undefined);
   if (verb !== undefined) return `another verb ends its block: ${verb}`;

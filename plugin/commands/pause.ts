@@ -38,7 +38,7 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
       return {
         // The zone comes last and contains no dot, so every pair of group and zone has a distinct name. Repeated requests write the same object.
         objectName: `pause.${zone === undefined ? target.group : `${target.group}.${zone}`}`,
-        spec: { action: 'pause', ...defined({ zone, reason: reason || undefined, expires }) },
+        spec: { action: 'pause', ...defined({ zone, expires }) },
         notSent: 'nothing was paused',
         text: () => `${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${finishingText(live)}no further pod is replaced\n`,
         next: [`resume ${name}${zone === undefined ? '' : ` --zone ${zone}`}`, `explain ${name}`],
@@ -60,7 +60,7 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
     const pauses = await listActivePauses(cluster, target, cluster.env.clock.nowMs()).catch(
       ifNotInstalled(rolloutIntents, 'nothing was resumed'),
     );
-    // Each pause is ended at its own place: that of the group does not end those of zones, and the other way round.
+    // The pause of a group and the pauses of its zones end separately.
     const meant = pauses.filter(({ view }) => view.zone === zone).map(({ object }) => object);
     if (options.dryRun !== undefined) return printObjects(context, meant);
     for (const object of meant) await deleteRequest(cluster, object);

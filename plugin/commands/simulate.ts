@@ -92,7 +92,7 @@ function exitCodeOf(results: readonly GroupSimulation[], isPartLeftOut: boolean)
   return results.some(({ simulation }) => simulation.unfinished > 0) ? exitCodes.timedOut : exitCodes.done;
 }
 
-/** Returns the worlds with changes. Groups without all their manifests are left out. Throws Failure if a group has too many zones. */
+/** Returns the worlds with changes. Leaves out groups with a missing manifest. Throws Failure if a group has too many zones. */
 function changingWorlds(
   { stderr }: CommandContext,
   worlds: readonly SimulatedWorld[],

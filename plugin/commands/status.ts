@@ -143,7 +143,7 @@ async function conclude(call: StatusCall, ending: Ending): Promise<ExitCode> {
   return code;
 }
 
-/** Returns why the wait ended before its condition was met; empty for the other verdicts. `blocked` is absent if the rollout continues. */
+/** Returns why the wait ended without a result; empty if it ended with a result. `blocked` is absent if the rollout continues. */
 function endingText({ cluster, name, verdict }: StatusCall, ending: Ending, blocked: string | undefined): string {
   const live = onlyGroup(ending.read);
   switch (ending.kind) {

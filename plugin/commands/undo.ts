@@ -58,7 +58,7 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
   });
 }
 
-/** Returns why nothing is left to undo: a run has rolled the update revision back, or the StatefulSets already name the revision. */
+/** Returns why nothing is left to undo: a run rolled the update revision back, or the requested revision already is the update revision. */
 function nothingText(name: string, { decision }: LiveGroup, nowMs: number): string {
   const { run, stops = [] } = decision;
   const stop = stops.find(({ rule }) => rule === 'rolled-back');

@@ -10,10 +10,10 @@ import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { keptLeases } from './agent.ts';
 import { type Check, type CheckResult, type Facts, orOk, type RegistrationFact, result, skipped } from './check.ts';
 
-/** The most problems that are listed one by one. More problems usually have the same cause. */
+/** The maximum number of problems that are listed one by one. More problems usually have the same cause. */
 const maxNamed = 5;
 
-/** Reports edited configurations and labels: they remove protection silently for all groups. */
+/** Reports edited configurations, webhooks that cannot answer and missing enforce labels. Each silently leaves groups unprotected. */
 export const webhookRegistration: Check = (facts) => {
   const { registration, groups, policies, agentNamespace } = facts;
   if (isUnknown(registration)) return skipped('webhooks', registration.unknown);
@@ -105,7 +105,7 @@ function enforceCommand(namespace: string): string {
   return `kubectl label namespace ${namespace} ${enforceLabel}=true`;
 }
 
-/** Reports missing or changed admission policies: they protect groups while webhooks are not registered or do not answer. */
+/** Reports missing or changed admission policies. These policies protect groups while webhooks are not registered or do not answer. */
 export const admissionPolicies: Check = ({ admissionPolicies: fact }) => {
   if (fact === undefined) return [];
   if (isUnknown(fact)) return skipped('policies', fact.unknown);

@@ -19,7 +19,7 @@ export interface AgentRight {
   readonly only?: 'pinned' | 'mirroring';
   /** The only action that fails without the right. Absent if every action fails (`required`) or no action fails (`optional`). */
   readonly action?: AgentAction;
-  /** True if the agent does not see groups that are objects without the right. */
+  /** True if, without the right, the agent does not see groups that are objects. */
   readonly showsGroups?: true;
   /** The only object that the agent needs; a role may grant the right for this object alone. */
   readonly object?: string;

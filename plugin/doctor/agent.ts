@@ -143,7 +143,7 @@ export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
     }),
   );
 
-/** The most missing rights per account and namespace with a line each. More become one line: usually one cause, such as an unbound Role. */
+/** The number of missing rights up to which each right has a line. More make one line, because the usual cause is one unbound Role. */
 const maxNamed = 3;
 
 function permissionsOf({ rights, name: agentUser }: AccountFact): readonly CheckResult[] {

@@ -129,7 +129,7 @@ function leftText({ namespace, name, isReleased, goneMs }: LedgerFact): string {
   return `${what} and releases its StatefulSets (onPolicyDeleted: release) ${when}. The agent then deletes the ConfigMap; if it is deleted earlier, the release stops`;
 }
 
-/** Reports StatefulSets without a group whose partition blocks every update. Kubernetes itself shows them as rolled out. */
+/** Reports StatefulSets that belong to no group and whose partition blocks every update. Kubernetes itself shows them as rolled out. */
 export const blockingPartitions: Check = (facts) => {
   const { sets, groups, ledgers } = facts;
   return sets

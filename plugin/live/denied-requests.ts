@@ -7,7 +7,7 @@ import { isUnknown, type Snapshot, type StatefulSetView } from '../../engine/sna
 import type { Cluster } from '../connection.ts';
 import { readSnapshot } from './groups.ts';
 
-/** The most requests that are judged to find one id. More requests would take too long. */
+/** The maximum number of requests that are judged to find one id. More requests would take too long. */
 const maxJudged = 5_000;
 
 /** Judges the encoded request against the current state. Undefined if the text is not a request. Rejects if the cluster is unreadable. */

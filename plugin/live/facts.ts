@@ -99,7 +99,7 @@ export interface ImageChange {
   readonly to: string;
 }
 
-/** Returns each image change once; an empty list if no rollout is unfinished, no image differs or pods were not read. */
+/** Returns each image change once; an empty list without an unfinished rollout, without a different image, or if pods were not read. */
 export function imageChanges(decision: PublishedDecision, listing: Listing): readonly ImageChange[] {
   if (!isUnfinished(decision)) return [];
   const { namespace } = decision;

@@ -168,7 +168,7 @@ async function openDisplay({ stdout, env }: CommandContext): Promise<Display | u
     last = lines;
     const room = Math.max(2, (terminal.rows || 24) - 1 - footer.length);
     const shown = [...fitted(lines, room, stdout.glyphs.ellipsis), ...footer];
-    // Text from a cluster may contain control characters; remove them.
+    // Text from a cluster may contain control characters, which are escaped here.
     update(shown.map((line) => withoutControls(line, stdout.hasColour)).join('\n'));
   };
   const done = (): void => {

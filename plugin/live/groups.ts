@@ -58,7 +58,7 @@ interface ReadOptions {
 
 type Sources = Pick<ReadGroups, 'world' | 'listing' | 'replicaSources'>;
 
-/** Reads the groups of the scope. Throws Failure if the user may not read definitions, or if a named group does not exist. */
+/** Reads the groups of the scope. Throws Failure if a named group does not exist, or if no group is found because reading is forbidden. */
 export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOptions = {}): Promise<ReadGroups> {
   const isWanted = wanted(scope);
   const shown = await readSources(cluster, scope, shownNames);

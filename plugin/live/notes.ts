@@ -131,7 +131,7 @@ export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecis
   return now.length !== before.size || now.some((object) => !before.has(object));
 }
 
-/** Reads the failing channels from a ConfigMap with notes; none from any other ConfigMap. */
+/** Reads the failing channels from the ConfigMap in which the agent records deliveries; none from any other ConfigMap. */
 export function failingChannels(object: KubernetesObject): readonly ChannelFact[] {
   const { namespace = '', name, labels } = object.metadata;
   const text = fieldAt(object, ['data', notesKey]);
@@ -152,7 +152,7 @@ export function listedChannelLines({ groups, listing }: Pick<ReadGroups, 'groups
     .map(({ group, channel, problem }) => `the channel ${channel} of ${group} fails: ${problem}`);
 }
 
-/** Returns a sentence for each failing channel of a group; none if the user may not read the notes. */
+/** Returns a sentence for each failing channel of a group; none if the user may not read ConfigMaps. */
 export async function channelLines(
   { env, timeoutMs }: Cluster,
   { namespace, group }: { readonly namespace: string; readonly group: string },

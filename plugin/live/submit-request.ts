@@ -36,7 +36,7 @@ type IntentSpec = RolloutIntent['spec'];
 /** A request. Without `spec`, only `text` is printed. */
 export interface Request {
   readonly spec?: Omit<IntentSpec, 'group'>;
-  /** The name of the object; default: a name with the key. */
+  /** The name of the object; default: a name with a hash of the key. */
   readonly objectName?: string;
   /** Distinguishes requests of one action and group. The same key makes the same object. */
   readonly key?: string;
@@ -112,7 +112,7 @@ export async function submit(
   return exitCodes.done;
 }
 
-/** Builds the RolloutIntent. Its name starts with the action and ends with the key, so that different requests have different names. */
+/** Builds the RolloutIntent. Its name contains the action, the group and a hash of the key, so that each request has its own object. */
 export function intentObject(
   { namespace, group }: GroupName,
   spec: Omit<IntentSpec, 'group'>,

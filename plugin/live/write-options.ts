@@ -79,7 +79,7 @@ export interface PromptFlags {
   readonly confirm?: string;
 }
 
-/** Shows `preview` and asks for confirmation. Returns true at once with --yes or without a terminal, as in kubectl. */
+/** Shows `preview` and asks for confirmation. Returns true at once with --yes, with --no-input and without a terminal. */
 export async function confirmByPrompt({ ask, stderr }: CommandContext, { yes, input }: PromptFlags, preview: string): Promise<boolean> {
   if (yes === true || input === false || ask === undefined) return true;
   stderr.write(preview);
@@ -93,13 +93,13 @@ function unconfirmed(preview: string): string {
   return `${preview.trim().replace(/\.$/, '')}; it must be confirmed`;
 }
 
-/** Asks like `confirmByPrompt`. Throws Failure without a terminal and without --yes. */
+/** Asks like `confirmByPrompt`. Without --yes, throws Failure if there is no terminal or --no-input is set. */
 export async function confirmAlways(context: CommandContext, flags: PromptFlags, preview: string): Promise<boolean> {
   if (flags.yes !== true && (flags.input === false || context.ask === undefined)) throw usageFailure(unconfirmed(preview), 'add --yes');
   return confirmByPrompt(context, flags, preview);
 }
 
-/** Asks the user to type the name, or uses --confirm. Throws Failure without both, or if --confirm has another name. */
+/** Asks the user to type the name, or uses --confirm. Throws Failure if neither is possible, or if --confirm has another name. */
 export async function confirmByName({ ask, stderr }: CommandContext, flags: PromptFlags, preview: string, name: string): Promise<boolean> {
   if (flags.confirm === name) return true;
   if (flags.confirm !== undefined) throw usageFailure(`--confirm ${flags.confirm} is not ${name}`, `give --confirm ${name}`);

@@ -101,7 +101,7 @@ function consequenceNote(change: PlannedChange, group: GroupDifference): string 
   if (change.kind === 'created') return `adds ${plural(sumOf(zones.map(({ replicasAfter }) => replicasAfter)), 'pod')}`;
   switch (change.consequence) {
     case 'restart': {
-      // No pod restarts if all of them already run the requested template.
+      // Pods that already run the requested template do not restart, so the count can be 0.
       const count = sumOf(zones.map(({ restarts }) => restarts));
       return `restarts ${count === 0 ? 'no pod' : plural(count, 'pod')}`;
     }

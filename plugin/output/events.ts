@@ -60,7 +60,7 @@ export function renderDenial({ id, events, last, nowMs, now }: Denial, { paint }
   return denialText(id, rows, paint);
 }
 
-/** Renders a decision without an Event whose request would be denied in the same way now. */
+/** Renders a denial that has no Event. The same request would be denied in the same way now. */
 export function renderFoundAgain(id: string, now: Judgement, { paint }: Pick<TableLook, 'paint'>): string {
   return denialText(
     id,

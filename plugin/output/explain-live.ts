@@ -65,7 +65,7 @@ function abortText({ namespace, group, strategy }: PublishedDecision): string {
   return `or end the run, as a progress deadline would if one is set: kubectl rollout-group abort ${namespace}/${group}${rollback}`;
 }
 
-/** The most troubled pods that are shown. Further pods usually have the same cause, and `get` shows all of them. */
+/** The maximum number of troubled pods that are shown. Further pods usually have the same cause, and `get` shows all of them. */
 const troubleLimit = 3;
 
 function troubleOf({ namespace }: PublishedDecision, pod: PublishedPod): { readonly what: string; readonly todo: string } {

@@ -35,7 +35,7 @@ export interface Explanation {
   readonly outdated?: readonly string[];
   /** The reason why nothing is carried out: the agent stopped. */
   readonly unattended?: string;
-  /** The command that ends the run of pods in trouble. */
+  /** The command that ends the run; shown if pods are in trouble. */
   readonly ends?: string;
   /** Requested changes that policy denies. */
   readonly refused: readonly Refusal[];
@@ -194,7 +194,7 @@ function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: E
 }
 
 function doLines({ decision, refused, trouble = [], ends }: Explanation, look: TableLook): readonly string[] {
-  // The stops name how they end.
+  // The wait of a stop is left out, because the stop names the command that ends it.
   const waits = decision.waits.filter((wait) => wait.outcome === 'unknown' || !decision.stops.some((stop) => isOfStop(wait, stop)));
   const results = [...waits, ...refused.flatMap((refusal) => refusal.results)];
   const name = `${decision.namespace}/${decision.group}`;

@@ -235,7 +235,7 @@ function repositoryPath(name: string): string {
   return normalize(name.replace(/^git:[^:]*:/, '')).replaceAll('\\', '/');
 }
 
-/** Prints the findings with their number on standard error, and returns the exit code. */
+/** Prints the findings and the number of errors on standard error, and returns the exit code. */
 export function writeErrors({ stderr }: Pick<CommandContext, 'stderr'>, findings: readonly Finding[]): ExitCode {
   for (const block of findingBlocks(findings, stderr)) stderr.write(`${block}\n`);
   stderr.write(`${plural(countFindings(findings).error, 'error')} in the files; nothing was planned\n`);

@@ -77,7 +77,7 @@ interface TreeLook extends TableLook {
   readonly pods?: PodDetail;
 }
 
-/** Returns the lines. No line is wider than the terminal. */
+/** Returns the lines of one group: a headline, its zones and pods, and what blocks, stops or measures it. */
 export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts: Facts = {}): readonly string[] {
   const { decision } = live;
   const { metrics = [] } = decision;
@@ -224,7 +224,7 @@ function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string
   });
 }
 
-/** Returns the newest action of the last turn with actions, and the number of its other actions. */
+/** Returns the newest action of the last turn with actions, and the number of the other actions of that turn. */
 function lastLines({ actions, zones }: PublishedDecision, nowMs: number, look: TableLook): readonly string[] {
   const last = actions.at(-1);
   if (last === undefined) return [];
@@ -253,7 +253,7 @@ function podRows(zone: PublishedZone, { pods }: PublishedDecision, nowMs: number
   return [...moving.map((pod) => movingRow(pod, nowMs)), ...(zone.revisions.length > 1 ? rangeRows(zone, moving) : [])];
 }
 
-/** Returns one row per pod, sorted by ordinal, or undefined if the ordinals cannot be parsed. */
+/** Returns one row per pod, sorted by ordinal; undefined if the ordinals cannot be parsed or are more than `rowLimit`. */
 function allRows(zone: PublishedZone, moving: readonly PublishedPod[], nowMs: number): readonly Row[] | undefined {
   const { revisions, statefulSet, updated } = zone;
   const rows = new Map<number, Row>();

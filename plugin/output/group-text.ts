@@ -130,7 +130,7 @@ export function summaryText(live: Pick<LiveGroup, 'decision' | 'unattended'>, lo
   return [infoText(live, look), exceptionPart(live.decision, look.isShort === true)].filter((part) => part !== '').join('; ');
 }
 
-/** Returns the time up to which states have an age: the state of a pod after the last decision of a stopped agent is unknown. */
+/** Returns the time up to which ages are counted: now, or the last decision of a stopped agent, because later states are unknown. */
 export function seenAtMs({ decision, unattended }: Pick<LiveGroup, 'decision' | 'unattended'>, nowMs: number): number {
   return unattended === undefined ? nowMs : decision.decidedMs;
 }

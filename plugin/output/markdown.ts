@@ -7,7 +7,7 @@ const meaning = /[\\`*_[\]<>#!|~@&$%]|:(?=[\w/])/g;
 /** Signs that forges turn into mentions, issues, merge requests, epics, labels, snippets and milestones if a word follows. */
 const references = /[@#!&~$%](?=[\w{"-])/;
 
-/** Returns text for the inside of a Markdown line. A zero-width joiner prevents references and lists. */
+/** Returns text for the inside of a Markdown line. A zero-width joiner prevents references. */
 export function markdownText(text: string): string {
   return visible(text)
     .replace(meaning, (sign, offset: number, whole: string) => {

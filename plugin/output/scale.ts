@@ -2,7 +2,7 @@
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 
-/** Returns one line per zone that follows the given zone, directly or indirectly. */
+/** Returns a line with the delays of the given zone, if any, and a line per zone that follows it, directly or indirectly. */
 export function propagationLines(
   definition: GroupDefinition | undefined,
   zone: ZoneDefinition,

@@ -1,4 +1,4 @@
-// Writes YAML without aliases and folded lines, so that all parsers read the same value.
+// Writes YAML without aliases and without folded lines, so that all parsers read the same value.
 import { stringify } from 'yaml';
 
 /** Returns a document with a final newline. Omits absent values, like JSON. */

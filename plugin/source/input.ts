@@ -15,8 +15,8 @@ export interface InputFile {
 export type InputAccess = Pick<CommandContext, 'cwd' | 'env' | 'readStdin'>;
 
 /**
- * Reads `-`, `git:REV[:PATH]`, a file, or the .yaml, .yml and .json files below a directory, sorted, without names that start with a dot
- * and node_modules. Throws Failure with exit code 10 if there is no file, 3 above the limits.
+ * Reads `-`, `git:REV[:PATH]`, a file, or the .yaml, .yml and .json files below a directory, sorted. Leaves out node_modules and names that
+ * start with a dot. Throws Failure with exit code 10 if there is no file, 3 above the limits.
  */
 export async function readInput(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
   if (spec === '-') return [{ name: '-', text: await access.readStdin() }];
@@ -28,7 +28,7 @@ export async function readInput(spec: string, access: InputAccess): Promise<read
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw unreadable(spec, error);
   });
-  // The name equals the name below its directory, so that a file in two sources is read once.
+  // A file has this name also as a part of its directory, so that `readInputs` returns a file in two sources once.
   return found.isDirectory() ? readDirectory(path, spec) : [{ name: shownPath(spec), text: await readFile(path, spec) }];
 }
 
@@ -112,7 +112,7 @@ async function withinRoot(root: string, path: string, shownAs: string): Promise<
   return path;
 }
 
-/** Returns the shown name of a file: the source as typed, with slashes and without `.` or `..`. */
+/** Returns the shown name of a file: the source as typed and the path below it, normalized and with slashes. */
 export function shownPath(shownAs: string, path = ''): string {
   return join(shownAs, path).split(sep).join('/');
 }

@@ -65,7 +65,7 @@ interface GroupElsewhere {
   readonly place: Place;
 }
 
-/** Returns the groups with StatefulSets in another namespace that count. */
+/** Returns the groups with StatefulSets in another namespace. Only StatefulSets that `isCounted` accepts count. */
 function groupsElsewhere({ files }: PlanSources, isCounted: (set: Manifest) => boolean = () => true): readonly GroupElsewhere[] {
   const { loaded: load, resolution } = files;
   const groups = ofKind(load.documents, 'RolloutGroup');

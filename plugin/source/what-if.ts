@@ -145,8 +145,8 @@ class Problems {
 }
 
 /**
- * Reads assumptions from YAML or JSON. An absent field has its default, and an absent `p90` equals `p50`. Throws Failure with exit code 4
- * that names every invalid field.
+ * Reads assumptions from YAML or JSON. An absent field has its default, and an absent `p90` equals `p50`. Throws a Failure that names
+ * every invalid field, with exit code 4.
  */
 export function readAssumptions(file: InputFile): Assumptions {
   const document = parseDocument(file.text, { uniqueKeys: true });

@@ -1,7 +1,7 @@
 // Provides the basics of the HTML plan page: templates that escape every value except markup, tables, and the style.
 import { visible } from '../text.ts';
 
-/** Safe markup. Only `html` creates it, so that no text is used as markup by mistake. */
+/** Safe markup. `html` escapes texts, so that no text is used as markup by mistake. */
 export interface Html {
   readonly markup: string;
 }

@@ -97,7 +97,7 @@ function rowLines({ rows }: Scale): readonly Html[] {
   });
 }
 
-/** Returns the shape between p50 and p90 of a step. Later steps start at p50. */
+/** Returns the shape between p50 and p90 of a step. The chart starts the next step at p50. */
 function lateShade(step: PlannedStep, scale: Scale): Html {
   const y = rowOf(step, scale);
   const { p50Seconds = 0, p90Seconds = 0, startSeconds } = step;

@@ -85,7 +85,7 @@ export function stepRows(group: GroupPlan): readonly StepRow[] {
   );
 }
 
-/** Returns a duration of a step; `-` if the step does not end by itself. */
+/** Returns a duration of a step; `?` for an approval without a duration, `-` for any other step without a duration. */
 function stepSpan({ kind, p50Seconds }: PlannedStep, seconds: number | undefined): string {
   return p50Seconds === undefined && kind !== 'approval' ? '-' : spanText(seconds);
 }
@@ -373,8 +373,8 @@ function quantilesText(quantiles: Quantiles): string {
 }
 
 /**
- * Reports whether the plan disrupts at most one zone at a time. False without disruptions, if a StatefulSet is deleted, and if an exception
- * lets a zone roll while another is not ready.
+ * Reports whether the plan disrupts at most one zone at a time. Returns false for a single zone, without disruptions, if a StatefulSet is
+ * deleted, and if an exception lets a zone roll while another is not ready.
  */
 export function isOneZoneAtATime(group: GroupPlan): boolean {
   if (group.changes.some((change) => change.kind === 'deleted' && change.consequence !== 'refused')) return false;

@@ -209,7 +209,7 @@ async function deleteOne({ env, timeoutMs }: Cluster, one: Resource, object: Kub
   }
 }
 
-/** Returns, sorted, the StatefulSets whose partition blocks every update, and the members of `partition` and `pinned` groups with a partition. */
+/** Returns the StatefulSets whose partition blocks updates, sorted. For members of `partition` or `pinned` groups, any partition counts. */
 export async function readBlockedStatefulSets(
   cluster: Cluster,
   { scope, namespace: agentNamespace }: InstallOptions,

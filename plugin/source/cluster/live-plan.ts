@@ -225,7 +225,8 @@ function replaceByDesired(current: readonly ObjectContent[], desiredObjects: rea
 
 /**
  * Searches all namespaces for the StatefulSets of these groups. `desiredGroups` contains `namespace/name`. Returns the groups that are
- * blocked because their StatefulSets exist only in another namespace, where no group names them, and a note on each other group.
+ * blocked because their StatefulSets exist only in another namespace, where no group names them, and a note on every other group
+ * without StatefulSets.
  */
 export async function liveAbsence(
   cluster: Cluster,

@@ -67,7 +67,7 @@ export const patchManager = 'kubectl-rollout_group';
 
 /**
  * Returns the managed fields after the fields that our patch added moved to the manager that applies the pod template; undefined without
- * such a field or manager. Left with our patch, no manifest could remove these fields again.
+ * such a field or manager. If these fields stayed with our patch, no manifest could remove them again.
  */
 export function handedOver(before: unknown, patched: unknown): readonly ObjectContent[] | undefined {
   const entries = entriesOf(patched);
@@ -183,7 +183,7 @@ interface Lists {
   readonly identify: Identify;
 }
 
-/** Merges entry by entry in the order of the API server: the desired order, and each other live entry after the same predecessors. */
+/** Merges entry by entry. As in the API server, the result has the desired order, and other live entries keep their predecessors. */
 function mergeLists({ live, asked, ours, others, identify }: Lists): readonly unknown[] {
   const [mine, theirs] = [entryFields(ours, identify), entryFields(others, identify)];
   const running = new Map(live.map((entry) => [identify(entry), entry]));
