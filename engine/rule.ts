@@ -7,7 +7,7 @@ import type { RuleOutcome, RuleResult } from './decision.ts';
 
 /** One entry in the list of checks of a step. The same question always has the same answer. */
 export interface Check<Question> {
-  /** For a check with one result the name of its rule, which messages show and exceptions use. */
+  /** For a check with one result: the name of the rule, which messages show and exceptions use. */
   readonly id: string;
   /** Returns one result, several, or undefined if the check does not apply. */
   readonly evaluate: (question: Question) => RuleResult | readonly RuleResult[] | undefined;

@@ -429,7 +429,7 @@ interface UnattendedGroup {
 export interface WebhookProblems {
   /** The problem of the webhook that gives new pods their pinned revision. */
   readonly pins?: Known<string>;
-  /** The StatefulSets for which the webhook of `pins` is not called yet. The agent adds them to its configuration. */
+  /** The StatefulSets for which the webhook of `pins` is not called yet. The agent adds them to the configuration of the webhook. */
   readonly coverage?: string;
   /** The problem of the webhook that records the requester of an approval. */
   readonly requesters?: string;

@@ -161,7 +161,7 @@ function resultsOf(context: GroupContext, steps: readonly Step[], run: RunState 
   return [...due, ...every.filter((one) => keys.has(keyOf(one)))];
 }
 
-/** Returns the rule and the fact. Results of several zones with the same key make one stop. */
+/** Returns the rule and the fact as a key. Results of several zones with the same key make one stop. */
 function keyOf({ result: { rule, fact } }: ZoneResult): string {
   return `${rule} ${fact}`;
 }

@@ -125,7 +125,7 @@ interface KeepOptions {
 /**
  * Returns the ledger after an observation. A claim on a pod ends when the successor pod is available. A claim on replicas becomes a dated
  * downscale when the replicas are lowered, and ends when the surplus pods are gone. A claim on a partition ends when the partition is lowered.
- * A claim on an object with another change ends at once: its request fails by the older resource version. A claim on an unchanged object
+ * A claim on an object that another write changed ends at once: its request has an old resource version. A claim on an unchanged object
  * or on a zone that left the group ends after 120 s. A claim on an unreadable object stays. So do preparations, even without their pods,
  * because databases store them on the volume.
  */

@@ -42,7 +42,7 @@ interface ForeignPod {
   readonly owner?: string;
 }
 
-/** Returns the pods with the label `name` of a StatefulSet, or with a name of its pods, that no observed StatefulSet owns. */
+/** Returns the pods that look like pods of a StatefulSet but that no observed StatefulSet owns. */
 export function foreignPods({ statefulSets, pods }: Pick<Observed, 'statefulSets' | 'pods'>): readonly ForeignPod[] {
   if (isUnknown(statefulSets) || isUnknown(pods)) return [];
   const uids = new Set(statefulSets.map((set) => set.uid));

@@ -181,7 +181,7 @@ function instancesOf(body: string): readonly (readonly string[])[] | string {
 /** The reason of an unknown input without data. The setting `noData: zero` recognizes the input by this reason. */
 export const noData = 'no data';
 
-/** Returns the readings that determine an input: the last reading. If it failed, the last successful reading comes before it. */
+/** Returns the readings that determine an input: the last reading or, if it failed, the last successful reading and the last reading. */
 export function countedInputs(readings: readonly GateReading[]): readonly GateReading[] {
   const last = readings.at(-1);
   if (last === undefined || last.result !== 'error') return readings.slice(-1);

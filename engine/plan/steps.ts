@@ -46,7 +46,7 @@ export function requestedScales(group: GroupDefinition, before: Snapshot, reques
   });
 }
 
-/** Returns the steps after one more decision. A step lasts until its zone has the requested pods, or the engine requests others. */
+/** Returns the steps after one more decision. A step lasts until its zone has the requested replicas, or the engine decides on others. */
 export function traceRequested(
   steps: readonly TracedStep[],
   group: GroupDefinition,

@@ -1,4 +1,4 @@
-// Reports for each rule of a bundle the policy test cases that it blocked and those that it passed. A tested rule has both kinds of cases.
+// Reports for each rule of a bundle in which policy test cases it blocked and in which it passed. A tested rule has both kinds of cases.
 import type { GroupDefinition, PolicyBundle, PolicyDefinition, Source, WaveDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { waveTarget } from '../amount.ts';
 import type { GroupContext } from '../context.ts';

@@ -44,7 +44,7 @@ const actionOf: Partial<Record<Action['kind'], keyof typeof effects>> = {
 };
 
 /**
- * Returns the right that the API server missed, from its answer 403 to an action. Undefined for another message, because admission
+ * Returns the right that the agent lacks, from an answer 403 to an action. Undefined for another message, because admission
  * webhooks and quotas also answer 403.
  */
 export function deniedAccess(kind: Action['kind'], answer: string, namespace: string): MissingAccess | undefined {

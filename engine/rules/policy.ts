@@ -222,7 +222,7 @@ export function changesAtMs(condition: unknown, data: Readonly<Record<string, un
   return undefined;
 }
 
-/** Returns the first instant with another answer, by bisection between an instant with the same answer and one with another. */
+/** Returns the first instant with another answer. The answer is the same at `same` and another at `other`. */
 function firstOther(same: number, other: number, isSame: (atMs: number) => boolean): number {
   let [low, high] = [same, other];
   while (high - low > 1) {
