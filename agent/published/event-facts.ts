@@ -196,7 +196,10 @@ function runFacts({ snapshot }: TurnReport, { run }: GroupDecision, past: GroupP
     const note = 'a newer update revision replaced the rollout in progress';
     facts.push(normal('RolloutSuperseded', 'Roll', note, { identity: before.id }));
   }
-  if (hasBegun && !isJoin && isRunning) facts.push(normal('RolloutStarted', 'Roll', `${subject} started`, { identity: run.id }));
+  if (hasBegun && !isJoin && isRunning) {
+    const cause = run.origin?.cause === undefined ? '' : `: ${run.origin.cause}`;
+    facts.push(normal('RolloutStarted', 'Roll', `${subject} started${cause}`, { identity: run.id }));
+  }
   const zone = run.openZone;
   if (isRunning && isKnown && zone !== undefined && zone !== before?.openZone) {
     facts.push(normal('ZoneOpened', 'Roll', `the rollout now replaces pods of zone ${zone}`, { zone, identity: `${run.id} ${zone}` }));

@@ -299,5 +299,13 @@ function span(step: PlannedStep): readonly TimelineSpan[] {
       : step.kind === 'scaleUp' || step.kind === 'scaleDown'
         ? `${step.from} to ${step.to}`
         : (step.waitsFor ?? step.kind);
-  return [{ zone: step.zone ?? '', kind, label, startSeconds: step.startSeconds, endSeconds: step.startSeconds + step.p50Seconds }];
+  return [
+    {
+      zone: step.zone ?? '',
+      kind,
+      label,
+      startSeconds: step.startSeconds,
+      endSeconds: seconds(1000 * (step.startSeconds + step.p50Seconds)),
+    },
+  ];
 }

@@ -129,9 +129,14 @@ const longestMessage = 1024;
 
 /** Returns who stops the group, why and until when, and the commands that end the stop. */
 function stopText(stop: Stop): string {
-  const { fact, limit, untilMs } = stop;
+  const { limit, untilMs } = stop;
   const until = untilMs === undefined ? '' : ` until ${timeText(untilMs)}`;
-  return `${fact}${limit === undefined ? '' : ` (limit: ${limit})`}${until}. To end it: ${endsText(stop)}`;
+  return `${stopFact(stop)}${limit === undefined ? '' : ` (limit: ${limit})`}${until}. To end it: ${endsText(stop)}`;
+}
+
+/** Returns the fact of the stop, with the name of its policy rule: `safety/freeze: the rule always applies`. */
+export function stopFact({ rule, fact }: Pick<Stop, 'rule' | 'fact'>): string {
+  return rule.includes('/') ? `${rule}: ${fact}` : fact;
 }
 
 /** Returns the commands that end the stop, the usual one first. */

@@ -1,7 +1,7 @@
 // Evaluates the rules and windows of RolloutPolicies, with the variables that their conditions read (docs/conditions.md).
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import { substitute } from '../../policies/condition/variables.ts';
-import type { PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
+import type { PolicyDefinition, PolicyRuleDefinition, WindowDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { PolicyAction } from '../../policies/schema/rollout-policy.ts';
 import { joinWindows, windowState } from '../../policies/window/window.ts';
@@ -76,7 +76,8 @@ function askRule(
   if (verdict?.kind === 'value' && !verdict.isTrue) return { results: [result(id, 'ok', 'the condition is false', { source })] };
   const isUnknownCondition = verdict?.kind === 'unknown';
   const effect = isUnknownCondition ? rule.onUnknown : rule.effect;
-  const message = rule.message === undefined ? 'the condition is true' : substitute(rule.message, data);
+  const always = rule.when === undefined ? 'the rule always applies' : 'the condition is true';
+  const message = rule.message === undefined ? always : substitute(rule.message, data);
   const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : message;
   // Without the instant, the agent would not evaluate a condition on the time again when its result changes.
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
@@ -253,11 +254,17 @@ export function windowResult(context: GroupContext, action: PolicyAction, underW
   const named = windows.filter(
     (window) => window.name === closed[0] && window.actions.includes(action) && (window.kind === 'deny') === isDeny,
   );
-  const source = (named.find((window) => windowState(window, context.nowMs).isOpen === isDeny) ?? named[0])?.source;
-  const fact = `${isDeny ? 'a deny window is open' : 'no allow window is open'} for ${action}`;
-  const held = { ...details, limit: closed.join(', '), source };
+  const window = named.find((one) => windowState(one, context.nowMs).isOpen === isDeny) ?? named[0];
+  const fact = `${isDeny ? 'a deny window is open' : 'no allow window is open'} for ${action}${isDeny ? reasonOf(window, context.nowMs) : ''}`;
+  const held = { ...details, limit: closed.join(', '), source: window?.source };
   if (mayFinish(state.inFlight, underWay)) return result('window', 'ok', `${fact}; work in progress may finish`, held);
   return result('window', 'wait', fact, held);
+}
+
+/** Returns the reason of the range that is open now, such as `: Black Friday`; empty without a reason. */
+function reasonOf(window: WindowDefinition | undefined, nowMs: number): string {
+  const reason = window?.ranges?.find(({ fromMs, toMs }) => fromMs <= nowMs && nowMs < toMs)?.reason;
+  return reason === undefined ? '' : `: ${reason}`;
 }
 
 function mayFinish(inFlight: 'finishPod' | 'finishZone' | 'finishAll', underWay: UnderWay): boolean {

@@ -6,6 +6,7 @@ import { waveTarget } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { ageSince, blocks, result } from '../rule.ts';
+import { isRollingBack } from '../run/origin.ts';
 import { digestOfWaves, objectOf, requesterText, skipRequest, type VerifiedRequest } from '../run/requests.ts';
 import type { RunState } from '../snapshot.ts';
 import { approvalResults, isRejection } from './approval.ts';
@@ -135,7 +136,7 @@ interface AskedGates {
 
 function withGates(context: GroupContext, wave: WaveDefinition, run: RunState, { names, sinceMs, results }: AskedGates): WaveAnswer {
   // In the rollback of a failed run, the gates may measure the failure and would then block its repair.
-  if (run.kind === 'rollback' && run.rolledBack !== undefined) return { results, observations: [], wantedReadings: [] };
+  if (isRollingBack(run)) return { results, observations: [], wantedReadings: [] };
   const { gates } = context.group;
   const missing = names.filter((name) => !gates.some((gate) => gate.name === name));
   const judged = gates

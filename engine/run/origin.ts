@@ -24,16 +24,22 @@ export function withOrigin(context: GroupContext, run: RunState, earlier: RunSta
   const isCurrent = context.view.zones.every(({ set }) => set !== undefined && set.status.observedGeneration >= set.generation);
   const isAdded = ({ digest }: OriginValue): boolean => isCurrent && run.outcome === 'running' && earlier?.seen?.includes(digest) !== true;
   const added = values.filter(isAdded).map(({ key, value }) => [key, value] as const);
-  const origin: RunOrigin = { ...known, ...Object.fromEntries(added.toReversed()), ...undoOrigin(context, run) };
+  const origin: RunOrigin = { ...known, ...Object.fromEntries(added.toReversed()), ...returnOrigin(context, run) };
   const seen = isCurrent ? [...new Set(values.map(({ digest }) => digest))].sort() : (earlier?.seen ?? []);
   return { ...rest, ...(Object.keys(origin).length === 0 ? {} : { origin }), ...(seen.length === 0 ? {} : { seen }) };
 }
 
-/** Returns the cause of a run that an undo made. The undo writes no annotation, because a later change would carry it too. */
-function undoOrigin(context: GroupContext, run: RunState): RunOrigin | undefined {
+/** Returns the cause of a rollback or of a run that an undo made. They write no annotation, because a later change would carry it too. */
+function returnOrigin(context: GroupContext, run: RunState): RunOrigin | undefined {
+  if (isRollingBack(run)) return causedBy(run.rolledBack?.because ?? '');
   const undo = run.outcome === 'running' ? undoOf(context, run) : undefined;
   if (undo === undefined) return undefined;
-  return { isUndo: true, cause: `undo${undo.reason === undefined ? '' : `: ${undo.reason}`}`.slice(0, longest.cause) };
+  return { isUndo: true, ...causedBy(`undo${undo.reason === undefined ? '' : `: ${undo.reason}`}`) };
+}
+
+/** Returns an origin with this cause. */
+export function causedBy(cause: string): RunOrigin {
+  return { cause: cause.slice(0, longest.cause) };
 }
 
 interface OriginValue {
@@ -62,6 +68,11 @@ export function changeOf({ id, joined }: RunState): string {
  * Returns the kind that history, Events and notifications show: `rollback` only for an undo and for the rollback of a failed run. Another
  * return to the earlier templates is a rollout.
  */
-export function recordedKind({ kind, origin, rolledBack }: RunState): RunState['kind'] {
-  return origin?.isUndo === true || (kind === 'rollback' && rolledBack !== undefined) ? 'rollback' : 'rollout';
+export function recordedKind(run: RunState): RunState['kind'] {
+  return run.origin?.isUndo === true || isRollingBack(run) ? 'rollback' : 'rollout';
+}
+
+/** Reports whether the run restores pods from a failed template that the StatefulSets still name. */
+export function isRollingBack({ kind, rolledBack }: RunState): boolean {
+  return kind === 'rollback' && rolledBack !== undefined;
 }

@@ -6,8 +6,16 @@ import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
 import { isStuck } from '../rules/pod-state.ts';
-import { type FailedRun, isUnknown, isWithinClockSkew, type RunCore, type RunningRun, type RunState } from '../snapshot.ts';
-import { recordedKind, withOrigin } from './origin.ts';
+import {
+  type FailedRun,
+  type IntentView,
+  isUnknown,
+  isWithinClockSkew,
+  type RunCore,
+  type RunningRun,
+  type RunState,
+} from '../snapshot.ts';
+import { causedBy, isRollingBack, recordedKind, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, requestsFor } from './requests.ts';
 import { brokeBeforeRun, failRun, openZone, type RunChange, retryRun, startRun, trackInFlight, withoutFutureInstants } from './states.ts';
 import { type AdvancedRun, advanceWaves } from './waves.ts';
@@ -42,7 +50,7 @@ function currentRun(context: GroupContext): RunState | undefined {
     const kind = known.rolledBack === undefined ? 'rollout' : 'rollback';
     return keepRolledBack(context, followingRun(context, { kind, target, previous: known.previous }), known);
   }
-  const current = known.outcome === 'failed' && isRetried(context, known.failedMs, known) ? retryRun(known, nowMs) : known;
+  const current = known.outcome === 'failed' && retryRequest(context, known.failedMs, known) !== undefined ? retryRun(known, nowMs) : known;
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
 }
 
@@ -75,11 +83,6 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
   const from = isContinued ? (known.from ?? known.previous) : known.target;
   const base = !isContinued ? undefined : addsZones(started, known) ? known.base : known.target;
   return { ...keepRolledBack(context, started, known), from, ...defined({ base }), ...(isBack ? { restores } : {}) };
-}
-
-/** Reports whether the run restores pods from a failed template that the StatefulSets still name. */
-function isRollingBack({ kind, rolledBack }: RunState): boolean {
-  return kind === 'rollback' && rolledBack !== undefined;
 }
 
 /**
@@ -166,9 +169,9 @@ function openZoneToRepair(context: GroupContext, run: RunState): RunState {
   return broken !== undefined && mayOpen === true ? openZone(run, broken.zone.name) : run;
 }
 
-/** Reports whether a verified requester retried the run after the given instant. */
-function isRetried(context: GroupContext, sinceMs: number, run: RunState): boolean {
-  return requestsFor(context, run, 'retry').some(({ requestedBy }) => requestedBy.atMs > sinceMs);
+/** Returns the request that retries the run, made after the given instant by a verified requester. */
+function retryRequest(context: GroupContext, sinceMs: number, run: RunState): IntentView | undefined {
+  return requestsFor(context, run, 'retry').find(({ requestedBy }) => requestedBy.atMs > sinceMs);
 }
 
 /** The time from a failure to the rollback in milliseconds: enough to publish and notify the failure. */
@@ -201,7 +204,9 @@ function startRollback(context: GroupContext, run: RunState): RunState | undefin
   if (Object.keys(revisions).length === 0) return undefined;
   const target = Object.fromEntries(Object.entries(run.target).map(([zone, revision]) => [zone, run.previous[zone] ?? revision]));
   const back = followingRun(context, { kind: 'rollback', target, previous: run.target }, run);
-  return { ...back, rolledBack: { revisions: { ...run.rolledBack?.revisions, ...revisions }, because: run.failure } };
+  const request = failsWithRollback(context, run) ? undefined : rollbackRequest(context, run);
+  const because = request === undefined ? run.failure : `${run.failure}; rollback requested by ${requesterText(request)}`;
+  return { ...back, rolledBack: { revisions: { ...run.rolledBack?.revisions, ...revisions }, because } };
 }
 
 /** Returns when a failed run is rolled back; at once if a fast clock dated the failure in the future. */
@@ -213,19 +218,29 @@ function rollbackMs(context: GroupContext, { failedMs }: FailedRun): number {
 export function rollsBack(context: GroupContext, run: RunState): boolean {
   if (!traitsOf(context.group).canRollBack || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
   // An unread request may be a retry.
-  if (isUnknown(context.intents) || isRetried(context, run.failedMs, run)) return false;
-  return (
-    (run.onFailure ?? context.group.rollout.onFailure) === 'rollback' || abortRequests(context, run).some((one) => one.rollback === true)
-  );
+  if (isUnknown(context.intents) || retryRequest(context, run.failedMs, run) !== undefined) return false;
+  return failsWithRollback(context, run) || rollbackRequest(context, run) !== undefined;
+}
+
+/** Reports whether a failure of the run alone causes a rollback. An abort decides for its own run, else the group decides. */
+function failsWithRollback({ group }: GroupContext, { onFailure = group.rollout.onFailure }: FailedRun): boolean {
+  return onFailure === 'rollback';
+}
+
+function rollbackRequest(context: GroupContext, run: FailedRun): IntentView | undefined {
+  return abortRequests(context, run).find(({ rollback }) => rollback === true);
 }
 
 /** Returns a new run to the rolled-back revision, from the first wave, when a person retries it after the rollback. */
 function restartRolledBack(context: GroupContext, run: RunState): RunState | undefined {
-  if (run.rolledBack === undefined || run.outcome !== 'completed' || !isRetried(context, run.completedMs, run)) return undefined;
+  if (run.rolledBack === undefined || run.outcome !== 'completed') return undefined;
+  const request = retryRequest(context, run.completedMs, run);
+  if (request === undefined) return undefined;
   const target = Object.fromEntries(
     context.view.zones.flatMap(({ zone, set }) => (set === undefined ? [] : [[zone.name, set.status.updateRevision] as const])),
   );
-  return followingRun(context, { kind: 'rollout', target, previous: run.target }, run);
+  const retry = followingRun(context, { kind: 'rollout', target, previous: run.target }, run);
+  return { ...retry, origin: causedBy(`retried by ${requesterText(request)}`) };
 }
 
 /** Returns the warnings of a group that was rolled back or is about to be. */

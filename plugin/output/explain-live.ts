@@ -49,14 +49,18 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
     trouble: troubledPods(decision, subject.zone)
       .slice(0, troubleLimit)
       .map((pod) => troubleOf(decision, pod)),
-    // An abort ends a rollout in progress.
-    ...(decision.run?.outcome === 'running' && decision.run.kind === 'rollout' ? { ends: abortText(decision) } : {}),
+    ...(mayAbort(decision) ? { ends: abortText(decision) } : {}),
     unread: unreadZones(decision),
     refused: [],
     nowMs,
     showsAllRules,
   };
   return renderExplanation(explanation, look);
+}
+
+/** Reports whether an abort would end the rollout in progress. Without working webhooks, an abort has no verified requester. */
+function mayAbort({ run, unenforced }: PublishedDecision): boolean {
+  return run?.outcome === 'running' && run.kind === 'rollout' && unenforced === undefined;
 }
 
 /** Returns the command that ends the rollout of a revision whose pods fail. */

@@ -60,7 +60,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...field('zones', zonesText(explanation), look),
     ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
-    ...decision.stops.flatMap((stop) => field('stopped', `${stop.rule}: ${stopText(stop, explanation.nowMs)}`, look, 'yellow')),
+    ...decision.stops.flatMap((stop) => field('stopped', stopText(stop, explanation.nowMs), look, 'yellow')),
     ...(decision.permitted ?? []).flatMap((result) => field('override', exceptionText(result), look, 'yellow')),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap(({ what, results }) => ['', ...field('DENIED', what, look, 'red'), ...resultLines(results, explanation, look)]),
@@ -172,7 +172,7 @@ function hiddenLines({ decision, refused, showsAllRules }: Explanation, look: Ta
 }
 
 function stepText(step: ExplainedStep): string {
-  if (step.kind === 'roll' && step.podCount !== undefined) return `roll ${step.zone}, ${plural(step.podCount, 'pod')}`;
+  if (step.kind === 'roll' && step.podCount) return `roll ${step.zone}, ${plural(step.podCount, 'pod')}`;
   if (step.kind === 'roll') return `roll ${zonePodsText(step.zone, step.pods)}`;
   return `scale ${step.kind === 'scaleUp' ? 'up' : 'down'} ${step.zone} ${step.from ?? '?'} -> ${step.to ?? '?'}`;
 }

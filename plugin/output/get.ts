@@ -211,9 +211,8 @@ function waitLines(
 
 /** Returns who stops the group, why, until when, and the command that ends the stop. */
 function stopLines(stop: Stop, nowMs: number, { columns }: TableLook): readonly string[] {
-  const { rule, zones } = stop;
-  const where = zones.length === 0 ? '' : ` (${zones.join(', ')})`;
-  return paragraph('  ', `${rule}${where}: ${stopAndEndText(stop, nowMs)}`, columns);
+  const where = stop.zones.length === 0 ? '' : `${stop.zones.join(', ')}: `;
+  return paragraph('  ', `${where}${stopAndEndText(stop, nowMs)}`, columns);
 }
 
 function gateLines({ gates }: PublishedDecision, nowMs: number): readonly string[] {

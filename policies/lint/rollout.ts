@@ -18,13 +18,11 @@ const findImpossibleRollbacks: LintCheck = eachGroup((group) => {
 
 /** Reports settings without effect under `partition`: the StatefulSet controller deletes pods one by one from the highest ordinal. */
 const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
-  const { strategy, order } = group.value.spec.rollout;
+  const { strategy, order, rotateBy } = group.value.spec.rollout;
   if (!strategyTraits[strategy].lowersPartition) return [];
   const path = (field: string): Path => ['spec', 'rollout', field];
-  // An object from the API server contains the default of `rotateBy` even if its author did not write it.
-  const isFromServer = group.find(['metadata', 'uid']) !== undefined;
-  const rotateBy = isFromServer ? undefined : group.find(path('rotateBy'), 'key');
   const orderMessage = 'order: ascending has no effect: the StatefulSet controller starts at the highest ordinal';
+  const deleteMessage = 'rotateBy: delete has no effect: the StatefulSet controller deletes pods';
   const limits = [
     [path('maxUnavailable'), group.value.spec.rollout.maxUnavailable] as const,
     ...(group.value.spec.members.zones ?? []).map(
@@ -33,7 +31,7 @@ const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
   ];
   return [
     ...(order === 'ascending' ? [finding('RG2214', group.place(path('order')), orderMessage)] : []),
-    ...(rotateBy === undefined ? [] : [finding('RG2214', rotateBy, 'rotateBy has no effect: the StatefulSet controller deletes pods')]),
+    ...(rotateBy === 'delete' ? [finding('RG2214', group.place(path('rotateBy')), deleteMessage)] : []),
     ...limits.flatMap(([limitPath, limit]) => {
       const place = limit === undefined || limit === 0 || limit === 1 ? undefined : group.find(limitPath);
       const message = `maxUnavailable ${limit} needs the feature gate MaxUnavailableStatefulSet: without it the StatefulSet controller replaces pods one by one`;

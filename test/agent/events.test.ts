@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { EventWriter } from '../../agent/published/events.ts';
 import { GroupObjects } from '../../agent/published/group-objects.ts';
 import type { TakenAction } from '../../engine/publish/published.ts';
+import type { IntentView } from '../../engine/snapshot.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { exception, hourMs, policy, policyRule } from '../kit/questions.ts';
@@ -111,6 +112,28 @@ describe('Kubernetes Events', () => {
     await turn({ updated: [0, 0], target: 'newer', performed: [replaced('a', 0)] });
     const counts = all().flatMap((event) => (event['reason'] === 'PodReplaced' ? [Object(event['series']).count] : []));
     expect(counts).toEqual([2, undefined]);
+  });
+
+  it('name who retried a revision after its rollback, and why, although the run of the request has ended', async () => {
+    const { events, env, report, all } = setup(['rolloutgroups'], group({ zones: ['a', 'b'], rollout: { strategy: 'pinned' } }));
+    const turn = async (updated: number, intents: readonly IntentView[] = []) => {
+      const now = report({ updated: [updated, updated], intents });
+      events.listener.turnEnded(now);
+      await env.advance(6000);
+      return now.decision?.run?.id ?? '';
+    };
+    const asked = (action: 'abort' | 'retry', runId: string): IntentView => ({
+      ...{ namespace: 'mimir', name: action, group: 'ingester', action, runId, reason: 'INC-441', rollback: true },
+      requestedBy: { user: 'anna', groups: [], atMs: env.clock.nowMs() },
+    });
+    const aborted = [asked('abort', await turn(1))];
+    await turn(1, aborted);
+    await turn(1, aborted);
+    const rollback = await turn(0, aborted);
+    await turn(0, [...aborted, asked('retry', rollback)]);
+    const notes = all().flatMap(({ reason, note }) => (reason === 'RolloutStarted' || reason === 'Retried' ? [note] : []));
+    const started = ['rollout started', 'rollback started: aborted by anna (INC-441)'];
+    expect(notes).toEqual([...started, 'the group retried by anna (INC-441)', 'rollout started: retried by anna (INC-441)']);
   });
 
   it('of a pause by another requester is another Event', async () => {

@@ -115,7 +115,7 @@ const lasting: readonly Row[] = [
   {
     stop: 'hold by policy',
     overrides: { policies: [policy({ rules: [policyRule({ name: 'moves', effect: 'hold', message: 'the storage moves' })] })] },
-    fact: 'the storage moves',
+    fact: 'safety/moves: the storage moves',
     commands: [command(`override ${name} --rule safety/moves --duration 1h --reason REASON`)],
   },
 ];

@@ -11,7 +11,7 @@ import {
   type Quantiles,
   type Refusal,
 } from '../../../engine/plan/document.ts';
-import { endsText, isMisplacedUntilRetry } from '../../../engine/publish/status.ts';
+import { endsText, isMisplacedUntilRetry, stopFact } from '../../../engine/publish/status.ts';
 import { blockingResults, factAt, isLimitOfZero, isUntilPerson } from '../../../engine/rule.ts';
 import { isRejection, lacksRequesters } from '../../../engine/rules/approval.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
@@ -124,16 +124,21 @@ function stepGate(step: PlannedStep): string {
     case 'approval':
       return 'people';
     case 'wait':
-      if (step.rules.some(isUntilPerson)) return 'blocked';
-      if (step.waitsFor === 'paused' || step.waitsFor === 'protected') return 'people';
-      if (step.waitsFor === 'window')
-        return step.rules.find(({ rule, outcome }) => rule === 'window' && outcome === 'wait')?.limit ?? 'time';
-      return ['time', ...(step.gates ?? [])].join(', ');
+      return waitGate(step);
     case 'soak':
       return ['time', ...(step.gates ?? [])].join(', ');
     case 'check':
       return step.gates?.filter((gate) => gate !== step.waitsFor).join(', ') || 'readings';
   }
+}
+
+function waitGate({ rules, waitsFor, gates = [] }: PlannedStep): string {
+  const wait = rules.find(({ rule, outcome }) => rule === waitsFor && outcome === 'wait');
+  if (rules.some(isUntilPerson)) return 'blocked';
+  if (waitsFor === 'paused' || waitsFor === 'protected' || wait?.endsBy === 'person') return 'people';
+  if (waitsFor === 'window') return wait?.limit ?? 'time';
+  if (waitsFor?.includes('/') && wait?.earliestMs === undefined) return 'condition';
+  return ['time', ...gates].join(', ');
 }
 
 /** Returns the number of pods that a step changes, or undefined for a step without pods. */
@@ -175,9 +180,9 @@ export function instantText(ms: number): string {
 }
 
 /** Returns who stops the group, why and until when: `the group is paused by anna (INC-441), until 2026-08-22 12:31 UTC (in 59m)`. */
-export function stopText({ fact, limit, untilMs }: Stop, nowMs: number | undefined): string {
+export function stopText({ limit, untilMs, ...stop }: Stop, nowMs: number | undefined): string {
   const until = untilMs === undefined ? '' : `, until ${untilText(untilMs, nowMs)}`;
-  return `${fact}${limit === undefined ? '' : ` (limit: ${limit})`}${until}`;
+  return `${stopFact(stop)}${limit === undefined ? '' : ` (limit: ${limit})`}${until}`;
 }
 
 /** Returns an instant and the time until then: `2026-08-22 12:31 UTC (in 59m)`. */
@@ -234,6 +239,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
         return 'passes a few seconds after the group is applied without the new template, when the agent has set the partitions';
       if (isMisplacedUntilRetry(result)) return 'passes after a retry, or when the pods run that revision again';
       if (result.rule === 'view-complete') return 'passes when the StatefulSet controller has observed it, normally within seconds';
+      if (result.endsBy === 'person') return 'passes when the rule is changed, or by an exception';
       return `passes when ${passesWhen(result.rule)}`;
     case 'ok':
     case 'skip':
@@ -244,7 +250,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
 /** Returns the condition for which a rule waits. A policy rule states the condition in its message. */
 function passesWhen(rule: string): string {
   if (rule === 'rolled-back') return 'a person retries it, or another template is applied';
-  return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'its condition no longer matches';
+  return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'the condition of the rule is false';
 }
 
 /** Returns the first 7 digits of a policy digest. */

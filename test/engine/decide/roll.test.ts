@@ -112,7 +112,7 @@ describe('a roll step', () => {
 
   it('carries what policies warn of', () => {
     const warned = roll(native, undefined, { policies: [policy({ rules: [policyRule({ effect: 'warn' })] })] });
-    expect(warned.warnings).toEqual([{ rule: 'safety/rule', outcome: 'ok', fact: 'the condition is true', source: line(10) }]);
+    expect(warned.warnings).toEqual([{ rule: 'safety/rule', outcome: 'ok', fact: 'the rule always applies', source: line(10) }]);
     expect(going(warned)).toBe('a-2');
   });
 });

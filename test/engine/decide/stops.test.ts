@@ -90,7 +90,7 @@ describe('a stop while no step is due', () => {
     const { stops } = idle({ policies: [policy({ rules })] }).decision;
     expect(stops.map(({ rule, fact, zones }) => [rule, fact, zones])).toEqual([
       ['safety/moves', 'storage moves', ['a', 'b']],
-      ['safety/never', 'the condition is true', ['a', 'b']],
+      ['safety/never', 'the rule always applies', ['a', 'b']],
     ]);
   });
 

@@ -51,7 +51,7 @@ describe('an update', () => {
       outcome: 'deny',
       code: 403,
       effect: 'deny',
-      message: 'update of statefulset/ingester-zone-a in namespace mimir is denied by safety/rule: the condition is true',
+      message: 'update of statefulset/ingester-zone-a in namespace mimir is denied by safety/rule: the rule always applies',
     });
     expect(ask({ ...update, isTemplateChanged: false }, native, denying('rollout')).outcome).toBe('allow');
   });

@@ -107,14 +107,14 @@ describe('a decrease', () => {
       'hold',
       'window: a deny window is open for scaleDown (limit: freeze); retry after 2026-03-02T13:00:00.000Z',
     ],
-    ['a policy that denies', native, { policies: [onDown({})] }, 'deny', 'safety/rule: the condition is true'],
-    ['a policy that holds', native, { policies: [onDown({ effect: 'hold' })] }, 'hold', 'safety/rule: the condition is true'],
+    ['a policy that denies', native, { policies: [onDown({})] }, 'deny', 'safety/rule: the rule always applies'],
+    ['a policy that holds', native, { policies: [onDown({ effect: 'hold' })] }, 'hold', 'safety/rule: the rule always applies'],
     [
       'a policy that asks for approval',
       native,
       { policies: [onDown({ effect: 'requireApproval' })] },
       'requireApproval',
-      'safety/rule: the condition is true; 0 of 1 approvals (limit: 1)',
+      'safety/rule: the rule always applies; 0 of 1 approvals (limit: 1)',
     ],
   ])('is refused by %s', (_name, definition, overrides, effect, message) => {
     expect(short(scale(definition, {}, overrides))).toEqual({ outcome: 'deny', code: 403, effect, message: `${refused} ${message}` });
@@ -122,7 +122,7 @@ describe('a decrease', () => {
 
   it('names what no time cures before what only waits', () => {
     const both = { policies: [onDown({ effect: 'hold' }), { ...onDown({}), name: 'z' }] };
-    expect(scale(native, {}, both).message).toBe(`${refused} z/rule: the condition is true`);
+    expect(scale(native, {}, both).message).toBe(`${refused} z/rule: the rule always applies`);
     expect(scale(native, {}, both).effect).toBe('deny');
   });
 

@@ -339,6 +339,17 @@ describe('the outcome of a plan', () => {
   });
 });
 
+describe('the timeline of a plan', () => {
+  it('has no overlap from sums of fractions', () => {
+    for (let tenths = 1; tenths < 10; tenths += 1) {
+      const start = { p50Seconds: 60 + tenths / 10, p90Seconds: 180 };
+      const { timeline } = planOf(rollout({ assumptions: { ...defaultAssumptions, pods: { ...defaultAssumptions.pods, start } } }));
+      for (const [index, { startSeconds }] of timeline.entries())
+        expect(timeline[index - 1]?.endSeconds ?? 0).toBeLessThanOrEqual(startSeconds);
+    }
+  });
+});
+
 describe('replacements that overlap', () => {
   const shown = (overrides: Partial<PlanInput>) => {
     const plan = planOf(rollout({ groups: [group({ zones: ['a', 'b'] })], ...overrides }));

@@ -46,14 +46,14 @@ describe('a rule of a policy', () => {
     const found = { rule: 'safety/rule', outcome, fact: 'the condition is true', source };
     expect(ask([{ effect, when: busy }], measured)).toEqual({ results: [found], warnings: [], effects: [effect] });
     // Without a condition, only a person ends a hold.
-    const endless = effect === 'hold' ? { ...found, endsBy: 'person' } : found;
+    const endless = { ...found, fact: 'the rule always applies', ...(effect === 'hold' ? { endsBy: 'person' } : {}) };
     expect(ask([{ effect }])).toEqual({ results: [endless], warnings: [], effects: [effect] });
   });
 
   it('that warns stands among the warnings and blocks nothing', () => {
     expect(ask([{ effect: 'warn' }])).toEqual({
       results: [],
-      warnings: [{ rule: 'safety/rule', outcome: 'ok', fact: 'the condition is true', source }],
+      warnings: [{ rule: 'safety/rule', outcome: 'ok', fact: 'the rule always applies', source }],
       effects: ['warn'],
     });
   });
@@ -71,7 +71,7 @@ describe('a rule of a policy', () => {
         {
           rule: 'safety/rule',
           outcome: 'wait',
-          fact: 'the condition is true; 0 of 1 approvals from oncall',
+          fact: 'the rule always applies; 0 of 1 approvals from oncall',
           limit: '1 from oncall',
           source,
           digest,

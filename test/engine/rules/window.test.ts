@@ -35,6 +35,8 @@ describe('windows', () => {
 
   it('block what a freeze denies, until it ends', () => {
     expect(ask([freeze()])).toEqual(closed);
+    const ranges = [{ fromMs: ago(hourMs), toMs: kitNowMs + hourMs, reason: 'INC-441' }];
+    expect(ask([freeze({ ranges })])).toEqual({ ...closed, fact: 'a deny window is open for rollout: INC-441' });
   });
 
   it('are open before and after a freeze, and say when that changes', () => {

@@ -122,7 +122,8 @@ describe('a run that fails', () => {
       const rollback = said('abort', ago(1000), { runId: failed.id, rollback: true, ...more });
       return decided({ run: withFields(failed, { onFailure: 'pause' }), intents: [rollback, ...intents] }).run;
     };
-    expect(aborted({})).toMatchObject({ kind: 'rollback', rolledBack: { because: 'gate errors' } });
+    const because = 'gate errors; rollback requested by anna (INC-441)';
+    expect(aborted({ reason: 'INC-441' })).toMatchObject({ kind: 'rollback', rolledBack: { because }, origin: { cause: because } });
     expect(aborted({ rollback: false })?.outcome).toBe('failed');
     expect(aborted({ runId: 'another' })?.outcome).toBe('failed');
     expect(aborted({}, [said('retry', ago(500), { runId: failed.id })])).toMatchObject({ kind: 'rollout', outcome: 'running' });
@@ -173,7 +174,11 @@ describe('a revision that was rolled back', () => {
 
   it('is tried again on request after it was rolled back, and rolls back until then', () => {
     const retry = (atMs: number) => [said('retry', atMs, { runId: rolledBack.id })];
-    expect(decided({ ...calm, intents: retry(ago(1000)) }).run).toMatchObject({ kind: 'rollout', target: both(newRevision) });
+    expect(decided({ ...calm, intents: retry(ago(1000)) }).run).toMatchObject({
+      kind: 'rollout',
+      target: both(newRevision),
+      origin: { cause: 'retried by anna' },
+    });
     expect(decided({ ...calm, intents: retry(ago(2 * minuteMs)) }).run).toMatchObject({ kind: 'rollback' });
     const stuck = withFields(rolledBack, { outcome: 'failed', failure: 'late', failedMs: ago(minuteMs), wave: 0 });
     const on = decided({ run: stuck, intents: retry(ago(1000)), pods: { a: { 2: { revision: newRevision } } } });
