@@ -196,16 +196,18 @@ function runFacts({ snapshot }: TurnReport, { run }: GroupDecision, past: GroupP
     const note = 'a newer update revision replaced the rollout in progress';
     facts.push(normal('RolloutSuperseded', 'Roll', note, { identity: before.id }));
   }
-  if (hasBegun && !isJoin && isRunning) {
-    const cause = run.origin?.cause === undefined ? '' : `: ${run.origin.cause}`;
-    facts.push(normal('RolloutStarted', 'Roll', `${subject} started${cause}`, { identity: run.id }));
-  }
+  if (hasBegun && !isJoin && isRunning) facts.push(startFact(run, subject));
   const zone = run.openZone;
   if (isRunning && isKnown && zone !== undefined && zone !== before?.openZone) {
     facts.push(normal('ZoneOpened', 'Roll', `the rollout now replaces pods of zone ${zone}`, { zone, identity: `${run.id} ${zone}` }));
   }
   const hasEnded = !isRunning && (isNew ? hasBegun : wasRunning);
   return hasEnded ? [...facts, ...endFacts(run, subject)] : facts;
+}
+
+function startFact({ id: identity, origin }: RunState, subject: string): EventFact {
+  const cause = origin?.cause === undefined ? '' : `: ${origin.cause}`;
+  return normal('RolloutStarted', 'Roll', `${subject} started${cause}`, { identity });
 }
 
 function endFacts(run: RunState, subject: string): readonly EventFact[] {

@@ -76,9 +76,7 @@ function askRule(
   if (verdict?.kind === 'value' && !verdict.isTrue) return { results: [result(id, 'ok', 'the condition is false', { source })] };
   const isUnknownCondition = verdict?.kind === 'unknown';
   const effect = isUnknownCondition ? rule.onUnknown : rule.effect;
-  const always = rule.when === undefined ? 'the rule always applies' : 'the condition is true';
-  const message = rule.message === undefined ? always : substitute(rule.message, data);
-  const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : message;
+  const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : messageOf(rule, data);
   // Without the instant, the agent would not evaluate a condition on the time again when its result changes.
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
   switch (effect) {
@@ -105,6 +103,11 @@ function askRule(
       return { results: approvals.map((one) => (one.outcome === 'ok' ? one : { ...one, fact: `${fact}; ${one.fact}` })), effect };
     }
   }
+}
+
+function messageOf({ message, when }: PolicyRuleDefinition, data: Readonly<Record<string, unknown>>): string {
+  if (message !== undefined) return substitute(message, data);
+  return when === undefined ? 'the rule always applies' : 'the condition is true';
 }
 
 function unknownText({ paths, reason }: Extract<ReturnType<typeof evaluateCondition>, { readonly kind: 'unknown' }>): string {
