@@ -144,8 +144,10 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
     return { result: result('prepare-downscale', outcome, failureText(failed), details), permitted: from, actions };
   }
   const missing = entries.filter(({ entry }) => entry?.state !== 'prepared');
-  if (missing.length === 0)
-    return { result: result('prepare-downscale', 'ok', `${pods(entries.length)} are prepared`, { source }), permitted: to, actions: [] };
+  if (missing.length === 0) {
+    const fact = `${pods(entries.length)} ${entries.length === 1 ? 'is' : 'are'} prepared`;
+    return { result: result('prepare-downscale', 'ok', fact, { source }), permitted: to, actions: [] };
+  }
   const actions = [callPods(question, 'prepare', 'POST', ordinals)];
   return { result: result('prepare-downscale', 'wait', `${pods(missing.length)} must prepare`, { source }), permitted: from, actions };
 }

@@ -94,9 +94,9 @@ export function noReplicaWrite({ context, isScaling }: RollQuestion): RuleResult
     const held = all.map((view) => `zone ${view.zone.name} shrinks when its stuck pods are replaced`);
     return result('replica-write-in-flight', 'ok', held.length === 0 ? 'no zone is shrinking' : held.join(', '));
   }
-  const surplusCount = shrinking.surplus.length;
-  const fact =
-    surplusCount === 0 ? describeReadiness(shrinking) : `zone ${shrinking.zone.name} is shrinking: ${surplusCount} surplus pods remain`;
+  const count = shrinking.surplus.length;
+  const remains = `${count} surplus ${count === 1 ? 'pod remains' : 'pods remain'}`;
+  const fact = count === 0 ? describeReadiness(shrinking) : `zone ${shrinking.zone.name} is shrinking: ${remains}`;
   return result('replica-write-in-flight', 'wait', fact);
 }
 
@@ -149,7 +149,8 @@ export function minInterval({ context, run }: RollQuestion): RuleResult {
 
 export function ledgerHasRoom({ context }: RollQuestion): RuleResult {
   const open = context.view.ledger.claims.length;
-  return result('ledger-full', open < openClaimLimit ? 'ok' : 'wait', `${open} claims are open`, { limit: `${openClaimLimit}` });
+  const fact = `${open} ${open === 1 ? 'claim is' : 'claims are'} open`;
+  return result('ledger-full', open < openClaimLimit ? 'ok' : 'wait', fact, { limit: `${openClaimLimit}` });
 }
 
 /** Returns the failure of the run by a deadline; undefined while the run is within its deadlines, and in a forecast. */

@@ -260,6 +260,7 @@ describe('the preparation before the removal', () => {
       permitted: 3,
       actions: [],
     });
+    expect(of({ preparations: [entry(4)] }, 4).result.fact).toBe('1 pod is prepared');
   });
 
   it('is another than that of the delayed downscale', () => {

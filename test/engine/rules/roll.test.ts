@@ -332,14 +332,15 @@ describe('ledger-full', () => {
     Array.from({ length: count }, (_, index) => ({ verb: 'evictPod', zone: 'gone', uid: `uid-${index}`, atMs: kitNowMs }));
 
   it.each([
-    [0, 'ok'],
-    [99, 'ok'],
-    [100, 'wait'],
-  ])('with %i open claims answers %s', (count, outcome) => {
+    [0, 'ok', '0 claims are open'],
+    [1, 'ok', '1 claim is open'],
+    [99, 'ok', '99 claims are open'],
+    [100, 'wait', '100 claims are open'],
+  ])('with %i open claims answers %s', (count, outcome, fact) => {
     expect(ask('ledger-full', native, { ledgers: [ledgerOf({ claims: claims(count) })] })).toEqual({
       rule: 'ledger-full',
       outcome,
-      fact: `${count} claims are open`,
+      fact,
       limit: '100',
     });
   });
