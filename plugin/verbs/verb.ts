@@ -64,7 +64,7 @@ export function outputOption(...formats: readonly [string, ...string[]]): Option
 
 export const agentNamespaceOption: OptionSpec = {
   flags: '--agent-namespace <name>',
-  description: `Namespace of the agent, whose policies may apply to groups in other namespaces. Default: ${usualAgentNamespace}.`,
+  description: `Namespace of the agent. Policies in it may apply to groups in other namespaces. Default: ${usualAgentNamespace}.`,
 };
 
 export const fileOption: OptionSpec = {
