@@ -117,8 +117,9 @@ export const policyCodes = {
     hint: 'increase the amounts of a zone from wave to wave',
   },
   RG2202: {
-    title: 'An approval after the last wave has no effect',
-    explanation: 'An approval blocks the waves after it. After the last wave every pod is already updated.',
+    title: 'An approval after the last wave holds back no pod',
+    explanation:
+      'An approval blocks the waves after it. After the last wave every pod is already updated, and the run would only stay open until the approval.',
     hint: 'move the approval before the last wave',
   },
   RG2203: {
