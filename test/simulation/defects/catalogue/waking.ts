@@ -86,7 +86,7 @@ export const wakingDefects: readonly Defect[] = [
   {
     id: 'timer-left-behind',
     title: 'an agent that has stopped leaves a timer behind',
-    edits: [{ file: 'agent/agent.ts', find: 'timeout.abort();', replace: '' }],
+    edits: [{ file: 'cluster/env.ts', find: 'timeout.abort();', replace: '' }],
     breaks: ['unfinished'],
   },
   {
