@@ -200,12 +200,16 @@ export function denialOf(list: ObjectList): string | undefined {
   return isUnknown(list) ? (list.denial ?? list.unknown) : undefined;
 }
 
+/** Returns the message of the API server for each kind that the user may not list. `Ledger` is the kind of the ConfigMaps. */
+export function denialsByKind(listing: Listing): ReadonlyMap<string, string> {
+  const kindOf = (name: ListedName): string => (name === 'documents' ? 'Ledger' : listed[name].resource.kind);
+  const rows = snapshotNames.map((name) => [kindOf(name), denialOf(listing[name] ?? []) ?? ''] as const);
+  return new Map(rows.filter(([, denial]) => denial !== ''));
+}
+
 /** Returns the titles of the lists that the user may not read. */
 export function unreadLists(listing: Listing): readonly string[] {
-  return snapshotNames.flatMap((name) => {
-    const list = listing[name];
-    return list !== undefined && isUnknown(list) ? (listed[name].title ?? []) : [];
-  });
+  return snapshotNames.flatMap((name) => (denialOf(listing[name] ?? []) === undefined ? [] : (listed[name].title ?? [])));
 }
 
 /** Returns a value of `data` of a ConfigMap; undefined without the object or the value. */

@@ -2,7 +2,7 @@
 import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { blocks, isUntilPerson } from '../../engine/rule.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
-import { connectionFailure } from '../connection-failure.ts';
+import { connectionFailure, forbiddenFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { nameOf } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure, mostSevere, refusedFailure, usageFailure } from '../failure.ts';
@@ -78,7 +78,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   const { saved } = request;
   const planned = await planRequest(context, options, cluster, request);
   if ('errors' in planned) return { exitCode: writeErrors(context, planned.errors), groups: [] };
-  if (saved !== undefined) refuseStale(saved.basis, planned.basis);
+  if (saved !== undefined) refuseStale(saved.basis, planned);
   const digest = shortDigest((saved ?? (await savedDigest(cluster, planned, context.nowMs()))).metadata.digest);
   const plan = saved?.plan ?? planned.plan;
   const groups = plan.groups.filter(isTouched).map(({ namespace, group }) => `${namespace}/${group}`);
@@ -86,28 +86,29 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   const isTable = options.output === 'table';
   await showPlan(context, plan, planned.notes, isTable);
   const { stoppedAgents } = planned;
-  const isReason = (group: GroupPlan): boolean => ready.length === 0 || isTouched(group) || hasNoMember(group);
-  refuseBlocked(plan.groups.filter(isReason), { stoppedAgents, outcome: 'nothing was applied:' });
+  const requested = requestedGroups(plan, planned, ready.length === 0);
+  const isReason = (group: GroupPlan): boolean => isTouched(group) || hasNoMember(group);
+  refuseBlocked(ready.length === 0 ? requested : plan.groups.filter(isReason), { stoppedAgents, outcome: 'nothing was applied:' });
   refuse(planned);
   const report = { digest, groups, isDryRun: options.dryRun, isNothing: ready.length === 0 };
   const show = (objects: ApplyReport['objects']): Promise<void> => write(context, options, { ...report, objects });
   if (ready.length === 0) {
     await show([]);
-    return { exitCode: await exitOfPlan(plan, options), groups };
+    return { exitCode: await exitOfPlan({ ...plan, groups: requested }, options), groups };
   }
   if (options.dryRun !== 'client') refuseTroubles(ready, cluster);
   if (options.dryRun !== undefined) {
     await show(ready.map(dryRunResult));
-    refuseBlocked(plan.groups, { stoppedAgents, outcome: 'the change would be applied, but' });
+    refuseBlocked(requested, { stoppedAgents, outcome: 'the change would be applied, but' });
     const ofObjects = options.detailedExitcode === true ? exitCodes.changes : exitCodes.done;
-    return { exitCode: mostSevere([await exitOfPlan(plan, options), ofObjects]), groups };
+    return { exitCode: mostSevere([await exitOfPlan({ ...plan, groups: requested }, options), ofObjects]), groups };
   }
   if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
   const now = options.yes === true ? planned : await planAgain(context, request, cluster, planned);
   const { applied, error } = await applyAll(cluster, readyObjects(now), { plan: digest, forceConflicts: now.forceConflicts });
   await show(applied);
   if (error !== undefined) throw connectionFailure(error, cluster.server);
-  refuseBlocked(plan.groups, { stoppedAgents, outcome: 'the change was applied, but' });
+  refuseBlocked(requested, { stoppedAgents, outcome: 'the change was applied, but' });
   if (isTable && options.wait !== true) suggestNext(context, ...groups.slice(0, 2).map((group) => `status ${group}`));
   return { exitCode: exitCodes.done, groups };
 }
@@ -116,7 +117,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
 async function planAgain(context: CommandContext, { options }: Request, cluster: Cluster, planned: Planned): Promise<Planned> {
   const now = await readAndPlan(context, options, cluster, planned.given);
   if ('errors' in now) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
-  refuseStale(planned.basis, now.basis);
+  refuseStale(planned.basis, now);
   return now;
 }
 
@@ -162,8 +163,11 @@ async function refuseOtherCluster(cluster: Cluster, { scope }: SavedPlan, path: 
   });
 }
 
-function refuseStale(before: readonly ReadObject[], now: readonly ReadObject[]): void {
-  const changes = basisChanges(before, now);
+/** Throws Failure if the plan is stale, or if the user may not read objects that the plan was made from. */
+function refuseStale(before: readonly ReadObject[], { basis, denials }: Planned): void {
+  const changes = basisChanges(before, basis);
+  const [denial] = changes.flatMap(({ object }) => denials.get(object.replace(/s? .*/, '')) ?? []);
+  if (denial !== undefined) throw forbiddenFailure(denial);
   if (changes.length > 0) throw staleFailure(changes);
 }
 
@@ -176,15 +180,15 @@ function staleFailure(changes: Parameters<typeof renderStale>[0], why?: string):
   });
 }
 
-/** Throws Failure if the whole request must not be applied. */
 function refuse(inputs: Planned): void {
   const refusal = refusalOf(inputs);
   if (refusal !== undefined) throw new Failure({ ...refusal, what: `nothing was applied: ${refusal.what}` });
 }
 
-/** Returns the exit code that the verb plan has for this plan. */
-async function exitOfPlan(plan: Plan, { dryRun, detailedExitcode }: ApplyOptions): Promise<ExitCode> {
-  return (await import('./plan.ts')).exitCodeOf(plan, dryRun !== undefined && detailedExitcode === true);
+/** Returns the exit code that the verb plan has for these groups. Other groups of the namespace are in the plan too, but not in the request. */
+async function exitOfPlan({ denied, groups }: Plan, { dryRun, detailedExitcode }: ApplyOptions): Promise<ExitCode> {
+  const outcome = denied === undefined ? 'unchanged' : 'blocked';
+  return (await import('./plan.ts')).exitCodeOf({ outcome, groups }, dryRun !== undefined && detailedExitcode === true);
 }
 
 /** The agents that do not run, and the first words of the message. */
@@ -217,6 +221,16 @@ function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }:
 /** Reports whether the StatefulSets are in another namespace, so that the applied group would have no member. */
 function hasNoMember({ waits }: GroupPlan): boolean {
   return waits.some(({ rule, outcome }) => rule === 'view-complete' && outcome === 'no');
+}
+
+/** Returns the groups that the request changes, or without any change those whose definition or member it contains. */
+function requestedGroups({ groups }: Plan, { desiredObjects }: Planned, isNothing: boolean): readonly GroupPlan[] {
+  if (!isNothing) return groups.filter((group) => isTouched(group) || group.policyChanges !== undefined);
+  const names = new Set(desiredObjects.map(({ manifest }) => nameOf(manifest)));
+  return groups.filter(({ namespace, group, zones }) => {
+    const all = [`RolloutGroup ${namespace}/${group}`, ...zones.map((zone) => `StatefulSet ${namespace}/${zone.statefulSet}`)];
+    return all.some((name) => names.has(name));
+  });
 }
 
 /** Reports whether the request changes members of the group. */

@@ -81,7 +81,7 @@ export async function writePlan(stream: OutputStream, format: PlanFormat, plan: 
 }
 
 /** Returns the exit code. A blocked plan always fails. A waiting plan does not, because its first steps are possible. */
-export function exitCodeOf({ outcome: ofPlan, groups }: Plan, isDetailed: boolean): ExitCode {
+export function exitCodeOf({ outcome: ofPlan, groups }: Pick<Plan, 'outcome' | 'groups'>, isDetailed: boolean): ExitCode {
   return mostSevere(
     // Policies can change although no group changes.
     [ofPlan, ...groups.map(({ outcome }) => outcome)].map((outcome) => {

@@ -11,6 +11,7 @@ import { instantMs } from '../../policies/instant.ts';
 import type { LoadedDocument, Manifest, PolicyFile } from '../../policies/load.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
+import { forbiddenFailure } from '../connection-failure.ts';
 import type { CommandContext } from '../context.ts';
 import { policyChanges } from '../difference.ts';
 import { notFoundFailure, usageFailure } from '../failure.ts';
@@ -172,6 +173,7 @@ export function unique(files: readonly PolicyFile[]): readonly PolicyFile[] {
 export function selectGroups(
   groups: readonly GroupDefinition[],
   { group: names = [], namespace, mayHaveNoGroup = false }: PlanInputOptions,
+  denial?: string,
 ): readonly GroupDefinition[] {
   const selected = groups.filter(
     (group) =>
@@ -179,6 +181,7 @@ export function selectGroups(
   );
   const missing = names.find((name) => !selected.some((group) => isNamed(group, name)));
   if (missing === undefined && (selected.length > 0 || mayHaveNoGroup)) return selected;
+  if (denial !== undefined) throw forbiddenFailure(denial);
   throw notFoundFailure(
     `there is no group${missing === undefined ? '' : ` ${missing}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`,
     {

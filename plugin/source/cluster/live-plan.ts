@@ -21,6 +21,7 @@ import { traitsOf } from '../../../policies/strategies.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
 import { rolloutGroups } from '../../cluster-snapshot/kinds.ts';
 import {
+  denialsByKind,
   itemsOf,
   type Listing,
   listCluster,
@@ -78,6 +79,8 @@ export interface LivePlanInputs extends PlanInputs {
   readonly namespaces: Namespaces;
   readonly agentNamespace: string;
   readonly basis: readonly ReadObject[];
+  /** The message of the API server for each kind that the user may not list. */
+  readonly denials: ReadonlyMap<string, string>;
   /** One sentence for each reason why an agent of the groups does not run. */
   readonly stoppedAgents: readonly string[];
 }
@@ -127,8 +130,7 @@ export async function readLiveInputs(
   );
   const { bundle, groupsBefore, errors } = policiesOver({ files, desiredObjects, live, namespace, agentNamespace });
   if (errors.length > 0) return { errors, notes: unreadNotes(listing) };
-
-  const groups = selectGroups(groupsToPlan(bundle.groups, groupsBefore), options);
+  const groups = selectGroups(groupsToPlan(bundle.groups, groupsBefore), options, denialsByKind(listing).get('RolloutGroup'));
   const digest = policyDigest(bundle);
   const sources = await readReplicaSourceObjects(cluster, groups);
   const { intents, ...before } = clusterState(listing, agentNamespace).policies;
@@ -171,6 +173,7 @@ export async function readLiveInputs(
     namespaces,
     agentNamespace,
     basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: manifestObjects.map(({ manifest }) => manifest) }),
+    denials: denialsByKind(listing),
     stoppedAgents: stopped,
     notes: [...unreadNotes(listing), ...stopped, ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
   };

@@ -1,0 +1,77 @@
+// Tests which groups and which rights an apply depends on, with commands that run in the process of the test.
+import { describe, expect, it } from 'vitest';
+import { type FakeOptions, fakeApiServer } from './api-server.ts';
+import { type Ended, runInProcess } from './in-process.ts';
+import { done } from './live-kit.ts';
+import { adoptedObjects, publishedObject, statefulSetObject } from './live-objects.ts';
+import { folderWith } from './process.ts';
+import type { FakeObject } from './served-objects.ts';
+
+/** A group with one zone, whose StatefulSet runs. */
+function groupOf(name: string, rollout: object = {}): FakeObject {
+  return {
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutGroup',
+    metadata: { name, namespace: 'mimir' },
+    spec: { members: { zones: [{ name: 'a', statefulSet: `${name}-a` }] }, rollout: { strategy: 'onDelete', ...rollout } },
+  };
+}
+
+function setOf(name: string): FakeObject {
+  const object = statefulSetObject('a', { replicas: 0 });
+  const metadata = { ...object.metadata, name: `${name}-a`, uid: `uid-${name}`, labels: {} };
+  return { ...object, metadata };
+}
+
+const exception: FakeObject = {
+  apiVersion: 'rollout-group.dev/v1alpha1',
+  kind: 'RolloutException',
+  metadata: { name: 'hotfix', namespace: 'mimir' },
+  spec: { target: { group: 'cache' }, rule: 'window', reason: 'CHG-1', expires: '2126-01-01T00:00:00Z', allow: { anything: true } },
+};
+
+/** The group `ingester` is undone in the middle of its rollout, so no plan of it completes. */
+const undone = ['a', 'b', 'c'].map((zone) => ({ zone, revision: 'rev-2' }));
+const undo: FakeObject = {
+  apiVersion: 'rollout-group.dev/v1alpha1',
+  kind: 'RolloutIntent',
+  metadata: { name: 'undo.ingester', namespace: 'mimir' },
+  spec: { group: 'ingester', action: 'undo', undone },
+};
+const ingester = [...adoptedObjects({ updateRevision: 'rev-2' }), undo];
+
+/** Identifies the cluster, also on another port. */
+const system: FakeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
+const objects = [system, groupOf('cache'), setOf('cache'), exception];
+const changed = JSON.stringify(groupOf('cache', { maxUnavailable: 2 }));
+
+async function on(given: readonly FakeObject[], options: FakeOptions = {}) {
+  const { url } = await fakeApiServer(given, options);
+  return (line: string, cwd: string): Promise<Ended> => runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], { cwd });
+}
+
+describe('apply of a saved plan', () => {
+  it.each(['rolloutexceptions', 'pods', 'configmaps', 'rolloutgroups'])('names the missing right to list %s', async (plural) => {
+    const cwd = folderWith({ 'cache.json': changed });
+    const given = [...objects, ...ingester, publishedObject(done)];
+    expect(await (await on(given))('plan --live -f cache.json --out plan.json', cwd)).toMatchObject({ status: 5 });
+    const { status, stderr } = await (await on(given, { forbidden: [plural] }))('apply plan.json --yes', cwd);
+    expect([status, stderr]).toEqual([11, expect.stringMatching(`anna may not (?:list|get) ${plural} in namespace mimir`)]);
+  });
+});
+
+describe('apply of one group', () => {
+  it('reports nothing about other groups of the namespace', async () => {
+    const same = JSON.stringify(adoptedObjects()[0]);
+    const cwd = folderWith({ 'cache.json': changed, 'ingester.json': same });
+    const run = await on([...objects, ...ingester]);
+    const plan = await run('plan --live -f cache.json', cwd);
+    expect([plan.status, plan.stdout]).toEqual([5, expect.stringContaining('mimir/ingester')]);
+    expect(await run('apply -f cache.json --dry-run=server', cwd)).toMatchObject({ status: 0 });
+    const applied = await run('apply -f cache.json --yes', cwd);
+    expect([applied.status, applied.stderr]).toEqual([0, expect.not.stringContaining('ingester')]);
+    expect(await run('apply -f cache.json --yes', cwd)).toMatchObject({ status: 0, stdout: expect.stringContaining('Nothing to apply') });
+    // A request that contains a member is about the group, also without a change.
+    expect(await run('apply -f ingester.json --yes', cwd)).toMatchObject({ status: 5 });
+  });
+});
