@@ -187,7 +187,7 @@ export function isMoving({ phase }: { readonly phase: Phase }): boolean {
   return phase === 'Rolling' || phase === 'Scaling';
 }
 
-/** The goal of a group in which no known pod is outdated and no zone scales. */
+/** The goal of a group without a step. */
 export const noGoal = 'nothing to do';
 
 export interface GroupDecision {

@@ -130,8 +130,12 @@ async function valuesOf(
       return nothing;
     default: {
       const { clusterCandidates } = await import('./cluster-candidates.ts');
-      const names = await clusterCandidates({ subject: completes, flags, group: completes === 'group' ? undefined : values[0] });
-      return { candidates: names.map((value) => ({ value })), directive: 4 };
+      const named = (subject: Exclude<typeof completes, 'condition'>) =>
+        clusterCandidates({ subject, flags, group: subject === 'group' ? undefined : values[0] });
+      const valued = async (key: 'zone' | 'wave') => (await named(key)).map((name) => `${key}=${name}`);
+      const conditions = () => Promise.all([['complete', 'paused'], valued('zone'), valued('wave')]);
+      const names = await (completes === 'condition' ? conditions() : named(completes));
+      return { candidates: names.flat().map((value) => ({ value })), directive: 4 };
     }
   }
 }

@@ -13,7 +13,7 @@ import { tryParseJson } from '../policies/values/try-parse-json.ts';
 import type { ClusterQuestion, ClusterSubject } from './cluster-candidates.ts';
 import { type Cluster, type ConnectionContext, type ConnectionFlags, connect } from './connection.ts';
 import { overridableRules } from './live/overridable-rules.ts';
-import { groupNamed } from './live/target.ts';
+import { type GroupName, groupNamed } from './live/target.ts';
 
 /**
  * The end of the wait for credentials and requests, in milliseconds since the start of the process: the monotonic clock of Node.js starts
@@ -81,20 +81,20 @@ function ours(kind: string, plural = `${kind.toLowerCase()}s`): Resource {
 async function namesOf(cluster: Cluster, subject: ReadOptions['subject'], text: string | undefined): Promise<readonly string[]> {
   const { namespace } = cluster;
   if (subject === 'namespace') return (await list(cluster, resources.namespaces)).map(nameIn);
-  if (subject === 'request') {
-    const kinds = [ours('RolloutIntent'), ours('RolloutException')];
-    return (await Promise.all(kinds.map((kind) => list(cluster, kind, { namespace })))).flat().map(nameIn);
-  }
   const name = text === undefined ? undefined : groupNamed(text, cluster);
-  if (subject === 'run') {
-    if (name === undefined) return [];
-    const runs = await list(cluster, ours('RolloutRun'), { namespace: name.namespace });
-    return runs.filter((run) => textsAt(run, 'spec.group').includes(name.group)).flatMap((run) => textsAt(run, 'spec.id'));
-  }
+  if (subject === 'request' || subject === 'run') return name === undefined ? [] : recordsOf(cluster, subject, name);
   const groups = await readGroups(cluster, name?.namespace ?? namespace);
   const shown = name === undefined ? groups : groups.filter(({ group }) => group === name.group);
   if (subject === 'rule') return shown.length === 0 ? [] : rulesOf(cluster, name?.namespace ?? namespace, shown);
   return shown.flatMap((one) => partsOf(one, subject));
+}
+
+/** Returns the requests about a group, or the ids of its runs. */
+async function recordsOf(cluster: Cluster, subject: 'request' | 'run', { namespace, group }: GroupName): Promise<readonly string[]> {
+  const kinds = subject === 'run' ? [ours('RolloutRun')] : [ours('RolloutIntent'), ours('RolloutException')];
+  const lists = await Promise.all(kinds.map((kind) => list(cluster, kind, { namespace })));
+  const about = lists.flat().filter((one) => [...textsAt(one, 'spec.group'), ...textsAt(one, 'spec.target.group')].includes(group));
+  return subject === 'run' ? about.flatMap((run) => textsAt(run, 'spec.id')) : about.map(nameIn);
 }
 
 function nameIn({ metadata }: KubernetesObject): string {

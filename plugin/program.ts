@@ -156,7 +156,7 @@ function offFlag(option: OptionSpec): string {
   return `--no-${(flagNames(option).at(-1) ?? '').slice(2)}`;
 }
 
-/** Words that users of kubectl try, each with the verb that answers the same question here. `GROUP` stands for the first argument. */
+/** Words that users of kubectl try, each with the verb that answers the same question here. `GROUP` stands for the name. */
 const kubectlVerbs: Readonly<Record<string, string>> = {
   describe: 'explain GROUP (why it waits), or get GROUP (zones and pods)',
   wait: 'status GROUP --for CONDITION',
@@ -165,7 +165,11 @@ const kubectlVerbs: Readonly<Record<string, string>> = {
 };
 
 function kubectlHint(words: readonly string[]): string | undefined {
-  const [verb = '', group = 'GROUP'] = words.filter((word) => !word.startsWith('-'));
+  const isName = (word: string, before = ''): boolean => !/^(?:-.*|rg|rolloutgroups?)$/.test(word) && !/^(?:-n|--namespace)$/.test(before);
+  const named = words.filter((word, index) => isName(word, words[index - 1]));
+  // Each verb of `kubectl rollout` is a verb here.
+  const [verb = 'status', group = 'GROUP'] = named[0] === 'rollout' ? named.slice(1) : named;
+  if (verb !== named[0]) return `use: kubectl rollout-group ${verb} ${group}`;
   const hint = Object.hasOwn(kubectlVerbs, verb) ? kubectlVerbs[verb] : undefined;
   return hint === undefined ? undefined : `use: kubectl rollout-group ${hint.replaceAll('GROUP', group)}`;
 }

@@ -5,6 +5,7 @@ import { createObject, microTime, patchObject, type Target, targetOf } from '../
 import { messageOf } from '../../policies/error-message.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
+import { shorten } from '../../policies/wording.ts';
 import type { AgentEnv } from '../env.ts';
 import { combinedFact, type EventFact } from './event-facts.ts';
 import { WriteQueue } from './write-queue.ts';
@@ -187,7 +188,7 @@ export class EventSeries {
       type,
       reason,
       action,
-      note: cutOff(note),
+      note: shorten(note, longestNote),
       reportingController: controller,
       reportingInstance: identity.slice(0, 128),
       ...(count > 1 ? { series: repetitions(series) } : {}),
@@ -223,8 +224,4 @@ function begin({ fact, atMs, regarding }: Observed, { kind, seenMs, isCombined }
 
 function repetitions({ count, lastMs }: Series) {
   return { count, lastObservedTime: microTime(lastMs) };
-}
-
-function cutOff(note: string): string {
-  return note.length <= longestNote ? note : `${note.slice(0, longestNote - 3)}...`;
 }

@@ -56,7 +56,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   return {
     namespace: group.namespace,
     group: group.name,
-    goal: goalOf(context, steps, stopping.stops),
+    goal: goalOf(context, planned, stopping.stops),
     phase: phaseOf(context, steps, outcome, roll.run),
     outcome,
     ...(wave === undefined ? {} : { wave }),
@@ -111,9 +111,11 @@ function goalOf(context: GroupContext, steps: readonly Step[], stops: readonly S
   const scaling = steps
     .filter((step) => step.kind !== 'roll' && step.to !== undefined)
     .map((step) => `zone ${step.zone} to ${step.to} replicas`);
-  const parts = [...(outdated > 0 ? [`${updated} of ${pods(all)} updated`] : []), ...scaling];
+  const progress = `${updated} of ${pods(all)} updated`;
+  const parts = [...(outdated > 0 ? [progress] : []), ...scaling];
   if (parts.length > 0) return parts.join('; ');
-  return stops.some(({ rule }) => rule === 'rolled-back') ? 'keep the revision before the rollback' : noGoal;
+  if (stops.some(({ rule }) => rule === 'rolled-back')) return 'keep the revision before the rollback';
+  return steps.some(({ kind }) => kind === 'roll') ? progress : noGoal;
 }
 
 function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDecision['outcome'], run: RunState | undefined): Phase {

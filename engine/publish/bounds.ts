@@ -1,4 +1,5 @@
 // Shortens a published decision that is too long, the least important parts first.
+import { shorten as shortenText } from '../../policies/wording.ts';
 import type { RuleResult } from '../decision.ts';
 import { blocks } from '../rule.ts';
 import { type PublishedDecision, publishedByteLimit } from './published.ts';
@@ -85,10 +86,9 @@ function shorten(value: PublishedDecision, part: Part, most: number) {
   return { value: { ...value, [part]: list.slice(0, most) }, omitted: Math.max(0, list.length - most), part };
 }
 
-/** Cuts every text longer than `textLimit` and marks the cut. Ranges of ordinals are data and stay. */
+/** Cuts the middle of every text longer than `textLimit`, because a text may end with a command. Ranges of ordinals are data and stay. */
 function cutTexts<Value>(value: Value, key = ''): Value {
-  if (typeof value === 'string')
-    return (key === 'ordinals' || value.length <= textLimit ? value : `${value.slice(0, textLimit)}…`) as Value;
+  if (typeof value === 'string') return (key === 'ordinals' ? value : shortenText(value, textLimit, '…')) as Value;
   if (Array.isArray(value)) return value.map((member: unknown) => cutTexts(member)) as Value;
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]: [string, unknown]) => [name, cutTexts(member, name)])) as Value;

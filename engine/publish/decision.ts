@@ -53,9 +53,6 @@ export interface PublishInput {
   readonly unenforced?: string;
 }
 
-/** The maximum length of `unenforced` in characters. */
-const longestReason = 512;
-
 /** Returns the publication with at most `publishedByteLimit` bytes of JSON. `bounded` drops the rest. */
 export function publishedDecision(input: PublishInput): PublishedDecision {
   const { group, decision, snapshot, previous, atMs, leader, lease, origin } = input;
@@ -91,14 +88,13 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     gates: gatesOf(group, snapshot),
     ...publishedMetrics(group, snapshot),
     ...(run === undefined ? {} : { run: publishedRun(run) }),
-    ...(input.unenforced === undefined ? {} : { unenforced: input.unenforced.slice(0, longestReason) }),
     openClaims: ledger.claims.length,
     ...reservationsOf(ledger),
     actions: actionsOf(input),
     policyDigest: snapshot.policyDigest,
     ...defined({ leader, lease, origin }),
     decidedMs: atMs,
-    ...defined({ wakeAtMs: decision.wakeAtMs }),
+    ...defined({ wakeAtMs: decision.wakeAtMs, unenforced: input.unenforced }),
     omitted: [
       ...(pods.length > publishedPodLimit ? [`pods: ${pods.length - publishedPodLimit}`] : []),
       ...(decision.stops.length > publishedStopLimit ? [`stops: ${decision.stops.length - publishedStopLimit}`] : []),

@@ -32,7 +32,8 @@ export async function run(context: CommandContext, options: EventsOptions): Prom
     if (options.watch === true) return watch(context, cluster, options, { namespace, isShown, timeoutMs });
     const events = (await listEvents(cluster, namespace)).filter(isShown);
     await write(context.stdout, options, events, { nowMs: cluster.env.clock.nowMs(), hasNamespaces: namespace === undefined });
-    if (events.length === 0) context.stderr.write('no events; by default the API server keeps events for one hour\n');
+    const about = options.selector === undefined ? '' : ` about groups with the labels ${options.selector}`;
+    if (events.length === 0) context.stderr.write(`no events${about}; by default the API server keeps events for one hour\n`);
     return exitCodes.done;
   });
 }

@@ -12,7 +12,7 @@ import { readWebhookProblems } from '../doctor/gather/admission.ts';
 import { type ExitCode, exitCodes, type Failure, notFoundFailure } from '../failure.ts';
 import { findDenied, judgeAgain } from '../live/denied-requests.ts';
 import { type GroupEvent, listEvents } from '../live/events.ts';
-import { findSubject, type LiveGroup, readGroups } from '../live/groups.ts';
+import { findPod, findSubject, type LiveGroup, onlyGroup, readGroups, scopeOf } from '../live/groups.ts';
 import { channelLines, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { type Now, renderDenial, renderFoundAgain } from '../output/events.ts';
@@ -27,9 +27,7 @@ export interface LiveExplainOptions extends ConnectionFlags {
 
 export function explainLive(context: CommandContext, options: LiveExplainOptions): Promise<ExitCode> {
   return withCluster(context, options, 'read', async (cluster) => {
-    const wanted = groupNamed(options.group, cluster);
-    const read = await readGroups(cluster, { namespace: wanted.namespace, names: [] });
-    const { live, subject } = findSubject(read, wanted);
+    const { read, live, subject } = await findExplained(cluster, options.group);
     const found = await withRequesters(cluster, live);
     const nowMs = cluster.env.clock.nowMs();
     const notes = await notesOn(cluster, { groups: [found], problems: read.problems });
@@ -52,6 +50,19 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
     if (shown.decision.outcome !== 'done') suggestNext(context, `get ${nameOf(shown.decision)} -w`, `status ${nameOf(shown.decision)}`);
     return exitCodes.done;
   });
+}
+
+/** Finds the subject of the argument. GROUP/POD and NAMESPACE/GROUP/POD name a pod as tables print it. */
+async function findExplained(cluster: Cluster, text: string) {
+  const [, owner, pod = ''] = /^(.+)\/([^/]+-\d+)$/.exec(text) ?? [];
+  if (owner !== undefined) {
+    const read = await readGroups(cluster, scopeOf([groupNamed(owner, cluster)])).catch(() => undefined);
+    const subject = read && findPod(onlyGroup(read), pod);
+    if (read !== undefined && subject !== undefined) return { read, live: onlyGroup(read), subject };
+  }
+  const wanted = groupNamed(text, cluster);
+  const read = await readGroups(cluster, { namespace: wanted.namespace, names: [] });
+  return { read, ...findSubject(read, wanted) };
 }
 
 /** Returns the group. An approval that it waits for is blocked if no webhook records requesters, as in a plan: `approve` would fail. */

@@ -5,7 +5,7 @@ import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { changeFilter, follow, type Screen } from '../live/follow.ts';
 import { type LiveGroup, type ReadGroups, readGroups, type Scope } from '../live/groups.ts';
-import { chosenScope, type GroupChoice } from '../live/named-group.ts';
+import { chosenScope, type GroupChoice, noGroupsText } from '../live/named-group.ts';
 import { haveMembersChanged, listedChannelLines, markAllUnattended, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, nameOf } from '../live/target.ts';
@@ -40,8 +40,7 @@ async function once(context: CommandContext, cluster: Cluster, scope: Scope, opt
   const notes = await notesOn(cluster, read);
   await write(context, cluster, options, { scope, read: markAllUnattended(read, notes) });
   writeNotes(context, noteLines(cluster, read, notes));
-  if (read.groups.length === 0)
-    context.stderr.write(`no groups found${scope.namespace === undefined ? '' : ` in namespace ${scope.namespace}`}\n`);
+  if (read.groups.length === 0) context.stderr.write(`${noGroupsText(cluster, options)}\n`);
   suggest(context, options, read.groups);
   return exitCodes.done;
 }

@@ -6,7 +6,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, notFoundFailure } from '../failure.ts';
 import { readGroups, scopeOf } from '../live/groups.ts';
 import { readImages, readRuns } from '../live/history.ts';
-import { chosenGroups, type GroupChoice, refuseSeveral } from '../live/named-group.ts';
+import { chosenGroups, type GroupChoice, noGroupsText } from '../live/named-group.ts';
 import { releaseLines } from '../live/removed-group.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
 import { writeDocument } from '../output/formats.ts';
@@ -20,18 +20,22 @@ export interface HistoryOptions extends ConnectionFlags, Omit<GroupChoice, 'grou
 
 export function run(context: CommandContext, options: HistoryOptions): Promise<ExitCode> {
   return withCluster(context, options, 'read', async (cluster) => {
-    const { group, selector, allNamespaces } = options;
-    const groups = await chosenGroups(cluster, defined({ groups: group === undefined ? [] : [group], selector, allNamespaces }));
-    refuseSeveral(groups, options.output);
-    for (const name of groups) {
-      if (groups.length > 1) context.stdout.write(`${nameOf(name)}\n`);
-      await writeHistory(context, cluster, options, name);
-    }
+    const { group, selector, allNamespaces, run: id, output } = options;
+    const groups = await chosenGroups(cluster, defined({ groups: [group ?? []].flat(), selector, allNamespaces }));
+    if (groups.length === 0) context.stderr.write(`${noGroupsText(cluster, options)}\n`);
+    const lists: { readonly name: GroupName; readonly runs: readonly ShownRun[] }[] = [];
+    for (const name of groups) lists.push({ name, runs: await runsOf(context, cluster, name) });
+    const [only, ...others] = lists;
+    if (id !== undefined && only !== undefined) await writeRun(context, options, runNamed(only.runs, id, nameOf(only.name)));
+    else if (output !== 'table') {
+      const runs = lists.flatMap((one) => one.runs.map((run) => ({ namespace: one.name.namespace, ...run })));
+      await writeDocument(context.stdout, output, { kind: 'RunList', ...(group !== undefined && { group: only?.name }), runs });
+    } else for (const { name, runs } of lists) writeRuns(context, name, runs, others.length > 0);
     return exitCodes.done;
   });
 }
 
-async function writeHistory(context: CommandContext, cluster: Cluster, options: HistoryOptions, name: GroupName): Promise<void> {
+async function runsOf(context: CommandContext, cluster: Cluster, name: GroupName): Promise<readonly ShownRun[]> {
   const { runs: records, unreadable } = await readRuns(cluster, name);
   const isOpen = records.some(({ outcome }) => outcome === 'running') && (await isDefined(cluster, name));
   const shown = shownRuns(records, isOpen, context.nowMs());
@@ -40,8 +44,7 @@ async function writeHistory(context: CommandContext, cluster: Cluster, options: 
     context.stderr.write(`note: RolloutRun ${name.namespace}/${object} has an unknown version and is not shown\n`);
   // Run records remain after the deletion of their group. Without records, the group itself must exist.
   if (runs.length === 0) await readGroups(cluster, scopeOf([name]));
-  if (options.run === undefined) await writeRuns(context, options, name, runs);
-  else await writeRun(context, options, runNamed(runs, options.run, nameOf(name)));
+  return runs;
 }
 
 async function writeRun({ stdout }: CommandContext, { output }: HistoryOptions, record: ShownRun): Promise<void> {
@@ -49,9 +52,9 @@ async function writeRun({ stdout }: CommandContext, { output }: HistoryOptions, 
   else await writeDocument(stdout, output, { kind: 'Run', run: record });
 }
 
-async function writeRuns(context: CommandContext, { output }: HistoryOptions, group: GroupName, runs: readonly ShownRun[]): Promise<void> {
+function writeRuns(context: CommandContext, group: GroupName, runs: readonly ShownRun[], hasTitle: boolean): void {
   const { stdout, stderr } = context;
-  if (output !== 'table') return writeDocument(stdout, output, { kind: 'RunList', group, runs });
+  if (hasTitle) stdout.write(`${nameOf(group)}\n`);
   const [newest] = runs;
   if (newest === undefined) {
     stderr.write(`no run of ${nameOf(group)} is recorded\n`);

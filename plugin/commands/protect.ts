@@ -3,7 +3,7 @@ import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
 import { instantMs } from '../../policies/instant.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
 import { type ExitCode, usageFailure } from '../failure.ts';
-import type { LiveGroup } from '../live/groups.ts';
+import { findPod, type LiveGroup } from '../live/groups.ts';
 import { type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { findZone } from '../live/write-options.ts';
@@ -68,11 +68,10 @@ function absentPods({ decision }: LiveGroup, zone: string | undefined, ordinals:
 function podsOf({ live, name }: RequestedGroup, { pod = [] }: ProtectOptions, zone: string | undefined) {
   if (pod.length === 0) return zone === undefined ? {} : { zone };
   const found = pod.map((wanted) => {
-    const [, owner, ordinal] = /^(.+)-(\d{1,10})$/.exec(wanted) ?? [];
-    const member = live.decision.zones.find((one) => one.statefulSet === owner) ?? live.decision.zones.find((one) => one.zone === owner);
+    const member = findPod(live, wanted);
     if (member === undefined)
       throw usageFailure(`${wanted} is not a pod of ${name}`, 'give the name of a pod, as kubectl get pods prints it, or zone and ordinal');
-    return { zone: member.zone, ordinal: Number(ordinal) };
+    return { zone: member.zone, ordinal: Number(/\d+$/.exec(member.pod)) };
   });
   const zones = new Set([...found.map((one) => one.zone), ...(zone === undefined ? [] : [zone])]);
   const [first, ...others] = zones;

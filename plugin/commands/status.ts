@@ -1,27 +1,18 @@
 // The verb status: shows the progress of a group and returns an exit code for success, failure, wait or timeout.
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
-import { type ExitCode, exitCodes, mostSevere } from '../failure.ts';
-import {
-  type Condition,
-  conditionText,
-  type Judged,
-  parseCondition,
-  standstillOf,
-  type VerdictOptions,
-  verdictOn,
-} from '../live/condition.ts';
+import { type ExitCode, exitCodes, mostSevere, notFoundFailure, usageFailure } from '../failure.ts';
+import { conditionText, type Judged, parseCondition, standstillOf, type VerdictOptions, verdictOn } from '../live/condition.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { changeFilter, type Ending, follow, type Screen } from '../live/follow.ts';
 import { type LiveGroup, onlyGroup, type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
-import { chosenGroups, type GroupChoice, refuseSeveral } from '../live/named-group.ts';
+import { chosenGroups, type GroupChoice, noGroupsText } from '../live/named-group.ts';
 import { haveMembersChanged, haveStopsChanged, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, nameOf } from '../live/target.ts';
 import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
 import { renderTree } from '../output/get.ts';
-import { etaDocument, infoText, partText, personNeededText } from '../output/group-text.ts';
-import { ageText } from '../output/plan/plan-text.ts';
+import { etaDocument, leadingText, personNeededText } from '../output/group-text.ts';
 import { heartbeatLine, renderStatus, statusLine } from '../output/status.ts';
 
 export interface StatusOptions extends ConnectionFlags, GroupChoice {
@@ -41,7 +32,9 @@ export async function run(context: CommandContext, options: StatusOptions): Prom
   const verdict: VerdictOptions = { condition, failOnPause: options.failOnPause === true };
   return withCluster(context, options, 'read', async (cluster) => {
     const names = await chosenGroups(cluster, options);
-    refuseSeveral(names, options.output);
+    if (names.length === 0) throw notFoundFailure(noGroupsText(cluster, options));
+    if (names.length > 1 && options.output !== 'table' && options.output !== 'jsonl')
+      throw usageFailure(`-o ${options.output} prints one document, about one group`, 'name one group, or use -o jsonl');
     const codes: ExitCode[] = [];
     for (const name of names) {
       const call = { context, cluster, name, options, verdict };
@@ -129,45 +122,31 @@ function screenOf(stdout: OutputStream, estimate: Estimator, flags: ConnectionFl
 async function conclude(call: StatusCall, ending: Ending): Promise<ExitCode> {
   const { context, cluster, name, options } = call;
   const live = onlyGroup(ending.read);
+  const nowMs = cluster.env.clock.nowMs();
   const notes = ending.kind === 'timeout' ? await notesOn(cluster, ending.read) : undefined;
   const stopped = notes?.unattended.get(nameOf(live.decision));
-  const standstill = standstillOf(judgedOf(ending.read, live, cluster.env.clock.nowMs()));
+  const standstill = standstillOf(judgedOf(ending.read, live, nowMs));
   const code = codeOf(ending, stopped !== undefined, standstill !== undefined);
   if (options.output !== 'table' && options.output !== 'jsonl') await write(context, cluster, options, { read: ending.read, code });
-  const outdated = ending.kind === 'timeout' ? outdatedLines(live, ending.read.listing, cluster.env.clock.nowMs()) : [];
-  writeNotes(context, [...(notes?.lines ?? []), ...outdated]);
-  const { stderr } = context;
-  const why = standstill === undefined ? undefined : personNeededText(standstill, live.decision);
-  stderr.write(endingText(call, ending, stopped ?? why));
-  if (code === exitCodes.failed || code === exitCodes.waiting || ending.kind === 'timeout') suggestNext(context, `explain ${nameOf(name)}`);
+  writeNotes(context, [...(notes?.lines ?? []), ...(notes === undefined ? [] : outdatedLines(live, ending.read.listing, nowMs))]);
+  const leading = leadingText(live.decision, nowMs);
+  const why =
+    standstill === undefined ? `the rollout continues${leading && `: ${leading}`}` : personNeededText(standstill, live.decision, nowMs);
+  context.stderr.write(endingText(call, ending, stopped === undefined ? why : `${stopped}. Run: kubectl rollout-group doctor`));
+  if (code === exitCodes.failed || code === exitCodes.waiting) suggestNext(context, `explain ${nameOf(name)}`);
   return code;
 }
 
-/** Returns why the wait ended without a result; empty if it ended with a result. `blocked` is absent if the rollout continues. */
-function endingText({ cluster, name, verdict }: StatusCall, ending: Ending, blocked: string | undefined): string {
-  const live = onlyGroup(ending.read);
-  switch (ending.kind) {
-    case 'interrupted':
-    case 'quit':
-      return `${live.unattended ?? 'the rollout continues'}. Run: kubectl rollout-group status ${nameOf(name)}\n`;
-    case 'timeout':
-      return timeoutText(verdict.condition, live, blocked ?? 'the rollout continues');
-    case 'verdict':
-      return ending.exitCode === exitCodes.unreachable ? lostText(verdict.condition, live, cluster.env.clock.nowMs()) : '';
-  }
-}
-
-/** Returns why `status` ends without an agent, and the group as the agent saw it last. */
-function lostText(condition: Condition, { decision, unattended = '' }: LiveGroup, nowMs: number): string {
-  const pods = `${partText(decision, 'updated')} pods updated, ${partText(decision, 'available')} available`;
-  const missing = infoText({ decision });
-  const seen = `${decision.phase}, ${pods}${missing === '' ? '' : `; ${missing}`}`;
-  return `ended before ${conditionText(condition)}; ${unattended}. Decided ${ageText(decision.decidedMs, nowMs)} ago: ${seen}. Run: kubectl rollout-group doctor\n`;
-}
-
-function timeoutText(condition: Condition, { decision }: LiveGroup, state: string): string {
-  const missing = infoText({ decision });
-  return `timed out before ${conditionText(condition)}; ${state}${missing === '' ? '' : `. Still missing: ${missing}`}\n`;
+/** Returns the leading reason why the wait ended without a result, and one command; empty if it ended with a result. */
+function endingText({ name, verdict: { condition } }: StatusCall, ending: Ending, why: string): string {
+  const { unattended } = onlyGroup(ending.read);
+  if (ending.kind === 'interrupted' || ending.kind === 'quit')
+    return `${unattended ?? 'the rollout continues'}. Run: kubectl rollout-group status ${nameOf(name)}\n`;
+  const explain = /(?:Run|To end it): /.test(why) ? '' : `. Run: kubectl rollout-group explain ${nameOf(name)}`;
+  if (ending.kind === 'timeout') return `timed out before ${conditionText(condition)}; ${why}${explain}\n`;
+  return ending.kind === 'verdict' && ending.exitCode === exitCodes.unreachable
+    ? `ended before ${conditionText(condition)}; ${unattended}. Run: kubectl rollout-group doctor\n`
+    : '';
 }
 
 function codeOf(ending: Ending, isAgentStopped: boolean, needsPerson: boolean): ExitCode {

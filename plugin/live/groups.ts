@@ -2,7 +2,7 @@
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
+import type { ReplicaSourceView, Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
 import {
@@ -182,11 +182,7 @@ function readingOf({ env }: Cluster, scope: Scope, sources: Sources): ReadGroups
 function found(cluster: Cluster, scope: Scope, sources: Sources): ReadGroups {
   const read = readingOf(cluster, scope, sources);
   const { groups, listing, problems } = read;
-  const denials = definitionNames.flatMap((name) => {
-    const part = listing[name];
-    return part !== undefined && isUnknown(part) ? [denialOf(part) ?? part.unknown] : [];
-  });
-  const [denial] = denials;
+  const [denial] = definitionNames.flatMap((name) => denialOf(listing[name] ?? []) ?? []);
   const lost = scope.names.filter((name) => !groups.some(({ decision }) => nameOf(decision) === nameOf(name)));
   if (denial !== undefined && (lost.length > 0 || groups.length === 0)) throw forbiddenFailure(denial);
   const [missing] = lost;
@@ -241,7 +237,7 @@ function liveGroups({ world, listing, replicaSources }: Sources, nowMs: number, 
     const unread = unreadLists(listing);
     for (const definition of missing) groups.push({ decision: decideHere(world, snapshot, definition), definition, from: 'here', unread });
   }
-  return groups.sort(byName);
+  return groups.sort((a, b) => (nameOf(a.decision) < nameOf(b.decision) ? -1 : 1));
 }
 
 function decideHere({ policies }: ClusterState, snapshot: Snapshot, group: GroupDefinition): PublishedDecision {
@@ -252,10 +248,6 @@ function decideHere({ policies }: ClusterState, snapshot: Snapshot, group: Group
 
 function named({ namespace, name }: GroupDefinition): GroupName {
   return { namespace, group: name };
-}
-
-function byName(a: LiveGroup, b: LiveGroup): number {
-  return nameOf(a.decision) < nameOf(b.decision) ? -1 : 1;
 }
 
 export interface Subject {
@@ -274,15 +266,21 @@ export function findSubject(
   if (group !== undefined) return { live: group, subject: {} };
   const name = wanted.group;
   for (const live of inNamespace) {
-    for (const { zone, statefulSet } of live.decision.zones) {
-      if (statefulSet === name) return { live, subject: { zone } };
-      if (name.startsWith(`${statefulSet}-`) && /^\d+$/.test(name.slice(statefulSet.length + 1)))
-        return { live, subject: { zone, pod: name } };
-    }
+    const zone = live.decision.zones.find(({ statefulSet }) => statefulSet === name)?.zone;
+    if (zone !== undefined) return { live, subject: { zone } };
+    const pod = findPod(live, name);
+    if (pod?.pod === name) return { live, subject: pod };
   }
   const released = releaseFailure(listing, wanted);
   if (released !== undefined) throw released;
   throw notFoundFailure(`${nameOf(wanted)} is not a group, nor a StatefulSet or pod of a group`, {
     todo: `list the groups: kubectl rollout-group get -n ${wanted.namespace}`,
   });
+}
+
+/** Returns a pod of the group by its name, or by zone and ordinal such as `a-3`; undefined if the group has no such zone or StatefulSet. */
+export function findPod({ decision: { zones } }: LiveGroup, text: string): Required<Subject> | undefined {
+  const [, owner, ordinal] = /^(.+)-(\d{1,10})$/.exec(text) ?? [];
+  const member = zones.find(({ statefulSet }) => statefulSet === owner) ?? zones.find(({ zone }) => zone === owner);
+  return member && { zone: member.zone, pod: `${member.statefulSet}-${ordinal}` };
 }

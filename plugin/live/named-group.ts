@@ -39,10 +39,9 @@ export async function chosenGroups(cluster: Cluster, choice: GroupChoice): Promi
   return (await readGroups(cluster, scope)).groups.map(({ decision: { namespace, group } }) => ({ namespace, group }));
 }
 
-/** Throws Failure if several groups would have to be in one output document. */
-export function refuseSeveral(groups: readonly unknown[], output: string | undefined): void {
-  if (groups.length > 1 && (output === 'json' || output === 'yaml' || output?.startsWith('jsonpath=') === true))
-    throw usageFailure(`-o ${output} prints one document, about one group`, 'name one group');
+/** Returns why a list of groups is empty. */
+export function noGroupsText({ namespace }: Pick<Cluster, 'namespace'>, { selector, allNamespaces }: GroupChoice): string {
+  return `no groups found${selector ? ` with the labels ${selector}` : ''}${allNamespaces === true ? '' : ` in namespace ${namespace}`}`;
 }
 
 /** Returns the groups whose RolloutGroup matches the selector. A group in files of the agent has no labels and never matches. */

@@ -12,17 +12,18 @@ import type { CommandContext } from '../context.ts';
 import type { Difference, GroupDifference, GroupSiblings, ObjectDifference, ObjectPair, ZonePart } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { valueText } from './plan/changes.ts';
+import { exceptionText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { zonePodsText } from './pod-text.ts';
-import { plural } from './text.ts';
+import { paragraph, piecesOf, plural } from './text.ts';
 import { toYaml } from './yaml.ts';
 
 /** Returns the text with a final line break. */
 export function renderDifference({ groups, objects, denied = [] }: Difference, look: TableLook): string {
   const same = objects.length === 0 ? 'no differences' : 'no differences in StatefulSets';
   const lines = [...groups.flatMap((group) => groupLines(group, same, look)), ...objects.flatMap((object) => objectLines(object, look))];
-  const denials = denied.map((denial) => look.paint('red', `DENIED  ${namesText(denial.objects)}: ${denial.message}`));
-  return `${[...(lines.length === 0 ? ['no differences'] : lines), ...denials].join('\n')}\n`;
+  const denials = denied.flatMap(({ objects: all, message }) => paragraph('DENIED  ', `${namesText(all)}: ${message}`, look.columns));
+  return `${[...(lines.length === 0 ? ['no differences'] : lines), ...denials.map((line) => look.paint('red', line))].join('\n')}\n`;
 }
 
 function groupLines(group: GroupDifference, same: string, look: TableLook): readonly string[] {
@@ -31,10 +32,10 @@ function groupLines(group: GroupDifference, same: string, look: TableLook): read
   return [
     name,
     ...group.parts.flatMap((part) => [
-      `  ${zonesTitle(part, group)}`,
+      ...paragraph('  ', zonesTitle(part, group), look.columns),
       ...part.changes.flatMap((change) => plannedLines(change, group, look)),
     ]),
-    ...(group.permitted ?? []).map(({ rule, fact }) => `  EXCEPTION  ${rule}: ${fact}`),
+    ...(group.permitted ?? []).flatMap((result) => paragraph('  EXCEPTION  ', exceptionText(result, undefined), look.columns)),
   ];
 }
 
@@ -48,7 +49,7 @@ function plannedLines(change: PlannedChange, group: GroupDifference, look: Table
   if (change.kind === 'created' || change.kind === 'deleted') {
     return notedLines([`    ${sign(change.kind === 'created' ? '+' : '-', 'the StatefulSet', look)}`], notesOf(change, group), look);
   }
-  return [`    ${change.field}`, ...notedLines(valueLines(change, look), notesOf(change, group), look)];
+  return [...paragraph('    ', change.field, look.columns), ...notedLines(valueLines(change, look), notesOf(change, group), look)];
 }
 
 function valueLines({ before, after }: { readonly before?: unknown; readonly after?: unknown }, look: TableLook): readonly string[] {
@@ -66,9 +67,12 @@ function changedLines(before: string, after: string, look: TableLook): readonly 
   );
 }
 
-/** Puts a sign before each line, so that no line of the text looks like output of this command. */
+/** Puts a sign before each line, so that no line of the text looks like output of this command. Breaks lines that are too long. */
 function textLines(mark: '-' | '+', text: string, look: TableLook): readonly string[] {
-  return text.split('\n').map((line) => `      ${sign(mark, line, look)}`);
+  const parts = (line: string): readonly string[] => (look.columns === undefined ? [line] : piecesOf(line, look.columns - 8));
+  return text
+    .split('\n')
+    .flatMap((line) => parts(line).map((part, index) => `      ${sign(mark, part, look).replace(mark, index === 0 ? mark : ' ')}`));
 }
 
 function sign(mark: '-' | '+', text: string, { paint }: TableLook): string {
@@ -80,12 +84,15 @@ const noteColumn = 48;
 /** Puts the first note next to the last value, and the other notes below it. */
 function notedLines(lines: readonly string[], notes: readonly string[], look: TableLook): readonly string[] {
   const last = lines.at(-1) ?? '';
-  const [first, ...rest] = notes.map((note) => look.paint(note.startsWith('DENIED') ? 'red' : 'dim', note));
+  const painted = (note: string): string => look.paint(note.trimStart().startsWith('DENIED') ? 'red' : 'dim', note);
+  const [first, ...rest] = notes.map(painted);
   if (first === undefined) return lines;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colour takes no room on the screen.
   const width = last.replace(/\u001b\[\d+m/g, '').length;
-  const gap = ' '.repeat(Math.max(2, noteColumn - width));
-  return [...lines.slice(0, -1), `${last}${gap}${first}`, ...rest.map((note) => `${' '.repeat(Math.max(width + 2, noteColumn))}${note}`)];
+  const column = Math.max(width + 2, noteColumn);
+  if (notes.some((note) => column + note.length > (look.columns ?? Number.POSITIVE_INFINITY)))
+    return [...lines, ...notes.flatMap((note) => paragraph(' '.repeat(8), note, look.columns)).map(painted)];
+  return [...lines.slice(0, -1), `${last}${' '.repeat(column - width)}${first}`, ...rest.map((note) => `${' '.repeat(column)}${note}`)];
 }
 
 function notesOf(change: PlannedChange, group: GroupDifference): readonly string[] {
@@ -135,7 +142,7 @@ function objectLines({ object, operation, changes }: ObjectDifference, look: Tab
 
 function fieldLines(change: FieldChange, look: TableLook): readonly string[] {
   const notes = change.consequence === 'restart' ? ['restarts its pods'] : [];
-  return [`    ${change.path}`, ...notedLines(valueLines(change, look), notes, look)];
+  return [...paragraph('    ', change.path, look.columns), ...notedLines(valueLines(change, look), notes, look)];
 }
 
 /** Renders the differences between the zones of each group. */

@@ -3,9 +3,9 @@ import { explainCode } from '../../policies/findings/codes.ts';
 import type { OutputStream } from '../context.ts';
 import type { CheckResult, Verdict } from '../doctor/check.ts';
 import type { Style } from './terminal.ts';
-import { plural } from './text.ts';
+import { paragraph, plural } from './text.ts';
 
-interface ChecksLook extends Pick<OutputStream, 'paint'> {
+interface ChecksLook extends Pick<OutputStream, 'paint'>, Partial<Pick<OutputStream, 'columns'>> {
   /** True to show also how to fix each problem. */
   readonly hasHints: boolean;
   /** True to show also the details that a line summarizes. */
@@ -14,17 +14,17 @@ interface ChecksLook extends Pick<OutputStream, 'paint'> {
 
 const styles: Readonly<Record<Verdict, Style>> = { ok: 'green', warn: 'yellow', FAIL: 'red', SKIP: 'dim' };
 
-export function renderChecks(results: readonly CheckResult[], { paint, hasHints, hasDetails = false }: ChecksLook): string {
+export function renderChecks(results: readonly CheckResult[], { paint, columns, hasHints, hasDetails = false }: ChecksLook): string {
   const subjectWidth = Math.max(0, ...results.map(({ check }) => check.length));
   const lines = results.flatMap(({ check, verdict, message, code, details = [] }) => {
-    const mark = `${paint(styles[verdict], verdict.padEnd(4))}  ${check.padEnd(subjectWidth)}  ${message}`;
+    const mark = verdict.padEnd(4);
     const hint = code === undefined ? undefined : explainCode(code)?.hint;
     const more = details.length === 0 || hasDetails ? '' : '; details with -v=1 or -o json';
-    return [
-      `${mark}${more}${code === undefined ? '' : ` (${code})`}`,
-      ...(hasDetails ? details.map((detail) => `      ${detail}`) : []),
-      ...(hasHints && hint !== undefined ? [`      fix: ${hint}`] : []),
-    ];
+    const text = `${message}${more}${code === undefined ? '' : ` (${code})`}`;
+    const [first = '', ...rest] = paragraph(`${mark}  ${check.padEnd(subjectWidth)}  `, text, columns);
+    const below = [...(hasDetails ? details : []), ...(hasHints && hint !== undefined ? [`fix: ${hint}`] : [])];
+    const indent = ' '.repeat(mark.length + 2);
+    return [first.replace(mark, () => paint(styles[verdict], mark)), ...rest, ...below.flatMap((one) => paragraph(indent, one, columns))];
   });
   return `${[...lines, summary(results)].join('\n')}\n`;
 }

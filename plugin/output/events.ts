@@ -5,7 +5,7 @@ import { secondText } from '../../policies/instant.ts';
 import type { GroupEvent } from '../live/events.ts';
 import { ageText, sourceText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { type ItemColumn, itemTable } from './text.ts';
+import { type ItemColumn, itemTable, paragraph } from './text.ts';
 
 /** Returns the table with a final line break. Messages are never cut. */
 export function renderEvents(events: readonly GroupEvent[], nowMs: number, hasNamespaces: boolean, look: TableLook): string {
@@ -13,10 +13,10 @@ export function renderEvents(events: readonly GroupEvent[], nowMs: number, hasNa
     { title: 'LAST SEEN', align: 'left', cell: ({ atMs }) => `${ageText(atMs, nowMs)} ago` },
     { title: 'TYPE', align: 'left', cell: ({ type }) => type },
     { title: 'REASON', align: 'left', cell: ({ reason }) => reason },
-    { title: 'OBJECT', align: 'left', cell: (event) => objectText(event, hasNamespaces) },
-    { title: 'MESSAGE', align: 'left', cell: noteText },
+    { title: 'OBJECT', align: 'left', isFlexible: true, cell: (event) => objectText(event, hasNamespaces) },
+    { title: 'MESSAGE', align: 'left', isBelow: true, cell: noteText },
   ];
-  const lines = itemTable(columns, events, { ...look, columns: undefined }, (line, { type }) =>
+  const lines = itemTable(columns, events, look, (line, { type }) =>
     type === 'Warning' ? line.replace('Warning', () => look.paint('yellow', 'Warning')) : line,
   );
   return `${lines.join('\n')}\n`;
@@ -48,7 +48,7 @@ interface Denial {
 }
 
 /** Returns the text with a final line break. The message is never cut. */
-export function renderDenial({ id, events, last, nowMs, now }: Denial, { paint }: Pick<TableLook, 'paint'>): string {
+export function renderDenial({ id, events, last, nowMs, now }: Denial, look: Pick<TableLook, 'paint' | 'columns'>): string {
   const rows: readonly Row[] = [
     ['denied', `${last.object} in ${last.namespace}`],
     ['reason', last.reason],
@@ -57,15 +57,15 @@ export function renderDenial({ id, events, last, nowMs, now }: Denial, { paint }
     ['why', last.note.replace(/; kubectl rollout-group explain decision\/\w+$/, '').replaceAll('\n', ' ')],
     ...(now === undefined ? [] : nowRows(now)),
   ];
-  return denialText(id, rows, paint);
+  return denialText(id, rows, look);
 }
 
 /** Renders a denial that has no Event. The same request would be denied in the same way now. */
-export function renderFoundAgain(id: string, now: Judgement, { paint }: Pick<TableLook, 'paint'>): string {
+export function renderFoundAgain(id: string, now: Judgement, look: Pick<TableLook, 'paint' | 'columns'>): string {
   return denialText(
     id,
     [['denied', 'it has no Event: dry runs write no Events, and Events expire; the request is evaluated again'], ...nowRows(now)],
-    paint,
+    look,
   );
 }
 
@@ -82,7 +82,7 @@ function nowRows(now: Now): readonly Row[] {
   return [['now', outcome === 'prepare' ? `it would be allowed after its pods are prepared: ${message}` : message], ...written];
 }
 
-function denialText(id: string, rows: readonly Row[], paint: TableLook['paint']): string {
-  const lines = rows.map(([label, words]) => `  ${label.padEnd(9)}${words}`);
+function denialText(id: string, rows: readonly Row[], { paint, columns }: Pick<TableLook, 'paint' | 'columns'>): string {
+  const lines = rows.flatMap(([label, words]) => paragraph(`  ${label.padEnd(9)}`, words, columns));
   return `${[paint('bold', `decision/${id}`), ...lines].join('\n')}\n`;
 }

@@ -61,7 +61,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
     ...decision.stops.flatMap((stop) => field('stopped', stopText(stop, explanation.nowMs), look, 'yellow')),
-    ...(decision.permitted ?? []).flatMap((result) => field('override', exceptionText(result), look, 'yellow')),
+    ...(decision.permitted ?? []).flatMap((result) => field('override', exceptionText(result, explanation.nowMs), look, 'yellow')),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap(({ what, results }) => ['', ...field('DENIED', what, look, 'red'), ...resultLines(results, explanation, look)]),
     ...hiddenLines(explanation, look),

@@ -3,6 +3,7 @@ import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
+import { shorten } from '../../policies/wording.ts';
 import type { Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
@@ -27,7 +28,7 @@ import {
 import { ageText, exceptionText, factText, passesText, shortDigest, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
-import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, reasonSuffix, shorten } from './text.ts';
+import { alignTable, type Column, type ItemColumn, itemTable, paragraph, plural, type Row, reasonSuffix } from './text.ts';
 
 interface GroupsTable {
   readonly groups: readonly LiveGroup[];
@@ -85,7 +86,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   const seenMs = seenAtMs(live, nowMs);
   const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs }, look));
   const stops = (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look));
-  const exceptions = (decision.permitted ?? []).flatMap((result) => paragraph('  ', exceptionText(result), look.columns));
+  const exceptions = (decision.permitted ?? []).flatMap((result) => paragraph('  ', exceptionText(result, nowMs), look.columns));
   const rows = decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs: seenMs, look, facts }));
   const { header, lines } = alignTable(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
   return [

@@ -6,10 +6,9 @@ import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading
 import { endsText, type PersonNeeded, stopFact } from '../../engine/publish/status.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
-import { instantText } from '../../policies/instant.ts';
 import { type ImageChange, partsOf } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
-import { ageText, exceptionText, factText, spanText } from './plan/plan-text.ts';
+import { ageText, exceptionText, factText, instantText, spanText } from './plan/plan-text.ts';
 import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { plural } from './text.ts';
@@ -117,17 +116,16 @@ export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = 
   Failed: 'red',
 };
 
-/** Returns the most important facts about a group: a stopped agent, the wait or the pods in flight, and the stops. */
-export function infoText(
-  { decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>,
-  { isShort = false, nowMs }: InfoLook = {},
-): string {
-  return [unattended, decisionText(decision, isShort, nowMs), stopPart(decision, isShort)].filter((part) => part !== '').join('; ');
+/** Returns the most important facts about a group: a stopped agent, the wait or the pods in flight, the stops, and the exceptions in use. */
+export function summaryText({ decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>, look: InfoLook): string {
+  const { isShort = false, nowMs } = look;
+  const parts = [unattended, ...decisionParts(decision, isShort, nowMs), stopPart(decision, isShort), exceptionPart(decision, look)];
+  return parts.filter((part) => part !== '').join('; ');
 }
 
-/** Returns the most important facts about a group, and the exceptions by which rules pass. */
-export function summaryText(live: Pick<LiveGroup, 'decision' | 'unattended'>, look: InfoLook): string {
-  return [infoText(live, look), exceptionPart(live.decision, look.isShort === true)].filter((part) => part !== '').join('; ');
+/** Returns the leading fact about a group: a pod that does not recover, the wait, or the pods in flight; empty without any. */
+export function leadingText(decision: PublishedDecision, nowMs: number): string {
+  return decisionParts(decision, false, nowMs).find((part) => part !== '') ?? '';
 }
 
 /** Returns the time up to which ages are counted: now, or the last decision of a stopped agent, because later states are unknown. */
@@ -146,10 +144,10 @@ interface InfoLook {
   readonly nowMs?: number;
 }
 
-function decisionText(decision: PublishedDecision, isShort: boolean, nowMs: number | undefined): string {
+function decisionParts(decision: PublishedDecision, isShort: boolean, nowMs: number | undefined): readonly string[] {
   if (decision.phase === 'Failed') {
     const ended = decision.stops?.find(({ rule }) => rule === 'run-failed')?.fact;
-    return ended ?? decision.run?.failure ?? firstWait(decision, isShort, nowMs);
+    return [ended ?? decision.run?.failure ?? firstWait(decision, isShort, nowMs)];
   }
   const trouble = troubleText(decision, isShort);
   const unread = unreadZones(decision);
@@ -159,12 +157,9 @@ function decisionText(decision: PublishedDecision, isShort: boolean, nowMs: numb
     .filter(({ count }) => count > 0)
     .map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
   const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
-  if (missing > 0) return [trouble, missingText(missing)].filter((part) => part !== '').join('; ');
-  if (namedRule(decision) === undefined) {
-    const moving = inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`;
-    return [trouble, moving].filter((part) => part !== '').join('; ');
-  }
-  return [trouble, firstWait(decision, isShort, nowMs)].filter((part) => part !== '').join('; ');
+  if (missing > 0) return [trouble, missingText(missing)];
+  if (namedRule(decision) !== undefined) return [trouble, firstWait(decision, isShort, nowMs)];
+  return [trouble, inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`];
 }
 
 /** Returns the rule that the text about the decision names. */
@@ -197,11 +192,11 @@ function shortStop({ rule, by }: Pick<Stop, 'rule' | 'by'>): string {
 }
 
 /** Returns the first rule that an exception permits, and the number of the other exceptions. */
-function exceptionPart(decision: PublishedDecision, isShort: boolean): string {
+function exceptionPart(decision: PublishedDecision, { isShort, nowMs }: InfoLook): string {
   const [first, ...more] = decision.permitted ?? [];
   if (first === undefined) return '';
-  if (isShort) return plural(more.length + 1, 'exception');
-  return `${exceptionText(first)}${more.length === 0 ? '' : ` and ${plural(more.length, 'other exception')}`}`;
+  if (isShort === true) return plural(more.length + 1, 'exception');
+  return `${exceptionText(first, nowMs)}${more.length === 0 ? '' : ` and ${plural(more.length, 'other exception')}`}`;
 }
 
 /** Counts the unavailable pods of the zones that could be read. */
@@ -347,14 +342,15 @@ function imageText({ from, to }: ImageChange, arrow: string): string {
 }
 
 /** Returns a clause such as `mimir/ingester is paused. To end it: kubectl rollout-group resume mimir/ingester`. */
-export function personNeededText(why: PersonNeeded, { namespace, group, waits, stops = [] }: PublishedDecision): string {
+export function personNeededText(why: PersonNeeded, decision: PublishedDecision, nowMs: number): string {
+  const { namespace, group, waits, stops = [] } = decision;
   const name = `${namespace}/${group}`;
   const untilMs = waits.find(({ rule }) => rule === 'paused')?.earliestMs;
   const stop = stops.find(({ rule, isBlocking }) => isBlocking && waits.some((wait) => wait.rule === rule));
   const end = stop === undefined ? '' : `. To end it: ${endsText(stop)}`;
   const texts: Readonly<Record<PersonNeeded, string>> = {
     failed: `the run of ${name} failed`,
-    blocked: `${name} is blocked: a rule denies the next step${end}`,
+    blocked: `${name} is blocked: ${leadingText(decision, nowMs)}${end}`,
     misplaced: `${name} is blocked: pods restarted with the wrong revision`,
     approval: `${name} waits for an approval`,
     undone: `${name} is blocked: its update revision was undone${end}`,

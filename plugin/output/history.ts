@@ -17,7 +17,7 @@ const columns: readonly ItemColumn<ShownRun>[] = [
   { title: 'TOOK', align: 'right', cell: ({ took }) => (took === undefined ? '-' : spanText(took)) },
   { title: 'WAITED', align: 'right', cell: ({ waited }) => spanText(waited) },
   { title: 'RESULT', align: 'left', cell: ({ outcome }) => outcome },
-  { title: 'NOTE', align: 'left', isFlexible: true, cell: noteOf },
+  { title: 'NOTE', align: 'left', isBelow: true, cell: noteOf },
 ];
 
 const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
@@ -133,13 +133,13 @@ function zoneText(shown: ShownZone): string {
 function stepLines({ steps, stepsOmitted, zones }: ShownRun, look: TableLook): readonly string[] {
   const stepColumns: readonly ItemColumn<ShownRun['steps'][number]>[] = [
     { title: 'START', align: 'left', cell: ({ startedAt }) => startedAt.slice(11, 19) },
-    { title: 'WAVE', align: 'left', cell: ({ wave }) => wave ?? '-' },
-    { title: 'ZONE', align: 'left', cell: ({ zone }) => zone ?? '-' },
+    { title: 'WAVE', align: 'left', isFlexible: true, cell: ({ wave }) => wave ?? '-' },
+    { title: 'ZONE', align: 'left', isFlexible: true, cell: ({ zone }) => zone ?? '-' },
     { title: 'ACTION', align: 'left', cell: ({ action, count }) => (count > 1 ? `${action} x${count}` : action) },
     { title: 'ORDINALS', align: 'left', isFlexible: true, cell: ({ pods }) => pods ?? '-' },
     { title: 'FAILED', align: 'right', cell: ({ failures = '-' }) => `${failures}` },
     { title: 'TOOK', align: 'right', cell: ({ startedAt, endedAt }) => spanText((Date.parse(endedAt) - Date.parse(startedAt)) / 1000) },
-    { title: 'WHAT', align: 'left', isFlexible: true, cell: ({ what, message }) => shortPods(`${what}${reasonSuffix(message)}`, zones) },
+    { title: 'WHAT', align: 'left', isBelow: true, cell: ({ what, message }) => shortPods(`${what}${reasonSuffix(message)}`, zones) },
   ];
   const omitted = stepsOmitted === undefined ? [] : [look.paint('dim', `${plural(stepsOmitted, 'step')} in the middle not recorded`)];
   return [...itemTable(stepColumns, steps, look), ...omitted];

@@ -56,7 +56,7 @@ const documents = {
   LintResult: [{ exitCode: code, summary, findings: listOf(record(finding)) }],
   Rule: [{ id: text, title: text, outcomes: listOf(text) }, { whenBlocked: text }],
   Run: [{ run: record({ id: text }) }],
-  RunList: [{ group: record({ namespace: text, group: text }), runs: listOf(record({ id: text })) }],
+  RunList: [{ runs: listOf(record({ id: text, namespace: text, group: text })) }, { group: record({ namespace: text, group: text }) }],
   SiblingDifference: [
     {
       groups: listOf(

@@ -1,8 +1,9 @@
 // Renders the result of simulations: invariants, durations, and a timeline of the most informative simulation.
+import { shorten } from '../../policies/wording.ts';
 import type { ShownRun, Simulation } from '../simulation/runs.ts';
 import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { paragraph, plural, shorten } from './text.ts';
+import { paragraph, plural } from './text.ts';
 
 export interface GroupSimulation {
   readonly namespace: string;

@@ -3,6 +3,7 @@ import type { GroupDecision } from '../../engine/decision.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { shorten } from '../../policies/wording.ts';
 import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {
@@ -20,7 +21,7 @@ import {
 } from './group-text.ts';
 import { ageText, exceptionText, factText, leftText, spanText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { paragraph, plural, shorten } from './text.ts';
+import { paragraph, plural } from './text.ts';
 
 /** Returns the lines of one frame, including the estimated end if there is an estimate. */
 export function renderStatus(live: LiveGroup, nowMs: number, look: TableLook, facts: Facts = {}): readonly string[] {
@@ -47,7 +48,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
     ),
     more: [
       ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
-      ...(decision.permitted ?? []).map((result) => ['exception', exceptionText(result)] as const),
+      ...(decision.permitted ?? []).map((result) => ['exception', exceptionText(result, nowMs)] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
     ],

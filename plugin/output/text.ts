@@ -1,4 +1,5 @@
 // Formats plain text: numbers with nouns, escaped control characters, columns and paragraphs that fit an optional width.
+import { shorten } from '../../policies/wording.ts';
 import type { OutputStream } from '../context.ts';
 import type { Style } from './terminal.ts';
 
@@ -12,6 +13,8 @@ export interface Column {
 /** A column with its cell of each item. */
 export interface ItemColumn<Item> extends Column {
   readonly cell: (item: Item) => string;
+  /** For the last column: its cells are paragraphs below the rows if the table is too wide. */
+  readonly isBelow?: boolean;
 }
 
 export interface Row {
@@ -72,8 +75,13 @@ export function itemTable<Item>(
   paintLine: (line: string, item: Item) => string = (line) => line,
 ): readonly string[] {
   const rows = items.map((item) => ({ cells: columns.map(({ cell }) => cell(item)) }));
-  const { header, lines } = alignTable(columns, rows, { width, ellipsis: glyphs.ellipsis });
-  return [paint('bold', header), ...items.map((item, index) => paintLine(lines[index] ?? '', item))];
+  const fit = { width, ellipsis: glyphs.ellipsis };
+  const last = columns.at(-1);
+  const isTooWide = (line: string): boolean => last?.isBelow === true && width !== undefined && line.length > width;
+  const isSplit = alignRows(columns, rows, { ...fit, width: undefined }).some(isTooWide);
+  const { header, lines } = alignTable(isSplit ? columns.slice(0, -1) : columns, rows, fit);
+  const below = (text = ''): readonly string[] => (isSplit && text !== '' ? paragraph('    ', text, width) : []);
+  return [paint('bold', header), ...items.flatMap((item, index) => [paintLine(lines[index] ?? '', item), ...below(last?.cell(item))])];
 }
 
 function fittedWidths(columns: readonly Column[], rows: readonly Row[], width: number | undefined): readonly number[] {
@@ -108,13 +116,6 @@ function widestFlexible(columns: readonly Column[], widths: readonly number[]): 
   return widest;
 }
 
-/** Shortens text to at most `width` characters. Cuts in the middle, because names differ at both ends. */
-export function shorten(text: string, width: number, ellipsis: string): string {
-  if (text.length <= width) return text;
-  const head = Math.ceil((width - ellipsis.length) / 2);
-  return `${text.slice(0, head)}${ellipsis}${text.slice(text.length - (width - ellipsis.length - head))}`;
-}
-
 /** Returns a paragraph after a label of fixed width. Without a width it is one line. */
 export function paragraph(label: string, text: string, width: number | undefined): readonly string[] {
   const indent = ' '.repeat(label.length);
@@ -144,14 +145,18 @@ function wrapWords(text: string, width: number | undefined): readonly string[] {
   if (width === undefined || width === Number.POSITIVE_INFINITY) return [text];
   const lines: string[] = [];
   let line = '';
-  const pieces = text.split(' ').flatMap((word) => word.match(new RegExp(`.{1,${Math.max(1, width)}}`, 'gsu')) ?? ['']);
-  for (const word of pieces) {
+  for (const word of text.split(' ').flatMap((one) => piecesOf(one, width))) {
     if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line);
       line = word;
     } else line = line === '' ? word : `${line} ${word}`;
   }
   return [...lines, line];
+}
+
+/** Returns the text in pieces of at most this length, at least one. */
+export function piecesOf(text: string, length: number): readonly string[] {
+  return text.match(new RegExp(`.{1,${Math.max(1, length)}}`, 'gsu')) ?? [''];
 }
 
 /** Returns `1 file`, `2 files` or `0 files`. */

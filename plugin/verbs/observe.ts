@@ -60,6 +60,7 @@ const status: Verb = {
       flags: '--for <condition>',
       description: 'Condition to wait for: complete, paused, zone=NAME or wave=NAME (or its number).',
       default: 'complete',
+      completes: 'condition',
     },
     { flags: '--timeout <duration>', description: 'Stop waiting after this time; 0 for never. Default: never, or 30m if CI is set.' },
     { flags: '--fail-on-pause', description: 'Exit with 8 as soon as the group is paused or waits for a person.' },
@@ -89,7 +90,7 @@ const explain: Verb = {
   arguments: [
     {
       name: 'group',
-      description: `${groupForms} On a cluster also the name of a member alone, or decision/ID of a denial.`,
+      description: `${groupForms} On a cluster also the name of a member alone, GROUP/POD such as ingester/a-2, or decision/ID of a denial.`,
       isRequired: true,
       isVariadic: true,
       isEach: true,

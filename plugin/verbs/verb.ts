@@ -5,7 +5,7 @@ import type { CommandContext } from '../context.ts';
 import type { ExitCode } from '../failure.ts';
 
 /** The kind of value that shell completion offers. */
-export type Completes = 'file' | 'directory' | 'source' | 'topic' | 'schemaPath' | 'nothing' | ClusterSubject;
+export type Completes = 'file' | 'directory' | 'source' | 'topic' | 'schemaPath' | 'condition' | 'nothing' | ClusterSubject;
 
 export interface OptionSpec {
   /** The flag as typed: `-o, --output <format>`, `--set <key=value>`, `--strict`. */

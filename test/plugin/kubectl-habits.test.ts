@@ -159,6 +159,55 @@ describe('names of groups', () => {
     expect((await type(server, 'status')).status).toBe(3);
     expect((await type(server, 'get ingester -l team=metrics')).status).toBe(3);
   });
+
+  it.each([
+    ['get -l team=none', 0, 'no groups found with the labels team=none in namespace mimir'],
+    ['events -l team=none', 0, 'no events about groups with the labels team=none; '],
+    ['history -A -l team=none', 0, 'no groups found with the labels team=none\n'],
+    ['status -l team=none', 10, 'no groups found with the labels team=none in namespace mimir'],
+  ])('%s without a match names the labels', async (line, status, text) => {
+    expect(await type(await fakeApiServer(groups), line)).toMatchObject({ status, stderr: expect.stringContaining(text) });
+  });
+
+  it.each(['get', 'history', 'events'])('%s of several groups is one document for programs', async (verb) => {
+    const run = (group: string) => ({
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutRun',
+      metadata: { name: `${group}-1`, namespace: 'mimir' },
+      spec: {
+        group,
+        id: '1',
+        kind: 'rollout',
+        outcome: 'completed',
+        startedAt: '2026-08-02T09:12:00Z',
+        waited: 0,
+        zones: [],
+        steps: [],
+        waits: [],
+      },
+    });
+    const server = await fakeApiServer([...groups, run('ingester'), run('querier')]);
+    for (const flags of ['-A', '-l team'])
+      for (const output of ['json', 'yaml'])
+        expect(await type(server, `${verb} ${flags} -o ${output}`)).toMatchObject({ status: 0, stdout: expect.stringContaining('List') });
+    if (verb !== 'history') return;
+    const { runs, ...document } = JSON.parse((await type(server, 'history -A -o json')).stdout);
+    expect([
+      Object.keys(document),
+      runs.map(({ namespace, group }: { namespace: string; group: string }) => `${namespace}/${group}`),
+    ]).toEqual([
+      ['apiVersion', 'kind'],
+      ['mimir/ingester', 'mimir/querier'],
+    ]);
+  });
+
+  it.each(['ingester/b-12', 'mimir/ingester/b-12', 'ingester/ingester-zone-b-12'])(
+    '%s is the pod that tables print as b-12',
+    async (name) => {
+      const { status, stdout } = await type(await fakeApiServer(published), `explain ${name}`);
+      expect([status, stdout]).toEqual([0, expect.stringContaining('  pod      b-12: starting')]);
+    },
+  );
 });
 
 describe('paths of fields', () => {
@@ -226,7 +275,14 @@ describe('completion from the cluster', () => {
   };
 
   it('offers groups, zones, waves, gates, rules, requests and contexts', async () => {
-    const { url } = await fakeApiServer([...published, pauseOf]);
+    const other = { ...pauseOf, metadata: { name: 'pause.querier', namespace: 'mimir' }, spec: { group: 'querier', action: 'pause' } };
+    const permitted = {
+      ...pauseOf,
+      kind: 'RolloutException',
+      metadata: { name: 'hotfix', namespace: 'mimir' },
+      spec: { target: { group: 'ingester' }, rule: 'window', allow: { anything: true }, reason: 'x', expires: '2126-01-01T00:00:00Z' },
+    };
+    const { url } = await fakeApiServer([...published, pauseOf, other, permitted]);
     const home = folderWith({ config: configOf(url) });
     const offered = async (line: string) => (await complete(home, line.split(' '))).stdout.split('\n').slice(0, -2);
     // The first answer on a loaded machine may be late, and a late answer is none.
@@ -237,7 +293,9 @@ describe('completion from the cluster', () => {
     await within('promote ingester --wave=').toEqual(['--wave=rest']);
     await within('promote ingester --gate ').toEqual(['errors']);
     await within('override ingester --rule zone').toEqual(['zone-budget', 'zone-gap']);
-    await within('cancel ingester ').toEqual(['pause.ingester']);
+    await within('cancel ingester ').toEqual(['hotfix', 'pause.ingester']);
+    await within('status ingester --for ').toEqual(['complete', 'paused', 'zone=a', 'zone=b', 'zone=c', 'wave=rest']);
+    await within('status ingester --for=wave').toEqual(['--for=wave=rest']);
     await within('get --context ').toEqual(['dev', 'prod']);
   });
 
@@ -337,6 +395,10 @@ describe('verbs of kubectl', () => {
     ['describe ingester', 'kubectl rollout-group explain ingester'],
     ['wait ingester', 'kubectl rollout-group status ingester --for CONDITION'],
     ['list', 'kubectl rollout-group get'],
+    ['describe -n mimir rolloutgroup ingester', 'kubectl rollout-group explain ingester'],
+    ['rollout status ingester', 'kubectl rollout-group status ingester'],
+    ['rollout undo rolloutgroup/ingester', 'kubectl rollout-group undo rolloutgroup/ingester'],
+    ['rollout', 'kubectl rollout-group status GROUP'],
   ])('%s names the verb to use', async (line, verb) => {
     const { status, stderr } = await runInProcess(line.split(' '));
     expect([status, stderr]).toEqual([3, expect.stringContaining(verb)]);

@@ -155,16 +155,11 @@ describe('an agent that is gone', () => {
     expect((await ask([old, leaseObject('agent-0', Date.now() - 300_000)], 'status ingester --watch=false')).status).toBe(12);
   });
 
-  it.each(['', ' --for=zone=c', ' --for=paused', ' -o json', ' -o jsonl'])(
-    'ends the wait of status, with the state that the agent saw last:%s',
-    async (flags) => {
-      const { status, stderr } = await ask([old, leaseObject('agent-0', Date.now() - 300_000)], `status ingester${flags}`);
-      expect(stderr).toMatch(
-        /\nended before [a-z ]+; agent not running: Lease expired 4m4\ds ago\. Decided 10m ago: Waiting, 20\/60 pods updated, 60\/60 available; .*\. Run: kubectl rollout-group doctor\n/,
-      );
-      expect(status).toBe(12);
-    },
-  );
+  it.each(['', ' --for=zone=c', ' --for=paused', ' -o json', ' -o jsonl'])('ends the wait of status:%s', async (flags) => {
+    const { status, stderr } = await ask([old, leaseObject('agent-0', Date.now() - 300_000)], `status ingester${flags}`);
+    expect(stderr).toMatch(/\nended before [a-z ]+; agent not running: Lease expired 4m4\ds ago\. Run: kubectl rollout-group doctor\n/);
+    expect(status).toBe(12);
+  });
 
   it.each(['status ingester --for=wave=2', 'status ingester --for=zone=a'])('does not hide a condition that is met: %s', async (line) => {
     expect((await ask([old, leaseObject('agent-0', Date.now() - 300_000)], line)).status).toBe(0);

@@ -60,15 +60,17 @@ describe('pods that restarted with the wrong revision', () => {
 });
 
 describe('a timeout of status', () => {
+  const explain = 'Run: kubectl rollout-group explain mimir/ingester\n';
+
   it.each([
-    ['paused', [now(paused), pause], 8, 'mimir/ingester is paused. '],
-    ['waiting for an approval', [now(waiting)], 8, 'mimir/ingester waits for an approval. '],
-    ['misplaced', [now(misplacedAfter(2))], 8, 'pods restarted with the wrong revision. '],
-    ['blocked', [now({ ...waiting, phase: 'Blocked' })], 8, 'mimir/ingester is blocked: a rule denies the next step. '],
-    ['rolling', [now(rolling)], 7, 'the rollout continues. '],
+    ['paused', [now(paused), pause], 8, 'mimir/ingester is paused. To end it: kubectl rollout-group resume'],
+    ['waiting for an approval', [now(waiting)], 8, `mimir/ingester waits for an approval. ${explain}`],
+    ['misplaced', [now(misplacedAfter(2))], 8, `pods restarted with the wrong revision. ${explain}`],
+    ['blocked', [now({ ...waiting, phase: 'Blocked' })], 8, 'mimir/ingester is blocked: approval: 0 of 1 approvals from oncall'],
+    ['rolling', [now(rolling)], 7, `the rollout continues: 2 pods of b in flight. ${explain}`],
   ] as const)('says why the group needs a person, or that the rollout continues: %s', async (_, objects, status, text) => {
     const ended = await ask(objects, 'status ingester --timeout 50ms');
-    expect(ended.stderr).toContain('timed out before complete; ');
+    expect(ended.stderr).toMatch(/timed out before complete; [^;]*\n$/);
     expect(ended.stderr).toContain(text);
     expect(ended.status).toBe(status);
   });

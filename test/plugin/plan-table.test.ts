@@ -4,7 +4,8 @@ import { changeText } from '../../plugin/output/plan/changes.ts';
 import { byAttention, isOneZoneAtATime, spanText, stepObject } from '../../plugin/output/plan/plan-text.ts';
 import { renderPlanTable } from '../../plugin/output/plan/table.ts';
 import { podsText, shortPods, zonePodsText } from '../../plugin/output/pod-text.ts';
-import { alignRows, paragraph, shorten } from '../../plugin/output/text.ts';
+import { alignRows, paragraph } from '../../plugin/output/text.ts';
+import { shorten } from '../../policies/wording.ts';
 import { blocked, ingester, look, mirrorDownscale, planOf, refusedDownscale, step, unchanged } from './plan-kit.ts';
 
 const plans = {

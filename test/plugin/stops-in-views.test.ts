@@ -261,8 +261,8 @@ describe('exceptions by which a rollout passes', () => {
       ],
     },
   });
-  const byRule = 'safety/moves: the storage moves; permitted by exception moves of admin until 2026-03-02T12:04:00.000Z (hotfix)';
-  const byWindow = 'permitted by exception window of admin until 2026-03-02T13:00:00.000Z (see CHG-1)';
+  const byRule = 'safety/moves: the storage moves; permitted by exception moves of admin until 2026-03-02 12:04 UTC (passed) (hotfix)';
+  const byWindow = 'permitted by exception window of admin until 2026-03-02 13:00 UTC (passed) (see CHG-1)';
 
   it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])('are in %s with who, why and until when', async (line) => {
     const shown = await shownBy(line, decision);
@@ -278,7 +278,7 @@ describe('exceptions by which a rollout passes', () => {
     expect(await shownBy('explain ingester', decision)).toContain(` override ${byRule}`);
     expect(await shownBy('get --width 80', decision)).toContain(' 2 exceptions ');
     const { conditions } = groupStatus(decision);
-    expect(conditions.find(({ type }) => type === 'Progressing')?.message).toContain(byRule);
+    expect(conditions.find(({ type }) => type === 'Progressing')?.message).toContain('until 2026-03-02T12:04:00.000Z (hotfix)');
   });
 });
 
@@ -345,6 +345,14 @@ describe('missing webhooks', () => {
 
   it.each(['get', 'get ingester', 'status ingester --watch=false', 'explain ingester'])('are named by %s', async (line) => {
     expect((await endOf(line, { ...published(rowOf('window while nothing moves')), unenforced })).stderr).toContain(unenforced);
+  });
+
+  it('are named with the command that repairs them, however many problems there are', () => {
+    const snapshot = snapshotOf({ groups: [group({ zones })] });
+    const decision = decideGroup(snapshot, group({ zones }));
+    const long = unenforced.replace('differ', `differ (${'matchConditions of webhook pinned.rollout-group.dev was changed; '.repeat(20)})`);
+    const given = publishedDecision({ group: group({ zones }), decision, snapshot, atMs: kitNowMs, unenforced: long });
+    expect(given.unenforced).toMatch(/^the configurations differ .*….* Run: kubectl rollout-group install$/);
   });
 
   it('keep explain from naming an approval that would be refused', async () => {

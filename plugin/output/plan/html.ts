@@ -152,7 +152,7 @@ function refusals(group: GroupPlan, startMs: number | undefined): readonly Html[
 
 function exceptions({ permitted = [] }: GroupPlan): Html {
   if (permitted.length === 0) return nothing;
-  const items = permitted.map(({ rule, fact }) => html`<li><code>${rule}</code>: ${fact}</li>`);
+  const items = permitted.map((result) => html`<li><code>${result.rule}</code>: ${words.shownFact(result)}</li>`);
   return html`<div class="notice"><b>Exceptions in force</b><ul>${items}</ul></div>\n`;
 }
 

@@ -100,7 +100,7 @@ function policies({ policyChanges = [] }: Plan): Section {
 
 function exceptions(changed: readonly GroupPlan[]): Section {
   const items = changed.flatMap((group) =>
-    (group.permitted ?? []).map((result) => [`- ${groupName(group)}: ${ruleText(result, result.fact)}`]),
+    (group.permitted ?? []).map((result) => [`- ${groupName(group)}: ${ruleText(result, words.shownFact(result))}`]),
   );
   return listed('**Exceptions in force**', 'exception', items);
 }

@@ -156,8 +156,14 @@ export function sourceText(source: Source | undefined): string | undefined {
 
 /** Returns the fact of a rule with its limit. With `nowMs`, ages in the fact are counted up to that time. */
 export function factText(result: RuleResult, nowMs?: number): string {
-  const fact = nowMs === undefined ? result.fact : factAt(result, nowMs);
+  const fact = shownFact(result, nowMs);
   return result.limit === undefined ? fact : `${fact} (limit: ${result.limit})`;
+}
+
+/** Returns the fact with its instants as people read them. */
+export function shownFact(result: RuleResult, nowMs?: number): string {
+  const fact = nowMs === undefined ? result.fact : factAt(result, nowMs);
+  return fact.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (instant) => untilText(Date.parse(instant), nowMs));
 }
 
 /** Returns the results that cause a denial. Omits a fact that the message already contains. */
@@ -192,8 +198,8 @@ export function untilText(atMs: number, nowMs: number | undefined): string {
 }
 
 /** Returns the rule that an exception permits, with the requester, the end and the reason of the exception. */
-export function exceptionText({ rule, fact }: Pick<RuleResult, 'rule' | 'fact'>): string {
-  return `${rule}: ${fact}`;
+export function exceptionText(result: RuleResult, nowMs: number | undefined): string {
+  return `${result.rule}: ${shownFact(result, nowMs)}`;
 }
 
 /** Returns the time until a future instant, at least `1s`. */

@@ -78,7 +78,7 @@ function groupLines(plan: Plan, group: GroupPlan, look: TableLook): readonly str
     changeBlock(group, look),
     stepBlock(group, look),
     deniedBlock(group, nowMs, look),
-    (group.permitted ?? []).flatMap((result) => labelled('EXCEPTION', words.exceptionText(result), look)),
+    (group.permitted ?? []).flatMap((result) => labelled('EXCEPTION', words.exceptionText(result, nowMs), look)),
     waitBlock(group, nowMs, look),
     riskBlock(group, look),
     totals === '' ? [] : paragraph('', totals, look.columns),

@@ -86,6 +86,15 @@ describe('a decision', () => {
     );
   });
 
+  it('of a group whose last pod starts counts the updated pods', () => {
+    const last = { revision: newRevision };
+    const podChanges = Object.fromEntries(
+      ['a', 'b', 'c'].map((name) => [`ingester-zone-${name}`, { 0: last, 1: last, 2: { ...last, isReady: name !== 'c' } }]),
+    );
+    const decision = decided({ ...outdated, podChanges, ...withRun({ openZone: 'c' }) });
+    expect([decision.phase, decision.goal]).toEqual(['Rolling', '9 of 9 pods updated']);
+  });
+
   it('lists revisions by name, the one that is asked for last', () => {
     const set = outdatedStatefulSet({ status: { updateRevision: 'rev-0' } });
     const decision = decided({ statefulSets: [set], podChanges: { [set.name]: { 1: { revision: 'rev-0' }, 2: { revision: 'rev-3' } } } });

@@ -1,0 +1,59 @@
+// Tests that the verbs with long texts fit a terminal of 80 columns.
+import { expect, it } from 'vitest';
+import { fakeApiServer } from './api-server.ts';
+import { runInProcess } from './in-process.ts';
+import { rolling } from './live-kit.ts';
+import { adoptedObjects, publishedObject } from './live-objects.ts';
+import { folderWith } from './process.ts';
+
+const long =
+  'the pods of ingester-zone-b became available later than the progress deadline allows; see https://example.com/runbooks/ingester';
+const times = { startedAt: '2026-08-02T09:12:01Z', endedAt: '2026-08-02T09:13:10Z' };
+const step = { zone: 'a', wave: 'canary', action: 'replace', what: 'delete pods', pods: '19', count: 1, message: long, ...times };
+const run = {
+  apiVersion: 'rollout-group.dev/v1alpha1',
+  kind: 'RolloutRun',
+  metadata: { name: 'ingester-1', namespace: 'mimir' },
+  spec: {
+    ...{ group: 'ingester', id: '4f1c9a02', kind: 'rollout', outcome: 'superseded', failure: long, took: 5460, waited: 720, ...times },
+    zones: [
+      { zone: 'a', statefulSet: 'ingester-zone-a', fromRevision: 'ingester-zone-a-7c9', toRevision: 'ingester-zone-a-d2', pods: 200 },
+    ],
+    steps: [step],
+    waits: [],
+  },
+};
+const event = {
+  apiVersion: 'events.k8s.io/v1',
+  kind: 'Event',
+  metadata: { name: '1', namespace: 'mimir' },
+  eventTime: '2026-08-22T12:31:04.000000Z',
+  reportingController: 'rollout-group.dev/agent',
+  type: 'Warning',
+  reason: 'ZoneGapNotOver',
+  action: 'Wait',
+  note: long,
+  regarding: { kind: 'StatefulSet', name: 'ingester-zone-b', namespace: 'mimir' },
+};
+
+function setWith(arg: string): string {
+  const [set] = adoptedObjects();
+  const containers = [{ name: 'ingester', image: 'mimir:1', args: [arg] }];
+  const template = { metadata: { labels: { name: 'ingester-zone-a', 'rollout-group': 'ingester' } }, spec: { containers } };
+  return JSON.stringify({ ...set, spec: { ...Object(set?.['spec']), template } });
+}
+
+it.each([
+  ['history ingester', 'later than the progress'],
+  ['history ingester 4f1c', 'later than the progress'],
+  ['events', 'later than the progress'],
+  ['doctor', 'checks:'],
+  ['diff --current old.json --desired new.json', 'restarts 2 pods'],
+])('%s fits 80 columns', async (line, text) => {
+  const { url } = await fakeApiServer([...adoptedObjects(), publishedObject({ ...rolling, decidedMs: Date.now() }), run, event]);
+  const cwd = folderWith({ 'old.json': setWith(`-flags=${'a,'.repeat(60)}`), 'new.json': setWith(`-flags=${'b,'.repeat(60)}`) });
+  const connection = line.startsWith('diff') ? [] : ['--server', url, '-n', 'mimir'];
+  const { stdout } = await runInProcess([...line.split(' '), '--width', '80', ...connection], { cwd });
+  expect(stdout.replace(/\s+/g, ' ')).toContain(text);
+  expect(stdout.split('\n').filter((shown) => shown.length > 80)).toEqual([]);
+});
