@@ -4,7 +4,7 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isRolledBack, type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 
-export type Condition =
+type Condition =
   | { readonly kind: 'complete' | 'paused' }
   | { readonly kind: 'zone'; readonly zone: string }
   | { readonly kind: 'wave'; readonly wave: string };
