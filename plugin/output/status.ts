@@ -142,7 +142,7 @@ export interface Moment {
 /** Returns the lines of one frame: a headline, a bar per zone, and the current wait. */
 export function renderFrame(moment: Moment, look: TableLook): readonly string[] {
   const { decision, zones, elapsedSeconds, totalSeconds, more = [], change = '' } = moment;
-  const wave = decision.wave === undefined ? '' : `   wave ${decision.wave.index + 1}/${decision.wave.count} ${decision.wave.name}`;
+  const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
   const clock = `   +${spanText(elapsedSeconds)}${totalSeconds === undefined ? '' : ` of about ${spanText(totalSeconds)}`}`;
   const name = `${decision.namespace}/${decision.group}`;
   const phase = decision.phase.toUpperCase();

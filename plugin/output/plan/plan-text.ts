@@ -99,10 +99,9 @@ export function stepText(step: PlannedStep): string {
 export function stepObject(step: PlannedStep): string {
   const replicas = step.from === undefined || step.to === undefined ? undefined : `${step.from} -> ${step.to}`;
   const { zone = '' } = step;
-  const parts = [replicas === undefined ? zonePodsText(zone, step.pods) : `${zone} ${replicas}`.trim()].filter((part) => part !== '');
-  if (parts.length > 0 && (step.kind === 'roll' || step.kind === 'scaleUp' || step.kind === 'scaleDown' || step.kind === 'prepare')) {
-    return parts.join(' ');
-  }
+  const pods = replicas === undefined ? zonePodsText(zone, step.pods) : `${zone} ${replicas}`.trim();
+  const hasPods = step.kind === 'roll' || step.kind === 'scaleUp' || step.kind === 'scaleDown' || step.kind === 'prepare';
+  if (pods !== '' && hasPods) return pods;
   const subject = step.kind === 'approval' ? (approversText(step) ?? step.waitsFor) : step.waitsFor;
   return [subject, step.zone].filter((part) => part !== undefined).join(' ');
 }

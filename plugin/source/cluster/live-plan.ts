@@ -30,7 +30,7 @@ import {
   requiredStatefulSets,
   snapshotNames,
 } from '../../cluster-snapshot/listing.ts';
-import { clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
+import { type ClusterState, clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
 import { isAdmission, shortMessage } from '../../connection-failure.ts';
 import type { CommandContext } from '../../context.ts';
@@ -131,12 +131,12 @@ export async function readLiveInputs(
   const { bundle, groupsBefore, errors } = policiesOver({ files, desiredObjects, live, namespace, agentNamespace });
   if (errors.length > 0) return { errors, notes: unreadNotes(listing) };
   const groups = selectGroups(groupsToPlan(bundle.groups, groupsBefore), options, denialsByKind(listing).get('RolloutGroup'));
-  const digest = policyDigest(bundle);
   const sources = await readReplicaSourceObjects(cluster, groups);
-  const { intents, ...before } = clusterState(listing, agentNamespace).policies;
+  const { policies, published } = clusterState(listing, agentNamespace);
+  const { intents, ...before } = policies;
   const webhookProblems = await neededWebhooks(cluster, { ...bundle, groups }, { agentNamespace, hasIntents: intents.length > 0 });
   const snapshot = clusterSnapshot(listing, {
-    policies: { ...bundle, groups, digest, intents: believedIntents(intents, webhookProblems) },
+    policies: { ...bundle, groups, digest: policyDigest(bundle), intents: believedIntents(intents, webhookProblems) },
     agentNamespace,
     nowMs,
     replicaSources: sources.map(({ view }) => view),
@@ -147,7 +147,7 @@ export async function readLiveInputs(
   const desired = replaceByDesired(current, desiredObjects);
   const desiredGroups = new Set(ofKind(loaded.documents, 'RolloutGroup').map(({ namespace: place, name }) => `${place}/${name}`));
   const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
-  const { stopped, ...agents } = await readAgents(cluster, groups, { listing, agentNamespace });
+  const { stopped, ...agents } = await readAgents(cluster, groups, { listing, published, agentNamespace });
   const running = { ...snapshot, ...agents, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
   const foreign = (objects: readonly ObjectContent[]) => objects.filter((object) => !isOurs(object));
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
@@ -157,7 +157,7 @@ export async function readLiveInputs(
       ...bundle,
       groups,
       groupsBefore,
-      policyDigest: digest,
+      policyDigest: snapshot.policyDigest,
       current: foreign(current),
       desired: withRevisions(applyWhatIf(foreign(desired), groups, changes), current, itemsOf(listing.revisions)),
       assumptions,
@@ -359,10 +359,9 @@ interface AgentFacts extends Required<Pick<Snapshot, 'unattended' | 'missingAcce
 async function readAgents(
   cluster: Cluster,
   groups: readonly GroupDefinition[],
-  { listing, agentNamespace }: { readonly listing: Listing; readonly agentNamespace: string },
+  { listing, published, agentNamespace }: Pick<ClusterState, 'published' | 'agentNamespace'> & { readonly listing: Listing },
 ): Promise<AgentFacts> {
   if (groups.length === 0) return { stopped: [], unattended: [], missingAccess: [] };
-  const { published } = clusterState(listing);
   const decided = groups.map(({ namespace, name }) => published.get(`${namespace}/${name}`) ?? { namespace, group: name });
   const agents = await readAgentLeases(cluster, decided);
   const question = {
