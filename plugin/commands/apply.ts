@@ -223,7 +223,7 @@ function hasNoMember({ waits }: GroupPlan): boolean {
   return waits.some(({ rule, outcome }) => rule === 'view-complete' && outcome === 'no');
 }
 
-/** Returns the groups that the request changes, or without any change those whose definition or member it contains. */
+/** Returns the groups that the request changes; if it changes none, the groups whose definition or member it contains. */
 function requestedGroups({ groups }: Plan, { desiredObjects }: Planned, isNothing: boolean): readonly GroupPlan[] {
   if (!isNothing) return groups.filter((group) => isTouched(group) || group.policyChanges !== undefined);
   const names = new Set(desiredObjects.map(({ manifest }) => nameOf(manifest)));

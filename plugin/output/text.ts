@@ -154,7 +154,7 @@ function wrapWords(text: string, width: number | undefined): readonly string[] {
   return [...lines, line];
 }
 
-/** Returns the text in pieces of at most this length, at least one. */
+/** Cuts the text into pieces of at most this length. An empty text gives one empty piece. */
 export function piecesOf(text: string, length: number): readonly string[] {
   return text.match(new RegExp(`.{1,${Math.max(1, length)}}`, 'gsu')) ?? [''];
 }
