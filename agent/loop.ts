@@ -193,6 +193,6 @@ export class TurnLoop {
     const hasJumped = Math.abs(apartMs - this.#clocksApartMs) > clockToleranceMs;
     this.#clocksApartMs = apartMs;
     this.#cancelClockCheck = this.#options.timers.after(clockCheckMs, () => this.#checkClocks());
-    if (hasJumped) for (const [key, group] of this.#groups) this.#ask(key, group);
+    if (hasJumped) this.wakeAll();
   }
 }

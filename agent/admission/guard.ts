@@ -1,7 +1,7 @@
 // Builds the snapshots by which the webhooks judge requests: from caches and policies, and from quorum reads where a cache may be too old.
 
 import { sleep } from '../../cluster/env.ts';
-import { compareResourceVersions, type KubernetesObject } from '../../cluster/request/resource.ts';
+import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { Judgement } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/judge/protection.ts';
 import { longestDelayMs, observeLedger } from '../../engine/ledger/ledger.ts';
@@ -25,12 +25,11 @@ import type { AgentEnv } from '../env.ts';
 import type { MetricReader } from '../gates/metric-reader.ts';
 import { type ActivePolicies, PolicySource } from '../policies/policies.ts';
 import type { Degradation } from '../report.ts';
-import { areCachesCurrent, contradicted, type FreshRead, readFresh } from '../turn/direct-reads.ts';
+import { areCachesCurrent, contradicted, distinct, type FreshRead, missesChange, readFresh } from '../turn/direct-reads.ts';
 import { openTimes } from '../turn/ledger-changes.ts';
 import { LedgerChanged, type LedgerIdentity, Ledgers } from '../turn/ledgers.ts';
 import { knownSnapshot } from '../turn/snapshot.ts';
 import { type Caches, concernsPolicies, type FreshObjects, type SharedWatches, startCaches } from '../watched/caches.ts';
-
 import { Departures, UnprotectedSets } from './departures.ts';
 import { type JudgedSubject, judgementReporter, type ReportJudgement } from './judgement-events.ts';
 import { readInputs } from './published-metrics.ts';
@@ -164,10 +163,9 @@ export class AdmissionGuard {
     kind: 'statefulSet' | 'pod',
     { metadata: { namespace = '', name, resourceVersion = '', deletionTimestamp } }: KubernetesObject,
   ): void {
-    if (deletionTimestamp !== undefined || !this.#parts.caches.hasSeen(kind, namespace, resourceVersion)) return;
-    const known = this.#parts.caches.lookUp(kind, namespace, name);
-    const isOlder = known !== undefined && (compareResourceVersions(known.resourceVersion, resourceVersion) ?? 0) < 0;
-    if (known === undefined || isOlder) this.#parts.caches.relist(kind, namespace);
+    const { caches } = this.#parts;
+    if (deletionTimestamp !== undefined || !missesChange(caches, kind, { namespace, name, resourceVersion })) return;
+    caches.relist(kind, namespace);
   }
 
   report(judgement: Judgement, subject: JudgedSubject): void {
@@ -266,7 +264,7 @@ async function readObjects(
   }
   return {
     statefulSets: new Map(reads.flatMap(({ statefulSets }) => [...statefulSets])),
-    pods: [...new Map(reads.flatMap(({ pods }) => pods.map((pod) => [pod.uid, pod] as const))).values()],
+    pods: distinct(reads.flatMap(({ pods }) => pods)),
     nodes: new Map(reads.flatMap(({ nodes }) => [...(nodes ?? [])])),
   };
 }

@@ -53,22 +53,26 @@ export const originalMetrics = {
   requestDuration: histogram(
     'rollout_operator_request_duration_seconds',
     ['method', 'route', 'status_code', 'ws'],
-    'Duration of requests to the HTTP server.',
+    'Duration of requests to the HTTP server and to the webhooks.',
     requestBuckets,
   ),
   requestBytes: histogram(
     'rollout_operator_request_message_bytes',
     ['method', 'route'],
-    'Body size of requests to the HTTP server.',
+    'Body size of requests to the HTTP server and to the webhooks.',
     byteBuckets,
   ),
   responseBytes: histogram(
     'rollout_operator_response_message_bytes',
     ['method', 'route'],
-    'Body size of responses of the HTTP server.',
+    'Body size of responses of the HTTP server and of the webhooks.',
     byteBuckets,
   ),
-  inflightRequests: gauge('rollout_operator_inflight_requests', ['method', 'route'], 'Requests that the HTTP server is processing.'),
+  inflightRequests: gauge(
+    'rollout_operator_inflight_requests',
+    ['method', 'route'],
+    'Requests that the HTTP server and the webhooks are processing.',
+  ),
   invalidClusterClient: counter(
     'rollout_operator_client_invalid_cluster_validation_label_requests_total',
     ['method', 'protocol', 'request_cluster'],
@@ -77,7 +81,7 @@ export const originalMetrics = {
   invalidClusterServer: counter(
     'rollout_operator_server_invalid_cluster_validation_label_requests_total',
     ['protocol', 'method', 'cluster_validation_label', 'request_cluster_validation_label'],
-    'Requests to the HTTP server whose header X-Cluster differs from the namespace.',
+    'Requests to the HTTP server and to the webhooks whose header X-Cluster differs from the namespace.',
   ),
   kubernetesDuration: histogram(
     'rollout_operator_kubernetes_api_client_request_duration_seconds',
@@ -126,12 +130,12 @@ export const ownMetrics = {
   phaseStarted: gauge(
     'rollout_group_phase_started_timestamp_seconds',
     group,
-    'Unix time at which the group entered its phase, or at which this process started if that is later.',
+    'Unix time at which the group entered its phase, or of the first turn of this process if that is later.',
   ),
   phaseSeconds: counter(
     'rollout_group_phase_seconds_total',
     [...group, 'phase'],
-    'Time that the group spent in a phase since this process started.',
+    'Time that the group spent in a phase since the first turn of this process.',
   ),
   waits: gauge(
     'rollout_group_waits',
@@ -146,7 +150,7 @@ export const ownMetrics = {
   waitStarted: gauge(
     'rollout_group_wait_started_timestamp_seconds',
     [...group, 'rule'],
-    'Unix time at which the rule began to block the group, or at which this process started if that is later.',
+    'Unix time at which the rule began to block the group, or of the first turn of this process if that is later.',
   ),
   budgetLimit: gauge(
     'rollout_group_budget_limit_pods',

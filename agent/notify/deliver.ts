@@ -41,7 +41,7 @@ const freshMarkMs = 12_000;
 const settleMs = freshMarkMs + 3 * callTimeoutMs + 3_000;
 /** The pause after a failure that only a changed setting can repair. */
 const unavailableMs = 300_000;
-/** The time after which an undelivered notification is given up. */
+/** An undelivered notification is given up this long after its event and after the end of its run. */
 const givenUpMs = 24 * 3_600_000;
 
 /** The state of a notification that this or another process began to send. */

@@ -1,6 +1,6 @@
 // Takes one turn of a group without a definition: reads its ledger, decides, announces the release, and releases one StatefulSet.
 import { askedPauseMs } from '../../cluster/request/failure.ts';
-import { ledgerOfEpoch } from '../../engine/ledger/ledger.ts';
+import { ledgerOfEpoch, writingEpoch } from '../../engine/ledger/ledger.ts';
 import { decideRelease, type ReleaseDecision } from '../../engine/release/release.ts';
 import type { Definitions } from '../../engine/release/terms.ts';
 import type { Ledger, Snapshot } from '../../engine/snapshot.ts';
@@ -35,8 +35,7 @@ export async function takeReleaseTurn(parts: ReleaseParts, orphan: Orphan): Prom
   if (parts.isStopping() || leading === undefined) return {};
   try {
     const stored = await parts.ledgers.read(orphan);
-    // A new Lease counts its epochs from 0 again, but the epoch of a ledger must never decrease.
-    orphan.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;
+    orphan.epoch ??= writingEpoch(stored, leading);
     return await new ReleaseTurn(parts, orphan, stored, orphan.epoch).take();
   } catch (error) {
     const { namespace, name: group } = orphan;

@@ -104,9 +104,7 @@ export function contradicted(
 ): ReadonlySet<ReadKind> {
   const kinds = new Set<ReadKind>();
   for (const object of read) {
-    if (object.isDeleted || !caches.hasSeen(object.kind, namespace, object.resourceVersion)) continue;
-    const cached = caches.lookUp(object.kind, namespace, object.name);
-    if (cached === undefined || (compareResourceVersions(cached.resourceVersion, object.resourceVersion) ?? 0) < 0) kinds.add(object.kind);
+    if (!object.isDeleted && missesChange(caches, object.kind, object)) kinds.add(object.kind);
   }
   const cachedPods = caches.observe(namespace).pods;
   const present = new Set(pods.map(({ uid }) => uid));
@@ -119,6 +117,17 @@ export function contradicted(
   return kinds;
 }
 
+/** Returns whether the cache covers the version of a read object, but lacks the object or has an older version. */
+export function missesChange(
+  caches: Pick<Caches, 'lookUp' | 'hasSeen'>,
+  kind: ChangedObject['kind'],
+  { namespace, name, resourceVersion }: Readonly<Record<'namespace' | 'name' | 'resourceVersion', string>>,
+): boolean {
+  if (!caches.hasSeen(kind, namespace, resourceVersion)) return false;
+  const cached = caches.lookUp(kind, namespace, name);
+  return cached === undefined || (compareResourceVersions(cached.resourceVersion, resourceVersion) ?? 0) < 0;
+}
+
 function readSet(set: CachedStatefulSet | undefined): readonly ChangedObject[] {
   if (set === undefined) return [];
   const { namespace, name, uid, resourceVersion } = set.view;
@@ -129,8 +138,8 @@ function readPod({ namespace, name, uid, resourceVersion }: ObservedPod): Change
   return { kind: 'pod', namespace, name, uid, resourceVersion };
 }
 
-/** Removes repeated pods: two StatefulSets may select the same pods. */
-function distinct(pods: readonly ObservedPod[]): readonly ObservedPod[] {
+/** Removes repeated pods: several StatefulSets may select the same pods. */
+export function distinct(pods: readonly ObservedPod[]): readonly ObservedPod[] {
   return [...new Map(pods.map((pod) => [pod.uid, pod])).values()];
 }
 

@@ -2,7 +2,7 @@
 
 import { compareResourceVersions } from '../../cluster/request/resource.ts';
 import { withPossiblePreparations } from '../../engine/decide/preparations.ts';
-import { longestDelayMs, observeLedger } from '../../engine/ledger/ledger.ts';
+import { longestDelayMs, observeLedger, writingEpoch } from '../../engine/ledger/ledger.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import { isUnknown, type Known, type Ledger, type RevisionView, type Snapshot, type UnreadObject } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
@@ -219,8 +219,7 @@ async function currentLedger({ ledgers, leadership }: GatherParts, group: GroupD
     if (error instanceof LedgerUnusable) return { unknown: error.message };
     throw error;
   }
-  // A new Lease counts its epochs from 0 again, but the epoch of a ledger must never decrease.
-  memory.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;
+  memory.epoch ??= writingEpoch(stored, leading);
   if ((stored.epoch ?? 0) > memory.epoch) throw new Error('a later leader wrote the ledger');
   memory.ledger = { stored, current: stored };
   return stored;

@@ -75,6 +75,14 @@ export function ledgerOfEpoch(ledger: Ledger, epoch: number): Ledger | undefined
   return (ledger.epoch ?? epoch) > epoch ? undefined : { ...ledger, epoch };
 }
 
+/**
+ * Returns the epoch with which the holder of the Lease writes this ledger. A new Lease counts its epochs from 0 again, but the epoch of a
+ * ledger must never decrease.
+ */
+export function writingEpoch({ epoch }: Pick<Ledger, 'epoch'>, leaseEpoch: number): number {
+  return epoch !== undefined && epoch >= leaseEpoch ? epoch + 1 : leaseEpoch;
+}
+
 /** A pod that the agent writes, so that a late DELETE of an earlier leader with the old resource version fails. */
 export interface Revocation {
   readonly namespace: string;

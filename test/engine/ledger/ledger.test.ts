@@ -8,6 +8,7 @@ import {
   openClaimLimit,
   openClaims,
   revocationsOf,
+  writingEpoch,
 } from '../../../engine/ledger/ledger.ts';
 import type { Claim, Ledger, Preparation } from '../../../engine/snapshot.ts';
 import { adopted, group } from '../../kit/groups.ts';
@@ -241,6 +242,15 @@ describe('a new leader', () => {
       undefined,
       6,
     ]);
+  });
+
+  it.each([
+    [undefined, 0, 0],
+    [4, 5, 5],
+    [4, 4, 5],
+    [4, 1, 5],
+  ])('with epoch %s is written with a later epoch by the holder of a Lease with epoch %i', (epoch, leaseEpoch, expected) => {
+    expect(writingEpoch(epoch === undefined ? {} : { epoch }, leaseEpoch)).toBe(expected);
   });
 });
 

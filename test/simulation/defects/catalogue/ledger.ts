@@ -130,7 +130,7 @@ export const ledgerDefects: readonly Defect[] = [
     edits: [
       {
         file: gather,
-        find: 'memory.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;',
+        find: 'memory.epoch ??= writingEpoch(stored, leading);',
         replace: 'memory.epoch ??= leading;',
       },
     ],
@@ -142,7 +142,7 @@ export const ledgerDefects: readonly Defect[] = [
     edits: [
       {
         file: gather,
-        find: 'memory.epoch ??= stored.epoch !== undefined && stored.epoch >= leading ? stored.epoch + 1 : leading;',
+        find: 'memory.epoch ??= writingEpoch(stored, leading);',
         replace: 'memory.epoch ??= leading;',
       },
       {

@@ -7,7 +7,7 @@ const loop = 'agent/loop.ts';
 /** Nobody notices that the wall clock was set. */
 const noClockLook: Edit = {
   file: loop,
-  find: 'if (hasJumped) for (const [key, group] of this.#groups) this.#ask(key, group);',
+  find: 'if (hasJumped) this.wakeAll();',
   replace: '',
 };
 
