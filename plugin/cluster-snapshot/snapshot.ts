@@ -148,10 +148,7 @@ export async function readReplicaSources(cluster: Cluster, groups: readonly Grou
   return (await readReplicaSourceObjects(cluster, groups)).map(({ view }) => view);
 }
 
-/**
- * Reads the replica sources of the groups, each with its object. Sends no request if no group mirrors replicas. If the user may not read a
- * source, its replicas are unknown.
- */
+/** Reads the replica sources of the groups, if any, with their objects. The replicas of a source that the user may not read are unknown. */
 export async function readReplicaSourceObjects(
   cluster: Cluster,
   groups: readonly GroupDefinition[],

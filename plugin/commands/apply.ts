@@ -6,7 +6,7 @@ import { connectionFailure, forbiddenFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { nameOf } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure, mostSevere, refusedFailure, usageFailure } from '../failure.ts';
-import { type ApplyReport, renderApplied, renderStale, type Shown } from '../output/apply.ts';
+import { type ApplyReport, renderApplied, renderStale } from '../output/apply.ts';
 import { isOfInstallation, todoOf } from '../output/explain.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
@@ -257,8 +257,7 @@ async function isConfirmed({ ask, stderr }: CommandContext, { yes }: ApplyOption
 
 async function write(context: CommandContext, { output }: ApplyOptions, report: ApplyReport): Promise<void> {
   if (output !== 'table') return writeDocument(context.stdout, output, { kind: 'Applied', ...report });
-  const shown: Shown = context.stdout;
-  context.stdout.write(renderApplied(report, shown));
+  context.stdout.write(renderApplied(report, context.stdout));
 }
 
 /** Waits for each group like `status`, and returns the most severe exit code. */

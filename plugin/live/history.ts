@@ -115,17 +115,15 @@ function isNamed({ name, number }: Revision, statefulSet: string, wanted: string
 function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: string): string {
   if (commit.length < 4) throw usageFailure(`--to-commit ${commit} is too short`, 'give at least four characters');
   const record = runs.find((run) => run.kind !== 'scale' && run.commit?.startsWith(commit) === true);
-  if (record === undefined) {
-    throw notFoundFailure(`no run of commit ${commit} is recorded`, {
+  const revision = record?.zones.find((one) => one.zone === zone)?.toRevision;
+  if (revision !== undefined) return revision;
+  throw notFoundFailure(
+    record ? `run ${record.id} of commit ${commit} has no revision of zone ${zone}` : `no run of commit ${commit} is recorded`,
+    {
       why: 'runs record the commit of the annotation rollout-group.dev/commit of the StatefulSets',
       todo: 'name a revision with --to-revision',
-    });
-  }
-  const revision = record.zones.find((one) => one.zone === zone)?.toRevision;
-  if (revision !== undefined) return revision;
-  throw notFoundFailure(`run ${record.id} of commit ${commit} has no revision of zone ${zone}`, {
-    todo: 'undo each zone separately with --zone, and name its revision with --to-revision',
-  });
+    },
+  );
 }
 
 type RunRecord = RolloutRun['spec'];

@@ -7,8 +7,6 @@ import type { BasisChange } from '../source/cluster/plan-basis.ts';
 import { takenText } from '../source/cluster/server-apply.ts';
 import { plural } from './text.ts';
 
-export type Shown = Pick<OutputStream, 'paint'>;
-
 export interface ApplyReport {
   /** The first digits of the plan digest, as in the annotation of the objects. */
   readonly digest: string;
@@ -28,7 +26,7 @@ const words: Readonly<Record<AppliedObject['result'], string>> = {
 };
 
 /** Returns one line per object and a summary. */
-export function renderApplied({ digest, isDryRun, isNothing, objects }: ApplyReport, { paint }: Shown): string {
+export function renderApplied({ digest, isDryRun, isNothing, objects }: ApplyReport, { paint }: Pick<OutputStream, 'paint'>): string {
   if (isNothing) return 'Nothing to apply: the cluster already has the requested state.\n';
   const suffix = isDryRun === undefined ? '' : ` (dry run, ${isDryRun})`;
   const lines = objects.map(({ object, result, message, taken = [] }) => {

@@ -51,14 +51,11 @@ function instantKey(name: string): string {
   return name === 'at' || /(?:At|[Ss]ince)$/.test(name) ? name : `${name}At`;
 }
 
-/** The only duration of a decision. All other fields that end in `Ms` are times. */
-const durationKey = 'maxAgeMs';
-
-/** Converts `decidedMs: 1750000000000` to `decidedAt: 2025-06-15T15:06:40.000Z`, and `maxAgeMs` to `maxAgeSeconds`, at every level. */
+/** Converts each time, such as `decidedMs: 0` to `decidedAt: 1970-01-01T00:00:00.000Z`, and the only duration, `maxAgeMs`, to seconds. */
 function withInstants(value: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(value).map(([key, member]): [string, unknown] => {
-      if (typeof member === 'number' && key === durationKey) return ['maxAgeSeconds', member / 1000];
+      if (typeof member === 'number' && key === 'maxAgeMs') return ['maxAgeSeconds', member / 1000];
       if (typeof member === 'number' && key.endsWith('Ms')) return [instantKey(key.slice(0, -2)), new Date(member).toISOString()];
       if (Array.isArray(member))
         return [key, member.map((item) => (typeof item === 'object' && item !== null ? withInstants(item) : item))];

@@ -28,9 +28,7 @@ function valueMarkup(value: Value): string {
 export function htmlTable(titles: readonly string[], rows: readonly (readonly (Html | string)[])[], numeric: readonly number[] = []): Html {
   const kind = (index: number) => (numeric.includes(index) ? html` class="number"` : nothing);
   const head = titles.map((title, index) => html`<th scope="col"${kind(index)}>${title}</th>`);
-  const body = rows
-    .map((cells) => html`<tr>${cells.map((cell, index) => html`<td${kind(index)}>${cell}</td>`)}</tr>\n`.markup)
-    .map((markup) => ({ markup }));
+  const body = rows.map((cells) => html`<tr>${cells.map((cell, index) => html`<td${kind(index)}>${cell}</td>`)}</tr>\n`);
   return html`<div class="scroll"><table><thead><tr>${head}</tr></thead>\n<tbody>${body}</tbody></table></div>`;
 }
 
