@@ -29,8 +29,12 @@ export async function completionsFor(words: readonly string[]): Promise<Completi
   async function candidatesFor(word: string): Promise<Completion> {
     if (pending !== undefined) return valuesOf(pending, typed);
     if (!isLiteral && /^--[a-z-]+=/.test(word)) return valuesAfterEquals(word, typed);
-    if (!isLiteral && word.startsWith('-')) return { candidates: flagCandidates(optionsOf(verb)), directive: 4 };
-    if (verb === undefined) return { candidates: verbs.filter(({ isHidden }) => isHidden !== true).map(verbCandidate), directive: 4 };
+    if (!isLiteral && word.startsWith('-')) {
+      const flags = optionsOf(verb).map((option) => ({ value: flagNames(option).at(-1) ?? '', description: option.description }));
+      return { candidates: flags, directive: 4 };
+    }
+    const shown = verbs.filter(({ isHidden }) => isHidden !== true);
+    if (verb === undefined) return { candidates: shown.map(({ name, summary }) => ({ value: name, description: summary })), directive: 4 };
     const argument = argumentAt(verb, values.length);
     return argument === undefined ? nothing : valuesOf(argument, typed);
   }
@@ -88,14 +92,6 @@ function keyOf(option: OptionSpec): string {
 
 function optionsOf(verb: Verb | undefined): readonly OptionSpec[] {
   return [...(verb === undefined ? [] : flagsOf(verb)), ...globalOptions, help];
-}
-
-function verbCandidate({ name, summary }: Verb): Candidate {
-  return { value: name, description: summary };
-}
-
-function flagCandidates(options: readonly OptionSpec[]): readonly Candidate[] {
-  return options.map((option) => ({ value: flagNames(option).at(-1) ?? '', description: option.description }));
 }
 
 function argumentAt({ arguments: all = [] }: Verb, index: number): ArgumentSpec | undefined {

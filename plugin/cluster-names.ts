@@ -80,7 +80,7 @@ function ours(kind: string, plural = `${kind.toLowerCase()}s`): Resource {
 
 async function namesOf(cluster: Cluster, subject: ReadOptions['subject'], text: string | undefined): Promise<readonly string[]> {
   const { namespace } = cluster;
-  if (subject === 'namespace') return (await list(cluster, resources.namespaces)).map(nameIn);
+  if (subject === 'namespace') return (await list(cluster, resources.namespaces)).map(({ metadata }) => metadata.name);
   const name = text === undefined ? undefined : groupNamed(text, cluster);
   if (subject === 'request' || subject === 'run') return name === undefined ? [] : recordsOf(cluster, subject, name);
   const groups = await readGroups(cluster, name?.namespace ?? namespace);
@@ -94,11 +94,7 @@ async function recordsOf(cluster: Cluster, subject: 'request' | 'run', { namespa
   const kinds = subject === 'run' ? [ours('RolloutRun')] : [ours('RolloutIntent'), ours('RolloutException')];
   const lists = await Promise.all(kinds.map((kind) => list(cluster, kind, { namespace })));
   const about = lists.flat().filter((one) => [...textsAt(one, 'spec.group'), ...textsAt(one, 'spec.target.group')].includes(group));
-  return subject === 'run' ? about.flatMap((run) => textsAt(run, 'spec.id')) : about.map(nameIn);
-}
-
-function nameIn({ metadata }: KubernetesObject): string {
-  return metadata.name;
+  return subject === 'run' ? about.flatMap((run) => textsAt(run, 'spec.id')) : about.map(({ metadata }) => metadata.name);
 }
 
 interface ReadGroup {
@@ -121,7 +117,7 @@ async function readGroups(cluster: Cluster, namespace: string): Promise<readonly
     .flatMap((map) => textsAt(map, 'data.decision'))
     .map((text) => tryParseJson(text));
   return [
-    ...written.map((object) => ({ group: nameIn(object), written: object, decision: valuesAt(object, 'status.decision')[0] })),
+    ...written.map((object) => ({ group: object.metadata.name, written: object, decision: valuesAt(object, 'status.decision')[0] })),
     ...ofMaps.flatMap((decision) => textsAt(decision, 'group').map((group) => ({ group, decision }))),
     ...labelled.map(({ metadata }) => ({ group: metadata.labels?.[labelKeys.group] ?? '' })),
   ];
@@ -156,7 +152,7 @@ async function rulesOf(cluster: Cluster, namespace: string, groups: readonly Rea
   const kind = ours('RolloutPolicy', 'rolloutpolicies');
   const lists = await Promise.all(namespaces.map((one) => list(cluster, kind, { namespace: one })));
   const policies = lists.flat().map((policy) => ({
-    name: nameIn(policy),
+    name: policy.metadata.name,
     rules: valuesAt(policy, 'spec.rules').map((rule) => {
       const [effect = ''] = textsAt(rule, 'effect');
       return { name: textsAt(rule, 'name').join(), effect, onUnknown: textsAt(rule, 'onUnknown')[0] ?? effect };

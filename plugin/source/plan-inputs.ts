@@ -186,17 +186,15 @@ export function selectGroups(
     `there is no group${missing === undefined ? '' : ` ${missing}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`,
     {
       why:
-        groups.length === 0 ? 'no StatefulSet is adopted, and no policy defines a group' : `known are ${groups.map(fullName).join(', ')}`,
+        groups.length === 0
+          ? 'no StatefulSet is adopted, and no policy defines a group'
+          : `known are ${groups.map((one) => `${one.namespace}/${one.name}`).join(', ')}`,
       todo:
         groups.length === 0
           ? 'name policies with -f, or label StatefulSets with rollout-group, or have groups proposed: kubectl rollout-group init --help'
           : 'name one of these',
     },
   );
-}
-
-function fullName(group: Pick<GroupDefinition, 'namespace' | 'name'>): string {
-  return `${group.namespace}/${group.name}`;
 }
 
 export interface LivePlanOptions extends PlanInputOptions {
