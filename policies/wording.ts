@@ -20,13 +20,6 @@ export function firstOf(texts: readonly string[], count: number, separator = ', 
   return `${texts.slice(0, count).join(separator)}${texts.length > count ? ` and ${texts.length - count} more` : ''}`;
 }
 
-/** Shortens text to at most `width` characters. Cuts in the middle, because names differ at both ends, and a message ends with its command. */
-export function shorten(text: string, width: number, ellipsis = '...'): string {
-  if (text.length <= width) return text;
-  const head = Math.ceil((width - ellipsis.length) / 2);
-  return `${text.slice(0, head)}${ellipsis}${text.slice(text.length - (width - ellipsis.length - head))}`;
-}
-
 /** Returns a hint with the word that was probably meant, or undefined. */
 export function suggestion(word: string, words: readonly string[]): string | undefined {
   const found = didYouMean(word, words);

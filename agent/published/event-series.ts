@@ -5,7 +5,7 @@ import { createObject, microTime, patchObject, type Target, targetOf } from '../
 import { messageOf } from '../../policies/error-message.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
-import { shorten } from '../../policies/wording.ts';
+import { shorten } from '../../policies/text/shorten.ts';
 import type { AgentEnv } from '../env.ts';
 import { combinedFact, type EventFact } from './event-facts.ts';
 import { WriteQueue } from './write-queue.ts';

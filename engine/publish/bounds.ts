@@ -1,5 +1,5 @@
 // Shortens a published decision that is too long, the least important parts first.
-import { shorten as shortenText } from '../../policies/wording.ts';
+import { shorten as shortenText } from '../../policies/text/shorten.ts';
 import type { RuleResult } from '../decision.ts';
 import { blocks } from '../rule.ts';
 import { type PublishedDecision, publishedByteLimit } from './published.ts';

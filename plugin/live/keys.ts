@@ -1,6 +1,6 @@
 // Handles the keys of a live screen as a state machine that sends no request, and renders the key bar.
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { shorten } from '../../policies/wording.ts';
+import { shorten } from '../../policies/text/shorten.ts';
 import type { TableLook } from '../output/plan/table.ts';
 import { paragraph } from '../output/text.ts';
 import type { Key } from './keyboard.ts';

@@ -1,5 +1,5 @@
 // Renders the result of simulations: invariants, durations, and a timeline of the most informative simulation.
-import { shorten } from '../../policies/wording.ts';
+import { shorten } from '../../policies/text/shorten.ts';
 import type { ShownRun, Simulation } from '../simulation/runs.ts';
 import { spanText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';

@@ -1,5 +1,5 @@
 // Formats plain text: numbers with nouns, escaped control characters, columns and paragraphs that fit an optional width.
-import { shorten } from '../../policies/wording.ts';
+import { shorten } from '../../policies/text/shorten.ts';
 import type { OutputStream } from '../context.ts';
 import type { Style } from './terminal.ts';
 

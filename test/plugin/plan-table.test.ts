@@ -5,7 +5,7 @@ import { byAttention, isOneZoneAtATime, spanText, stepObject } from '../../plugi
 import { renderPlanTable } from '../../plugin/output/plan/table.ts';
 import { podsText, shortPods, zonePodsText } from '../../plugin/output/pod-text.ts';
 import { alignRows, paragraph } from '../../plugin/output/text.ts';
-import { shorten } from '../../policies/wording.ts';
+import { shorten } from '../../policies/text/shorten.ts';
 import { blocked, ingester, look, mirrorDownscale, planOf, refusedDownscale, step, unchanged } from './plan-kit.ts';
 
 const plans = {

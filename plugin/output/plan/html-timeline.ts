@@ -1,6 +1,6 @@
 // Draws the timeline of a group as SVG: zones as rows, waves as bands, p50 as bars and p90 as shades.
 import type { GroupPlan, PlannedStep } from '../../../engine/plan/document.ts';
-import { shorten } from '../../../policies/wording.ts';
+import { shorten } from '../../../policies/text/shorten.ts';
 import { podsText } from '../pod-text.ts';
 import { plural } from '../text.ts';
 import { type Html, html, nothing } from './html-text.ts';
