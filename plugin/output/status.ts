@@ -2,8 +2,8 @@
 import type { GroupDecision } from '../../engine/decision.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
-import { defined } from '../../policies/values/defined.ts';
 import { shorten } from '../../policies/text/shorten.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { Estimation, Facts } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import {

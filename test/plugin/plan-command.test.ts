@@ -153,7 +153,9 @@ spec:
     ['json', '2026-02-04T18:00:00.000Z'],
   ])('is named in a plan as %s', async (format, end) => {
     const { stdout } = await runInProcess(['plan', ...rollout, ...at, '-o', format, '--width', '200'], { cwd: cwd() });
-    expect(stdout.replace(/\s+/g, ' ').replaceAll('&#58;', ':')).toContain(`permitted by exception two-at-once until ${end} (see INC-2114)`);
+    expect(stdout.replace(/\s+/g, ' ').replaceAll('&#58;', ':')).toContain(
+      `permitted by exception two-at-once until ${end} (see INC-2114)`,
+    );
   });
 
   it('shows the start of the plan only if the plan has steps', async () => {
