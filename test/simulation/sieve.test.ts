@@ -21,7 +21,7 @@ describe('plans made from a run without faults', () => {
     for (const [name, counts] of totals) process.stderr.write(`sieve: ${name.padEnd(22)} ${counts}\n`);
   });
 
-  it.each(shareOf(sieveWorkloads, 5))(
+  it.each(shareOf(sieveWorkloads, sieveWorkloads.length))(
     'of $name change nothing but the time that it takes',
     async (workload) => {
       const recording = await recordWorkload(workload);

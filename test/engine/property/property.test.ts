@@ -66,7 +66,7 @@ describe('decisions over random groups', () => {
     const unseen = ruleCatalog
       .flatMap(({ id, outcomes }) => outcomes.map((outcome) => answerKey(id, outcome)))
       .filter((key) => timesSeen(key) === 0);
-    // Only a plan reads whether the agent runs, or names a group that it cannot plan. test/engine/judge/protection.test.ts has the other one.
+    // Only a plan gives the first and the last outcome. test/engine/judge/protection.test.ts has the second one.
     expect(unseen).toEqual(['agent-access wait', 'protection-kept unknown', 'view-complete no']);
   });
 
