@@ -1,6 +1,6 @@
 // Computes the differences between two sets of manifests, and between the zones of a group, for diff and plan.
 import { comparedVersions, type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
-import { fieldAt, objectKey } from '../engine/observe/raw.ts';
+import { objectKey } from '../engine/observe/raw.ts';
 import { comparedMember } from '../engine/plan/changes.ts';
 import type { GroupPlan, Plan, PlannedChange, PolicyChange, Refusal } from '../engine/plan/document.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
@@ -106,7 +106,7 @@ function objectPairs(
   desired: readonly ObjectContent[],
   namespace: string | undefined,
 ): readonly ObjectPair[] {
-  const isCompared = (object: ObjectContent) => namespace === undefined || namespaceOf(object) === namespace;
+  const isCompared = (object: ObjectContent) => namespace === undefined || objectKey(object).startsWith(`${namespace}/`);
   const before = new Map(current.filter(isCompared).map((object) => [nameOf(object), object]));
   const after = new Map(desired.filter(isCompared).map((object) => [nameOf(object), object]));
   const names = [...new Set([...before.keys(), ...after.keys()])].sort();
@@ -134,10 +134,6 @@ export function memberNames(groups: readonly GroupDefinition[]): ReadonlySet<str
 /** Returns `kind namespace/name`. As in kubectl, an object without a namespace is in `default`. */
 export function nameOf(object: ObjectContent): string {
   return `${String(object['kind'] ?? '')} ${objectKey(object)}`;
-}
-
-function namespaceOf(object: ObjectContent): string {
-  return String(fieldAt(object, ['metadata', 'namespace']) ?? 'default');
 }
 
 export interface SiblingDifference {

@@ -1,5 +1,5 @@
 // The verb completion: prints completion scripts, and installs the executable that kubectl calls for completion.
-import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, notFoundFailure, unwritable, usageFailure } from '../failure.ts';
@@ -28,7 +28,7 @@ function install({ stdout, stderr, env }: CommandContext, directory: string): vo
     throw notFoundFailure(`${directory} is not a directory`, { todo: 'choose a directory on the PATH with --dir' });
   }
   const path = join(directory, executable);
-  const present = readIfPresent(path);
+  const present = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
   if (present !== undefined && !isOurs(present)) {
     throw usageFailure(
       `${path} exists and was not written by this program`,
@@ -43,10 +43,6 @@ function install({ stdout, stderr, env }: CommandContext, directory: string): vo
 
 function isOurs(text: string): boolean {
   return text === shim || /^#!\/usr\/bin\/env node\n/.test(text);
-}
-
-function readIfPresent(path: string): string | undefined {
-  return statSync(path, { throwIfNoEntry: false }) === undefined ? undefined : readFileSync(path, 'utf8');
 }
 
 function write(path: string): void {
