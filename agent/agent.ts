@@ -26,7 +26,6 @@ import { ReplicaSources } from './watched/replica-sources.ts';
 
 /** The longest timeout of a read in a turn, regardless of the flags, because a waiting turn cannot react to events. */
 const longestReadMs = 30_000;
-/** The longest timeout of a write in a turn. */
 const longestActMs = 5_000;
 /** The time for which turns may still run after the agent begins to stop. */
 const longestEndMs = 15_000;

@@ -20,11 +20,9 @@ export interface Cluster {
   readonly namespace: string;
   /** The value of --agent-namespace. */
   readonly agentNamespace?: string;
-  /** The address of the API server. */
   readonly server: string;
   /** Empty if no context was chosen. */
   readonly contextName: string;
-  /** The timeout of each request. */
   readonly timeoutMs: number;
   /** Closes the connections. Idle connections would keep the process alive. */
   readonly close: () => void;

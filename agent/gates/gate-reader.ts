@@ -33,7 +33,6 @@ interface StartedGate {
   readonly gate: ReadGate;
 }
 
-/** Reads gates of every kind. */
 export class GateReader {
   readonly #options: GateReaderOptions;
   readonly #groups = new Map<string, Map<string, StartedGate>>();

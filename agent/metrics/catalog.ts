@@ -27,7 +27,6 @@ const requestBuckets = [...standardBuckets, 25, 50, 100];
 const byteBuckets = Array.from({ length: 15 }, (_, power) => 4 * 4 ** power);
 const group = ['namespace', 'group'];
 
-/** The metrics of grafana/rollout-operator. */
 export const originalMetrics = {
   reconciles: counter(
     'rollout_operator_group_reconciles_total',

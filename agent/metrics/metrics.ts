@@ -42,7 +42,6 @@ const labelValueLimit = 200;
 export class Metrics {
   readonly #clock: Clock;
   readonly #registry = new Registry();
-  /** The metrics of grafana/rollout-operator. */
   readonly #original = instrumentsOf(this.#registry, originalMetrics);
   readonly #own = instrumentsOf(this.#registry, ownMetrics);
   readonly #groups = new GroupMetrics();

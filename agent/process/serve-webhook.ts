@@ -119,7 +119,6 @@ function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOpti
   };
 }
 
-/** The interval of the checks for problems. */
 const checkMs = 60_000;
 
 /** Logs each problem of certificates and configurations when it begins, and once when all are resolved. */

@@ -38,9 +38,7 @@ interface RecordEntry {
 }
 
 interface GroupRuns {
-  /** The record of the current or last rollout. */
   rollout?: RolloutRun;
-  /** The record of the current or last scaling. */
   scale?: RolloutRun;
   /** Turns that wait until the stored records are read. */
   readonly pendingTurns: TurnReport[];

@@ -58,7 +58,6 @@ export class GroupRemovals {
     if (delaysMs.length > 0) this.#cancelCheck = env.timers.after(Math.min(...delaysMs), () => this.checkRemovals());
   }
 
-  /** Forgets all groups. */
   clear(): void {
     this.#cancelCheck();
     this.#defined = new Map();

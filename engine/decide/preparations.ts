@@ -17,7 +17,6 @@ export function isNewAnswer(
   return atMs >= ripeMs && atMs <= nowMs && nowMs - atMs <= maxAnswerAgeMs;
 }
 
-/** The answer of one pod to one call. */
 export interface PodAnswer {
   readonly ordinal: number;
   readonly podUid: string;
@@ -25,7 +24,6 @@ export interface PodAnswer {
   readonly result: 'done' | 'failed';
   /** The pod's own timestamp, if it reported one. */
   readonly reportedMs?: number;
-  /** The cause of a failure. */
   readonly message?: string;
 }
 

@@ -120,7 +120,6 @@ export function longestDelayMs(group: GroupDefinition, policies: readonly Policy
   );
 }
 
-/** The observed objects of the group. */
 export type ObservedObjects = Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets' | 'pods'>;
 
 interface KeepOptions {

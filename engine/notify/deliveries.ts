@@ -22,7 +22,6 @@ export type Delivery =
   /** Records that every message of the ended run has its final text. */
   | { readonly kind: 'close'; readonly key: string };
 
-/** The current state of a run. */
 export interface LiveRun {
   readonly facts: RunFacts;
   readonly pods: readonly PodLine[];

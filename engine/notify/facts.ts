@@ -23,7 +23,6 @@ interface ZoneProgress {
   readonly available: number;
 }
 
-/** The progress of a run. */
 export interface Progress {
   /** Updated pods in percent, rounded down: 100 only if all pods are updated. */
   readonly percent: number;

@@ -5,7 +5,6 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { Hold, PodLine, Progress, RunFacts } from './facts.ts';
 import type { NotedEvent, RunNotes } from './notes.ts';
 
-/** The group of a run. */
 export interface GroupName {
   readonly namespace: string;
   readonly group: string;

@@ -24,9 +24,7 @@ export interface PlannedStep {
   readonly pods: readonly string[];
   /** Maximum number of pods of the zone that are unavailable at the same time. */
   readonly atOnce?: number;
-  /** Replicas before the step. */
   readonly from?: number;
-  /** Replicas after the step. */
   readonly to?: number;
   /** The gate, wave or rule that the step waits for. */
   readonly waitsFor?: string;
@@ -60,14 +58,12 @@ export interface Refusal {
 
 /** An allowed change that deserves a review. */
 export interface Risk {
-  /** Finding code. */
   readonly code: string;
   readonly severity: 'warning' | 'notice';
   readonly message: string;
   readonly source?: Source;
 }
 
-/** A step on the timeline. */
 export interface TimelineSpan {
   readonly zone: string;
   readonly kind: 'roll' | 'scaleUp' | 'scaleDown' | 'prepare' | 'soak' | 'wait';

@@ -54,7 +54,6 @@ export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'excep
   readonly running?: Snapshot;
   /** Groups that are blocked because their members do not exist. */
   readonly absent?: readonly AbsentMembers[];
-  /** The denials of the API server. */
   readonly denied?: readonly ApiDenial[];
   /** Changes of policies, which bind groups of the plan and others. */
   readonly policyChanges?: readonly PolicyChange[];

@@ -29,7 +29,6 @@ export interface Answer {
   readonly waves?: { readonly from: number; readonly to: number };
 }
 
-/** The state of a test case. */
 export interface CaseState {
   readonly snapshot: Snapshot;
   readonly group: GroupDefinition;

@@ -32,7 +32,6 @@ export interface CaseResult {
   /** The rules that block, or the rules that warn if no rule blocks. */
   readonly rules: readonly string[];
   readonly message: string;
-  /** The results of all evaluated rules. */
   readonly results: readonly RuleResult[];
   /** The reasons why the case failed; empty if it passed. */
   readonly problems: readonly string[];

@@ -41,9 +41,7 @@ export interface PublishInput {
   readonly performedMs?: number;
   /** The previous publication: phase, waits and actions keep their instants. */
   readonly previous?: PublishedDecision;
-  /** The time of the decision. */
   readonly atMs: number;
-  /** Identity of the agent. */
   readonly leader?: string;
   /** The Lease that the agent holds. */
   readonly lease?: PublishedDecision['lease'];

@@ -8,7 +8,6 @@ export type { PublishedDecision };
 /** The maximum size of a published decision as JSON, in UTF-8 bytes. */
 export const publishedByteLimit = 32 * 1024;
 
-/** The maximum number of published pods. */
 export const publishedPodLimit = 50;
 
 /** An action that was sent, and its outcome. `conflict`: no effect, because the object had changed. `unknown`: no answer came. */
@@ -41,10 +40,8 @@ export const publishedMetricLimit = 50;
 /** The format of publications as `major.minor`. A newer minor version adds fields. Readers reject another major version. */
 export const publishedFormat = '1.0';
 
-/** The maximum number of published stops. */
 export const publishedStopLimit = 20;
 
-/** The maximum number of published reservations. */
 export const publishedReservationLimit = 5;
 
 /** The prefix of the names of published decisions. Ledgers have the prefix `rollout-group-`. */

@@ -122,7 +122,6 @@ const published = z.object({
     z.object({
       gate: text,
       mode: z.enum(['enforce', 'observe']),
-      /** Number of known readings. */
       readings: count,
       latest: z
         .discriminatedUnion('result', [
@@ -137,7 +136,6 @@ const published = z.object({
   metrics: z
     .array(
       z.object({
-        /** Namespace of the policy. */
         namespace: text,
         policy: text,
         input: text,

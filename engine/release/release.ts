@@ -12,7 +12,6 @@ export const releaseGraceMs = 60_000;
 
 interface ReleaseQuestion {
   readonly snapshot: Pick<Snapshot, 'nowMs' | 'groups' | 'statefulSets' | 'pods' | 'unread'>;
-  /** The stored ledger. */
   readonly ledger: Ledger;
   readonly sources: Definitions['sources'];
   /** The time for which the caller has seen no definition, without interruption, in milliseconds of a monotonic clock. */

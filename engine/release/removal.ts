@@ -23,7 +23,6 @@ export interface RemovalQuestion extends FormerGroup {
   readonly goneForMs: number;
 }
 
-/** The report on one StatefulSet. */
 export interface RemovalReport {
   readonly zone: string;
   readonly statefulSet: string;

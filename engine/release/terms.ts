@@ -10,7 +10,6 @@ type DefinitionSource = 'directory' | 'objects' | 'adopted';
 /** The state of a source. `complete`: every definition of the source was read. `none`: the source does not exist. */
 export type SourceState = 'complete' | 'none' | Unknown;
 
-/** The current definitions. */
 export interface Definitions {
   readonly groups: readonly GroupDefinition[];
   readonly sources: Readonly<Record<DefinitionSource, SourceState>>;

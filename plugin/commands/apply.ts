@@ -19,7 +19,6 @@ import type { GivenFiles, InputErrors, LivePlanOptions } from '../source/plan-in
 import { readSavedPlan, type SavedPlan, shortDigest } from '../source/saved-plan.ts';
 
 export interface ApplyOptions extends LivePlanOptions, ConnectionFlags {
-  /** The path of a saved plan. */
   readonly plan?: string;
   readonly yes?: boolean;
   /** False with `--no-input`. */

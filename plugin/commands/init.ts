@@ -36,7 +36,6 @@ export interface InitOptions extends ConnectionFlags {
   readonly guess?: boolean;
 }
 
-/** A file to write. */
 interface Page {
   /** The path below the output directory, with slashes. */
   readonly path: string;
@@ -177,7 +176,6 @@ function noGroup(source: string, findings: readonly Finding[], { members, leftOu
 interface InitReading extends Omit<Conversion, 'findings'> {
   readonly findings: readonly Finding[];
   readonly source: string;
-  /** The notes about unreadable objects. */
   readonly notes: readonly string[];
   /** The input of a guess: all StatefulSets and the existing groups. */
   readonly guessable: GuessInput;

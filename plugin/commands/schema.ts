@@ -30,7 +30,6 @@ export async function run(context: CommandContext, { path, output }: SchemaOptio
   return exitCodes.done;
 }
 
-/** Returns the kinds for completion. */
 export function kindCandidates(): readonly Candidate[] {
   return kindNames().map((value) => ({ value, description: kinds[value].summary }));
 }

@@ -76,7 +76,6 @@ export interface UndoTarget {
 interface UndoHistory {
   readonly run: PublishedRun | undefined;
   readonly runs: readonly RunRecord[];
-  /** The undo requests in force. */
   readonly undos: readonly Pick<IntentView, 'undone'>[];
 }
 

@@ -83,7 +83,6 @@ const documents = {
   Version: [{ client: record({ version: text, node: text }) }],
 } as const satisfies Readonly<Record<string, readonly [required: Fields, optional?: Fields]>>;
 
-/** The kinds of documents for programs. */
 export type OutputKind = keyof typeof documents | 'Plan';
 
 export function outputSchemas(): Readonly<Record<string, Schema>> {

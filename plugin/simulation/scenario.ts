@@ -39,7 +39,6 @@ interface SimulatedOptions extends Pick<Simulated, 'faults' | 'requested' | 'unt
   readonly group: GroupDefinition;
   /** The group with every change that no rule denies. */
   readonly world: World;
-  /** The zones with a denied change. */
   readonly refusedZones: readonly string[];
   /** The wall clock at the start of a run, in milliseconds since 1970; undefined if no rule reads it. */
   readonly startMs: number | undefined;

@@ -46,7 +46,6 @@ export interface GuessInput {
 /** The namespace of objects without one. */
 const usualNamespace = 'default';
 
-/** The maximum number of zones of a group. */
 const maxZones = 50;
 
 /** Proposes groups. The order of the objects does not matter. */

@@ -3,7 +3,6 @@ import { didYouMean } from '../text/did-you-mean.ts';
 import { type Choice, choicesIn, type JsonSchema, kindSchema } from './json-schema.ts';
 import { type Kind, kinds, schemas } from './kinds.ts';
 
-/** The documentation of a field. */
 export interface FieldDoc {
   /** The path without the kind: `spec.rollout.maxUnavailable`, `spec.gates[].every`. */
   readonly path: string;

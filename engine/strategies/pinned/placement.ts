@@ -23,7 +23,6 @@ export interface NewPod {
   readonly content: ObjectContent;
 }
 
-/** The outcome of reading a ControllerRevision. */
 export type ReadRevision =
   | { readonly kind: 'template'; readonly template: ObjectContent }
   /** The object exists, but belongs to another StatefulSet or has no pod template. */

@@ -19,7 +19,6 @@ export interface ReadObject {
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** A change since the plan was made. */
 export interface BasisChange {
   readonly object: string;
   readonly what: 'changed' | 'appeared' | 'gone' | 'replaced';
