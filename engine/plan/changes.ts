@@ -61,7 +61,7 @@ function withRunningReplicas(change: Omit<PlannedChange, 'zones'>, running: numb
   return { ...change, before: running, consequence: change.consequence === 'refused' ? 'refused' : consequence };
 }
 
-/** Fields that a manifest of a member can leave to other writers: the agent, an autoscaler, the StatefulSet controller. */
+/** Fields that a manifest of a member can leave to other writers: the agent, an autoscaler, the defaults of the API server. */
 const leftToOthers: readonly (readonly [map: readonly string[], field: string])[] = [
   [['spec'], 'replicas'],
   [['spec', 'updateStrategy', 'rollingUpdate'], 'partition'],

@@ -138,7 +138,7 @@ export function locateIn(manifests: readonly Manifest[]): Locate {
   };
 }
 
-/** Returns the place of a field, label or annotation, else of the object's name. */
+/** Returns the place of an annotation, label or field, undefined if the manifest lacks it. Without `field`, returns the place of the name. */
 function placeOf(manifest: Manifest, field: string | undefined): Place | undefined {
   if (field === undefined) return manifest.find(['metadata', 'name']);
   const { find } = manifest;

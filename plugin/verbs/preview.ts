@@ -95,7 +95,7 @@ const plan: Verb = {
   exits: {
     1: 'with --detailed-exitcode: an error',
     2: 'with --detailed-exitcode: there are changes',
-    4: 'a policy has findings',
+    4: 'a file has errors',
     5: 'a policy denies a part of the plan',
     10: 'a file, a revision or a group does not exist',
   },
@@ -128,7 +128,7 @@ const diff: Verb = {
     'diff -f policies/ -f manifests/',
     'diff --current manifests/ --zones --group ingester',
   ],
-  exits: { 1: 'there are differences', 4: 'a policy has findings', 10: 'a file or a revision does not exist' },
+  exits: { 1: 'there are differences', 4: 'a file has errors', 10: 'a file or a revision does not exist' },
   usesCluster: true,
   load: async () => (await import('../commands/diff.ts')).run,
 };
@@ -165,7 +165,7 @@ const apply: Verb = {
   exits: {
     1: 'with --detailed-exitcode: an error',
     2: 'with --dry-run and --detailed-exitcode: there are changes',
-    4: 'a policy has findings',
+    4: 'a file has errors',
     5: 'denied by policy, by another field manager or by another tool, or not confirmed',
     9: 'the plan is stale',
     10: 'a file or a kind does not exist',
@@ -190,7 +190,7 @@ const simulate: Verb = {
     {
       flags: '--fail <what>',
       description:
-        'A fault at a time after the start: pod=NAME@DURATION or zone=NAME@DURATION (containers die and start again; with +LENGTH the pods are not ready for that time instead), node=ZONE@DURATION[+LENGTH] (lost for that time), drain=ZONE@DURATION, agent=a@DURATION[+LENGTH] (crashes, starts again after that time).',
+        'A fault at a time after the start: pod=NAME@DURATION or zone=NAME@DURATION (containers die and start again; with +LENGTH the pods are not ready for that time instead), node=ZONE@DURATION[+LENGTH] (a node of the zone is lost for that time), drain=ZONE@DURATION (a node of the zone is drained), agent=a@DURATION[+LENGTH] (crashes, starts again after that time).',
       isRepeatable: true,
     },
     { flags: '--until <duration>', description: 'Stop each simulation after this virtual time.' },

@@ -18,7 +18,7 @@ export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agen
 export const agentNamespace = 'rollout-group';
 export const leaseName = 'rollout-group-agent';
 
-interface AgentProcessOptions extends AgentsOptions, Pick<TransportOptions, 'frontEndOfPast' | 'showVersion' | 'isPastShown'> {
+interface AgentProcessOptions extends AgentsOptions, Pick<TransportOptions, 'frozenFrontEnd' | 'showVersion' | 'isPastShown'> {
   readonly life: Life;
   /** Called when a part of the agent threw unexpectedly. */
   readonly onDefect: (message: string) => void;

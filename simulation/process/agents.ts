@@ -178,11 +178,11 @@ export class Agents {
     for (let frontEnd = 0; frontEnd < frontEnds; frontEnd += 1) server.goBackFrontEnd(frontEnd, revision, this.#pastUntilMs);
   }
 
-  #frontEndOfPast(behindMs: number): number {
+  #frozenFrontEnd(forMs: number): number {
     this.#pasts += 1;
     const frontEnd = Math.floor(draw(this.#seed, `front end of past ${this.#pasts}`) * this.#options.frontEnds);
     this.#lagging.add(frontEnd);
-    this.#options.server.lagFrontEnd(frontEnd, this.#options.scheduler.nowMs() + behindMs);
+    this.#options.server.lagFrontEnd(frontEnd, this.#options.scheduler.nowMs() + forMs);
     return frontEnd;
   }
 
@@ -219,7 +219,7 @@ export class Agents {
     running.agentProcess = startAgentProcess({
       ...this.#options,
       life,
-      frontEndOfPast: (behindMs) => this.#frontEndOfPast(behindMs),
+      frozenFrontEnd: (behindMs) => this.#frozenFrontEnd(behindMs),
       showVersion: (revision, forMs) => this.#showVersion(revision, forMs),
       isPastShown: () => this.#options.scheduler.nowMs() < this.#pastUntilMs,
       onDefect: (message) => this.#defects.push(message),

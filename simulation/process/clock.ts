@@ -203,7 +203,7 @@ export class ProcessTime {
 
 const ranks = [
   { middle: 0, timer: 1, outside: 1 },
-  // A process that was suspended in the middle of its work continues with timers; an idle process continues with its input.
+  // After a suspension, Node.js can run timers before input, or input before timers. The lot selects one order.
   { middle: 0, timer: 1, outside: 2 },
   { middle: 0, timer: 2, outside: 1 },
 ] as const;

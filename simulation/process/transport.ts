@@ -18,8 +18,8 @@ export interface TransportOptions {
   readonly frontEnds: number;
   /** Changes the object of the request as another writer (F4). */
   readonly touch: (request: ModelRequest) => void;
-  /** Makes a front end show no new state for this time, and returns its number (F8). */
-  readonly frontEndOfPast: (behindMs: number) => number;
+  /** Freezes the state that a front end shows, from now on for this time, and returns the number of the front end (F8). */
+  readonly frozenFrontEnd: (forMs: number) => number;
   /** Makes all front ends show that revision for a time (F10). */
   readonly showVersion: (revision: number, forMs: number) => void;
   /** Returns whether the front ends show an earlier revision. */
@@ -53,7 +53,7 @@ export class Transport implements KubernetesHttp {
       const behindMs = this.#past.get(request.site);
       this.#past.delete(request.site);
       if (draw(this.#life.seed, `${key} elsewhere`) < 0.25) this.#connect();
-      const at = behindMs === undefined ? this.#frontEnd : this.#options.frontEndOfPast(behindMs);
+      const at = behindMs === undefined ? this.#frontEnd : this.#options.frozenFrontEnd(behindMs);
       const lines = new Lines({
         life: this.#life,
         site: request.site,

@@ -13,13 +13,13 @@ async function watching(...placed: readonly PlacedFault[]) {
   const world = lifeWith(...placed);
   const { life, server, scheduler } = world;
   const past: number[] = [];
-  const frontEndOfPast = (behindMs: number): number => past.push(behindMs) + 40;
+  const frozenFrontEnd = (behindMs: number): number => past.push(behindMs) + 40;
   const shown: (readonly [number, number])[] = [];
   const showVersion = (revision: number, forMs: number): void => {
     shown.push([revision, forMs]);
   };
   const touch = (): void => undefined;
-  const options = { life, server, user: 'agent', frontEnds: 1, touch, frontEndOfPast, ...nowOnly, showVersion };
+  const options = { life, server, user: 'agent', frontEnds: 1, touch, frozenFrontEnd, ...nowOnly, showVersion };
   const http = new Transport(options, 'acting');
   const heard: { readonly atMs: number; readonly line: string }[] = [];
   const ends: string[] = [];
@@ -75,7 +75,7 @@ describe('a watch through the network', () => {
       },
     };
     const http = new Transport(
-      { life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0, ...nowOnly },
+      { life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frozenFrontEnd: () => 0, ...nowOnly },
       'acting',
     );
     const heard: string[] = [];
@@ -120,7 +120,7 @@ describe('a watch through the network', () => {
     const { life, scheduler } = world;
     const server = { ...world.server, watch: () => ({ status: 403, headers: {}, body: 'no' }) };
     const http = new Transport(
-      { life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frontEndOfPast: () => 0, ...nowOnly },
+      { life, server, user: 'agent', frontEnds: 1, touch: () => undefined, frozenFrontEnd: () => 0, ...nowOnly },
       'acting',
     );
     let stream: KubernetesStream | undefined;

@@ -19,7 +19,7 @@ type Outcome = { readonly atMs: number } & ({ readonly response: KubernetesRespo
 function client(...placed: readonly PlacedFault[]) {
   const world = lifeWith(...placed);
   const { life, server, touched, scheduler } = world;
-  const options = { life, server, user: 'agent', frontEnds: 3, touch: () => touched.push('touched'), frontEndOfPast: () => 7, ...nowOnly };
+  const options = { life, server, user: 'agent', frontEnds: 3, touch: () => touched.push('touched'), frozenFrontEnd: () => 7, ...nowOnly };
   const http = new Transport(options, 'acting');
   const outcomes: Outcome[] = [];
   const ask = (request: KubernetesRequest = deletion): void => {
@@ -214,7 +214,7 @@ describe('a connection', () => {
     const seen = new Set<string>();
     for (let seed = 1; seed <= 40; seed += 1) {
       const { life, server, arrived, scheduler } = lifeWith();
-      const options = { server, user: 'agent', frontEnds: 3, touch: () => undefined, frontEndOfPast: () => 7, ...nowOnly };
+      const options = { server, user: 'agent', frontEnds: 3, touch: () => undefined, frozenFrontEnd: () => 7, ...nowOnly };
       for (const connection of ['acting', 'writing'] as const) {
         void new Transport({ ...options, life: { ...life, seed } }, connection).request(deletion);
       }
