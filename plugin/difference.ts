@@ -2,7 +2,7 @@
 import { comparedVersions, type FieldChange, fieldDiff, type ObjectContent } from '../engine/diff/field-diff.ts';
 import { objectKey } from '../engine/observe/raw.ts';
 import { comparedMember } from '../engine/plan/changes.ts';
-import type { GroupPlan, Plan, PlannedChange, PolicyChange, Refusal } from '../engine/plan/document.ts';
+import type { GroupPlan, ObjectChange, Plan, PlannedChange, Refusal } from '../engine/plan/document.ts';
 import type { GroupDefinition, ZoneDefinition } from '../policies/definition.ts';
 import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { defined } from '../policies/values/defined.ts';
@@ -81,12 +81,20 @@ export function objectDifferences(
   });
 }
 
-/** Returns the changes of policies for a plan. */
-export function policyChanges({
-  current,
-  desired,
-}: Readonly<Record<'current' | 'desired', readonly ObjectContent[]>>): readonly PolicyChange[] {
-  return objectDifferences(current, desired, { members: new Set() }).map(({ object, operation, changes }) => ({
+type Versions = Readonly<Record<'current' | 'desired', readonly ObjectContent[]>>;
+
+/** Returns the changes of our objects, and of other objects that are no members. Without `members`, the plan is about some groups only. */
+export function objectChanges(
+  ours: Versions,
+  others: Versions,
+  members?: ReadonlySet<string>,
+): Pick<Plan, 'policyChanges' | 'otherChanges'> {
+  const otherChanges = members === undefined ? undefined : changesOf(others, members);
+  return { policyChanges: changesOf(ours, new Set()), ...defined({ otherChanges }) };
+}
+
+function changesOf({ current, desired }: Versions, members: ReadonlySet<string>): readonly ObjectChange[] {
+  return objectDifferences(current, desired, { members }).map(({ object, operation, changes }) => ({
     object,
     operation,
     fields: changes.map(({ path }) => path),

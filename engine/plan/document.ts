@@ -120,7 +120,9 @@ export interface Plan {
   };
   readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
   /** Changes of groups, policies and other objects of this project; absent without changes. */
-  readonly policyChanges?: readonly PolicyChange[];
+  readonly policyChanges?: readonly ObjectChange[];
+  /** Changes of objects in no group, such as Services; absent without changes. Their effects are not planned. */
+  readonly otherChanges?: readonly ObjectChange[];
   /** The denials of the API server beyond the rules of the groups; absent without such a denial. The plan contains the denied changes. */
   readonly denied?: readonly ApiDenial[];
   readonly assumptions: Assumptions;
@@ -145,7 +147,7 @@ export function namesText(names: readonly string[]): string {
   return `${names.length} objects (${names.slice(0, shownNames).join(', ')}${more})`;
 }
 
-export interface PolicyChange {
+export interface ObjectChange {
   /** `kind namespace/name`. */
   readonly object: string;
   readonly operation: 'created' | 'deleted' | 'changed';

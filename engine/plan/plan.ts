@@ -18,10 +18,10 @@ import {
   type ApiDenial,
   type Assumptions,
   type GroupPlan,
+  type ObjectChange,
   type Plan,
   type PlannedStep,
   type PlannedWave,
-  type PolicyChange,
   podTimesOf,
   type Refusal,
   type TimelineSpan,
@@ -56,7 +56,9 @@ export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'excep
   readonly absent?: readonly AbsentMembers[];
   readonly denied?: readonly ApiDenial[];
   /** Changes of policies, which bind groups of the plan and others. */
-  readonly policyChanges?: readonly PolicyChange[];
+  readonly policyChanges?: readonly ObjectChange[];
+  /** Changes of objects in no group. */
+  readonly otherChanges?: readonly ObjectChange[];
   /** The start of the plan; ignored if the plan does not depend on the calendar. */
   readonly nowMs: number;
 }
@@ -70,6 +72,9 @@ export function planGroups(input: PlanInput): Plan {
   const groups = [...input.groups]
     .sort((a, b) => (key(a) < key(b) ? -1 : 1))
     .map((group) => ({ ...planGroup(input, group, snapshots), ...boundChanges(input, group) }));
+  // A group shows the changes of its budgets and of the object that it mirrors.
+  const shown = groups.flatMap(({ changes }) => changes.map(({ field }) => field));
+  const otherChanges = (input.otherChanges ?? []).filter(({ object }) => !shown.some((field) => isOfObject(field, object)));
   // The webhook of the agent denies what the plan denies already.
   const known = groups.flatMap(({ refused }) => refused.map(({ message }) => message));
   const denied = (input.denied ?? []).filter(({ message }) => !known.some((text) => message.includes(text)));
@@ -80,9 +85,10 @@ export function planGroups(input: PlanInput): Plan {
     outcome: worst([
       ...(denied.length === 0 ? [] : ['blocked' as const]),
       ...groups.map((group) => group.outcome),
-      ...(policyChanges.length === 0 ? [] : ['complete' as const]),
+      ...(policyChanges.length + otherChanges.length === 0 ? [] : ['complete' as const]),
     ]),
     ...(policyChanges.length === 0 ? {} : { policyChanges }),
+    ...(otherChanges.length === 0 ? {} : { otherChanges }),
     ...(denied.length === 0 ? {} : { denied }),
     assumptions: {
       ...input.assumptions,
@@ -121,6 +127,11 @@ function boundChanges(input: PlanInput, group: GroupDefinition): Pick<GroupPlan,
   ]);
   const bound = policyChanges.map(({ object }) => object).filter((object) => binding.has(object));
   return bound.length === 0 ? {} : { policyChanges: bound };
+}
+
+/** Reports whether a field, such as `PodDisruptionBudget cache spec.maxUnavailable`, belongs to the object `kind namespace/name`. */
+function isOfObject(field: string, object: string): boolean {
+  return `${field} `.startsWith(`${object.replace(/ .*\//, ' ')} `);
 }
 
 function worst(outcomes: readonly GroupPlan['outcome'][]): Plan['outcome'] {

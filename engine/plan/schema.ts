@@ -113,7 +113,7 @@ const definitions: Readonly<Record<string, Schema>> = {
     startSeconds: seconds,
     endSeconds: seconds,
   }),
-  policyChange: record('A change of an object of this project, such as a policy.', {
+  objectChange: record('A change of an object, with the changed fields.', {
     object: text,
     operation: oneOf('created', 'deleted', 'changed'),
     fields: listOf(text),
@@ -168,7 +168,7 @@ export const planSchema: Schema = {
       assumptions: ref('assumptions'),
       groups: listOf(ref('group')),
     },
-    { policyChanges: listOf(ref('policyChange')), denied: listOf(ref('denial')) },
+    { policyChanges: listOf(ref('objectChange')), otherChanges: listOf(ref('objectChange')), denied: listOf(ref('denial')) },
   ),
   $defs: definitions,
 };

@@ -13,7 +13,7 @@ import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts'
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
 import type { CommandContext } from '../context.ts';
-import { policyChanges } from '../difference.ts';
+import { memberNames, objectChanges } from '../difference.ts';
 import { notFoundFailure, usageFailure } from '../failure.ts';
 import { isNamed } from '../live/target.ts';
 import { readPolicyFiles } from '../policy-files.ts';
@@ -107,8 +107,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
     documents,
     policies: after.loaded.documents.map(contentOf),
     manifests,
-    // With --group, other groups are left out on purpose.
-    notes: (options.group ?? []).length > 0 ? [] : notesOf(sources, absent),
+    notes: isPart(options) ? [] : notesOf(sources, absent),
     input: {
       ...bundle,
       groups,
@@ -120,11 +119,16 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       desired: withRevisions(desiredObjects, currentObjects),
       assumptions,
       before: before.resolution.bundle,
-      policyChanges: policyChanges(documents),
+      ...objectChanges(documents, { current: currentObjects, desired: given }, isPart(options) ? undefined : memberNames(sources.groups)),
       absent,
       nowMs,
     },
   };
+}
+
+/** Reports whether --group leaves out other groups and objects. */
+export function isPart({ group = [] }: Pick<PlanInputOptions, 'group'>): boolean {
+  return group.length > 0;
 }
 
 function contentOf({ value }: LoadedDocument): ObjectContent {

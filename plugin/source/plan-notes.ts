@@ -1,4 +1,4 @@
-// Explains a plan of files: places of its objects, missing members, and StatefulSets in no group or in another namespace.
+// Explains a plan of files: places of its objects, missing members, and StatefulSets in another namespace.
 import type { AbsentMembers } from '../../engine/plan/plan.ts';
 import { result } from '../../engine/rule.ts';
 import type { GroupDefinition, Source } from '../../policies/definition.ts';
@@ -6,9 +6,7 @@ import { type Place, placeText, sourceOf } from '../../policies/findings/finding
 import { describeElsewhere, membersElsewhere } from '../../policies/lint/members.ts';
 import type { Manifest } from '../../policies/load.ts';
 import { ofKind } from '../../policies/resolve/resolve.ts';
-import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
-import { firstOf } from '../../policies/wording.ts';
 import { notFoundFailure } from '../failure.ts';
 import type { PolicyFiles } from '../policy-files.ts';
 
@@ -42,20 +40,12 @@ export function absenceNotes(absent: readonly AbsentMembers[] = []): readonly st
   );
 }
 
-/** Returns notes on groups with StatefulSets in another namespace, and on StatefulSets that change outside of the plan. */
+/** Returns notes on groups with StatefulSets in another namespace. */
 export function notesOf(sources: PlanSources, absent: readonly AbsentMembers[] = []): readonly string[] {
-  const { groups, current, desired } = sources;
-  if (groups.length === 0) return [];
-  const elsewhere = groupsElsewhere(sources);
-  const unreported = elsewhere.filter(({ namespace, name }) => !absent.some((one) => one.namespace === namespace && one.group === name));
-  if (elsewhere.length > 0) return unreported.map(({ text, place }) => `${text} (RG2119, ${placeText(place)})`);
-  const members = new Set(groups.flatMap(({ namespace, zones }) => zones.map((zone) => `${namespace}/${zone.statefulSet}`)));
-  const before = new Map(current.filter(isStatefulSet).map((set) => [nameOf(set), set.value]));
-  const alone = desired
-    .filter((set) => isStatefulSet(set) && !members.has(nameOf(set)))
-    .filter((set) => !isSameValue(before.get(nameOf(set)), set.value))
-    .map(nameOf);
-  return alone.length === 0 ? [] : [`this plan does not cover ${aloneText(alone)}`];
+  if (sources.groups.length === 0) return [];
+  return groupsElsewhere(sources)
+    .filter(({ namespace, name }) => !absent.some((one) => one.namespace === namespace && one.group === name))
+    .map(({ text, place }) => `${text} (RG2119, ${placeText(place)})`);
 }
 
 interface GroupElsewhere {
@@ -73,10 +63,6 @@ function groupsElsewhere({ files }: PlanSources, isCounted: (set: Manifest) => b
     const sets = membersElsewhere({ load, bundle: resolution.bundle, groups }, group).filter(isCounted);
     return sets.length === 0 ? [] : [{ namespace: group.namespace, name: group.name, ...describeElsewhere(group, sets) }];
   });
-}
-
-function aloneText(names: readonly string[]): string {
-  return `${names.length === 1 ? 'a StatefulSet that is' : `${names.length} StatefulSets that are`} in no group and ${names.length === 1 ? 'changes' : 'change'}: ${firstOf(names, 5)}`;
 }
 
 function nameOf({ namespace, name }: Manifest): string {

@@ -75,3 +75,22 @@ describe('apply of one group', () => {
     expect(await run('apply -f ingester.json --yes', cwd)).toMatchObject({ status: 5 });
   });
 });
+
+describe('an object in no group', () => {
+  it('is in the plan that precedes its change, and in no difference without one', async () => {
+    const alone = setOf('solo');
+    const port = (number: number): FakeObject => ({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'cache', namespace: 'mimir' },
+      spec: { ports: [{ name: 'http', port: number }] },
+    });
+    const cwd = folderWith({ 'cache.json': JSON.stringify(groupOf('cache')), 'service.json': JSON.stringify(port(81)) });
+    const run = await on([system, groupOf('cache'), setOf('cache'), alone, port(80)]);
+    expect(await run('diff -f cache.json', cwd)).toMatchObject({ status: 0, stdout: expect.not.stringContaining('solo') });
+    const line = expect.stringMatching(/^OBJECT +Service mimir\/cache changed: spec\.ports\[http\]\.port, in no group$/m);
+    expect(await run('plan --live -f service.json --detailed-exitcode', cwd)).toMatchObject({ status: 2, stdout: line });
+    expect(await run('apply -f service.json --yes', cwd)).toMatchObject({ status: 0, stdout: line });
+    expect(await run('plan --live -f service.json --detailed-exitcode', cwd)).toMatchObject({ status: 0 });
+  });
+});

@@ -182,14 +182,18 @@ describe('StatefulSets outside the plan', () => {
     });
   });
 
-  it('that change and are in no group are noted, and those that stay are not', async () => {
+  it('that change and are in no group are named, and those that stay are not', async () => {
     const now = { 'm/sets.yaml': sets(), 'm/cache.yaml': statefulSet('cache', 'prod', 'cache'), ...policies };
     const next = { 'n/sets.yaml': sets(), 'n/cache.yaml': statefulSet('cache', 'prod', 'cache', 'cache:2.0') };
     const compare = (...words: readonly string[]) =>
       runInProcess(['plan', '--current', 'm', '-f', 'p', ...words], { cwd: folderWith({ ...now, ...next }) });
-    const note = 'note: this plan does not cover a StatefulSet that is in no group and changes: prod/cache\n';
-    expect((await compare('--desired', 'n')).stderr).toBe(note);
-    expect((await compare('--set', 'image=store:2.0')).stderr).toBe('');
-    expect((await compare('--desired', 'n', '--group', 'store')).stderr).toBe('');
+    const changed = await compare('--desired', 'n', '--detailed-exitcode');
+    expect([changed.status, changed.stdout]).toEqual([
+      2,
+      expect.stringMatching(/^OBJECT +StatefulSet prod\/cache changed: .*image, in no group$/m),
+    ]);
+    expect((await compare('--desired', 'n', '-o', 'markdown')).stdout).toContain('**Objects in no group**');
+    expect((await compare('--set', 'image=store:2.0')).stdout).not.toContain('OBJECT');
+    expect((await compare('--desired', 'n', '--group', 'store')).stdout).not.toContain('OBJECT');
   });
 });

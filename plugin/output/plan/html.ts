@@ -65,6 +65,7 @@ function keyFigures(plan: Plan): Html {
   const only = plan.groups.length === 1 ? plan.groups[0] : undefined;
   const entries: readonly (readonly [string, string])[] = [
     ['policy changes', String(plan.policyChanges?.length ?? 0)],
+    ['other changes', String(plan.otherChanges?.length ?? 0)],
     ['restarts', sum((group) => group.totals.restarts)],
     ['scale changes', sum((group) => group.totals.scaleChanges)],
     ['denied', String(plan.groups.reduce((total, group) => total + group.refused.length, plan.denied?.length ?? 0))],

@@ -24,6 +24,7 @@ export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): 
     groupList('**Safety**: at most one zone at a time is disrupted in', changed.filter(words.isOneZoneAtATime)),
     overview(changed),
     policies(plan),
+    others(plan),
     details(changed),
     groupList('Without changes:', same),
   ];
@@ -36,7 +37,7 @@ function head(plan: Plan): string {
   return `<!-- rollout-group:plan digest=sha256:${digest} policy=${policy} -->\n### Rollout plan: ${headline(plan)}`;
 }
 
-function headline({ groups, policyChanges = [], denied = [] }: Plan): string {
+function headline({ groups, policyChanges = [], otherChanges = [], denied = [] }: Plan): string {
   const sum = (count: (group: GroupPlan) => number) => groups.reduce((total, group) => total + count(group), 0);
   const deniedCount = sum((group) => group.refused.length) + denied.length;
   const waitingCount = groups.filter((group) => group.waits.length > 0).length;
@@ -47,6 +48,7 @@ function headline({ groups, policyChanges = [], denied = [] }: Plan): string {
       [sum((group) => group.totals.restarts), 'restart'],
       [sum((group) => group.totals.scaleChanges), 'scale change'],
       [policyChanges.length, 'policy change'],
+      [otherChanges.length, 'other change'],
     ]),
   ].filter((part) => part !== '');
   if (parts.length > 0) return parts.join(', ');
@@ -96,6 +98,11 @@ function denials(changed: readonly GroupPlan[], plan: Plan): Section {
 function policies({ policyChanges = [] }: Plan): Section {
   const items = policyChanges.map((change) => [`- ${markdownText(clip(words.policyChangeText(change), longestText))}`]);
   return listed('**Policies**', 'policy change', items);
+}
+
+function others(plan: Plan): Section {
+  const items = words.otherChangeTexts(plan).map((text) => [`- ${markdownText(clip(text, longestText))}`]);
+  return listed('**Objects in no group**', 'change', items);
 }
 
 function exceptions(changed: readonly GroupPlan[]): Section {

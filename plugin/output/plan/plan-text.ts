@@ -4,10 +4,11 @@ import {
   type Assumptions,
   defaultAssumptions,
   type GroupPlan,
+  namesText,
+  type ObjectChange,
   type Plan,
   type PlannedStep,
   type PodTimes,
-  type PolicyChange,
   type Quantiles,
   type Refusal,
 } from '../../../engine/plan/document.ts';
@@ -17,6 +18,7 @@ import { isRejection, lacksRequesters } from '../../../engine/rules/approval.ts'
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
+import { groupBy } from '../../../policies/values/group-by.ts';
 import { zonePodsText } from '../pod-text.ts';
 import { plural } from '../text.ts';
 
@@ -307,8 +309,14 @@ function isSame({ outcome, changes, policyChanges }: GroupPlan): boolean {
 }
 
 /** Returns a changed policy: `RolloutPolicy mimir/safety changed: spec.rules, spec.limits`. */
-export function policyChangeText({ object, operation, fields }: PolicyChange): string {
+export function policyChangeText({ object, operation, fields }: ObjectChange): string {
   return `${object} ${operation}${fields.length === 0 ? '' : `: ${fields.join(', ')}`}`;
+}
+
+/** Returns the changes of objects in no group; equal changes share a text. */
+export function otherChangeTexts({ otherChanges = [] }: Plan): readonly string[] {
+  const same = groupBy(otherChanges, (change) => policyChangeText({ ...change, object: '' }));
+  return [...same].map(([text, changes]) => `${namesText(changes.map(({ object }) => object))}${text}, in no group`);
 }
 
 /** Splits the groups of a plan into those with and without changes, both sorted by need of attention. */

@@ -22,6 +22,7 @@ export function renderPlanTable(plan: Plan, look: TableLook): string {
   const lines = [
     ...headLines(plan, look),
     ...(plan.policyChanges ?? []).flatMap((change) => labelled('POLICY', words.policyChangeText(change), look)),
+    ...words.otherChangeTexts(plan).flatMap((text) => labelled('OBJECT', text, look)),
     ...changed.flatMap((group) => ['', ...(isSingle ? [] : [groupTitle(group, look)]), ...groupLines(plan, group, look)]),
     ...(isSingle ? [] : unchangedLines(same, look)),
     ...deniedLines(plan, look),

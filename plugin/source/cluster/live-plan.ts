@@ -34,7 +34,7 @@ import { type ClusterState, clusterSnapshot, clusterState, readReplicaSourceObje
 import type { Cluster } from '../../connection.ts';
 import { isAdmission, shortMessage } from '../../connection-failure.ts';
 import type { CommandContext } from '../../context.ts';
-import { nameOf, policyChanges } from '../../difference.ts';
+import { memberNames, nameOf, objectChanges } from '../../difference.ts';
 import { readMissingAccess } from '../../doctor/gather/accounts.ts';
 import { readWebhookProblems } from '../../doctor/gather/admission.ts';
 import { usageFailure } from '../../failure.ts';
@@ -43,6 +43,7 @@ import { readInput, readInputs } from '../input.ts';
 import {
   type GivenFiles,
   type InputErrors,
+  isPart,
   type LivePlanOptions,
   type PlanInputOptions,
   type PlanInputs,
@@ -142,15 +143,15 @@ export async function readLiveInputs(
     replicaSources: sources.map(({ view }) => view),
   });
   const sourceObjects = sources.flatMap(({ object }) => (object === undefined || object.kind === 'Scale' ? [] : [object]));
-  // Other live objects, such as Services, are not in the listing.
   const current = firstOfEachName([...live, ...manifestObjects.flatMap((one) => one.live ?? []), ...sourceObjects]);
-  const desired = replaceByDesired(current, desiredObjects);
+  const members = memberNames(groupsToPlan(bundle.groups, groupsBefore));
+  const desired = replaceByDesired(current, desiredObjects, members);
   const desiredGroups = new Set(ofKind(loaded.documents, 'RolloutGroup').map(({ namespace: place, name }) => `${place}/${name}`));
   const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
   const { stopped, ...agents } = await readAgents(cluster, groups, { listing, published, agentNamespace });
   const running = { ...snapshot, ...agents, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
-  const foreign = (objects: readonly ObjectContent[]) => objects.filter((object) => !isOurs(object));
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
+  const others = { current: current.filter((object) => !isOurs(object)), desired: desired.filter((object) => !isOurs(object)) };
   return {
     documents,
     input: {
@@ -158,12 +159,12 @@ export async function readLiveInputs(
       groups,
       groupsBefore,
       policyDigest: snapshot.policyDigest,
-      current: foreign(current),
-      desired: withRevisions(applyWhatIf(foreign(desired), groups, changes), current, itemsOf(listing.revisions)),
+      current: others.current,
+      desired: withRevisions(applyWhatIf(others.desired, groups, changes), current, itemsOf(listing.revisions)),
       assumptions,
       running,
       before,
-      policyChanges: policyChanges(documents),
+      ...objectChanges(documents, others, isPart(options) ? undefined : members),
       denied: denialsOf(readyObjects({ desiredObjects, forceConflicts })),
       absent,
       nowMs,
@@ -218,11 +219,15 @@ function firstOfEachName(objects: readonly ObjectContent[]): readonly ObjectCont
 }
 
 /** Returns the running objects, with desired objects instead of those of the same name. New objects come last. */
-function replaceByDesired(current: readonly ObjectContent[], desiredObjects: readonly DesiredObject[]): readonly ObjectContent[] {
+function replaceByDesired(
+  current: readonly ObjectContent[],
+  desiredObjects: readonly DesiredObject[],
+  members: ReadonlySet<string>,
+): readonly ObjectContent[] {
   const byName = new Map(desiredObjects.map((one) => [nameOf(one.manifest), one]));
   return firstOfEachName([...current, ...desiredObjects.map(({ object }) => object)]).map((object) => {
     const one = byName.get(nameOf(object));
-    return withManifestReplicas(one?.object ?? object, one);
+    return members.has(nameOf(object)) ? withManifestReplicas(one?.object ?? object, one) : (one?.object ?? object);
   });
 }
 
