@@ -213,7 +213,9 @@ function startFact({ id: identity, origin }: RunState, subject: string): EventFa
 function endFacts(run: RunState, subject: string): readonly EventFact[] {
   const { id: identity } = run;
   if (run.outcome === 'completed') return [normal('RolloutFinished', 'Roll', `${subject} finished`, { identity })];
-  return run.outcome === 'failed' ? [warning('RolloutFailed', 'Stop', `${subject} failed: ${run.failure}`, { identity })] : [];
+  if (run.outcome !== 'failed') return [];
+  // After a retry, the same run can fail for another reason.
+  return [warning('RolloutFailed', 'Stop', `${subject} failed: ${run.failure}`, { identity: `${identity} ${run.failure}` })];
 }
 
 /** Returns one fact for each action that failed or scaled, and one fact for all replaced pods of a zone. */

@@ -1,6 +1,7 @@
 // Finds what stops a group now, even if no step is due: failed runs, pauses, protections, undone revisions, rejections, windows and policies.
 import type { Source } from '../../policies/definition.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult, Step, Stop } from '../decision.ts';
@@ -60,7 +61,8 @@ function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly 
   const otherTemplate = 'apply another pod template';
   if (run.outcome === 'failed') {
     const fact = run.onFailure === undefined ? `the run failed: ${run.failure}` : `the run was ${run.failure}`;
-    const undo = run.kind === 'rollout' ? [`kubectl rollout-group undo ${name}`] : [];
+    const rollback = traitsOf(group).canRollBack ? [`kubectl rollout-group abort ${name} --rollback`] : [];
+    const undo = run.kind === 'rollout' ? [...rollback, `kubectl rollout-group undo ${name}`] : [];
     const zones = group.zones.map((zone) => zone.name);
     return [{ rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retry, alternatives: [...undo, otherTemplate] }];
   }

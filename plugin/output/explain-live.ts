@@ -66,7 +66,7 @@ function mayAbort({ run, unenforced }: PublishedDecision): boolean {
 /** Returns the command that ends the rollout of a revision whose pods fail. */
 function abortText({ namespace, group, strategy }: PublishedDecision): string {
   const rollback = strategy !== undefined && strategyTraits[strategy].canRollBack ? ' --rollback' : '';
-  return `or end the run, as a progress deadline would if one is set: kubectl rollout-group abort ${namespace}/${group}${rollback}`;
+  return `or end the run: kubectl rollout-group abort ${namespace}/${group}${rollback}`;
 }
 
 /** The maximum number of troubled pods that are shown. Further pods usually have the same cause, and `get` shows all of them. */

@@ -136,6 +136,23 @@ describe('Kubernetes Events', () => {
     expect(notes).toEqual([...started, 'the group retried by anna (INC-441)', 'rollout started: retried by anna (INC-441)']);
   });
 
+  it('name each failure of a run that was retried', async () => {
+    const { turn, all, env, report } = setup();
+    const intents: IntentView[] = [];
+    const ask = async (action: 'abort' | 'retry', reason: string) => {
+      const runId = report({ updated: [1, 1], intents }).decision?.run?.id ?? '';
+      const requestedBy = { user: 'anna', groups: [], atMs: env.clock.nowMs() };
+      intents.push({ namespace: 'mimir', name: `${action}-${reason}`, group: 'ingester', action, runId, reason, requestedBy });
+      await turn({ updated: [1, 1], intents: [...intents] });
+    };
+    await turn({ updated: [1, 1] });
+    await ask('abort', 'one');
+    await ask('retry', 'two');
+    await ask('abort', 'three');
+    const notes = all().flatMap(({ reason, note }) => (reason === 'RolloutFailed' ? [note] : []));
+    expect(notes).toEqual(['one', 'three'].map((reason) => `rollout failed: aborted by anna (${reason})`));
+  });
+
   it('of a pause by another requester is another Event', async () => {
     const { events, env, report, all } = setup();
     const pausedBy = async (user: string) => {
