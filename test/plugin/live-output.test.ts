@@ -232,9 +232,7 @@ describe('the explanation of a group', () => {
     expect(text).toContain('Some pods do not recover by themselves and need a repair.');
     expect(text).toContain('  trouble  b-12 crashes (CrashLoopBackOff)\n');
     expect(text).toContain('  do       kubectl logs ingester-zone-b-12 -n mimir --all-containers --previous\n');
-    expect(text.replaceAll(/\s+/g, ' ')).toContain(
-      'or end the run: kubectl rollout-group abort mimir/ingester',
-    );
+    expect(text.replaceAll(/\s+/g, ' ')).toContain('or end the run: kubectl rollout-group abort mimir/ingester');
     expect(explained(rolling)).toContain('Nothing is wrong; the group continues by itself.');
     const undone = { rule: 'undone', fact: 'anna undid the revision rev-3 of zone b', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
     expect(explained({ ...rolling, stops: [undone] })).toContain('continues by itself; the stopped revision does not roll out.');
