@@ -194,6 +194,6 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L13',
     title: 'no busy loop',
     judgedBy: ['effort'],
-    how: 'in one minute a process sends at most 800 requests plus 10 per pod, and takes at most 350 turns plus 5 per pod',
+    how: 'in one minute a process sends at most 800 requests plus 10 per pod, and takes at most 350 turns plus 5 per pod, including pods deleted in that minute',
   },
 ];

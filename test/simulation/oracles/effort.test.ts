@@ -42,6 +42,21 @@ describe('L13', () => {
     expect(history.found('L13')).toEqual([expect.stringMatching(/^a1 has made 396 turns within \d+ ms$/)]);
   });
 
+  it('gives more in a minute in which pods were deleted, and in no other', () => {
+    const history = new History();
+    const replaced = 50;
+    for (let count = 0; count < replaced; count += 1) history.replace('ing-a-0');
+    for (let count = 0; count < turns; count += 1) history.turn({});
+    for (let count = 0; count < replaced; count += 1) history.replace('ing-a-0');
+    for (let count = 0; count < 5 * replaced; count += 1) history.turn({});
+    expect(history.found('L13')).toEqual([]);
+    history.turn({});
+    expect(history.found('L13')).toEqual(['a1 has made 646 turns within 0 ms']);
+    history.advance(61_000);
+    for (let count = 0; count <= turns; count += 1) history.turn({});
+    expect(history.found('L13').slice(1)).toEqual(['a1 has made 396 turns within 0 ms']);
+  });
+
   it('gives a large group more', () => {
     const history = new History({ podsPerZone: 20 });
     ask(history, requests + 500, 50_000);
