@@ -99,7 +99,6 @@ async function recordsOf(cluster: Cluster, subject: 'request' | 'run', { namespa
 
 interface ReadGroup {
   readonly group: string;
-  /** The published decision as stored. */
   readonly decision?: unknown;
   /** The RolloutGroup. */
   readonly written?: KubernetesObject;

@@ -83,13 +83,14 @@ export function objectDifferences(
 
 type Versions = Readonly<Record<'current' | 'desired', readonly ObjectContent[]>>;
 
-/** Returns the changes of our objects, and of other objects that are no members. Without `members`, the plan is about some groups only. */
+/** Returns the changes of our objects, and of other objects that are no members. Without `members`, omits the other objects. */
 export function objectChanges(
   ours: Versions,
   others: Versions,
   members?: ReadonlySet<string>,
 ): Pick<Plan, 'policyChanges' | 'otherChanges'> {
-  const otherChanges = members === undefined ? undefined : changesOf(others, members);
+  // Manifests need not contain every object, such as pods, and `apply` deletes none.
+  const otherChanges = members && changesOf(others, members).filter(({ operation }) => operation !== 'deleted');
   return { policyChanges: changesOf(ours, new Set()), ...defined({ otherChanges }) };
 }
 

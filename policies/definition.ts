@@ -122,7 +122,6 @@ export interface RolloutDefinition
 
 /** A notification channel that receives events of a group. */
 export interface NotifyDefinition {
-  /** The name of a NotificationChannel. */
   readonly channel: string;
   readonly events: readonly ('started' | 'waiting' | 'failed' | 'completed')[];
 }

@@ -40,7 +40,6 @@ export interface ReadGate {
   readonly readings: () => readonly GateReading[];
   /** Queries at the interval from this time on (wall clock), and drops all earlier readings. */
   readonly readFrom: (fromMs: number) => void;
-  /** Sends a query if one is due. */
   readonly queryIfDue: () => void;
   /** Sends no further query, and ignores the answer of a query in flight. */
   readonly end: () => void;

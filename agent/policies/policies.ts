@@ -47,7 +47,6 @@ export class PolicySource {
   readonly #lastGood = new Map<string, KubernetesObject>();
   #goodFiles: readonly PolicyFile[] | undefined;
   #current: ActivePolicies | undefined;
-  /** The inputs of `current`. */
   #inputs: unknown;
   /** The reason why the policies cannot be resolved. */
   #defect: string | undefined;

@@ -24,7 +24,6 @@ export interface EventFact {
   readonly action: string;
   readonly note: string;
   readonly zone?: string;
-  /** The replaced pods of a StatefulSet. */
   readonly pods?: readonly string[];
   /** The key by which a repeated fact is found; the note if absent. Needed if the note contains changing details. */
   readonly identity?: string;

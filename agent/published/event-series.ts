@@ -72,7 +72,6 @@ const controller = 'rollout-group.dev/agent';
 /** Writes one Event per fact. A failed write is retried until the Event would have expired. */
 export class EventSeries {
   readonly #options: SeriesOptions;
-  /** The Events by key, the oldest first. */
   readonly #series = new Map<string, Series>();
   /** The keys of Events that wait to be written. */
   readonly #waiting = new Set<string>();

@@ -30,7 +30,6 @@ interface Member {
 
 interface FreshOptions {
   readonly timeoutMs: number;
-  /** The readiness of nodes in the cache. */
   readonly nodes: Observed['nodes'];
 }
 

@@ -344,7 +344,6 @@ interface WrittenObjects {
   readonly relist: () => void;
 }
 
-/** The namespaces to compare. */
 interface WrittenPlaces {
   readonly namespace: string;
   /** The namespace whose policies may apply to other namespaces. */

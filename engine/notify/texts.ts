@@ -139,7 +139,6 @@ function zonesText(live: RunFacts | undefined): string {
   return `Zones: ${zones.join(', ')}${live.zones.length > maxZones ? ` and ${live.zones.length - maxZones} more` : ''}`;
 }
 
-/** Returns the reply in the thread of a run. */
 export function eventMessage(name: GroupName, run: RunNotes, event: NotedEvent): string {
   const lines = [
     `${signs[event.kind]} *${inline(`${name.namespace}/${name.group}`)}*: ${inline(eventSentence(run, event))}`,

@@ -20,7 +20,6 @@ export interface PlannedChange {
 export interface PlannedStep {
   readonly kind: 'roll' | 'scaleUp' | 'scaleDown' | 'prepare' | 'check' | 'soak' | 'approval' | 'wait';
   readonly zone?: string;
-  /** The replaced pods, in order. */
   readonly pods: readonly string[];
   /** Maximum number of pods of the zone that are unavailable at the same time. */
   readonly atOnce?: number;

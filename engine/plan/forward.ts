@@ -21,7 +21,6 @@ export interface Turn {
 }
 
 export interface ForwardRun {
-  /** The number of decisions. */
   readonly turns: number;
   readonly last: Turn;
   readonly world: World;

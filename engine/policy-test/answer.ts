@@ -21,7 +21,6 @@ export interface Answer {
   readonly results: readonly RuleResult[];
   /** Rules that applied and only warn. */
   readonly warned: readonly string[];
-  /** Pods that the agent would replace now. */
   readonly pods: readonly string[];
   /** Replicas that the agent would write now, per zone. */
   readonly replicas: Readonly<Record<string, number>>;

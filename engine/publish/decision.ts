@@ -43,7 +43,6 @@ export interface PublishInput {
   readonly previous?: PublishedDecision;
   readonly atMs: number;
   readonly leader?: string;
-  /** The Lease that the agent holds. */
   readonly lease?: PublishedDecision['lease'];
   /** The origin of the group's definition. */
   readonly origin?: string;

@@ -139,13 +139,11 @@ const published = z.object({
         namespace: text,
         policy: text,
         input: text,
-        /** Name of the metric source. */
         source: text,
         /** A hash of source and query. */
         question: text,
         /** The reading; absent before the first reading. */
         value: z.number().exactOptional(),
-        /** The reason why the value is unknown. */
         unknown: text.exactOptional(),
         atMs: instant.exactOptional(),
         /** The reason for the lack of a newer reading. */
@@ -201,7 +199,6 @@ const published = z.object({
     }),
   ),
   policyDigest: text,
-  /** Identity of the agent that decided. */
   leader: text.exactOptional(),
   /** The Lease of that agent; absent for an agent without a Lease. */
   lease: z.object({ namespace: text, name: text }).exactOptional(),

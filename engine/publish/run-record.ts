@@ -336,7 +336,6 @@ function shortened({ name, by, reason, about, ...rest }: RecordedRequest): Recor
 /** The outcome in output. `abandoned`, which is never stored: the group was deleted or another run started while the run was running. */
 type ShownOutcome = Spec['outcome'] | 'abandoned';
 
-/** Images by container. */
 export type Images = Readonly<Record<string, string>>;
 
 /** A zone of a record with the templates of its revisions, as far as Kubernetes keeps them. Absent values are unknown. */

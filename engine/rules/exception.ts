@@ -8,7 +8,6 @@ import { blocks } from '../rule.ts';
 
 interface ExceptionSubject {
   readonly zone: string;
-  /** Replicas after the change. */
   readonly to?: number;
   /** Pods that would be disrupted now. */
   readonly podCount?: number;

@@ -34,7 +34,6 @@ export interface PolicyQuestion extends Requester {
 export interface PolicyAnswer {
   readonly results: readonly RuleResult[];
   readonly warnings: readonly RuleResult[];
-  /** The effects of the rules that applied. */
   readonly effects: readonly PolicyRuleDefinition['effect'][];
 }
 

@@ -57,7 +57,6 @@ export interface OperatorFact {
   readonly namespace: string;
   readonly name: string;
   readonly image: string;
-  /** The number of running pods. */
   readonly replicas: number;
 }
 
@@ -79,7 +78,6 @@ export interface ChannelFact {
 
 export interface LedgerFact {
   readonly namespace: string;
-  /** The name of the ConfigMap. */
   readonly name: string;
   /** True if the agent releases the StatefulSets of a group that no policy defines. */
   readonly isReleased?: boolean;

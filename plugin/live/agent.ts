@@ -13,7 +13,6 @@ import { isOwnWebhook } from '../connection-failure.ts';
 import type { UncalledWebhook } from '../failure.ts';
 import { ageText } from '../output/plan/plan-text.ts';
 
-/** The default name of the agent's Lease. */
 const agentLeaseName = 'rollout-group-agent';
 
 /** The default duration of a Lease. A Lease that was released keeps no duration, so an agent that restarts then has this time. */

@@ -11,7 +11,6 @@ export interface GroupEvent {
   /** Increases with each write. */
   readonly resourceVersion: string;
   readonly namespace: string;
-  /** The time at which the event happened last. */
   readonly atMs: number;
   readonly count: number;
   readonly type: string;

@@ -17,7 +17,6 @@ export type Key = string;
 export interface Keyboard {
   /** Restores the terminal mode: keys are echoed, and Ctrl-C and Ctrl-Z are signals. */
   readonly release: () => void;
-  /** Captures keys again. */
   readonly capture: () => void;
 }
 

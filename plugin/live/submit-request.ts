@@ -50,7 +50,6 @@ export interface Request {
   readonly text: (by: string | undefined) => string;
   /** The message if the kind is not installed. */
   readonly notSent?: string;
-  /** Useful next commands. */
   readonly next?: readonly string[];
 }
 

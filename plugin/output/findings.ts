@@ -18,7 +18,6 @@ import { plural } from './text.ts';
 export type FindingsFormat = 'text' | 'json' | 'jsonl' | 'sarif' | 'junit' | 'github' | 'markdown';
 
 interface FindingsReport {
-  /** The findings in display order. */
   readonly findings: readonly Finding[];
   /** All checked files, with or without findings. */
   readonly files: readonly string[];

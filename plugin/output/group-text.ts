@@ -48,7 +48,6 @@ export function partText(decision: Pick<PublishedDecision, 'zones' | 'steps'>, p
 
 export interface ZoneProgress {
   readonly zone: string;
-  /** The updated and available pods. */
   readonly done: number;
   /** The terminating, starting or unavailable pods. */
   readonly inFlight: number;

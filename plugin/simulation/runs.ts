@@ -19,10 +19,8 @@ interface SimulatedRun {
   readonly end: 'done' | 'unfinished';
   /** The virtual milliseconds until the desired state, in steps of five seconds; for an unfinished run, until its end. */
   readonly durationMs: number;
-  /** The reason why the run is unfinished. */
   readonly unfinished?: string;
   readonly violations: readonly Violation[];
-  /** The number of faults by class. */
   readonly faults: RunResult['faults'];
 }
 

@@ -25,7 +25,6 @@ export interface Simulated {
   readonly pods: { readonly drain: Quantiles; readonly start: Quantiles };
   /** The duration of the plan without faults, or until its last progress, in milliseconds. */
   readonly plannedMs: number;
-  /** True if the plan finishes without faults. */
   readonly isPlanned: boolean;
   readonly faults: readonly string[];
   readonly requested: readonly ScenarioEvent[];

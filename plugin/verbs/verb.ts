@@ -140,7 +140,6 @@ export const namespaceOption: OptionSpec = {
 
 export const allNamespacesOption: OptionSpec = { flags: '-A, --all-namespaces', description: 'Groups in all namespaces.' };
 
-/** The flags of verbs that change something. */
 export const actOptions: readonly OptionSpec[] = [
   { flags: '--reason <text>', description: 'Reason; it is recorded.' },
   {

@@ -19,7 +19,6 @@ export interface GuessedGroup {
   readonly because: string;
 }
 
-/** A StatefulSet without a proposal. */
 interface LeftOut {
   readonly namespace: string;
   readonly name: string;

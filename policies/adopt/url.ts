@@ -55,7 +55,6 @@ export function encodedPath(pathAndQuery: string): string {
 interface Address {
   /** The address without user, query, fragment and slashes at its end. */
   readonly url: string;
-  /** The host without the port. */
   readonly host: string;
   readonly hasUser: boolean;
   /** True if the address has a query or a fragment. */

@@ -19,7 +19,6 @@ const sharedKinds = {
 type SharedKind = keyof typeof sharedKinds;
 type Provider = 'prometheus' | 'consul';
 
-/** A use of a metric source or channel. */
 interface Use {
   readonly document: Places;
   readonly path: Path;

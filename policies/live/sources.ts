@@ -26,7 +26,6 @@ import { firstByKey } from '../values/first-by-key.ts';
 import { intentOf, type LiveIntent } from './intents.ts';
 import { loadObjects } from './objects.ts';
 
-/** The sources of group definitions. */
 type LiveSource = 'directory' | 'objects' | 'adopted';
 
 export interface LiveInput {

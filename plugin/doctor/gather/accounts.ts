@@ -168,7 +168,6 @@ interface RightsQuestion extends Pick<AccountsQuestion, 'pinned' | 'mirroring'> 
   /** `namespace/name` of the service account. */
   readonly account: string;
   readonly agentNamespace: string;
-  /** The namespaces that the agent watches. */
   readonly namespaces: readonly string[];
   readonly rights: readonly AgentRight[];
 }

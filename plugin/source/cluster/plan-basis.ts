@@ -22,12 +22,10 @@ export interface ReadObject {
 export interface BasisChange {
   readonly object: string;
   readonly what: 'changed' | 'appeared' | 'gone' | 'replaced';
-  /** The names of the parts that changed. */
   readonly parts: readonly string[];
 }
 
 interface BasisInput {
-  /** The groups that the plan is about. */
   readonly groups: readonly GroupDefinition[];
   readonly snapshot: Snapshot;
   /** The live objects, as the API server sent them. */
