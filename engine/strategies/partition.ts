@@ -39,9 +39,7 @@ function chooseFromTop(question: RollQuestion, queue: readonly PodView[], allowa
   if (set === undefined) return [];
   const stuck = queue.find((pod) => isStuck(question.context, view, pod));
   if (stuck === undefined) return chooseNextDown(question, set, queue, allowance);
-  // A stuck pod above the partition counts as in flight itself.
-  const own = isBelowPartition(set, stuck) ? 0 : 1;
-  return inFlightBefore(view, stuck) - own < allowance.cap ? [{ pod: stuck, because: 'stuck' }] : [];
+  return inFlightBefore(view, stuck) < allowance.cap ? [{ pod: stuck, because: 'stuck' }] : [];
 }
 
 /** Chooses the next pods below the partition while the budget lasts; one pod with OrderedReady. Unready pods cost no budget. */

@@ -148,6 +148,21 @@ describe('a pod that never becomes ready', () => {
     ]);
   });
 
+  it.each(['Parallel', 'OrderedReady'] as const)(
+    'is deleted above the partition only after the pods in flight are back, %s',
+    (podManagementPolicy) => {
+      const set = { partition: 3, podManagementPolicy };
+      const deletes = (pods: PodChanges, maxUnavailable = 1) =>
+        decided({ group: { zones: [{ name: 'a', maxUnavailable }] }, set, pods: { ...pods, 3: broken } }).actions.map(({ kind }) => kind);
+      expect(deletes({ 4: isNew })).toEqual(['deletePod']);
+      for (const inFlight of [{ ...isNew, isTerminating: true }, { isTerminating: true }, { ...isNew, ...down }]) {
+        expect(deletes({ 4: inFlight })).toEqual([]);
+        expect(deletes({ 4: inFlight }, 2)).toEqual(['deletePod']);
+        expect(deletes({ 2: { isTerminating: true }, 4: inFlight }, 2)).toEqual([]);
+      }
+    },
+  );
+
   it('is left alone below the partition, where it would come back as it is', () => {
     expect(written(decided({ pods: { 0: broken } }))).toEqual([]);
     expect(holding(decided({ pods: { 0: broken } }))).toEqual(['roll/a wait: zone-budget']);
