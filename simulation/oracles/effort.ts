@@ -13,8 +13,7 @@ type Kind = keyof typeof bounds;
 
 interface Window {
   readonly fromMs: number;
-  /** The pods that were deleted before the window began. */
-  readonly deletedBefore: number;
+  readonly deletedPodsBefore: number;
   readonly counts: Record<Kind, number>;
   /** The limits that the process was already reported to exceed. */
   readonly reported: Set<Kind>;
@@ -28,21 +27,18 @@ export function judgeEffort(scene: Scene): Oracle {
     const nowMs = scene.nowMs();
     let window = windows.get(process);
     if (window === undefined || nowMs - window.fromMs >= windowMs) {
-      window = { fromMs: nowMs, deletedBefore: deletedPods, counts: { request: 0, turn: 0 }, reported: new Set() };
+      window = { fromMs: nowMs, deletedPodsBefore: deletedPods, counts: { request: 0, turn: 0 }, reported: new Set() };
       windows.set(process, window);
     }
     window.counts[kind] += 1;
     const { least, ofPod } = bounds[kind];
     const number = window.counts[kind];
     if (number <= least || window.reported.has(kind)) return;
-    // Each pod may need several requests and turns, also a pod that was deleted in the window. A StatefulSet controller with an old cache
-    // creates pods for a deleted StatefulSet, which the garbage collector deletes within a second. Each of their changes wakes the group.
-    const pods = scene.list('pods', scene.namespace).length + deletedPods - window.deletedBefore;
-    const limit = least + ofPod * pods;
+    // Each pod may need several requests and turns, also a pod that was deleted in the window, because its changes woke the group.
+    const limit = least + ofPod * (scene.list('pods', scene.namespace).length + deletedPods - window.deletedPodsBefore);
     if (number <= limit) return;
     window.reported.add(kind);
-    const what = kind === 'request' ? 'requests' : 'turns';
-    scene.violated('L13', `${process} has made ${number} ${what} within ${Math.round(nowMs - window.fromMs)} ms`);
+    scene.violated('L13', `${process} has made ${number} ${kind}s within ${Math.round(nowMs - window.fromMs)} ms`);
   };
   return {
     committed: ({ type, resource }) => {
