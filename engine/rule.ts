@@ -25,7 +25,7 @@ interface ResultDetails {
   readonly source?: Source | undefined;
   readonly earliestMs?: number | undefined;
   readonly digest?: string | undefined;
-  readonly endsBy?: RuleResult['endsBy'];
+  readonly endsBy?: RuleResult['endsBy'] | undefined;
   readonly age?: RuleResult['age'] | undefined;
 }
 

@@ -6,6 +6,7 @@ import { describeReadiness, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { blocks, type Check, earliest, isLimitOfZero, result, resultsOf, stepOutcome } from '../rule.ts';
 import { agentAccess } from '../rules/agent-access.ts';
+import { lacksApproval } from '../rules/approval.ts';
 import { choosePods, type PodChoice, podBudgets } from '../rules/budget.ts';
 import { withException } from '../rules/exception.ts';
 import { mayRepairDespiteOthers, stuckInstants } from '../rules/pod-state.ts';
@@ -240,21 +241,12 @@ function podsInFlight(view: ZoneView, queue: readonly PodView[]): RuleResult {
   return result('pods-in-flight', 'wait', fact, { earliestMs: view.availableAtMs });
 }
 
-const personOrCalendar: ReadonlySet<string> = new Set([
-  'window',
-  'paused',
-  'approval',
-  'undone',
-  'protected',
-  'pin-webhook',
-  'agent-access',
-]);
+const personOrCalendar: ReadonlySet<string> = new Set(['window', 'paused', 'undone', 'protected', 'pin-webhook', 'agent-access']);
 
 /** Reports whether only a person or the calendar can end this result. The deadline of the run does not count that time. */
 function isPersonOrCalendar(answer: RuleResult): boolean {
-  return (
-    (blocks(answer) && (personOrCalendar.has(answer.rule) || answer.endsBy === 'person')) || isLimitOfZero(answer) || isLiftedLater(answer)
-  );
+  const isPersonal = personOrCalendar.has(answer.rule) || lacksApproval(answer) || answer.endsBy === 'person';
+  return (blocks(answer) && isPersonal) || isLimitOfZero(answer) || isLiftedLater(answer);
 }
 
 /** Reports whether a limit of 0 waits for an instant, such as the start of an exception. */

@@ -8,7 +8,7 @@ import type { RuleResult, Step, Stop } from '../decision.ts';
 import { blocks, earliest } from '../rule.ts';
 import { isRejection } from '../rules/approval.ts';
 import { withException } from '../rules/exception.ts';
-import { policyAnswer, windowResult } from '../rules/policy.ts';
+import { ignoresProgress, policyAnswer, windowResult } from '../rules/policy.ts';
 import { pauseFact } from '../rules/roll.ts';
 import { rejectionsAhead } from '../rules/wave.ts';
 import { objectOf, pauses, requesterText, requestOf, requestPlace } from '../run/requests.ts';
@@ -149,18 +149,22 @@ interface ZoneResult {
 }
 
 /**
- * Returns the rejections and the results of windows and policies in the steps that are due, also for the zones that follow later.
+ * Returns the rejections and the results of windows and policies in the steps that are due, and the same results in other zones. Adds the
+ * results of other zones that progress does not change, except those of windows, which may let the run finish, and adds exceptions.
  * While no pod is to be replaced, for example during a soak, returns the results of all zones.
  */
 function resultsOf(context: GroupContext, steps: readonly Step[], run: RunState | undefined): readonly ZoneResult[] {
   const rolls = steps.filter(({ kind }) => kind === 'roll');
-  const isDue = rolls.some(({ results }) => results.some(isOfCalendarOrPolicy));
+  const dueZones = new Set(rolls.filter(({ results }) => results.some(isOfCalendarOrPolicy)).map(({ zone }) => zone));
+  const isDue = dueZones.size > 0;
   const every = resultsWithoutSteps(context, run);
   const mayStop = (answer: RuleResult): boolean => isRejection(answer) || (isDue && isOfCalendarOrPolicy(answer));
   const due = steps.flatMap(({ zone, results }) => results.filter(mayStop).map((result) => ({ zone, result })));
   if (!isDue) return [...due, ...every];
   const keys = new Set(due.map(keyOf));
-  return [...due, ...every.filter((one) => keys.has(keyOf(one)))];
+  const lasting = context.policies.flatMap(({ name, rules }) => rules.filter(ignoresProgress).map((rule) => `${name}/${rule.name}`));
+  const isLasting = ({ rule, exception }: RuleResult): boolean => exception !== undefined || lasting.includes(rule);
+  return [...due, ...every.filter((one) => keys.has(keyOf(one)) || (!dueZones.has(one.zone) && isLasting(one.result)))];
 }
 
 /** Returns the rule and the fact as a key. Results of several zones with the same key make one stop. */
@@ -170,10 +174,11 @@ function keyOf({ result: { rule, fact } }: ZoneResult): string {
 
 /** Evaluates windows and policies as if each zone had a pod to replace. */
 function resultsWithoutSteps(context: GroupContext, run: RunState | undefined): readonly ZoneResult[] {
-  const isUnderWay = run !== undefined && run.outcome !== 'completed' && hasReplacedSince(run, run.startedMs);
+  const current = run?.outcome === 'completed' ? undefined : run;
+  const isUnderWay = current !== undefined && hasReplacedSince(current, current.startedMs);
   const window = windowResult(context, 'rollout', isUnderWay ? 'run' : 'nothing');
   return context.view.zones.flatMap((zone) => {
-    const { results } = policyAnswer({ context, action: 'rollout', zone });
+    const { results } = policyAnswer({ context, action: 'rollout', zone, ...defined({ run: current }) });
     const { name } = zone.zone;
     return [window, ...results].map((answer) => ({ zone: name, result: withException(context, answer, { zone: name, podCount: 1 }) }));
   });

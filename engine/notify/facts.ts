@@ -4,6 +4,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { type GroupDecision, isMoving } from '../decision.ts';
 import { isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
+import { lacksApproval } from '../rules/approval.ts';
 import type { PodView, RunState, Snapshot } from '../snapshot.ts';
 
 /** The rule result that blocks a run. */
@@ -64,11 +65,11 @@ interface ObservedTurn {
 }
 
 const longestText = 400;
-const askingRules: ReadonlySet<string> = new Set(['approval', 'paused']);
 
 /** Returns the facts of the run; undefined if the group has no run yet. */
 export function runFacts({ group, decision }: ObservedTurn): RunFacts | undefined {
   const { run, wave } = decision;
+  const [first] = decision.waits;
   if (run === undefined) return undefined;
   const zones = decision.zones.map(({ zone, replicas, updated, available }) => ({ zone, pods: replicas, updated, available }));
   const sum = (of: (zone: ZoneProgress) => number): number => zones.reduce((total, zone) => total + of(zone), 0);
@@ -87,7 +88,7 @@ export function runFacts({ group, decision }: ObservedTurn): RunFacts | undefine
     available,
     ...(wave === undefined ? {} : { wave: { name: wave.name, place: Math.min(wave.index + 1, wave.count), count: wave.count } }),
     ...(hold === undefined ? {} : isMoving(decision) ? { inFlight: hold } : { hold }),
-    isPatient: isMoving(decision) || (decision.waits[0]?.outcome === 'wait' && !askingRules.has(decision.waits[0].rule)),
+    isPatient: isMoving(decision) || (first?.outcome === 'wait' && first.rule !== 'paused' && !lacksApproval(first)),
     ...(commit === undefined ? {} : { commit }),
     ...(cause === undefined ? {} : { cause: cause.slice(0, longestText) }),
   };

@@ -3,6 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { type GroupDecision, type RuleResult, replacedBy } from '../decision.ts';
 import { blocks } from '../rule.ts';
+import { lacksApproval } from '../rules/approval.ts';
 import { type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import type { PlannedStep } from './document.ts';
 import type { Turn } from './forward.ts';
@@ -144,7 +145,7 @@ function shownWait(decision: GroupDecision): { readonly step: DecidedStep; reado
  */
 export function hasEarlierWait(decision: GroupDecision): boolean {
   const reason = shownWait(decision)?.reason;
-  return reason?.outcome === 'wait' && !isApproval(reason);
+  return reason?.outcome === 'wait' && !lacksApproval(reason);
 }
 
 type DecidedStep = GroupDecision['steps'][number];
@@ -170,11 +171,7 @@ function waitReason({ outcome, results }: DecidedStep): RuleResult | undefined {
 function waitKind(reason: RuleResult): 'soak' | 'check' | 'approval' | 'wait' {
   if (reason.rule === 'soak') return 'soak';
   if (reason.rule === 'gate') return 'check';
-  return isApproval(reason) && reason.outcome !== 'no' ? 'approval' : 'wait';
-}
-
-function isApproval(reason: RuleResult): boolean {
-  return reason.rule === 'approval' || (reason.rule.includes('/') && reason.limit !== undefined);
+  return lacksApproval(reason) && reason.outcome !== 'no' ? 'approval' : 'wait';
 }
 
 /** Returns the name of a gate, with which the fact of the result starts. */

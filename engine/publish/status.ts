@@ -3,6 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantText } from '../../policies/instant.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
+import { lacksApproval } from '../rules/approval.ts';
 import { reasonOf } from '../rules/catalog.ts';
 import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { PublishedDecision, PublishedWait } from './published.ts';
@@ -207,7 +208,7 @@ export function personNeeded({ phase, outcome, waits }: Held): PersonNeeded | un
   if (outcome === 'wait') {
     if (waits.some((wait) => wait.outcome === 'no')) return 'blocked';
     if (waits.some(isMisplacedUntilRetry)) return 'misplaced';
-    if (waits.some(({ rule, digest }) => rule === 'approval' || digest !== undefined)) return 'approval';
+    if (waits.some(lacksApproval)) return 'approval';
     if (waits.some(({ rule }) => rule === 'undone')) return 'undone';
     if (phase === 'Waiting' && waits.some(isStoppedByPerson)) return 'stopped';
   }

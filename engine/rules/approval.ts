@@ -83,6 +83,11 @@ export function isRejection(answer: Pick<RuleResult, 'outcome' | 'source'>): boo
   return answer.outcome === 'no' && requestOf(answer) !== undefined;
 }
 
+/** Reports whether a result that blocks is about a missing approval of a wave or of a policy rule. */
+export function lacksApproval({ rule, digest }: Pick<RuleResult, 'rule' | 'digest'>): boolean {
+  return rule === 'approval' || digest !== undefined;
+}
+
 /** Adds a problem of the webhook to the result of a missing approval, because no approval counts then. Returns other results unchanged. */
 export function withoutRequesters<Result extends RuleResult>(answer: Result, problem: string): Result {
   if (answer.digest === undefined) return answer;

@@ -78,6 +78,7 @@ function askRule(
   const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : messageOf(rule, data);
   // Without the instant, the agent would not evaluate a condition on the time again when its result changes.
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
+  const endsBy = ignoresProgress(rule) && !readsTime(rule.when) ? 'person' : undefined;
   switch (effect) {
     case 'allow':
       return { results: [result(id, 'skip', fact, { source })] };
@@ -85,7 +86,7 @@ function askRule(
       return { results: [result(id, 'ok', fact, { source })], effect };
     case 'hold':
       if (isUnknownCondition) return { results: [result(id, 'unknown', fact, details)], effect };
-      return { results: [result(id, 'wait', fact, { ...details, ...(appliesUntilPerson(rule) ? { endsBy: 'person' } : {}) })], effect };
+      return { results: [result(id, 'wait', fact, { ...details, endsBy })], effect };
     case 'deny':
       return { results: [result(id, isUnknownCondition ? 'unknown' : 'no', fact, details)], effect };
     case 'requireApproval': {
@@ -192,12 +193,11 @@ function lastDownscale({ context, zone }: PolicyQuestion): { readonly lastDownsc
   return times.length === 0 ? {} : { lastDownscaleAt: Math.max(...times) };
 }
 
-/** The variables and operators whose value time, progress or a request changes. Names, labels and the action stay the same. */
-const changing =
-  /\b(?:now|age|change|user|inputs|replicas|ready|available|updated|lastDownscaleAt|zones|notReadyZones|phase|wave|missing)\b/;
+/** The variables and operators whose value progress, a reading or a request changes. Names, labels and the action stay the same. */
+const changing = /\b(?:change|user|inputs|replicas|ready|available|updated|lastDownscaleAt|zones|notReadyZones|phase|wave|missing)\b/;
 
-/** Reports whether a rule applies until a person changes something. Without a condition, a rule always applies. */
-function appliesUntilPerson({ when }: PolicyRuleDefinition): boolean {
+/** Reports whether only a person or time changes whether a rule applies. Without a condition, a rule always applies. */
+export function ignoresProgress({ when }: Pick<PolicyRuleDefinition, 'when'>): boolean {
   return when === undefined || !changing.test(JSON.stringify(when));
 }
 

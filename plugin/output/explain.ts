@@ -5,7 +5,7 @@ import type { GroupPlan, Refusal } from '../../engine/plan/document.ts';
 import { actionText } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
-import { isRejection, lacksRequesters } from '../../engine/rules/approval.ts';
+import { isRejection, lacksApproval, lacksRequesters } from '../../engine/rules/approval.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { goalText, marks, missingText, podsMissing, unreadZones } from './group-text.ts';
@@ -21,7 +21,7 @@ type ExplainedStep = Step & { readonly podCount?: number };
 /** A decision made by this command or published by the agent. */
 export type ExplainedDecision = Pick<
   GroupDecision,
-  'namespace' | 'group' | 'goal' | 'phase' | 'outcome' | 'zones' | 'waits' | 'stops' | 'permitted' | 'warnings' | 'actions'
+  'namespace' | 'group' | 'goal' | 'phase' | 'outcome' | 'wave' | 'zones' | 'waits' | 'stops' | 'permitted' | 'warnings' | 'actions'
 > & { readonly steps: readonly ExplainedStep[] };
 
 export interface Explanation {
@@ -133,11 +133,9 @@ function waitVerdict(waits: readonly RuleResult[], hasTrouble: boolean, stop: st
   if (waits.some(isMisplacedUntilRetry)) return '. Pods restarted with the wrong revision; no further pod is replaced until a person acts.';
   if (hasTrouble) return '. Some pods do not recover by themselves and need a repair.';
   if (stop !== undefined) return stop;
-  return waits.some(({ rule }) => endedByPerson.has(rule)) ? '. Nothing is wrong; a person must act.' : undefined;
+  const needsPerson = waits.some((wait) => lacksApproval(wait) || ['paused', 'undone', 'protected'].includes(wait.rule));
+  return needsPerson ? '. Nothing is wrong; a person must act.' : undefined;
 }
-
-/** The rules that usually block until a person acts. */
-const endedByPerson: ReadonlySet<string> = new Set(['approval', 'paused', 'undone', 'protected']);
 
 function zonesText({ decision, unread = unreadZones(decision) }: Explanation): string {
   return decision.zones
@@ -204,7 +202,7 @@ function doLines({ decision, refused, trouble = [], ends }: Explanation, look: T
       ...trouble.map(({ todo: text }) => text),
       ...(trouble.length > 0 && ends !== undefined ? [ends] : []),
       ...pods,
-      ...results.flatMap((result) => todoOf(result, name)),
+      ...todosOf(results, name, decision.wave?.name),
       ...decision.stops.flatMap(endTexts),
     ]),
   ];
@@ -218,13 +216,20 @@ function endTexts({ isBlocking, endsWith, alternatives = [] }: Stop): readonly s
 }
 
 /** Returns the commands that a person can run about the waits of a group, each once. */
-export function waitCommands({ namespace, group, waits }: Pick<GroupPlan, 'namespace' | 'group' | 'waits'>): readonly string[] {
-  const todo = waits.flatMap((result) => todoOf(result, `${namespace}/${group}`));
+export function waitCommands({ namespace, group, waits, waves }: GroupPlan): readonly string[] {
+  const wave = waves.findLast(({ steps }) => steps.some(({ rules }) => rules.some((result) => blocks(result) && lacksApproval(result))));
+  const todo = todosOf(waits, `${namespace}/${group}`, wave?.name);
   return [...new Set(todo.filter((text) => text.startsWith('to continue: ') || text.includes('kubectl ')))];
 }
 
+/** Returns the actions about each result. If several approvals are missing, the command for the wave names the wave. */
+function todosOf(results: readonly RuleResult[], name: string, wave: string | undefined): readonly string[] {
+  const approvals = new Set(results.filter((result) => lacksApproval(result) || isRejection(result)).map(({ rule }) => rule));
+  return results.flatMap((result) => todoOf(result, name, approvals.size > 1 && wave !== undefined ? ` --wave ${wave}` : ''));
+}
+
 /** Returns the actions that a person can take about one rule, one per line. Empty if time alone resolves it. */
-export function todoOf(result: RuleResult, name: string): readonly string[] {
+export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonly string[] {
   if (!blocks(result)) return [];
   const where = sourceText(result.source);
   if (result.rule === 'run-failed') {
@@ -242,7 +247,8 @@ export function todoOf(result: RuleResult, name: string): readonly string[] {
     const skip = result.rule === 'gate' ? waitTodo(result, name) : [];
     return [`restore the missing evidence: ${result.fact}`, ...skip];
   }
-  return result.outcome === 'wait' ? waitTodo(result, name) : [];
+  if (!lacksApproval(result)) return waitTodo(result, name);
+  return [`to approve: kubectl rollout-group approve ${name}${result.rule === 'approval' ? waveFlag : ` --rule ${result.rule}`}`];
 }
 
 /** Returns the actions that a person can take about a rule that time does not end. */
@@ -268,7 +274,6 @@ function waitTodo(result: RuleResult, name: string): readonly string[] {
     return ['find out why the webhook is not called: kubectl rollout-group doctor', `then continue: kubectl rollout-group retry ${name}`];
   }
   if (result.rule === 'rolled-back') return [`to try again: kubectl rollout-group retry ${name}`];
-  if (result.rule === 'approval') return [`to approve: kubectl rollout-group approve ${name}`];
   if (result.rule === 'soak' || result.rule === 'gate') return [`to skip it: kubectl rollout-group promote ${name}`];
   if ((result.rule === 'undone' || result.rule === 'protected') && intent !== undefined) {
     return [`to continue: kubectl rollout-group cancel ${name} ${intent}`];

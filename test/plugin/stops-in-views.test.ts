@@ -3,15 +3,17 @@ import { decideGroup } from '../../engine/decide/decide.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { groupStatus } from '../../engine/publish/status.ts';
+import { digestOfRule } from '../../engine/run/requests.ts';
 import type { IntentView, RunState } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { group, wave } from '../kit/groups.ts';
-import { kitNowMs, newRevision, outdatedStatefulSet } from '../kit/objects.ts';
-import { exception, freeze, hourMs, intent, policy, policyRule } from '../kit/questions.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../kit/objects.ts';
+import { ago, exception, freeze, hourMs, intent, ledgerOf, policy, policyRule, runOf } from '../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 import { fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
-import { publishedObject } from './live-objects.ts';
+import { publishedObject, requesterWebhook } from './live-objects.ts';
+import type { FakeObject } from './served-objects.ts';
 
 const untilMs = kitNowMs + hourMs;
 const until = 'until 2026-03-02 13:00 UTC';
@@ -192,13 +194,13 @@ const options = {
   forbidden: ['rolloutintents'],
 };
 
-async function endOf(line: string, decision: PublishedDecision): Promise<Ended> {
-  const { url } = await fakeApiServer([publishedObject(decision)], options);
+async function endOf(line: string, decision: PublishedDecision, ...others: readonly FakeObject[]): Promise<Ended> {
+  const { url } = await fakeApiServer([publishedObject(decision), ...others], options);
   return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], {});
 }
 
-async function shownBy(line: string, decision: PublishedDecision): Promise<string> {
-  return (await endOf(line, decision)).stdout.replace(/\s+/g, ' ');
+async function shownBy(line: string, decision: PublishedDecision, ...others: readonly FakeObject[]): Promise<string> {
+  return (await endOf(line, decision, ...others)).stdout.replace(/\s+/g, ' ');
 }
 
 describe.each(rows)('$stop', (row) => {
@@ -245,6 +247,70 @@ describe('explain', () => {
     expect(await shownBy('explain ingester', back)).toMatch(/DONE.* Stopped: the update revision was rolled back: aborted by kim/);
     const tree = await shownBy('get ingester', back);
     expect([tree.includes('nothing to do'), tree.includes('keep the revision before the rollback')]).toEqual([false, true]);
+  });
+});
+
+describe('a policy rule that waits for approvals', () => {
+  const fourEyes = policyRule({ name: 'both', effect: 'requireApproval', approval: { from: ['oncall'], count: 2 } });
+  const asked: SnapshotOverrides = { statefulSets: outdated, policies: [policy({ rules: [fourEyes] })] };
+  const digest = digestOfRule(policy(), fourEyes);
+  const back: RunState = { ...run, kind: 'rollback', outcome: 'running', rolledBack: { revisions: { a: newRevision }, because: failure } };
+  const approveRule = command(`approve ${name} --rule safety/both`);
+
+  it.each<[string, SnapshotOverrides, string]>([
+    ['alone', asked, '0 of 2'],
+    [
+      'after one approval',
+      { ...afterRun({ ...run, outcome: 'running' }), ...asked, intents: [intent({ rule: 'safety/both', digest })] },
+      '1 of 2',
+    ],
+    ['under an undo', { ...asked, ...saying('undo', { undone: [{ zone: 'a', revision: 'rev-9' }] }) }, '0 of 2'],
+    ['during a rollback', { ...afterRun(back), ...asked }, '0 of 2'],
+  ])('needs a person, and explain names the command: %s', async (_, overrides, count) => {
+    const shown = await shownBy(
+      'explain ingester',
+      published({ ...rowOf('hold by policy during a rollout'), overrides }),
+      requesterWebhook,
+    );
+    expect(shown).toContain('. Nothing is wrong; a person must act.');
+    expect(shown).toContain(`${count} approvals from oncall`);
+    expect(shown).toContain('passes when the rule has the required approvals');
+    expect(shown).toContain(`to approve: ${approveRule}`);
+    expect(shown).not.toMatch(/continues by itself|condition of the rule/);
+  });
+
+  it('is named next to the wave if both wait', async () => {
+    const row = { ...rowOf('rejection of the wave'), overrides: { ...afterRun({ ...run, outcome: 'running' }), ...asked } };
+    const shown = await shownBy('explain ingester', published(row), requesterWebhook);
+    for (const flag of ['--wave first', '--rule safety/both']) expect(shown).toContain(`to approve: ${command(`approve ${name} ${flag}`)}`);
+  });
+});
+
+describe('a denial of a later zone', () => {
+  const definition = group({ zones: ['a', 'b', 'c'], rollout: { waves: [wave('first', ['a']), wave('rest', ['b', 'c'], { before })] } });
+  const rules = [policyRule({ name: 'shut', effect: 'deny', when: { '==': [{ var: 'target.zone' }, 'c'] } })];
+  const of = (...updated: readonly string[]) =>
+    ['a', 'b', 'c'].map((zone) => {
+      const set = { name: `ingester-zone-${zone}` };
+      if (!updated.includes(zone)) return outdatedStatefulSet(set);
+      return statefulSet({ ...set, status: { currentRevision: newRevision, updateRevision: newRevision } });
+    });
+  const inRun = { ledgers: [ledgerOf({ run: runOf({ wave: 1, lastDisruptionMs: ago(hourMs), waveStartedMs: ago(60_000) }) })] };
+
+  it.each<[string, SnapshotOverrides]>([
+    ['while nothing moves', { statefulSets: of('a', 'b', 'c') }],
+    ['while another zone rolls', { statefulSets: of() }],
+    ['while the next wave waits for approval', { statefulSets: of('a'), ...inRun }],
+  ])('is shown %s', async (when, overrides) => {
+    const decision = published({ ...rowOf('abort'), definition, overrides: { ...overrides, policies: [policy({ rules })] } });
+    expect(decision.waits.map(({ rule }) => rule)).toEqual(when.endsWith('approval') ? ['approval'] : []);
+    for (const line of ['get ingester', 'status ingester --watch=false', 'explain ingester']) {
+      const shown = await shownBy(line, decision);
+      expect(shown).toContain('safety/shut: the condition is true');
+      expect(shown).toContain(command(`override ${name} --rule safety/shut --zone c`));
+      expect(shown).not.toContain('Nothing is wrong');
+    }
+    expect(groupStatus(decision).conditions.find(({ type }) => type === 'Stopped')?.message).toContain('safety/shut');
   });
 });
 

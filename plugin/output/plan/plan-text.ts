@@ -14,7 +14,7 @@ import {
 } from '../../../engine/plan/document.ts';
 import { endsText, isMisplacedUntilRetry, stopFact } from '../../../engine/publish/status.ts';
 import { blockingResults, factAt, isLimitOfZero, isUntilPerson } from '../../../engine/rule.ts';
-import { isRejection, lacksRequesters } from '../../../engine/rules/approval.ts';
+import { isRejection, lacksApproval, lacksRequesters } from '../../../engine/rules/approval.ts';
 import { ruleCatalog } from '../../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../../engine/rules/strategy.ts';
 import type { Source } from '../../../policies/definition.ts';
@@ -110,7 +110,7 @@ export function stepObject(step: PlannedStep): string {
 
 /** Returns the required approvers, from the limit of the rule that still waits. */
 function approversText(step: PlannedStep): string | undefined {
-  return step.rules.find((result) => result.outcome === 'wait' && (result.rule === 'approval' || result.rule.includes('/')))?.limit;
+  return step.rules.find((result) => result.outcome === 'wait' && lacksApproval(result))?.limit;
 }
 
 /** Returns the condition for the start of the next step. */
@@ -247,7 +247,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
       if (isMisplacedUntilRetry(result)) return 'passes after a retry, or when the pods run that revision again';
       if (result.rule === 'view-complete') return 'passes when the StatefulSet controller has observed it, normally within seconds';
       if (result.endsBy === 'person') return 'passes when the rule is changed, or by an exception';
-      return `passes when ${passesWhen(result.rule)}`;
+      return `passes when ${passesWhen(result)}`;
     case 'ok':
     case 'skip':
       return 'blocks nothing';
@@ -255,7 +255,8 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
 }
 
 /** Returns the condition for which a rule waits. A policy rule states the condition in its message. */
-function passesWhen(rule: string): string {
+function passesWhen({ rule, digest }: RuleResult): string {
+  if (rule !== 'approval' && digest !== undefined) return 'the rule has the required approvals';
   if (rule === 'rolled-back') return 'a person retries it, or another template is applied';
   return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'the condition of the rule is false';
 }

@@ -3,6 +3,7 @@ import { decideGroup } from '../../../engine/decide/decide.ts';
 import { publishedDecision, samePublished } from '../../../engine/publish/decision.ts';
 import { readPublished } from '../../../engine/publish/read.ts';
 import { groupStatus } from '../../../engine/publish/status.ts';
+import { digestOfWaves } from '../../../engine/run/requests.ts';
 import type { IntentView } from '../../../engine/snapshot.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
@@ -138,6 +139,68 @@ describe('a stop while no step is due', () => {
     expect([decision.waits.map(({ rule }) => rule), decision.stops.map(({ fact }) => fact)]).toEqual([['soak'], facts]);
     const permitted = idle({ ...soaking, exceptions: [exception('safety/moves')] }, soaked).decision.permitted;
     expect(permitted).toMatchObject([{ rule: 'safety/moves', exception: 'exception-1' }]);
+  });
+
+  describe('of a zone that follows later', () => {
+    const abc = ['a', 'b', 'c'];
+    const before = { gates: [], approval: { from: [], count: 1 } };
+    const definition = group({ zones: abc, rollout: { waves: [wave('first', ['a']), wave('rest', ['b', 'c'], { before })] } });
+    const done = { currentRevision: newRevision, updateRevision: newRevision };
+    const sets = (...updated: readonly string[]) =>
+      abc.map((zone) => {
+        const set = { name: `ingester-zone-${zone}` };
+        return updated.includes(zone) ? statefulSet({ ...set, status: done }) : outdatedStatefulSet(set);
+      });
+    const run = runOf({ wave: 1, lastDisruptionMs: ago(minuteMs), waveStartedMs: ago(minuteMs) });
+    const approval = intent({ wave: 'rest', runId: run.id, digest: digestOfWaves(definition) });
+    const states = {
+      idle: { statefulSets: sets(...abc) },
+      'zone a rolls': { statefulSets: sets(), ledgers: [ledgerOf({ run: runOf({ lastDisruptionMs: ago(minuteMs), openZone: 'a' }) })] },
+      'wave rest waits': { statefulSets: sets('a'), ledgers: [ledgerOf({ run })] },
+      'zone b rolls': { statefulSets: sets('a'), ledgers: [ledgerOf({ run })], intents: [approval] },
+    };
+    const inC = { '==': [{ var: 'target.zone' }, 'c'] };
+    const under = (state: keyof typeof states, overrides: SnapshotOverrides) =>
+      idle({ ...states[state], ...overrides }, definition).decision;
+
+    it.each(Object.keys(states) as (keyof typeof states)[])('is a rule that progress does not change: %s', (state) => {
+      const rules = [
+        policyRule({ name: 'never', effect: 'deny', when: inC }),
+        policyRule({ name: 'moves', effect: 'hold', when: inC }),
+        policyRule({ name: 'early', effect: 'deny', when: { and: [inC, { '<': [{ var: 'now' }, until] }] } }),
+      ];
+      const { stops } = under(state, { policies: [policy({ rules })] });
+      expect(stops.map(({ rule, zones, untilMs }) => [rule, zones, untilMs])).toEqual([
+        ['safety/never', ['c'], undefined],
+        ['safety/moves', ['c'], undefined],
+        ['safety/early', ['c'], until],
+      ]);
+      const allowed = under(state, {
+        policies: [policy({ rules: rules.slice(0, 1) })],
+        exceptions: [exception('safety/never', { zone: 'c' })],
+      });
+      expect([allowed.stops, allowed.permitted]).toMatchObject([[], [{ rule: 'safety/never', exception: 'exception-1' }]]);
+    });
+
+    it.each(['zone a rolls', 'wave rest waits', 'zone b rolls'] as const)(
+      'is no rule that progress ends, no missing approval and no window that lets the run finish: %s',
+      (state) => {
+        const rules = [
+          policyRule({ name: 'order', effect: 'deny', when: { and: [inC, { '<': [{ var: 'group.zones.0.updated' }, 3] }] } }),
+          policyRule({ name: 'phase', effect: 'hold', when: { and: [inC, { '==': [{ var: 'group.phase' }, 'Rolling'] }] } }),
+          policyRule({ name: 'ask', effect: 'requireApproval', when: inC }),
+        ];
+        expect(under(state, { policies: [policy({ rules, windows: [freeze({ inFlight: 'finishAll' })] })] }).stops).toEqual([]);
+      },
+    );
+
+    it('is a rejection of a policy rule in this run', () => {
+      const rules = [policyRule({ name: 'ask', effect: 'requireApproval', approval: { from: [], count: 1 }, when: inC })];
+      const intents = [intent({ name: 'no', action: 'reject', rule: 'safety/ask', runId: 'run-1', reason: 'INC-441' })];
+      expect(under('wave rest waits', { policies: [policy({ rules })], intents }).stops).toMatchObject([
+        { rule: 'safety/ask', zones: ['c'], endsWith: `${cancel} no` },
+      ]);
+    });
   });
 
   it('by settings names where they are', () => {

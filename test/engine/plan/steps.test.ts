@@ -198,7 +198,7 @@ describe('the trace of a wait', () => {
     ['for a soak before anything else', [held('approval'), held('soak')], 'canary: soak * canary 0-0'],
     ['for a gate, by its name', [held('gate', { fact: 'errors has no reading yet' })], 'canary: check * errors 0-0'],
     ['for a person', [held('approval')], 'canary: approval * canary 0-0'],
-    ['for a person whom a policy asks', [held('safety/rule', { limit: '1' })], 'canary: approval * canary 0-0'],
+    ['for a person whom a policy asks', [held('safety/rule', { limit: '1', digest: 'd' })], 'canary: approval * canary 0-0'],
     ['for a policy', [held('safety/rule')], 'canary: wait a safety/rule 0-0'],
     ['for a window', [held('window')], 'canary: wait a window 0-0'],
   ])('%s', (_name, results, expected) => {

@@ -18,6 +18,7 @@ describe('the person that a group needs', () => {
     [held({ waits: [wait('zone-budget', { outcome: 'no' })] }), 'blocked'],
     [held({ waits: [wait('zone-budget'), wait('pin-applied')] }), 'misplaced'],
     [held({ waits: [wait('approval')] }), 'approval'],
+    [held({ waits: [wait('safety/both', { digest: 'd' })] }), 'approval'],
     [held({ waits: [wait('undone')] }), 'undone'],
     [held({ phase: 'Paused', waits: [wait('paused')] }), 'paused'],
     [held({ waits: [wait('pin-applied', { earliestMs: 1 })] }), undefined],
