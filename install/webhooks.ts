@@ -129,7 +129,7 @@ function validating(options: InstallOptions): readonly Entry[] {
       hasOrdinal,
       ...isPodOfMember(options, 'request.name'),
     ]),
-    // If the final removal by the kubelet were denied, the pod would stay terminating, so this entry has `Ignore`.
+    // The conditions already exclude the final removal by the kubelet. `Ignore` makes sure that an outage leaves no pod terminating.
     enforced('pod-delete', 'Ignore', ruleOf('', 'v1', 'DELETE', 'pods'), [
       own,
       isNoNode,
@@ -151,14 +151,14 @@ function validating(options: InstallOptions): readonly Entry[] {
     // A scale-up is no risk and may be urgent in an incident, so it passes if no webhook answers.
     enforced('statefulset-growth', 'Ignore', sets('UPDATE', 'statefulsets'), [own, ...isMember(options, 'request.name'), onlyGrows]),
     enforced('statefulset-scale-up', 'Ignore', sets('UPDATE', 'statefulsets/scale'), [own, ...isMember(options, 'request.name'), scalesUp]),
-    // The agent ignores invalid policies, so this entry may have `Ignore`.
+    // The agent blocks the groups of an invalid policy, so this entry may have `Ignore`.
     validated('policies', 'Ignore', 'rolloutgroups', 'rolloutpolicies', 'metricsources', 'notificationchannels'),
     // The agent trusts the requester of these objects, so this entry has `Fail`.
     validated('requests', 'Fail', 'rolloutexceptions', 'rolloutintents'),
   ];
 }
 
-/** Returns the webhook that pins pods in every namespace. It denies nothing. Without it, new pods of pinned groups are outdated. */
+/** Returns the webhook that pins pods in every namespace. It denies nothing. Without it, new pods come back at the current revision. */
 function pinWebhook(options: InstallOptions): object {
   const entry: Entry = {
     name: 'pinned',

@@ -7,10 +7,10 @@ import { scanYaml, yamlLimits } from './yaml/scan.ts';
 import { documentStyle, longestFlowLine, yamlText } from './yaml/style.ts';
 import { textLines } from './yaml/text-lines.ts';
 
-/** The maximum number of rounds. Each round formats one level of nesting, and the parser limits the nesting to the same number. */
+/** The maximum number of rounds of a loop. A round formats at least one level of nesting; the parser allows this many levels. */
 const maxRounds = yamlLimits.depth;
 
-/** Returns the canonical form of policy text, with all values and comments. Ambiguous text and other kinds are not changed. Idempotent. */
+/** Returns the canonical form of policy text, with all values and comments. Ambiguous YAML and other kinds stay unchanged. Idempotent. */
 export function formatText(text: string): string {
   const lines = text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
   const parts = documentTexts(lines);

@@ -23,7 +23,7 @@ interface TurnEnd {
   readonly nowMs: number;
 }
 
-/** The most stale decisions in a row without a pause between them. */
+/** The maximum number of consecutive stale decisions without a pause before the next turn. */
 const maxStaleAtOnce = 3;
 /** The pause before a source is read again if it cannot be watched or read. */
 const sourceRetryMs = 30_000;

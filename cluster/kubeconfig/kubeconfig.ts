@@ -19,7 +19,7 @@ export interface ConnectionOptions
   readonly context?: string;
   readonly cluster?: string;
   readonly user?: string;
-  /** A duration such as `30s` or `2m`, or a number of seconds. `0` means no limit. */
+  /** A duration such as `30s` or `2m`, or a number of seconds. `0` means the default of the caller. */
   readonly requestTimeout?: string;
   readonly namespace?: string;
 }
@@ -127,7 +127,7 @@ function proxyOf({ server, proxyUrl, origin }: Choice, { env }: ConnectionProces
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Returns the timeout in milliseconds; undefined for no limit. */
+/** Returns the timeout in milliseconds; undefined for `0`. */
 function timeoutOf(text: string): number | undefined {
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
   const isDuration = parts.length > 0 && parts.map(([part]) => part).join('') === text;

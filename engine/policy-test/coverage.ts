@@ -9,7 +9,7 @@ import type { CaseResult, CaseSubject } from './policy-test.ts';
 
 /** One rule, with the names of the cases in which it blocked and in which it passed. */
 export interface RuleCoverage {
-  /** `policy/rule`, or `group path.of.the.setting`. */
+  /** `policy/rule`, `policy window name`, `policy limits.field` or `group path.of.the.setting`. */
   readonly rule: string;
   readonly source?: Source;
   readonly held: readonly string[];

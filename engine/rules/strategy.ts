@@ -1,4 +1,4 @@
-// Checks StatefulSet writes that change how pods are replaced: strategy, partition, first ordinal, or a template in the same write.
+// Checks StatefulSet writes that can replace pods or change their next revision: a new strategy, partition, first ordinal or template.
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { pods } from '../amount.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
@@ -10,7 +10,10 @@ import { oldStatusOf } from './roll.ts';
 
 export type UpdateRequest = Extract<AdmissionRequest, { kind: 'update' }>;
 
-/** Blocks writes that expose outdated pods: RollingUpdate, a lower partition, a template under RollingUpdate, another first ordinal. */
+/**
+ * Blocks writes that expose outdated pods (RollingUpdate, a lower partition, a template under RollingUpdate), every change of the first
+ * ordinal, and a change to OnDelete that would update pods when they restart.
+ */
 export function strategyKept(context: GroupContext, zone: ZoneView, request: UpdateRequest): readonly RuleResult[] {
   const { set } = zone;
   if (set === undefined) return [];

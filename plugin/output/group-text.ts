@@ -3,7 +3,7 @@ import { ordinalsIn } from '../../engine/amount.ts';
 import { isMoving, noGoal, type RuleOutcome, type Stop } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
-import { endsText, type PersonNeeded, stopFact } from '../../engine/publish/status.ts';
+import { endsText, type PersonNeeded } from '../../engine/publish/status.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { type ImageChange, partsOf } from '../live/facts.ts';
@@ -175,7 +175,7 @@ function stopPart(decision: PublishedDecision, isShort: boolean): string {
   const [first, ...more] = stops.filter((stop) => stop !== named);
   if (first === undefined) return '';
   if (isShort && named !== undefined) return `+${plural(more.length + 1, 'stop')}`;
-  const text = isShort ? shortStop(first) : stopFact(first);
+  const text = isShort ? shortStop(first) : `${first.rule}: ${first.fact}`;
   return `${text}${more.length === 0 ? '' : ` and ${plural(more.length, 'other stop')}`}`;
 }
 

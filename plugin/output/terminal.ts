@@ -1,4 +1,4 @@
-// Wraps an output stream with its width, characters and colour. All text of the program goes through such a stream.
+// Wraps an output stream with its width, characters and colour. Results and messages of commands go through such a stream.
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
 import type { OutputStream } from '../context.ts';

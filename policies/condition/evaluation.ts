@@ -160,7 +160,7 @@ function ownProperty(value: unknown, name: string): unknown {
 const builtTextLength = 16_384;
 const builtListLength = 10_000;
 
-/** The functions that replace operators of json-logic-js or add missing ones, by name. All are pure and do not read the data. */
+/** The functions that replace operators of json-logic-js or add missing ones, by name. None reads the data. */
 export const conditionFunctions: Readonly<Record<string, (...args: readonly unknown[]) => unknown>> = {
   '+': (...args) =>
     finite(

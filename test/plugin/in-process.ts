@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { reportEnding } from '../../plugin/process-exit.ts';
 import { runProgram } from '../../plugin/program.ts';
+import { beginRunAt } from '../../simulation/process/clock.ts';
 import { checkOutput } from './output-schema.ts';
 
 export interface InProcess {
@@ -40,6 +41,8 @@ export async function runInProcess(
   } catch (error) {
     status = reportEnding(error, { words, stderr: stderr.stream, env: environment });
   }
+  // The verb simulate sets the start of simulations, and later tests of this process expect the default.
+  beginRunAt();
   checkOutput(stdout.text());
   return { status, stdout: stdout.text(), stderr: stderr.text() };
 }

@@ -54,7 +54,7 @@ export interface SecretKeeperOptions extends Omit<IssueOptions, 'nowMs'> {
   readonly isTrusted?: (authority: string) => boolean | undefined;
 }
 
-/** Keeps the Secret from its creation on. Never throws; retries failures without limit. */
+/** Creates the Secret if it is missing, then repairs and renews it until `stop`. Retries failures without limit; only `refresh` rejects. */
 export class SecretKeeper implements CertificateSource {
   readonly #listeners = new Listeners();
   readonly #options: SecretKeeperOptions;
