@@ -113,16 +113,16 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
 
 /**
  * Returns the write that raises the partition to 1000000 when every pod is updated and the update revision has become the current revision:
- * pods below the partition come back at the current revision. While pods are outdated, lowers the partition to the updated pods instead, so
- * that these pods keep their revision.
+ * pods below the partition come back at the current revision. Until then, lowers the partition to the updated pods instead, so that these
+ * pods keep their revision.
  */
 function settlePartition(context: GroupContext, view: ZoneView, set: StatefulSetView): readonly SetPartition[] {
-  if (view.updated === view.replicas) {
-    const isCurrent = set.status.currentRevision === set.status.updateRevision;
-    return isCurrent && set.partition !== holdingPartition
-      ? setPartition(context, view, { to: holdingPartition, because: 'complete' })
-      : [];
+  if (set.status.currentRevision === set.status.updateRevision) {
+    // While pods are missing, a lower partition would let the controller replace pods as soon as the template changes.
+    const isDone = view.updated === view.replicas && set.partition !== holdingPartition;
+    return isDone ? setPartition(context, view, { to: holdingPartition, because: 'complete' }) : [];
   }
+  if (view.updated === view.replicas) return [];
   const lowest = lowestUpdated(view, set);
   return lowest < partitionOrdinal(set) && lowest < set.firstOrdinal + set.replicas
     ? setPartition(context, view, { to: lowest - set.firstOrdinal, because: 'updated' })

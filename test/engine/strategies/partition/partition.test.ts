@@ -202,6 +202,8 @@ describe('a write by which no pod goes', () => {
   it('blocks every pod when all run the update revision and Kubernetes says so', () => {
     expect(written(decided({ set: { partition: 0, ...complete }, pods: all }))).toEqual(['1000000 complete']);
     expect(written(decided({ set: { partition: holdingPartition, ...complete }, pods: all }))).toEqual([]);
+    // A pod that is missing for a moment must not open the group to the next template.
+    expect(written(decided({ set: { partition: holdingPartition, ...complete }, pods: { ...all, 1: 'missing' } }))).toEqual([]);
   });
 
   it('does not block before the current revision has caught up: below a partition pods come back at it', () => {
