@@ -99,8 +99,11 @@ export interface ClusterEnv {
 /** Resolves when the work has ended, or after `limitMs`. Rejects if the work rejects within this time. */
 export async function within(env: Pick<ClusterEnv, 'timers'>, limitMs: number, work: Promise<unknown>): Promise<void> {
   const timeout = new AbortController();
-  await Promise.race([work, sleep(env, limitMs, timeout.signal)]);
-  timeout.abort();
+  try {
+    await Promise.race([work, sleep(env, limitMs, timeout.signal)]);
+  } finally {
+    timeout.abort();
+  }
 }
 
 /** Resolves after `delayMs`, or when the signal is aborted. */

@@ -78,7 +78,6 @@ function askRule(
   const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : messageOf(rule, data);
   // Without the instant, the agent would not evaluate a condition on the time again when its result changes.
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
-  const endsBy = ignoresProgress(rule) && !readsTime(rule.when) ? 'person' : undefined;
   switch (effect) {
     case 'allow':
       return { results: [result(id, 'skip', fact, { source })] };
@@ -86,7 +85,11 @@ function askRule(
       return { results: [result(id, 'ok', fact, { source })], effect };
     case 'hold':
       if (isUnknownCondition) return { results: [result(id, 'unknown', fact, details)], effect };
-      return { results: [result(id, 'wait', fact, { ...details, endsBy })], effect };
+      // A rule that reads neither progress nor time applies until a person changes something.
+      return {
+        results: [result(id, 'wait', fact, { ...details, endsBy: ignoresProgress(rule) && !readsTime(rule.when) ? 'person' : undefined })],
+        effect,
+      };
     case 'deny':
       return { results: [result(id, isUnknownCondition ? 'unknown' : 'no', fact, details)], effect };
     case 'requireApproval': {

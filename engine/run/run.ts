@@ -17,7 +17,17 @@ import {
 } from '../snapshot.ts';
 import { causedBy, isRollingBack, recordedKind, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, requestsFor } from './requests.ts';
-import { brokeBeforeRun, failRun, openZone, type RunChange, retryRun, startRun, trackInFlight, withoutFutureInstants } from './states.ts';
+import {
+  brokeBeforeRun,
+  failRun,
+  hasReplacedSince,
+  openZone,
+  type RunChange,
+  retryRun,
+  startRun,
+  trackInFlight,
+  withoutFutureInstants,
+} from './states.ts';
 import { type AdvancedRun, advanceWaves } from './waves.ts';
 
 /** Returns a new run for a new template, else the stored run, moved forward. Undefined if no run is stored and no pod is outdated. */
@@ -109,7 +119,7 @@ function joinChange(run: RunState, before: RunState | undefined): RunState {
  */
 function continuesChange(run: RunState, before: RunState): boolean {
   const { startedMs } = before.joined ?? before;
-  return (before.lastDisruptionMs ?? -1) < startedMs || addsZones(run, before);
+  return !hasReplacedSince(before, startedMs) || addsZones(run, before);
 }
 
 /** Reports whether the run changes only zones that the templates of the run before it did not change. */

@@ -56,6 +56,7 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
 async function findExplained(cluster: Cluster, text: string) {
   const [, owner, pod = ''] = /^(.+)\/([^/]+-\d+)$/.exec(text) ?? [];
   if (owner !== undefined) {
+    // The text can also be NAMESPACE/POD, so a failure to read a group of this name is no failure.
     const read = await readGroups(cluster, scopeOf([groupNamed(owner, cluster)])).catch(() => undefined);
     const subject = read && findPod(onlyGroup(read), pod);
     if (read !== undefined && subject !== undefined) return { read, live: onlyGroup(read), subject };
