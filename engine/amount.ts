@@ -3,8 +3,8 @@ import type { ScheduleDefinition, WaveAmount } from '../policies/definition.ts';
 import type { CountOrPercent } from '../policies/schema/scalars.ts';
 
 /**
- * Returns how many updated pods complete the wave. Percentages are rounded up. In a zone of several pods, less than 100 percent leaves at
- * least one pod outdated.
+ * Returns how many pods of a zone must be updated to complete a wave. Percentages are rounded up. In a zone of several pods, less than 100
+ * percent leaves at least one pod outdated.
  */
 export function waveTarget(amount: WaveAmount, replicas: number): number {
   if ('pods' in amount) return Math.min(amount.pods, replicas);
@@ -16,8 +16,8 @@ export function waveTarget(amount: WaveAmount, replicas: number): number {
 }
 
 /**
- * Returns how many updated pods complete a stage of a schedule. The number is rounded up, and each stage has more pods than the one before.
- * `linear` adds `step`, `geometric` adds `factor` times the last addition, `exponential` multiplies the total by `factor`.
+ * Returns how many pods of a zone must be updated to complete a stage of a schedule. The number is rounded up and grows with each stage, up
+ * to `replicas`. `linear` adds `step`, `geometric` adds `factor` times the last addition, `exponential` multiplies the total by `factor`.
  */
 export function stageTarget(schedule: ScheduleDefinition, stage: number, replicas: number): number {
   const start = shareOf(schedule.start, replicas);

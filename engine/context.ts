@@ -1,4 +1,4 @@
-// Gathers the input of the rules for one group, once per decision.
+// Gathers the input of the rules for one group.
 import type { ExceptionDefinition, GroupDefinition, PolicyDefinition, Source } from '../policies/definition.ts';
 import { joinLimits, policiesFor } from '../policies/join.ts';
 import { compareText } from '../policies/values/compare-text.ts';
@@ -10,7 +10,7 @@ export interface GroupContext {
   readonly nowMs: number;
   readonly group: GroupDefinition;
   readonly view: GroupView;
-  /** The policies that bind this group, by name. */
+  /** The policies that bind this group, by namespace and name. */
   readonly policies: readonly PolicyDefinition[];
   /** The strictest limits of these policies. */
   readonly limits: ReturnType<typeof joinLimits>;
@@ -19,7 +19,7 @@ export interface GroupContext {
   readonly intents: Known<readonly IntentView[]>;
 }
 
-/** Gathers the context of a group. Policies and exceptions are sorted by name, so that the order of the input cannot matter. */
+/** Gathers the context of a group. Policies and requests are sorted, so that their order in the snapshot does not matter. */
 export function contextOf(snapshot: Snapshot, group: GroupDefinition): GroupContext {
   const policies = policiesFor(snapshot.policies, group, snapshot.agentNamespace);
   return {
@@ -42,7 +42,7 @@ function intentsOf(snapshot: Snapshot, group: GroupDefinition): Known<readonly I
     .sort((a, b) => compareText(a.name, b.name));
 }
 
-/** Returns the minimum time between two replacements in milliseconds. If it is above 0, pods are replaced one at a time. */
+/** Returns the minimum time between two replacements in milliseconds. If it is above 0, a turn replaces at most one pod. */
 export function minIntervalOf({ group, limits }: Pick<GroupContext, 'group' | 'limits'>): number {
   return Math.max(group.rollout.minIntervalMs, limits.minIntervalMs ?? 0);
 }

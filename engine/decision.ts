@@ -5,8 +5,9 @@
 //  1. Read first, decide after. If an action disrupts pods or changes replicas, the snapshot must be fresh: read the objects again, or wait for
 //     the watch cache.
 //  2. Drop destructive actions that violate an invariant (`invariants/`). Other actions may continue.
-//  3. Write the ledger before the first action, in one write with a precondition on its resource version. It needs a claim for every disruption,
-//     an `asked` preparation for every pod call, the next `run`, and `pinned`. If the write fails, do nothing. If another leader wrote, decide again.
+//  3. Write the ledger before the first action, in one write with a precondition on its resource version. It needs a claim for every
+//     disruption, an `asked` preparation for every pod to prepare, the next `run`, and `pinned`. If the write fails, do nothing. If another
+//     leader wrote, decide again.
 //  4. Carry out `actions` one after the other, in their order, with the UID or resource version of an action as precondition. Stop after a
 //     request that failed or has an unknown outcome. The pin of a pod is in the ledger (step 3) before its eviction: the webhook reads it.
 //  5. Before each destructive action, check with the newest observations: the rest of the decision violates no invariant, and policies,
@@ -20,7 +21,7 @@
 import type { Source } from '../policies/definition.ts';
 import type { Ledger, RunState } from './snapshot.ts';
 
-/** The answer of a rule. `wait`: time or progress ends it. `no`: a person must act. `skip`: the rule does not apply. `unknown`: unreadable. */
+/** A rule's answer. `wait`: time, progress or a request ends it. `no`: a person must act. `skip`: not applicable. `unknown`: unreadable. */
 export type RuleOutcome = 'ok' | 'wait' | 'no' | 'skip' | 'unknown';
 
 export interface RuleResult {
@@ -31,7 +32,7 @@ export interface RuleResult {
   readonly fact: string;
   /** The value with which the state was compared. */
   readonly limit?: string;
-  /** The place where the limit is set. */
+  /** The setting or object that causes the result. */
   readonly source?: Source;
   /** The earliest instant at which time alone could change the result. */
   readonly earliestMs?: number;
@@ -76,9 +77,9 @@ export type Action =
       readonly from: number;
       readonly to: number;
       /**
-       * `outdated`: exposes the next pods. `stuck`: exposes a stuck pod. `updated`: covers updated pods, which then restart at the update
-       * revision. `complete`: raised after a rollout, so that the next template waits. `pinned`: raised, because the agent replaces pods.
-       * `released`: 0, because the group is deleted.
+       * `outdated`: exposes the next pods. `stuck`: exposes a stuck pod. `updated`: lowered to the updated pods, which then restart at
+       * the update revision. `complete`: raised after a rollout, so that the next template waits. `pinned`: raised, because the agent
+       * replaces pods. `released`: 0, because the group is deleted.
        */
       readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'pinned' | 'released';
       /** The pods that the controller replaces, from the highest ordinal down. */
@@ -92,7 +93,6 @@ export type Action =
       readonly call: 'delayed' | 'prepare';
       /** POST asks to prepare, DELETE withdraws. */
       readonly method: 'POST' | 'DELETE';
-      /** The ordinals in the order of the calls. */
       readonly ordinals: readonly number[];
     }
   | {
@@ -115,7 +115,6 @@ export function asksToPrepare(action: Action): boolean {
   return action.kind === 'callPods' && action.method === 'POST';
 }
 
-/** A pod that an action replaces, and the cause. */
 export interface ReplacedPod {
   readonly zone: string;
   readonly pod: string;
@@ -134,7 +133,7 @@ export function replacedBy(action: Action): readonly ReplacedPod[] {
 
 /** The next step of one zone with the results of all its rules. */
 export interface Step {
-  /** Stable within a decision: `roll/zone` or `scale/zone`. */
+  /** Unique within a decision: `roll/zone`, `scale/zone`, `after/wave` or `view/zone`. */
   readonly id: string;
   readonly kind: 'roll' | 'scaleUp' | 'scaleDown';
   readonly zone: string;
@@ -153,13 +152,15 @@ export interface ZoneDecision {
   readonly updated: number;
   readonly available: number;
   readonly isReady: boolean;
-  /** The revisions of the pods, oldest first, each with its ordinals. */
+  /** The revisions of the pods, each with its ordinals. `desiredRevision` is the last, if a pod has it. */
   readonly revisions: readonly { readonly revision: string; readonly ordinals: string }[];
+  /** `ZoneView.desiredRevision`: pods at this revision count as updated. Absent while it is unknown. */
+  readonly desiredRevision?: string;
 }
 
-/** A pause, protection, undo, window, policy rule or failed run that stops steps of the group now, even if no step is due. */
+/** A pause, protection, undo, rejection, window, policy rule or failed run that stops steps of the group now, even if no step is due. */
 export interface Stop {
-  /** The rule that blocks the steps: `run-failed`, `rolled-back`, `paused`, `protected`, `undone`, `window`, or `policy/rule`. */
+  /** The rule that blocks: `run-failed`, `rolled-back`, `paused`, `protected`, `undone`, `approval`, `window`, or `policy/rule`. */
   readonly rule: string;
   /** The person or policy and the reason, as a clause. */
   readonly fact: string;
@@ -167,12 +168,10 @@ export interface Stop {
   readonly source?: Source;
   /** The instant at which the stop ends by itself. */
   readonly untilMs?: number;
-  /** The requester that the request records. */
   readonly by?: string;
   readonly zones: readonly string[];
-  /** False during a rollback, and for an undone revision that is not the update revision now: every other revision still rolls out. */
+  /** False during a rollback, for an undone revision that is not the update revision now, and for protected pods that no step disrupts. */
   readonly isBlocking: boolean;
-  /** The command or edit that ends the stop. */
   readonly endsWith: string;
   /** Other commands or edits that end the stop. */
   readonly alternatives?: readonly string[];
@@ -187,13 +186,12 @@ export function isMoving({ phase }: { readonly phase: Phase }): boolean {
   return phase === 'Rolling' || phase === 'Scaling';
 }
 
-/** The goal of a group without a step. */
 export const noGoal = 'nothing to do';
 
 export interface GroupDecision {
   readonly namespace: string;
   readonly group: string;
-  /** The desired state of the group in one sentence, or `noGoal`. */
+  /** The number of updated pods and the replicas to reach, as a clause, or `noGoal`. */
   readonly goal: string;
   readonly phase: Phase;
   readonly outcome: 'act' | 'wait' | 'blocked' | 'done';
@@ -206,7 +204,7 @@ export interface GroupDecision {
   readonly stops: readonly Stop[];
   /** The results that pass only because of an exception, the first to end first; absent without any. */
   readonly permitted?: readonly RuleResult[];
-  /** Results that block nothing: warnings of policies, observing gates, cancelled decreases, rollbacks and the effects of restarts. */
+  /** Results that block nothing: warnings of policies, gates in observe mode, cancelled decreases, rollbacks and effects of restarts. */
   readonly warnings: readonly RuleResult[];
   /** The gates to read. Readings count from `fromMs`, so the gate reader starts there. */
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
@@ -221,7 +219,6 @@ export interface GroupDecision {
 export interface Decision {
   readonly nowMs: number;
   readonly policyDigest: string;
-  /** The decisions of all groups, by namespace and name. */
   readonly groups: readonly GroupDecision[];
 }
 
@@ -241,36 +238,34 @@ interface PodRequest extends RequestCore {
   readonly pod: string;
 }
 
-/** A write of replicas; undefined if the field is `null` in the object. */
+/** A write of replicas. `from` or `to` is undefined if the field is `null` in the old or new object. */
 interface ReplicaRequest extends SetRequest {
   readonly from: number | undefined;
   readonly to: number | undefined;
 }
 
-/** One API request for admission. */
 export type AdmissionRequest =
   | (ReplicaRequest & { readonly kind: 'scale'; readonly via: 'update' | 'patch' | 'apply' | 'scale' })
   | (ReplicaRequest & {
       readonly kind: 'update';
       readonly isTemplateChanged: boolean;
-      /** The update strategy after the write. */
       readonly strategy: 'OnDelete' | 'RollingUpdate';
-      /** `spec.updateStrategy.rollingUpdate.partition` after the write; absent if unchanged. */
+      /** `spec.updateStrategy.rollingUpdate.partition` after the write. Absent counts as unchanged. */
       readonly partition?: number;
-      /** `spec.ordinals.start` after the write; absent if unchanged. */
+      /** `spec.ordinals.start` after the write. Absent counts as unchanged. */
       readonly firstOrdinal?: number;
       /**
-       * The changed labels and annotations that protect pods: protection labels, labels of the preparation endpoint, and a `last-downscale`
-       * that moves back or is removed.
+       * The keys of removed or changed labels, of added protection labels, and of changed annotations of the preparation endpoint; and
+       * `last-downscale` if the write removes it or sets an earlier time.
        */
       readonly relabels?: readonly string[];
-      /** The label with the time between zones after the write; absent if there is no such label. Only read if `relabels` names it. */
+      /** The value of the label with the time between zones, after the write. Absent if the label is removed, or not in `relabels`. */
       readonly betweenZones?: string;
       readonly via: 'update' | 'patch' | 'apply';
     })
   | (SetRequest & {
       readonly kind: 'deleteStatefulSet';
-      /** Number of pods deleted with the StatefulSet. Absent: no pod counts, for example when a whole group is deleted at once. */
+      /** Number of pods deleted with the StatefulSet. Absent counts as 0. */
       readonly pods?: number;
     })
   | (PodRequest & { readonly kind: 'deletePod' })
@@ -282,9 +277,7 @@ export interface Judgement {
   /** HTTP status of a denial. Clients of the eviction API retry after 429. */
   readonly code: number;
   readonly request: AdmissionRequest;
-  /** One sentence for the requester. */
   readonly message: string;
-  /** The strictest effect that applied. */
   readonly effect: 'allow' | 'warn' | 'requireApproval' | 'hold' | 'deny';
   readonly results: readonly RuleResult[];
   readonly warnings: readonly string[];

@@ -25,7 +25,7 @@ interface Profile {
   readonly ignoresPausedZone: boolean;
   /** A zone that shrinks blocks the replacement of pods. Original: only a write of replicas in the same turn does. */
   readonly waitsForShrinkingZones: boolean;
-  /** Unreadable RolloutIntents block a disruption. Original: they do not, because the original has no such objects. */
+  /** Unreadable RolloutIntents block the requests of other clients. Original: they do not, because it has no such objects. */
   readonly blocksOnUnreadableRequests: boolean;
   /**
    * The group sets the time between downscales of two zones. Original: the label of the follower sets it, or for a downscale through
@@ -35,8 +35,8 @@ interface Profile {
   /** The ledger stores the time of a downscale. Original: the annotation `grafana.com/last-downscale` stores it. */
   readonly downscaleTime: 'ledger' | 'annotation';
   /**
-   * Every downscale waits for the other zones, the rollout and the leader. Original: only a downscale with preparation waits, for the other
-   * zones, and only zones that mirror an object have a delay.
+   * Every downscale waits for the other zones, the rollout and the leader. Original: only a downscale with preparation waits,
+   * and only for the other zones. Only zones that mirror an object have a delay.
    */
   readonly checksEveryDownscale: boolean;
   /** A delay starts at the time in the pod's answer, but not before the agent sees the answer. Original: always at the time in the answer. */
@@ -49,13 +49,13 @@ interface Profile {
   readonly ownsReplicas: boolean;
   /** The limit in the message of a denied downscale. Scripts match the label of grafana/rollout-operator in it. */
   readonly noDownscaleLimit: string;
-  /** Only `/admission/enforce` enforces `noDownscale`. Original: the webhook with this path is enough. */
+  /** Only `/admission/enforce` enforces `noDownscale`. Original: a webhook with this path enforces it, too. */
   readonly downscaleWebhook: string | undefined;
   /** `/admission/enforce` denies a downscale of unprepared pods. Original: allowed if `/admission/prepare-downscale` prepares them. */
   readonly preparesInDropInWebhook: boolean;
   /** The endpoint in the policy sets the timeout of a pod call. Original: the flag `-pods.client-timeout` sets it. */
   readonly podCallTimeout: 'endpoint' | 'flag';
-  /** A turn counts as failed if a write or a read fails. Original: also if the original would count a failed reconcile. */
+  /** A turn counts as failed if an error ends it or a write on a pod or partition fails. Original: also if a reconcile would fail. */
   readonly countsFailedReconciles: boolean;
   /** Invariants with the scope `native` apply. Original: they do not, because the original breaks them by design. */
   readonly checksNativeInvariants: boolean;
@@ -123,5 +123,5 @@ export function profileOf({ profile }: Pick<GroupDefinition, 'profile'>): Profil
   return profiles[profile];
 }
 
-/** The profile of StatefulSets that no group defines any more. */
+/** The profile for the StatefulSets of a group whose definition was deleted. */
 export const releasedGroup: Pick<GroupDefinition, 'profile'> = { profile: 'native' };

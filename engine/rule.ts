@@ -89,7 +89,7 @@ export function isUntilPerson({ rule, outcome, earliestMs }: RuleResult): boolea
   return outcome === 'no' || (outcome === 'wait' && earliestMs === undefined && (rule === 'undone' || rule === 'rolled-back'));
 }
 
-/** The outcomes by precedence: only a person ends `no`, a successful read ends `unknown`, time or progress ends `wait`. */
+/** The outcomes by precedence. A person ends `no`, a successful read ends `unknown`, and time, progress or a request ends `wait`. */
 const precedence: readonly RuleOutcome[] = ['no', 'unknown', 'wait', 'ok', 'skip'];
 
 /** Compares two results for `sort`: by the precedence of the outcome, then `prepare-downscale` last. Equal results keep their order. */
@@ -148,7 +148,7 @@ export function stepOutcome(results: readonly RuleResult[]): 'act' | 'wait' | 'b
   return results.some(blocks) ? 'wait' : 'act';
 }
 
-/** Returns the earliest of the given times in milliseconds; undefined for an empty list. */
+/** Returns the earliest of the given times in milliseconds; undefined if no time is given. */
 export function earliest(instants: readonly (number | undefined)[]): number | undefined {
   let first: number | undefined;
   for (const instant of instants) if (instant !== undefined && (first === undefined || instant < first)) first = instant;

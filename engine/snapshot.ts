@@ -1,4 +1,4 @@
-// Defines the input of every decision as plain data: the observed state and its time. An unreadable value is unknown, never absent.
+// Defines the input of every decision as plain data: the observed state and its time. An unreadable value is `Unknown` or in `unread`.
 
 import type { DisruptionDefinition, ExceptionDefinition, GroupDefinition, PolicyDefinition } from '../policies/definition.ts';
 import { messageOf } from '../policies/error-message.ts';
@@ -66,7 +66,6 @@ export interface StatefulSetView {
   };
 }
 
-/** The fields of a pod that the engine reads. */
 export interface PodView {
   readonly name: string;
   readonly uid: string;
@@ -93,7 +92,6 @@ export interface PodView {
   readonly readyTimeMs?: number;
 }
 
-/** The pods that one StatefulSet controls. */
 export interface PodsView {
   readonly namespace: string;
   readonly statefulSet: string;
@@ -116,7 +114,6 @@ export interface PodBudgetView {
   readonly minAvailable?: number | string;
 }
 
-/** A resource whose replicas a zone mirrors. */
 export interface ReplicaSourceView {
   readonly namespace: string;
   readonly apiVersion: string;
@@ -126,14 +123,13 @@ export interface ReplicaSourceView {
   readonly statusReplicas?: number;
 }
 
-/** One reading of a gate. JSON has no infinite numbers, so `notFinite` carries those as text. */
+/** One reading of a gate. JSON has neither NaN nor infinite numbers, so `notFinite` carries them as text. */
 export type GateReading =
   | { readonly atMs: number; readonly result: 'value'; readonly value: number }
   | { readonly atMs: number; readonly result: 'notFinite'; readonly value: 'NaN' | '+Inf' | '-Inf' }
   | { readonly atMs: number; readonly result: 'noData' }
   | { readonly atMs: number; readonly result: 'error'; readonly message: string };
 
-/** The readings of one gate, in any order. */
 export interface GateReadingsView {
   readonly namespace: string;
   readonly group: string;
@@ -156,7 +152,6 @@ export interface MetricView {
 /** A request of a user (RolloutIntent). `requestedBy` is absent if no webhook set it. */
 export type IntentView = LiveIntent;
 
-/** An announced disruption that has not ended. */
 export interface Claim {
   readonly verb: 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
   readonly zone: string;
@@ -231,7 +226,7 @@ export interface RunCore {
   readonly wave: number;
   /** Start of the current wave: the time at which the previous wave was done; in the first wave, the start of the run. */
   readonly waveStartedMs: number;
-  /** Digest of the waves when a pod was last replaced in the current wave; absent if no wave requires an approval before its first pod. */
+  /** Digest of the waves when the run last replaced a pod; absent if no wave requires an approval before its first pod. */
   readonly waves?: string;
   /** Time of the last replacement of a pod, in this run or in an earlier run. */
   readonly lastDisruptionMs?: number;
@@ -243,7 +238,7 @@ export interface RunCore {
   readonly isMovable: boolean;
   /** Time of the last retry after a failure. */
   readonly retriedMs?: number;
-  /** In a rollback: the revision per zone before the rolled-back run. */
+  /** In a rollback by a template change: the revision per zone before the rolled-back run. */
   readonly restores?: Readonly<Record<string, string>>;
   /** In a run that restores pods while the StatefulSets still have the failed template: the failed revision per zone, and the failure. */
   readonly rolledBack?: { readonly revisions: Readonly<Record<string, string>>; readonly because: string };
@@ -252,7 +247,7 @@ export interface RunCore {
 interface RunInWave extends RunCore {
   /** The zone whose pods are being replaced. */
   readonly openZone?: string;
-  /** Time since which all pods of the wave have been available. */
+  /** Time since which the wave has had no pod left to replace and every pod of the group has been available. */
   readonly waveAvailableMs?: number;
 }
 
@@ -284,20 +279,17 @@ export type RunState = UnfinishedRun | CompletedRun;
 export interface Pin {
   readonly zone: string;
   readonly ordinal: number;
-  /** Name of a ControllerRevision. */
   readonly revision: string;
-  /** Number of pods replaced to reach the revision; 0 for a pod that already ran the revision when the agent first observed the pod. */
+  /** Number of replacements so far to bring the pod to the revision; 0 once the pod runs the revision. */
   readonly placements: number;
-  /** UID of the last replaced pod, or of the next pod to replace. */
+  /** UID of the pod that the last replacement evicts or deletes. */
   readonly replaces?: string;
-  /** Time of that replacement. */
   readonly atMs?: number;
 }
 
 /** The template of a pinned ControllerRevision. The ledger keeps it because Kubernetes may delete a revision without pods. */
 export interface KeptTemplate {
   readonly zone: string;
-  /** Name of the ControllerRevision. */
   readonly revision: string;
   readonly template: ObjectContent;
 }
@@ -355,7 +347,7 @@ export interface UnreadObject extends Unknown {
 export interface Departure {
   readonly statefulSet: string;
   readonly uid: string;
-  /** The group that the StatefulSet left. Otherwise `label` is the lost label or the changed annotation. */
+  /** The group that the StatefulSet left; absent: `label` is the changed label or annotation. */
   readonly group?: string;
   readonly label?: string;
   /** The earlier value of a label with a duration; the first characters of the earlier value of an annotation. */
@@ -363,7 +355,6 @@ export interface Departure {
   readonly untilMs: number;
 }
 
-/** The complete input of a decision. */
 export interface Snapshot {
   /** The time of the decision, in milliseconds since 1970-01-01T00:00:00Z. */
   readonly nowMs: number;

@@ -134,7 +134,7 @@ function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDe
 
 const zoneDecisions: WeakMap<ZoneView, ZoneDecision> = new WeakMap();
 
-/** Returns the description of a zone, cached by its view. The view of an unchanged zone is the same object as before. */
+/** Returns the description of a zone, cached by its view. An unchanged zone without claims keeps its view object. */
 function zoneDecision(view: ZoneView): ZoneDecision {
   const known = zoneDecisions.get(view);
   if (known !== undefined) return known;
@@ -162,5 +162,6 @@ function describeZone(view: ZoneView): ZoneDecision {
     available: view.replicas - view.unavailable.size,
     isReady: view.isReady,
     revisions,
+    ...(desiredRevision === '' ? {} : { desiredRevision }),
   };
 }

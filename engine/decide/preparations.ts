@@ -27,7 +27,7 @@ export interface PodAnswer {
   readonly message?: string;
 }
 
-/** Returns the ledger with an entry for each pod to be called. The caller stores the ledger before the calls, so that a crash loses nothing. */
+/** Returns the ledger with an entry for each pod that will be asked to prepare. The caller stores the ledger before it calls the pods. */
 export function noteAsked(
   ledger: Ledger,
   call: Pick<CallPods, 'zone' | 'call' | 'method'>,
@@ -39,7 +39,7 @@ export function noteAsked(
   const added = pods
     .filter(({ ordinal, uid }) => !known.has(`${ordinal} ${uid}`))
     .map(({ ordinal, uid }): Preparation => ({ zone: call.zone, ordinal, podUid: uid, call: call.call, state: 'asked', seenMs: nowMs }));
-  // After this call, a pod whose failed preparation was withdrawn may be prepared again.
+  // This call may prepare a pod that failed before, so its entry no longer counts as failed or withdrawn.
   const asked = new Set(pods.map(({ ordinal, uid }) => `${ordinal} ${uid}`));
   const isAskedAgain = (entry: Preparation): boolean =>
     isOfCall(entry, call) && entry.state === 'failed' && asked.has(`${entry.ordinal} ${entry.podUid}`);
@@ -53,8 +53,8 @@ export function noteAsked(
 }
 
 /**
- * Returns the ledger after the answers of pods. The caller passes a pod without an answer as `failed`. A withdrawal removes the entry of a
- * prepared pod. It marks the entry of a failed pod, so that the pod is not called again at once.
+ * Returns the ledger after the answers of pods. The caller passes a pod without an answer as `failed`. A withdrawal removes the entry of
+ * a pod. Only the entry of a failed preparation stays, marked as withdrawn, so that the withdrawal is not repeated.
  */
 export function noteAnswers(
   ledger: Ledger,

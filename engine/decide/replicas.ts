@@ -13,7 +13,6 @@ export interface DesiredReplicas {
   readonly isForced: boolean;
   /** The result of the rule `replica-source`. It blocks if the number could not be read. */
   readonly answer: RuleResult;
-  /** The object from which the number was read. */
   readonly mirrored?: ReplicaSourceView;
 }
 

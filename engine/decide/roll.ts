@@ -45,7 +45,7 @@ export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefi
   );
   return {
     ...decision,
-    // Partition writes come last: after a write to a StatefulSet, its pods may be replaced only when its status is current again.
+    // `settling` is last: after its partition writes, the group replaces no pod until the status of the written StatefulSets is current.
     actions: [...advanceRevisions(context, isScaling), ...decision.actions, ...settling],
     warnings: [...decision.warnings, ...strategy.warnOfRestarts(context, decision.run), ...rollbackWarnings(context, decision.run)],
   };
@@ -106,7 +106,7 @@ function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDeci
     if (zone.remaining === 0) continue;
     const attempt = rollZone(turn, zone);
     steps.push(attempt.step);
-    // A paused zone is skipped. The result of any other zone decides for the group, since zones roll one at a time.
+    // Paused zones are skipped. The first zone that is not paused decides for the group, because zones roll one at a time.
     if (zone.view.zone.paused) continue;
     const { actions, warnings, wantedReadings, run: next } = attempt;
     return { steps, actions, warnings: [...observations, ...warnings], wantedReadings, run: next };
@@ -114,9 +114,7 @@ function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDeci
   return { steps, actions: [], warnings: observations, wantedReadings: [], run: countMovableTime(run, false, context.nowMs) };
 }
 
-/**
- * Returns the zones of the wave in rolling order. The first zone is the zone to repair, else the open zone, else the only unavailable zone.
- */
+/** Returns the zones of the wave in rolling order: first the zone to repair, else the open zone, else the only unavailable zone. */
 function orderZones({ context, progress, run }: WaveTurn): readonly ZoneProgress[] {
   const down = context.view.zones.filter((view) => !view.isReady);
   const open = profileOf(context.group).finishesStartedZone ? zoneNamed(context, run.openZone) : undefined;
@@ -129,7 +127,7 @@ function orderZones({ context, progress, run }: WaveTurn): readonly ZoneProgress
 function zoneToRepairFirst(context: GroupContext, down: readonly ZoneView[], open: ZoneView | undefined): ZoneView | undefined {
   const [only] = down;
   if (only !== undefined && down.length === 1) {
-    // A terminating pod, for example on a drained node, needs no repair: its successor has the update revision.
+    // A terminating pod, for example on a drained node, needs no repair: the StatefulSet controller creates its successor.
     const isBroken = only.outdated.some((pod) => only.unavailable.has(pod.ordinal) && !pod.isTerminating);
     return open?.isReady === true && isBroken ? only : undefined;
   }
@@ -177,7 +175,6 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
 }
 
 interface RollStepQuestion extends RollQuestion {
-  /** The results of the wave: its approval and its gates. */
   readonly wave: WaveAnswer;
   readonly policies: PolicyAnswer;
   readonly choice: PodChoice;
@@ -189,7 +186,7 @@ export const rollChecks: readonly Check<RollStepQuestion>[] = [
   { id: 'view-complete', evaluate: viewComplete }, // every zone was read and its status is current
   { id: 'run-failed', evaluate: notFailed }, // the run has not failed
   { id: 'paused', evaluate: notPaused }, // no setting and no person paused the zone
-  { id: 'replica-write-in-flight', evaluate: noReplicaWrite }, // no zone grows or shrinks
+  { id: 'replica-write-in-flight', evaluate: noReplicaWrite }, // this turn changes no replicas, and no zone is shrinking
   { id: 'other-zones-ready', evaluate: otherZonesReady }, // all pods of every other zone are available
   { id: 'min-interval', evaluate: minInterval }, // the last replacement was long enough ago
   { id: 'ledger-full', evaluate: ledgerHasRoom }, // the ledger has room for another claim
@@ -243,7 +240,7 @@ function podsInFlight(view: ZoneView, queue: readonly PodView[]): RuleResult {
 
 const personOrCalendar: ReadonlySet<string> = new Set(['window', 'paused', 'undone', 'protected', 'pin-webhook', 'agent-access']);
 
-/** Reports whether only a person or the calendar can end this result. The deadline of the run does not count that time. */
+/** Reports whether only a person or the calendar can end this result. The rule `run-deadline` does not count the time until then. */
 function isPersonOrCalendar(answer: RuleResult): boolean {
   const isPersonal = personOrCalendar.has(answer.rule) || lacksApproval(answer) || answer.endsBy === 'person';
   return (blocks(answer) && isPersonal) || isLimitOfZero(answer) || isLiftedLater(answer);
@@ -259,7 +256,10 @@ function waitsForApproval({ effects, results }: PolicyAnswer): boolean {
   return effects.includes('requireApproval') && results.some(blocks);
 }
 
-/** Returns writes of status.currentRevision for the complete zones of adopted groups. Under OnDelete, Kubernetes does not write it. */
+/**
+ * Returns the writes of status.currentRevision in adopted groups, because Kubernetes does not write it under OnDelete. Zones with unready
+ * pods come first. Only complete zones before the first incomplete zone get a write.
+ */
 function advanceRevisions(context: GroupContext, isScaling: boolean): readonly Action[] {
   const { zones } = context.view;
   if (!profileOf(context.group).advancesCurrentRevision || isScaling) return [];

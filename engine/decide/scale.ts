@@ -30,7 +30,7 @@ export function decideScale(context: GroupContext, run: RunState | undefined): S
     if (isScaling) break;
     const desired = desiredReplicas(context, zone);
     if (desired === undefined) {
-      // No decrease is wanted any more, so the preparations of pods are withdrawn.
+      // The agent does not change these replicas, so it withdraws the preparations of pods.
       actions.push(...withdrawals({ context, zone }, zone.replicas));
       continue;
     }
@@ -121,7 +121,7 @@ interface Preparedness {
   readonly permitted?: number;
 }
 
-/** Returns the calls that prepare leaving pods, first for their delay, then for their removal. A blocking result stops the calls after it. */
+/** Returns the calls that prepare pods for their delay or removal. While `checked` blocks, only successors of prepared pods are called. */
 function prepareToShrink(question: ScaleQuestion, checked: readonly RuleResult[]): Preparedness {
   const { context, zone, to } = question;
   const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to });

@@ -3,6 +3,7 @@ import type { Source } from '../../policies/definition.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { listed } from '../../policies/wording.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult, Step, Stop } from '../decision.ts';
 import { blocks, earliest } from '../rule.ts';
@@ -18,7 +19,7 @@ import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
 
 interface StopsAnswer {
   readonly stops: readonly Stop[];
-  /** The results of windows and policy rules from which the stops follow. */
+  /** The results of windows, policy rules and rejections, also results that stop nothing. */
   readonly results: readonly RuleResult[];
   /** The earliest instant at which time alone starts or ends a stop. */
   readonly wakeAtMs: number | undefined;
@@ -33,7 +34,7 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   const stops = [
     ...stopsOfRun(context, runAfter),
     ...pausedBySettings(context),
-    ...intents.map((intent) => requestedStop(context, intent)),
+    ...intents.map((intent) => requestedStop(context, intent, steps)),
     ...stopsOfResults(context, [...zoneResults.filter(isStop), ...ahead]),
   ];
   const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
@@ -43,12 +44,12 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   return { stops: ordered, results, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
 }
 
-function isOfStep(stop: Stop, steps: readonly Step[]): boolean {
+function isOfStep(stop: Pick<Stop, 'rule' | 'source'>, steps: readonly Step[]): boolean {
   return steps.some(({ results }) => results.some((result) => blocks(result) && isOfStop(result, stop)));
 }
 
 /** Reports whether the rule of the stop gave the result, from the same object if the stop has a source. */
-export function isOfStop(result: RuleResult, { rule, source }: Stop): boolean {
+export function isOfStop(result: RuleResult, { rule, source }: Pick<Stop, 'rule' | 'source'>): boolean {
   return result.rule === rule && (source === undefined || result.source?.object === source.object);
 }
 
@@ -81,7 +82,7 @@ export function isStopRequest(context: Pick<GroupContext, 'nowMs'>, intent: Inte
   return intent.action === 'protect' || intent.action === 'undo' || pauses(context, intent, run);
 }
 
-function requestedStop(context: GroupContext, intent: IntentView): Stop {
+function requestedStop(context: GroupContext, intent: IntentView, steps: readonly Step[]): Stop {
   const { group } = context;
   const name = `${group.namespace}/${group.name}`;
   const zones = group.zones.map((zone) => zone.name).filter((zone) => intent.zone === undefined || intent.zone === zone);
@@ -89,8 +90,9 @@ function requestedStop(context: GroupContext, intent: IntentView): Stop {
   const cancel = `kubectl rollout-group cancel ${name} ${intent.name}`;
   switch (intent.action) {
     case 'protect': {
-      const fact = `${requesterText(intent)} protects ${requestPlace(intent)}`;
-      return { rule: 'protected', fact, ...common, zones, isBlocking: true, endsWith: cancel };
+      const fact = `${requesterText(intent)} protects ${requestPlace(intent)}${exposedText(context, intent)}`;
+      const isBlocking = protectsOutdated(context, intent) || isOfStep({ rule: 'protected', ...common }, steps);
+      return { rule: 'protected', fact, ...common, zones, isBlocking, endsWith: cancel };
     }
     case 'undo':
       return { rule: 'undone', fact: undoFact(intent), ...common, ...undoneZones(context, intent), endsWith: cancel };
@@ -98,9 +100,28 @@ function requestedStop(context: GroupContext, intent: IntentView): Stop {
       const zone = intent.zone === undefined ? '' : ` --zone ${intent.zone}`;
       const endsWith = `kubectl rollout-group resume ${name}${zone}`;
       const isAbort = intent.action === 'abort' ? { isAbort: true as const } : {};
-      return { rule: 'paused', fact: pauseFact(context, intent), ...common, zones, isBlocking: true, endsWith, ...isAbort };
+      const fact = `${pauseFact(context, intent)}${exposedText(context, intent)}`;
+      return { rule: 'paused', fact, ...common, zones, isBlocking: true, endsWith, ...isAbort };
     }
   }
+}
+
+/** Returns the pods in the scope of a request that the StatefulSet controller replaces nevertheless: no partition holds them any more. */
+export function exposedText({ view }: Pick<GroupContext, 'view'>, { zone: only, ordinals }: Pick<IntentView, 'zone' | 'ordinals'>): string {
+  const exposed = view.zones.flatMap(({ zone, exposedByPartition }) =>
+    only === undefined || only === zone.name ? exposedByPartition : [],
+  );
+  const names = exposed.filter(({ ordinal }) => ordinals === undefined || ordinals.includes(ordinal)).map(({ name }) => name);
+  return names.length === 0
+    ? ''
+    : `; the StatefulSet controller replaces ${listed(names, 'and')} nevertheless: no partition holds ${names.length === 1 ? 'it' : 'them'}`;
+}
+
+/** Reports whether the request protects an outdated pod or a whole zone. If no pod is outdated, each protection concerns the next rollout. */
+function protectsOutdated({ view }: GroupContext, { zone: only, ordinals }: IntentView): boolean {
+  const outdated = view.zones.flatMap(({ zone, outdated: pods }) => pods.map(({ ordinal }) => ({ zone: zone.name, ordinal })));
+  if (ordinals === undefined || outdated.length === 0) return true;
+  return outdated.some(({ zone, ordinal }) => (only === undefined || only === zone) && ordinals.includes(ordinal));
 }
 
 function undoFact(intent: IntentView): string {
@@ -149,9 +170,9 @@ interface ZoneResult {
 }
 
 /**
- * Returns the rejections and the results of windows and policies in the steps that are due, and the same results in other zones. Adds the
- * results of other zones that progress does not change, except those of windows, which may let the run finish, and adds exceptions.
- * While no pod is to be replaced, for example during a soak, returns the results of all zones.
+ * Returns the results that may stop the group: rejections in the steps, and results of windows and policy rules. If a window or policy rule
+ * has a result in a roll step, then a result for another zone counts only if it has the same rule and fact, comes from a rule that ignores
+ * progress, or has an exception. Otherwise, for example during a soak, the results for all zones count.
  */
 function resultsOf(context: GroupContext, steps: readonly Step[], run: RunState | undefined): readonly ZoneResult[] {
   const rolls = steps.filter(({ kind }) => kind === 'roll');
@@ -189,7 +210,7 @@ function isOfCalendarOrPolicy({ rule }: RuleResult): boolean {
   return rule === 'window' || rule.includes('/');
 }
 
-/** Reports whether the result stops the group. A result with a digest waits for an approval, and an unknown result stops no idle group. */
+/** Reports whether the result stops the group. A result with a digest waits for an approval. An unknown result is no stop. */
 function isStop({ result }: ZoneResult): boolean {
   return blocks(result) && result.outcome !== 'unknown' && result.digest === undefined;
 }
@@ -238,7 +259,8 @@ function overrideCommand({ group, exceptions, nowMs }: GroupContext, rule: strin
   const name = `${group.namespace}/${group.name}`;
   const inForce = exceptions
     .filter((one) => one.rule === rule && one.expiresMs > nowMs && (one.zone === undefined || zone === undefined || one.zone === zone))
-    .map((one) => `kubectl rollout-group cancel ${name} ${one.name} && `);
+    .map((one) => `kubectl rollout-group cancel ${name} ${one.name} && `)
+    .sort();
   const place = zone === undefined ? '' : ` --zone ${zone}`;
   return `${inForce.join('')}kubectl rollout-group override ${name} --rule ${rule}${place} --duration 1h --reason REASON`;
 }

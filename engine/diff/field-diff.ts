@@ -22,7 +22,7 @@ export interface FieldChange {
 
 export type ObjectContent = Readonly<Record<string, unknown>>;
 
-/** The position in the object: the path for users, and the path for rules (without list keys). */
+/** The position in the object: `path` for users, and `pattern` for the tables of this file (without list keys). */
 interface Place {
   readonly path: string;
   readonly pattern: string;
@@ -34,7 +34,7 @@ interface Walk {
   readonly changes: FieldChange[];
 }
 
-/** Returns the differences of two versions of an object. Skips status, server fields and defaults; compares quantities by value. */
+/** Returns the differences of two versions of an object. Skips status, server fields and defaults. `1024Mi` equals `1Gi`. */
 export function fieldDiff(before: ObjectContent, after: ObjectContent): readonly FieldChange[] {
   const walk: Walk = { kind: String(after['kind'] ?? before['kind'] ?? ''), changes: [] };
   compareMaps(walk, { path: '', pattern: '', key: '' }, before, after);

@@ -11,7 +11,7 @@ import { type Claim, isUnknown, type PodView, podsNamed, type Snapshot, type Sta
 
 export interface DisruptionQuestion {
   readonly snapshot: Pick<Snapshot, 'nowMs' | 'statefulSets' | 'pods' | 'zoneBudgets'>;
-  /** The group of the pod. It defines ready pods and may have a budget; undefined for a pod without a group. */
+  /** The group of the pod. It defines when a pod is ready, and may have a budget; undefined for a pod without a group. */
   readonly group?: GroupDefinition;
   /** The StatefulSet that controls the pod; undefined if the pod has no such owner or the owner is unreadable. */
   readonly set: StatefulSetView | undefined;
@@ -42,9 +42,7 @@ export interface DisruptionVerdict {
   readonly code: 200 | 400 | 403 | 429 | 500;
   readonly reason: DisruptionReason;
   readonly message: string;
-  /**
-   * Number of pods that count against the limit, without the pod in question: in its zone, in the zone that denies, or in the partition.
-   */
+  /** Number of pods, except the pod in question, that count against the limit: in its zone, the zone that denies, or the partition. */
   readonly unavailable: number;
   /** Undefined if the limit was not evaluated. */
   readonly limit?: number;
@@ -184,9 +182,7 @@ interface DisruptionBudget {
 
 type Objects = Pick<Snapshot, 'statefulSets'>;
 
-/**
- * Returns the budgets that select a pod with these labels, by name; of every namespace if `namespace` is undefined.
- */
+/** Returns the budgets that select a pod with these labels, by name; of every namespace if `namespace` is undefined. */
 export function zoneBudgetsFor(
   budgets: readonly ZoneBudgetView[],
   namespace: string | undefined,
@@ -211,8 +207,8 @@ function groupBudget(group: GroupDefinition, disruption: DisruptionDefinition, {
 }
 
 /**
- * Returns how many pods may be unavailable. A percentage is of the smaller of desired and present replicas, rounded down to at least 1. If
- * the limit is 0, the override of a rollout applies, or 1 if the budget counts partitions.
+ * Returns how many pods may be unavailable. A percentage applies to the desired or to the present replicas, whichever are fewer, rounded
+ * down but at least 1. If the limit is 0 and a rollout has an override, the override applies, or 1 if the budget counts partitions.
  */
 function effectiveLimit(budget: DisruptionBudget, set: StatefulSetView, override: number | undefined): number {
   const limit = ownLimit(budget, set);
@@ -240,7 +236,6 @@ function byName(a: StatefulSetView, b: StatefulSetView): number {
 interface Counted {
   readonly tested: number;
   readonly notReady: number;
-  /** Number of missing pods. */
   readonly unknown: number;
   /** The earliest instant at which an unready pod becomes ready by time alone. */
   readonly earliestMs?: number | undefined;

@@ -20,12 +20,11 @@ interface Decided {
 }
 
 interface Invariant {
-  /** A stable id, such as S1, from the list in docs/simulation.md. */
+  /** A stable id, such as S1 in docs/simulation.md. */
   readonly id: string;
   readonly title: string;
   /** `native`: does not apply to the drop-in profile, because grafana/rollout-operator breaks the invariant by design. */
   readonly scope: 'all' | 'native';
-  /** Returns each violation as one clause. */
   readonly violations: (decided: Decided) => readonly string[];
 }
 
@@ -58,7 +57,7 @@ const oneZone: Invariant = {
     const forced = new Set(context.group.zones.filter((zone) => zone.forceReplicas !== undefined).map((zone) => zone.name));
     const all = [...new Set([...zones, ...scaled.filter((zone) => !forced.has(zone))])];
     const several = zones.length > 1 ? [`zones ${zones.join(' and ')} are disrupted at the same time`] : [];
-    // grafana/rollout-operator skips a paused zone with unavailable pods, if it is the only such zone.
+    // In grafana/rollout-operator a paused zone with unready pods blocks no other zone if every other zone is ready.
     const lenient = profileOf(context.group).ignoresPausedZone && context.view.zones.filter((view) => !view.isReady).length <= 1;
     const bound = all.filter((zone) => !isExcepted(context, zone, 'other-zones-ready') && !isSingleRepair(context, decision, zone));
     const broken = bound.flatMap((zone) =>
@@ -70,7 +69,7 @@ const oneZone: Invariant = {
   },
 };
 
-/** Reports whether the decision only replaces one stuck pod of the zone, and no other zone has a claim or is unknown. */
+/** Reports whether exactly one pod of the zone is replaced and is stuck, no zone shrinks, and no other zone has a claim or is unknown. */
 function isSingleRepair(context: GroupContext, decision: GroupDecision, zone: string): boolean {
   const [repaired, ...more] = replacements(decision).filter((action) => action.zone === zone);
   const view = zoneNamed(context, zone);
@@ -83,7 +82,7 @@ function isSingleRepair(context: GroupContext, decision: GroupDecision, zone: st
 
 const zoneBudget: Invariant = {
   id: 'S2',
-  title: 'the unavailable pods of a zone, for any reason, stay within its budget',
+  title: 'the replacement of an available pod keeps the unavailable pods of the zone within the budget',
   scope: 'all',
   violations: ({ context, decision }) =>
     context.view.zones.flatMap((view) => {
@@ -126,7 +125,7 @@ const knownOnly: Invariant = {
 
 const rightTarget: Invariant = {
   id: 'S6',
-  title: 'a pod at the update revision is never replaced, and the request has the UID of the observed pod',
+  title: 'only an outdated pod is replaced, and the request has the UID of the observed pod',
   scope: 'all',
   violations: ({ context, decision }) =>
     replacements(decision).flatMap((action) => {
@@ -141,7 +140,7 @@ const rightTarget: Invariant = {
 
 const rightPartition: Invariant = {
   id: 'S6p',
-  title: 'a partition exposes exactly the chosen pods, and is raised only if every pod runs the update revision or is pinned',
+  title: 'a partition exposes only the chosen pods, and is raised only if every pod runs the update revision or is pinned',
   scope: 'native',
   violations: ({ context, decision }) =>
     decision.actions.flatMap((action) => {
@@ -191,7 +190,7 @@ const settled: Invariant = {
 
 const unhealthyFirst: Invariant = {
   id: 'S9',
-  title: 'if the budget is exhausted, only unavailable pods are replaced, and pods in flight stay within the limit',
+  title: 'only an unavailable pod is replaced regardless of the budget, and the pods in flight stay within the limit',
   scope: 'native',
   violations: ({ context, decision }) =>
     context.view.zones.flatMap((view) => {
@@ -230,7 +229,12 @@ const delayWindow: Invariant = {
         ? view?.zone.forceReplicas === undefined
         : view?.zone.replicas.kind === 'mirror' && view.zone.follows === undefined;
       if (view === undefined || delayed === undefined || !applies || isExcepted(context, action.zone, 'delayed-downscale')) return [];
-      return removedPods(view, action).flatMap((pod) => delayViolations(context, pod, delayed.afterMs));
+      const first = (view.set?.firstOrdinal ?? 0) + action.to;
+      return Array.from({ length: action.from - action.to }, (_, index) => first + index).flatMap((ordinal) => {
+        const pod = view.pods.find((candidate) => candidate.ordinal === ordinal);
+        if (pod !== undefined) return delayViolations(context, pod, delayed.afterMs);
+        return [`ordinal ${ordinal} of zone ${action.zone} is removed while it has no pod that could prepare`];
+      });
     }),
 };
 
@@ -246,11 +250,6 @@ function delayViolations(context: GroupContext, pod: PodView, afterMs: number): 
   return isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since + afterMs })
     ? []
     : [`${pod.name} is removed without a recent confirmation`];
-}
-
-function removedPods(view: ZoneView, { from, to }: Scale) {
-  const first = view.set?.firstOrdinal ?? 0;
-  return view.pods.filter((pod) => pod.ordinal >= first + to && pod.ordinal < first + from);
 }
 
 const zoneGapKept: Invariant = {
@@ -344,7 +343,6 @@ const explained: Invariant = {
   },
 };
 
-/** The invariants of single decisions, by id. */
 export const decisionInvariants: readonly Invariant[] = [
   oneZone,
   zoneBudget,
@@ -368,7 +366,7 @@ interface DecidedGroup {
   readonly decision: GroupDecision;
 }
 
-/** Returns every violation of a decision as `id: text`. The agent checks a decision again before each destructive action. */
+/** Returns every violation of a decision as `id: text`. */
 export function violationsOf({ snapshot, group, decision }: DecidedGroup): readonly string[] {
   const context = withRollback(contextOf(snapshot, group));
   return decisionInvariants

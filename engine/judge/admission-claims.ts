@@ -102,14 +102,14 @@ function isOfAdmission({ epoch, resourceVersion }: Claim): boolean {
   return epoch === undefined && resourceVersion === undefined;
 }
 
-/** Blocks a request that was allowed earlier and not carried out, for example because another webhook or a budget denied it. */
+/** Blocks a request that was allowed more than `repeatMs` ago and not carried out, for example because another webhook denied it. */
 export function grantedBefore(snapshot: Snapshot, request: AdmissionRequest): readonly RuleResult[] {
   const disruption = disruptionOf(snapshot, request);
   if (disruption === undefined) return [];
   const claim: Claim = { ...disruption.claim, atMs: snapshot.nowMs };
   const known = ledgerOf(snapshot, disruption.group).claims.find((open) => isSame(open, claim) && isOfAdmission(open));
   if (known === undefined || Math.abs(snapshot.nowMs - known.atMs) <= repeatMs) return [];
-  const fact = 'an earlier grant expired unused; other requests come first';
+  const fact = 'the same request was allowed earlier, and its claim is still open';
   return [result('granted-before', 'wait', fact, { earliestMs: known.atMs + unappliedClaimMs })];
 }
 
@@ -143,7 +143,7 @@ function loweredPartition(snapshot: Snapshot, request: AdmissionRequest): Disrup
   return { group: zone.group, claim: { verb: 'setPartition', zone: zone.name, uid: set.uid, from: set.partition, to } };
 }
 
-/** Reports whether a write changes more than the claim: the agent changes only the replicas or only the partition. */
+/** Reports whether a write changes more than the claim announces: the agent changes only the replicas or only the partition. */
 function changesMore(snapshot: Snapshot, request: AdmissionRequest, { claim }: Disruption): boolean {
   if (request.kind !== 'update') return false;
   const { isTemplateChanged, strategy, relabels = [] } = request;

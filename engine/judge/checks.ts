@@ -27,7 +27,7 @@ interface Member {
   readonly zone: ZoneView;
 }
 
-/** Checks a change of replicas. Only the label of grafana/rollout-operator protects a StatefulSet without a group. */
+/** Checks a change of replicas. Without a group, only the label `grafana.com/no-downscale` protects a StatefulSet. */
 export function checkScale(snapshot: Snapshot, request: RequestOf<'scale'>): Verdict {
   const { namespace, statefulSet, from, to } = request;
   const group = groupOf(snapshot, namespace, statefulSet);
@@ -164,7 +164,7 @@ function userOf({ user, groups }: Requester): Requester {
   return defined({ user, groups });
 }
 
-/** Returns the results for a downscale to 0, because the pods of a deleted StatefulSet are deleted too; [] for adopted groups. */
+/** Returns the results for a downscale to 0, because the pods of the StatefulSet leave too; [] without pods and for adopted groups. */
 function podsMayLeave(context: GroupContext, zone: ZoneView, podCount: number): readonly RuleResult[] {
   if (podCount === 0 || !profileOf(context.group).checksEveryDownscale) return [];
   const question = scaleQuestionOf(context, zone, { from: podCount, to: 0 });

@@ -14,7 +14,7 @@ export interface Verdict {
   readonly results: readonly RuleResult[];
   readonly policies?: PolicyAnswer;
   readonly warnings?: readonly string[];
-  /** The calls to pods that must succeed before the request can pass. */
+  /** The calls to pods: they prepare pods before the request can pass, or withdraw a preparation. */
   readonly actions?: readonly Action[];
   readonly code?: number;
 }
@@ -46,7 +46,7 @@ export function judge(snapshot: Snapshot, request: AdmissionRequest): Judgement 
   };
 }
 
-/** Returns the results of every check: exemptions first, then the checks of the request's kind, then protection and earlier grants. */
+/** Returns only the exemption if one applies; otherwise the results for the kind of request, for protection and for earlier grants. */
 function verdictOn(snapshot: Snapshot, request: AdmissionRequest): Verdict {
   const exemption = namespaceEnds(snapshot, request) ?? announcedByAgent(snapshot, request);
   if (exemption !== undefined) return { results: [exemption] };

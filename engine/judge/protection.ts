@@ -15,7 +15,7 @@ import { groupOf, podNamed } from './admission-claims.ts';
 /** The time for which removed protection stays in force, in milliseconds. */
 export const departureMs = 600_000;
 
-/** Labels that protect a StatefulSet also without a group, as in grafana/rollout-operator. */
+/** The labels that protect a StatefulSet, as in grafana/rollout-operator. Some labels protect it even without a group. */
 export const protectiveLabels: readonly string[] = Object.values(labelKeys);
 
 const rule = 'protection-kept';
@@ -33,7 +33,7 @@ function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleR
   if (isUnknown(departures)) {
     // Unknown departures do not block the deletion of a pod.
     if ((!shrinks && request.kind !== 'evictPod') || unprotected.includes(set.uid)) return [];
-    return [result(rule, 'unknown', `recent removals of ${set.name} are unknown: ${departures.unknown}`)];
+    return [result(rule, 'unknown', `the protection that ${set.name} lost recently is unknown: ${departures.unknown}`)];
   }
   const lost = departures.filter(
     (departure) => departure.uid === set.uid && departure.untilMs > snapshot.nowMs && isStillLost(snapshot, set, departure),
@@ -67,7 +67,7 @@ function isProtecting(label: string, value: string | undefined): boolean {
   return flags.includes(label) ? value === 'true' : value !== undefined;
 }
 
-/** Reports whether the new label shortens the waiting time of other zones. An unreadable old value counts as infinite, a new one as 0. */
+/** Reports whether a label value makes other zones wait for less time. An unreadable `before` is infinite, an unreadable `now` is 0. */
 function isLowered(before: string | undefined, now: string | undefined): boolean {
   return waitMs(now, 0) < waitMs(before, Number.POSITIVE_INFINITY);
 }
@@ -105,7 +105,7 @@ function leaving(snapshot: Snapshot, request: AdmissionRequest): readonly RuleRe
   }
   const untilMs = Math.max(0, ...downscales.map(({ atMs }) => atMs + delayMs));
   if (untilMs <= snapshot.nowMs) return [];
-  const fact = `zone ${zone} leaves the group before the delay after its downscale ends`;
+  const fact = `zone ${zone} leaves the group before the delay after a downscale ends`;
   return [result(rule, 'wait', fact, { earliestMs: untilMs })];
 }
 
@@ -113,11 +113,11 @@ interface DelayQuestion {
   readonly snapshot: Snapshot;
   readonly group: GroupDefinition;
   readonly set: StatefulSetView;
-  /** The longest time for which other zones wait, in milliseconds. */
+  /** The longest time for which other zones wait after a downscale, in milliseconds. */
   readonly delayMs: number;
 }
 
-/** Blocks a write that removes the time of the last downscale, or shortens the time between zones, while other zones wait for that time. */
+/** Blocks a write that removes or moves back the time of the last downscale, or shortens the time between zones, while other zones wait. */
 function delayKept({ snapshot, group, set, delayMs }: DelayQuestion, request: UpdateRequest): RuleResult | undefined {
   const { relabels = [], betweenZones } = request;
   const { minTimeBetweenZones } = labelKeys;
@@ -127,16 +127,16 @@ function delayKept({ snapshot, group, set, delayMs }: DelayQuestion, request: Up
   const annotatedMs = Date.parse(set.annotations[annotationKeys.lastDownscale] ?? '');
   const recordedMs = Math.max(Number.isNaN(annotatedMs) ? 0 : annotatedMs, shortensGap ? lastDownscaleMs(snapshot, group, set) : 0);
   if (recordedMs + delayMs > snapshot.nowMs) {
-    const what = removesTime ? 'the write removes the time of the last downscale' : `the write lowers the label ${minTimeBetweenZones}`;
-    return result(rule, 'wait', `${what} while other zones wait for it`, { earliestMs: recordedMs + delayMs });
+    const what = removesTime ? 'the write resets the time of the last downscale' : `the write lowers the label ${minTimeBetweenZones}`;
+    return result(rule, 'wait', `${what} while other zones wait after a downscale`, { earliestMs: recordedMs + delayMs });
   }
   const unread = shortensGap && isPrepared(set) ? unreadReasonOf(snapshot, 'Ledger', group.namespace, group.name) : undefined;
   if (unread === undefined) return undefined;
-  const fact = `the write lowers the label ${minTimeBetweenZones}, and the zones that wait for it are unknown: ${unread}`;
+  const fact = `the write lowers the label ${minTimeBetweenZones}, and it is unknown whether other zones wait: ${unread}`;
   return result('view-complete', 'unknown', fact);
 }
 
-/** Returns the instant of the last prepared downscale in the ledger, or 0. The zone tracker of rollout-operator writes no annotation. */
+/** Returns the instant of the zone's last downscale in the ledger, or 0. With `-use-zone-tracker` no annotation has this instant. */
 function lastDownscaleMs(snapshot: Snapshot, group: GroupDefinition, set: StatefulSetView): number {
   const zone = group.zones.find(({ statefulSet }) => statefulSet === set.name)?.name;
   if (!isPrepared(set)) return 0;

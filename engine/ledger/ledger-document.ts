@@ -13,7 +13,7 @@ export const ledgerKey = 'ledger';
 /** The label that every ledger carries, and its value. */
 export const ledgerLabel = { key: 'rollout-group.dev/document', value: 'ledger' } as const;
 
-/** The label by which the agent finds ledgers of deleted groups with `onPolicyDeleted: release`. `otherwise`: the value for other ledgers. */
+/** The label of ledgers with a release, by which the agent finds deleted groups. `otherwise`: the value after the release is cancelled. */
 export const releaseLabel = { key: 'rollout-group.dev/on-policy-deleted', value: 'release', otherwise: 'hold' } as const;
 
 /** Maximum size of one ledger in UTF-8 bytes. */
@@ -171,7 +171,7 @@ const document = z.object({
 
 type LedgerDocument = z.infer<typeof document>;
 
-/** Returns the text of a ledger, with equal bytes in any list order. Unknown if it exceeds `ledgerByteLimit` or cannot be parsed again. */
+/** Returns the text of a ledger. The order of the lists does not change the text. Unknown if the text is too long or cannot be decoded. */
 export function encodeLedger(ledger: Ledger): Known<string> {
   const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state, pins = [], templates = [] } = ledger;
   const { major, minor } = pins.length === 0 ? format : pinnedFormat;
@@ -193,8 +193,8 @@ export function encodeLedger(ledger: Ledger): Known<string> {
 }
 
 /**
- * Returns the ledger of a text; the empty ledger without a text. Unknown if the text has a newer major format, belongs to another group,
- * exceeds `ledgerByteLimit`, or is inconsistent.
+ * Returns the ledger of a text; the empty ledger without a text. Unknown if the text has no known major format, belongs to another group,
+ * exceeds `ledgerByteLimit`, does not match the schema, or is inconsistent.
  */
 export function decodeLedger(given: string | undefined, identity: LedgerIdentity): Known<Ledger> {
   if (given === undefined) return emptyLedger(identity.namespace, identity.group);
@@ -212,7 +212,7 @@ export function decodeLedger(given: string | undefined, identity: LedgerIdentity
   if (read.data.namespace !== identity.namespace || read.data.group !== identity.group) {
     return refuse(`is that of ${read.data.namespace}/${read.data.group}`);
   }
-  return decoded(read.data) ?? refuse('has different numbers of ordinals and UIDs');
+  return decoded(read.data) ?? refuse('has lists of different lengths, ordinals that do not ascend, or two pins of one pod');
 }
 
 /** Returns the parsed JSON; undefined if the text is no JSON, or has the key `__proto__`, which has a meaning in JavaScript. */

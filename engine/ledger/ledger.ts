@@ -26,7 +26,7 @@ export function decidedLedger(
   return pinned === undefined ? moved : withPins({ ...moved, ...pinned }, actions, { snapshot, group });
 }
 
-/** Returns a claim for each action that disrupts. `epoch` is the current leadership; absent in the claim of an admitted request. */
+/** Returns a claim for each action that disrupts. `epoch` is the current leadership. */
 export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: number): readonly Claim[] {
   const announced = { atMs: nowMs, ...(epoch === undefined ? {} : { epoch }) };
   return actions.flatMap((action): readonly Claim[] => {
@@ -108,7 +108,7 @@ export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: numb
 }
 
 /**
- * Returns the longest time in milliseconds for which a downscale of one zone blocks another; the minimum of `keepDownscalesMs`. `policies`
+ * Returns the longest of the delays and the intervals between zones, in milliseconds. `keepDownscalesMs` is at least as long. `policies`
  * contains the policies that bind the group.
  */
 export function longestDelayMs(group: GroupDefinition, policies: readonly PolicyDefinition[]): number {
@@ -130,7 +130,7 @@ interface KeepOptions {
 }
 
 /**
- * Returns the ledger after an observation. A claim on a pod ends when the successor pod is available. A claim on replicas becomes a dated
+ * Returns the ledger after an observation. A claim on a pod ends when the successor pod is available. A claim on replicas adds a dated
  * downscale when the replicas are lowered, and ends when the surplus pods are gone. A claim on a partition ends when the partition is lowered.
  * A claim on an object that another write changed ends at once: its request has an old resource version. A claim on an unchanged object
  * or on a zone that left the group ends after 120 s. A claim on an unreadable object stays. So do preparations, even without their pods,
@@ -158,7 +158,7 @@ export function withObservedLedgers(snapshot: Snapshot): Snapshot {
   return { ...snapshot, ledgers: snapshot.ledgers.map((ledger) => observeLedger(ledger, snapshot, { keepDownscalesMs })) };
 }
 
-/** Returns the time at which the next open claim on an unchanged object ends; undefined without claims. */
+/** Returns the next time at which an open claim on an unchanged object ends; undefined if no such time is in the future. */
 export function nextClaimEndMs({ ledgers, nowMs }: Snapshot): number | undefined {
   const ends = ledgers.flatMap(({ claims }) => claims.map(({ atMs }) => atMs + unappliedClaimMs + 1)).filter((atMs) => atMs > nowMs);
   return ends.length === 0 ? undefined : Math.min(...ends);
@@ -214,7 +214,7 @@ function isOpen(claim: Claim, zone: SeenZone | undefined, elapsed: Elapsed): boo
   return claim.verb === 'scaleDown' || claim.verb === 'setPartition' ? isSetOpen(claim, zone, elapsed) : isPodOpen(claim, zone, elapsed);
 }
 
-/** Reports whether a claim on a StatefulSet is open. A new StatefulSet of the same name has no claimed pod. */
+/** Reports whether a claim on a StatefulSet is open. The claim ends when a new StatefulSet has the same name. */
 function isSetOpen({ verb, uid, to = 0, ...claim }: Claim, { set, pods }: SeenZone, { isOverdue }: Elapsed): boolean {
   if (set.uid !== uid) return false;
   const isLowered = (verb === 'scaleDown' ? set.replicas : set.partition) <= to;

@@ -1,4 +1,4 @@
-// Chooses the next delivery to a channel about a run: events first, then edited messages, then pages.
+// Chooses the next delivery to a channel about a run: events first, then the edit of the main message, then pages.
 import type { PodLine, RunFacts } from './facts.ts';
 import { channelNotes, type NotedEvent, notesLimits, type RunNotes } from './notes.ts';
 import { eventMessage, type GroupName, mainMessage, pageCount, pageMessage } from './texts.ts';
@@ -34,7 +34,7 @@ export interface DeliveryState {
   readonly run: RunNotes;
   readonly channel: string;
   readonly manner: Manner;
-  /** The observed state; undefined for a superseded run and before the first observation. */
+  /** The observed state; undefined for a past run and before the first observation. */
   readonly live: LiveRun | undefined;
   /** True if another run has followed. */
   readonly isPast: boolean;

@@ -34,7 +34,6 @@ export interface Progress {
   readonly wave?: { readonly name: string; readonly place: number; readonly count: number };
 }
 
-/** The state of a run after one turn. */
 export interface RunFacts extends Progress {
   readonly namespace: string;
   readonly group: string;
@@ -43,10 +42,9 @@ export interface RunFacts extends Progress {
   readonly hold?: Hold;
   /** The rule result that blocks the next pod while other pods are in flight. */
   readonly inFlight?: Hold;
-  /** True if the block may end without a person, by pods that become ready or by readings. Such a block is notified only after a while. */
+  /** True if the block may end without a person: by time, by ready pods or by readings. Then it is notified later than others. */
   readonly isPatient: boolean;
   readonly zones: readonly ZoneProgress[];
-  /** The origin of the change. */
   readonly commit?: string;
   readonly cause?: string;
 }

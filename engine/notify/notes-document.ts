@@ -37,7 +37,6 @@ const progress = z.object({
   wave: z.object({ name, place: count, count }).exactOptional(),
 });
 const hold = z.object({ rule: text, fact: text, limit: text.exactOptional(), untilMs: z.number().exactOptional() });
-/** An event that each channel receives once. */
 const event = z.object({
   /** A hash of the run and the event, so that every process computes the same id. */
   id,
@@ -46,15 +45,12 @@ const event = z.object({
   /** The time of the observation, in milliseconds since 1970. */
   atMs: z.number(),
   progress,
-  /** The block or the failure of the run. */
   hold: hold.exactOptional(),
   failure: text.exactOptional(),
-  /** The channels that receive the event. */
   to: z.array(name).max(notesLimits.channels),
 });
 /** The sender of a delivery in progress and its start (wall clock, in milliseconds). */
 const mark = z.object({ by: text, atMs: z.number() });
-/** The deliveries of one run to one channel. */
 const channel = z.object({
   /** The ids of events and the keys of messages that were delivered or abandoned. */
   done: z.array(id).max(500),

@@ -12,7 +12,6 @@ export type { ChannelNotes, NotedEvent, Notes, RunNotes, SendingMark };
 /** The limits of notes. Beyond the limits, no wait is reported, and the oldest runs are dropped even if deliveries are pending. */
 export const notesLimits = { runs: 3, events: 40, channels: 20, pages: 100 } as const;
 
-/** One observation of a run. */
 export interface Observation {
   readonly facts: RunFacts;
   readonly notify: readonly NotifyDefinition[];

@@ -38,7 +38,6 @@ function holdText({ rule, fact, limit }: Hold): string {
   return `${rule}: ${fact}${limit === undefined ? '' : ` (${limit})`}`;
 }
 
-/** Returns a text such as `34 % done: 102 of 300 pods updated, 297 available`, with the current wave. */
 function progressText({ percent, pods, updated, available, wave }: Progress): string {
   const place = wave === undefined ? '' : `, wave ${wave.name} (${wave.place} of ${wave.count})`;
   return `${percent} % done: ${updated} of ${pods} pods updated, ${available} available${place}`;

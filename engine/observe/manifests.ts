@@ -1,4 +1,4 @@
-// Makes a snapshot from manifests, as if they ran in a cluster: every pod exists, is ready and updated, unless a Pod manifest differs.
+// Makes a snapshot from manifests as if they ran: every pod exists, and is ready and updated unless its Pod manifest says otherwise.
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
@@ -9,14 +9,14 @@ import { observePod, observeStatefulSet } from './objects.ts';
 import { fieldAt, objectKey, reader } from './raw.ts';
 import { observeReplicaSource, type ReplicaSourceReference } from './source.ts';
 
-/** Age of the state that manifests describe: longer than every delay of a policy. */
+/** The time for which the pods of manifests have been ready: longer than the usual delays of policies. */
 const settledMs = 365 * 24 * 3_600_000;
 
 interface ManifestOptions {
   readonly nowMs: number;
   /** Namespace of objects without a namespace; absent: `default`. */
   readonly namespace?: string;
-  /** Groups, which define the leader of each zone and the mirrored objects. */
+  /** Groups, which define the leaders and the mirrored objects. */
   readonly groups?: readonly GroupDefinition[];
   /** Replicas that override the manifests of single StatefulSets, by `namespace/name`. Zones that follow them keep their replicas. */
   readonly replicas?: ReadonlyMap<string, number>;
@@ -26,13 +26,13 @@ interface ManifestOptions {
 
 interface ManifestSnapshot {
   readonly snapshot: Snapshot;
-  /** One clause for each object that could not be read. These objects are not in the snapshot. */
+  /** One clause for each StatefulSet or budget that could not be read. The snapshot does not contain these objects. */
   readonly problems: readonly string[];
 }
 
 /**
- * Returns a snapshot of manifests: StatefulSets with all their pods, budgets and replica sources. The group determines replicas that a
- * manifest omits. Opens lists (`kind: List`) and skips other kinds.
+ * Returns a snapshot of manifests: the StatefulSets, their pods, the budgets and the replica sources. The group determines replicas that
+ * a manifest omits. Opens lists (`kind: List`) and skips other kinds.
  */
 export function snapshotFromManifests(objects: readonly unknown[], options: ManifestOptions): ManifestSnapshot {
   const namespaced = objects.flatMap(openList).map((object) => inNamespace(object, options.namespace ?? 'default'));
@@ -208,7 +208,7 @@ function replicaSources(objects: readonly unknown[], groups: readonly GroupDefin
   });
 }
 
-/** Returns the snapshot in which each mirrored object reports the replicas of a zone that mirrors it, as if no zone were scaling. */
+/** Sets absent or zero status replicas of a mirrored object to the replicas of a zone that mirrors it, as if the zone were not scaling. */
 export function withReportedReplicas(snapshot: Snapshot): Snapshot {
   const inForce = new Map<string, number>();
   for (const group of snapshot.groups) {

@@ -144,7 +144,7 @@ export function observeNode(raw: unknown): { readonly name: string; readonly isR
 
 const intentActions: readonly IntentView['action'][] = rolloutIntentSpec.shape.action.options;
 
-/** Reads a RolloutIntent. The requester counts only with both user and time. */
+/** Reads a RolloutIntent. The view has no `requestedBy` if the user or the time is missing. */
 export function observeIntent(raw: unknown): Known<IntentView> {
   const fields = reader(raw);
   const { namespace, name } = identity(fields);

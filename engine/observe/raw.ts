@@ -43,7 +43,7 @@ export function reader(value: unknown): Reader {
   };
 }
 
-/** Returns the field under the keys; undefined if a key is absent, null or not in an object. */
+/** Returns the field at the path of keys; undefined if the field or an object on the path is absent or null. */
 export function fieldAt(value: unknown, keys: readonly string[]): unknown {
   return valueAt(value, keys) ?? undefined;
 }

@@ -23,13 +23,13 @@ interface ReadOptions {
 
 interface PrometheusReading {
   readonly reading: GateReading;
-  /** The instant for which the provider evaluated the query; absent if the answer has no sample. */
+  /** The instant for which the provider evaluated the query; absent if no sample was read. */
   readonly evaluatedMs?: number;
 }
 
 /**
- * Returns the reading of an answer. One number (scalar, or a vector of one series) is the value, and an empty vector is no data. Any other
- * answer is an error: other types, several series, warnings, and samples that are too old, in the future or repeated. No error quotes the body.
+ * Returns the reading of an answer. A finite number (scalar, or vector of one series) is the value, any other number is `notFinite`, and an
+ * empty vector is `noData`. Any other answer is an error, such as several series, warnings or an old sample. No error quotes the body.
  */
 export function readPrometheus(answer: PrometheusAnswer, options: ReadOptions): PrometheusReading {
   const { atMs } = options;
@@ -79,7 +79,7 @@ interface Sample {
   readonly value: number | 'NaN' | '+Inf' | '-Inf';
 }
 
-/** Returns the single sample of a result; undefined without a sample; a text if the result is not a single number. */
+/** Returns the single sample of a result; undefined without a sample; a message if the result is not a single number. */
 function sampleOf(data: unknown): Sample | string | undefined {
   const type = fieldAt(data, ['resultType']);
   const result = fieldAt(data, ['result']);
@@ -119,7 +119,7 @@ function instantProblem(evaluatedMs: number, { atMs, toleranceMs, beforeMs }: Re
   return evaluatedMs === beforeMs ? 'the answer repeats the previous sample' : undefined;
 }
 
-/** Returns a duration in whole seconds. With milliseconds, the fact would change at every evaluation. */
+/** Returns the text of a duration in whole seconds. With milliseconds, the message would change with every reading. */
 function lengthOf(durationMs: number): string {
   return formatDuration(Math.round(durationMs / 1000) * 1000);
 }
@@ -128,16 +128,15 @@ function lengthOf(durationMs: number): string {
 export interface ConsulAnswer {
   readonly status: number;
   readonly body: string;
-  /** Lower-case names. */
+  /** The names are in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 interface ReadConsulOptions {
   /** The time of the query in milliseconds since 1970, which is also the time of the reading. */
   readonly atMs: number;
-  /** The instances that the value counts. */
   readonly counts: 'passing' | 'notPassing';
-  /** The maximum time since the Consul agent last heard from the leader of its datacenter, in milliseconds. */
+  /** The maximum time since the Consul server last heard from the leader of its datacenter, in milliseconds. */
   readonly toleranceMs: number;
 }
 
@@ -151,7 +150,7 @@ export function readConsul(answer: ConsulAnswer, { atMs, counts, toleranceMs }: 
   if (status === 401 || status === 403) return failed(`the provider does not accept the credentials (HTTP ${status})`);
   if (status !== 200) return failed(`the provider answered HTTP ${status}`);
   if (headers['x-consul-knownleader'] === 'false') return failed('the datacenter has no leader, so the answer may be old');
-  if (headers['x-consul-results-filtered-by-acls'] === 'true') return failed('the token may not see every instance');
+  if (headers['x-consul-results-filtered-by-acls'] === 'true') return failed('the ACLs hide some instances from the token');
   const silenceMs = Number(headers['x-consul-lastcontact'] ?? 0);
   if (!Number.isFinite(silenceMs)) return failed('the answer does not say how old it is');
   if (silenceMs > toleranceMs) return failed(`the answer is ${formatDuration(Math.round(silenceMs / 1000) * 1000)} old`);
@@ -220,7 +219,6 @@ function knownOf(reading: GateReading): MetricView['value'] {
   }
 }
 
-/** A pod with the name of its Service, for its address. */
 export interface GatedPod {
   readonly pod: PodView;
   /** `spec.serviceName` of its StatefulSet. */

@@ -23,7 +23,7 @@ export interface ZoneView {
   readonly set?: StatefulSetView;
   /** The reason why the zone cannot be evaluated. */
   readonly unknown?: string;
-  /** The update revision, or the revision before it after a rollback. Empty while unknown. */
+  /** The update revision; after a rollback, the revision to which the zone was rolled back. Empty while unknown. */
   readonly desiredRevision: string;
   /** `spec.replicas`. */
   readonly replicas: number;
@@ -54,7 +54,6 @@ export interface ZoneView {
 
 export interface GroupView {
   readonly group: GroupDefinition;
-  /** In the order of the group. */
   readonly zones: readonly ZoneView[];
   readonly ledger: Ledger;
 }
@@ -162,9 +161,7 @@ function emptyView(replicas: number): Omit<ZoneView, 'zone' | 'set' | 'claims' |
   };
 }
 
-/**
- * Returns why the zone cannot be evaluated: an unread object, a StatefulSet in two groups or under deletion, or no known revision.
- */
+/** Returns why a zone cannot be evaluated: an absent or unread object, or a StatefulSet in two groups, in deletion or without revision. */
 function blockingReasonOf(
   snapshot: Snapshot,
   group: GroupDefinition,
@@ -325,7 +322,7 @@ function availableLater(pod: PodView, { minReadySeconds }: StatefulSetView, nowM
   return pod.isReady && !pod.isTerminating && atMs > nowMs ? [atMs] : [];
 }
 
-/** Returns the ordinal from which the controller may replace outdated pods: the partition, or a lower value in a claim; else infinity. */
+/** Returns the lowest ordinal exposed by the partition or by a lower value in a claim; infinity except with the strategy `partition`. */
 function lowestExposedOrdinal(group: GroupDefinition, set: StatefulSetView, claims: readonly Claim[]): number {
   if (!traitsOf(group).lowersPartition || set.updateStrategy !== 'RollingUpdate') return Number.POSITIVE_INFINITY;
   const announced = claims.flatMap(({ verb, uid, to }) => (verb === 'setPartition' && uid === set.uid && to !== undefined ? [to] : []));

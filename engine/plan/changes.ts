@@ -34,26 +34,27 @@ export function plannedChanges(group: GroupDefinition, compared: Compared, refus
   return [...sourceChanges(group, compared), ...byText.values(), ...budgetChanges(group, compared)];
 }
 
-/** Returns a change for each mirrored object whose requested replicas differ. All zones follow the object directly or indirectly. */
+/** Returns a change for each mirrored object whose requested replicas differ. The change names all zones that mirror no other object. */
 function sourceChanges(group: GroupDefinition, { before, after }: Compared): readonly PlannedChange[] {
   const numberIn = ({ replicaSources }: Snapshot, kind: string, name: string): number | undefined => {
     const found = replicaSources.find((source) => source.namespace === group.namespace && source.kind === kind && source.name === name);
     return found === undefined || isUnknown(found.replicas) ? undefined : found.replicas;
   };
-  const sources = new Map(
-    group.zones.flatMap(({ replicas }) =>
-      replicas.kind === 'mirror' ? [[`${replicas.resourceKind} ${replicas.name}`, replicas] as const] : [],
-    ),
-  );
+  const mirrors = group.zones.flatMap(({ name: zone, replicas }) => (replicas.kind === 'mirror' ? [{ zone, replicas }] : []));
+  const sources = new Map(mirrors.map(({ replicas }) => [`${replicas.resourceKind} ${replicas.name}`, replicas]));
   return [...sources].flatMap(([field, { resourceKind, name }]): PlannedChange[] => {
     const [from, to] = [numberIn(before, resourceKind, name), numberIn(after, resourceKind, name)];
     if (from === undefined || to === undefined || from === to) return [];
     const consequence = to > from ? 'scaleUp' : 'scaleDown';
-    return [{ kind: 'source', zones: group.zones.map((zone) => zone.name), field, before: from, after: to, consequence }];
+    const others = mirrors
+      .filter(({ replicas }) => replicas.resourceKind !== resourceKind || replicas.name !== name)
+      .map(({ zone }) => zone);
+    const zones = group.zones.map((zone) => zone.name).filter((zone) => !others.includes(zone));
+    return [{ kind: 'source', zones, field, before: from, after: to, consequence }];
   });
 }
 
-/** Adds the running replicas to a change if the old manifest names none. */
+/** Adds the running replicas to a change of `spec.replicas` if the old manifest omits this field. */
 function withRunningReplicas(change: Omit<PlannedChange, 'zones'>, running: number | undefined): Omit<PlannedChange, 'zones'> {
   const { after } = change;
   if (change.field !== 'spec.replicas' || change.before !== undefined || running === undefined || typeof after !== 'number') return change;
@@ -102,7 +103,6 @@ function plannedChange(change: FieldChange, isRefused: boolean): Omit<PlannedCha
 }
 
 interface Budget {
-  /** The zones whose pods the budget covers. */
   readonly zones: ReadonlySet<string>;
   /** The manifest; undefined if the input does not contain it. */
   readonly object: ObjectContent | undefined;

@@ -16,7 +16,7 @@ export interface PlannedChange {
   readonly consequence: 'restart' | 'scaleUp' | 'scaleDown' | 'none' | 'refused';
 }
 
-/** One line of the plan: pods of one zone are replaced, a zone is scaled, or the group waits. */
+/** One line of the plan: pods of one zone are replaced, a zone is prepared or scaled, or the group waits. */
 export interface PlannedStep {
   readonly kind: 'roll' | 'scaleUp' | 'scaleDown' | 'prepare' | 'check' | 'soak' | 'approval' | 'wait';
   readonly zone?: string;
@@ -27,7 +27,6 @@ export interface PlannedStep {
   readonly to?: number;
   /** The gate, wave or rule that the step waits for. */
   readonly waitsFor?: string;
-  /** Gates that are read during the step. */
   readonly gates?: readonly string[];
   /** Definition of the first rule that blocks the step. */
   readonly source?: Source;
@@ -37,7 +36,6 @@ export interface PlannedStep {
   readonly p50Seconds?: number;
   /** 90th percentile of the duration. */
   readonly p90Seconds?: number;
-  /** Results of the rules at the start of the step. */
   readonly rules: readonly RuleResult[];
 }
 
@@ -46,7 +44,16 @@ export interface PlannedWave {
   readonly steps: readonly PlannedStep[];
 }
 
-/** A requested change that a policy denies. */
+/** The name under which a plan shows the pods that the StatefulSet controller replaces without an action of the agent. */
+export const controllerWave = 'at once';
+
+/** Returns the names of the waves in which the agent replaces pods, in their order. */
+export function rollingWaves(waves: readonly PlannedWave[]): readonly string[] {
+  const rolling = waves.filter(({ name, steps }) => name !== controllerWave && steps.some(({ kind }) => kind === 'roll'));
+  return [...new Set(rolling.map(({ name }) => name))];
+}
+
+/** A requested change that a rule denies. */
 export interface Refusal {
   /** The denied request, such as `delete StatefulSet ingester-zone-a`. */
   readonly what: string;
@@ -90,7 +97,7 @@ export interface GroupPlan {
     readonly statefulSet: string;
     readonly replicasBefore: number;
     readonly replicasAfter: number;
-    /** Number of pods that are replaced, with the pods of `afterWait`. A pod that is replaced twice counts once. */
+    /** Number of pods that are replaced, including the pods of `afterWait`. A pod that is replaced twice counts once. */
     readonly restarts: number;
     /** Pods that are replaced after the wait at the end of the plan, in order of replacement. */
     readonly afterWait?: readonly string[];
@@ -107,14 +114,13 @@ export interface GroupPlan {
   readonly timeline: readonly TimelineSpan[];
 }
 
-/** The plans of all groups of the input. */
 export interface Plan {
   readonly apiVersion: 'rollout-group.dev/cli/v1';
   readonly kind: 'Plan';
   readonly metadata: {
     /** Digest of the content of the policies. Their positions in files have no influence. */
     readonly policyDigest: string;
-    /** Start of the plan. Present only if a rule depends on the calendar, such as a window. */
+    /** Start of the plan. Absent for a plan of files that does not depend on the calendar, for example on a window. */
     readonly startsAt?: string;
   };
   readonly outcome: 'complete' | 'unchanged' | 'blocked' | 'waits';
@@ -124,6 +130,8 @@ export interface Plan {
   readonly otherChanges?: readonly ObjectChange[];
   /** The denials of the API server beyond the rules of the groups; absent without such a denial. The plan contains the denied changes. */
   readonly denied?: readonly ApiDenial[];
+  /** Notes of a plan on a cluster, for example that `apply` refuses the change; absent without notes. */
+  readonly notes?: readonly string[];
   readonly assumptions: Assumptions;
   readonly groups: readonly GroupPlan[];
 }
@@ -132,7 +140,6 @@ export interface Plan {
 export interface ApiDenial {
   /** `kind namespace/name` of each denied object. */
   readonly objects: readonly string[];
-  /** The message of the API server. */
   readonly message: string;
 }
 
@@ -150,7 +157,6 @@ export interface ObjectChange {
   /** `kind namespace/name`. */
   readonly object: string;
   readonly operation: 'created' | 'deleted' | 'changed';
-  /** Paths of the changed fields. */
   readonly fields: readonly string[];
 }
 
@@ -211,7 +217,7 @@ export function podTimesOf({ pods, groups }: Pick<Assumptions, 'pods' | 'groups'
   return { drain: times('drain'), start: times('start') };
 }
 
-/** Returns the time in seconds in which 90 % of the pods stop and start. */
+/** Returns the sum of the 90th percentiles of stop and start in seconds. */
 export function slowSeconds({ drain, start }: PodTimes): number {
   return drain.p90Seconds + start.p90Seconds;
 }

@@ -1,4 +1,4 @@
-// Estimates when a running rollout ends, for `status`. Runs the model of plans forward from the present state.
+// Estimates when a running rollout ends, for `status` and `get`. Runs the model of plans forward from the present state.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { contextOf, minIntervalOf } from '../context.ts';
 import type { RuleResult, ZoneDecision } from '../decision.ts';
@@ -16,7 +16,6 @@ export interface LikelyEnd {
 
 export interface Estimate {
   readonly end: LikelyEnd;
-  /** The end by zone, only for zones that are not done. */
   readonly zones: Readonly<Record<string, LikelyEnd>>;
   /** Number of missing approvals. The instants contain no time for people. */
   readonly approvals: number;
@@ -52,8 +51,8 @@ const furthestMs = 60 * 24 * 3_600_000;
 const manyPods = 10;
 
 /**
- * Estimates the end of the rollout; undefined without a rollout. Unknown, with the reason, if the end of a block is unknown. Assumes that
- * gates pass and approvals come at once.
+ * Estimates the end of the rollout; undefined without a rollout. Unknown, with the reason, if the simulated rollout does not end within 60
+ * days. Assumes that gates pass and approvals come at once.
  */
 export function estimateEnd(input: EstimateInput): Known<Estimate> | undefined {
   const { assumptions = defaultAssumptions } = input;
@@ -87,10 +86,10 @@ function likelyEnd(p50Ms: number, p90Ms: number | undefined): LikelyEnd {
   return p90Ms === undefined ? { p50Ms } : { p50Ms, p90Ms: Math.max(p50Ms, p90Ms) };
 }
 
-/** The minimum number of measured stops. With fewer, the gap between two pods may contain other waits. */
+/** The minimum number of measured stops. A single gap may contain other waits, so fewer stops do not count. */
 const fewStops = 3;
 
-/** Returns how long pods took to stop, in seconds. Kubernetes does not store this time, so it is the gap between single replacements. */
+/** Returns the seconds that pods took to stop: from a ready pod to the creation of the next pod. Skips pods that were replaced together. */
 function stopsOf(pods: readonly SuccessorPod[]): readonly number[] {
   const inTurn = [...pods].sort((a, b) => a.createdMs - b.createdMs);
   return inTurn.flatMap((pod, index) => {
@@ -118,7 +117,6 @@ interface Forward {
   /** The instant from which each zone is updated and available, only for zones with work left at the first decision. */
   readonly zones: ReadonlyMap<string, number>;
   readonly approvals: number;
-  /** The results that exceptions permitted, by rule. */
   readonly permitted: ReadonlyMap<string, RuleResult>;
 }
 

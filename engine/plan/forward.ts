@@ -14,7 +14,6 @@ import { nextEventMs, step } from '../world/world.ts';
 import type { Assumptions } from './document.ts';
 import { hasEarlierWait } from './steps.ts';
 
-/** One decision of the simulation. */
 export interface Turn {
   readonly nowMs: number;
   readonly decision: GroupDecision;
@@ -107,13 +106,13 @@ function withDeadlines(world: World, hasDeadlines: boolean): World {
 
 /**
  * Reports whether a pod can be replaced before the successor of another pod is ready: after the minimum interval, or in another zone by an
- * exception. Otherwise the decisions in between are left out, because they cost most of the time of a plan.
+ * exception. Otherwise the simulation skips decisions before the successor is ready, because they cost most of the computing time.
  */
 function canOverlap(context: GroupContext): boolean {
   return minIntervalOf(context) > 0 || context.exceptions.some(({ rule }) => rule === 'other-zones-ready');
 }
 
-/** Advances time to the next event that a decision may depend on: a time of the last decision, or a change of status counters. */
+/** Advances time until `untilMs` or a change of status counters; undefined if no event is left. */
 function elapse(start: World, untilMs: number | undefined, overlaps: boolean): World | undefined {
   let world = start;
   for (let event = nextEventMs(world); ; event = nextEventMs(world)) {
@@ -200,7 +199,7 @@ function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: Gr
 }
 
 /** Returns the world with the readings up to now for every gate of the current wave. */
-function withReadings(world: World, group: GroupDefinition): World {
+export function withReadings(world: World, group: GroupDefinition): World {
   const wanted = wantedReadings(world, group);
   if (wanted.length === 0) return world;
   const { nowMs } = world.snapshot;
@@ -214,7 +213,7 @@ function withReadings(world: World, group: GroupDefinition): World {
   return { ...world, snapshot: { ...world.snapshot, gateReadings: [...others, ...views] } };
 }
 
-/** Returns the gates of the current wave, from the time at which the engine starts to count. */
+/** Returns the gates of the current wave, each with the time from which the engine counts its readings. */
 function wantedReadings(world: World, group: GroupDefinition) {
   const { run } = ledgerOf(world.snapshot, group);
   const wave = run === undefined || run.outcome !== 'running' ? undefined : group.rollout.waves[run.wave];

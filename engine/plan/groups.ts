@@ -6,8 +6,8 @@ import { result } from '../rule.ts';
 import type { AbsentMembers } from './plan.ts';
 
 /**
- * Returns the desired groups. A member of no desired group stays in its former group: the rules of that group apply to its removal. A group
- * that loses all members is planned as it was before.
+ * Returns the desired groups. A member of no desired group stays in its former group: the rules of that group apply to its removal. A
+ * removed group keeps only these members.
  */
 export function groupsToPlan(groups: readonly GroupDefinition[], before: readonly GroupDefinition[]): readonly GroupDefinition[] {
   const key = (namespace: string, name: string): string => `${namespace}/${name}`;
@@ -22,13 +22,14 @@ export function groupsToPlan(groups: readonly GroupDefinition[], before: readonl
     return { ...group, zones: [...group.zones, ...left.zones], sources: { ...left.group.sources, ...group.sources } };
   });
   const names = new Set(groups.map((group) => key(group.namespace, group.name)));
-  return [...kept, ...leaving.filter(({ group }) => !names.has(key(group.namespace, group.name))).map(({ group }) => group)];
+  return [
+    ...kept,
+    ...leaving.filter(({ group }) => !names.has(key(group.namespace, group.name))).map(({ group, zones }) => ({ ...group, zones })),
+  ];
 }
 
 interface ClusterObjects {
-  /** StatefulSets. */
   readonly sets: readonly unknown[];
-  /** RolloutGroups. */
   readonly groups: readonly unknown[];
 }
 
@@ -42,7 +43,7 @@ export function absentElsewhere(groups: readonly GroupDefinition[], { sets, grou
       zones.map(({ statefulSet }) => statefulSet),
       'and',
     );
-    const fact = `namespace ${namespace} has no StatefulSet of the group ${name}, but ${listed(namespaces, 'and')} has StatefulSets of these names without a group (${members}); set that namespace in the group, or apply its StatefulSets with it`;
+    const fact = `namespace ${namespace} has no StatefulSet of the group ${name}, but ${listed(namespaces, 'and')} has StatefulSets of these names without a group (${members}); set that namespace in the group, or apply the StatefulSets together with the group`;
     const source = sources[''];
     return [{ namespace, group: name, results: [result('view-complete', 'no', fact, source === undefined ? {} : { source })] }];
   });

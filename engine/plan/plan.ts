@@ -14,9 +14,11 @@ import { type Snapshot, setNamed } from '../snapshot.ts';
 import type { World } from '../world/model.ts';
 import type { Quantile } from '../world/world.ts';
 import { plannedChanges } from './changes.ts';
+import { controllerTrace } from './controller.ts';
 import {
   type ApiDenial,
   type Assumptions,
+  controllerWave,
   type GroupPlan,
   type ObjectChange,
   type Plan,
@@ -24,6 +26,7 @@ import {
   type PlannedWave,
   podTimesOf,
   type Refusal,
+  rollingWaves,
   type TimelineSpan,
 } from './document.ts';
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
@@ -31,7 +34,7 @@ import { groupRisks } from './risks.ts';
 import { requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
 import { type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
-/** The block of a group whose members are missing in the compared objects. The results say what to change. */
+/** A group that is blocked because members are missing in the compared objects. The results say what to change. */
 export interface AbsentMembers {
   readonly namespace: string;
   readonly group: string;
@@ -39,15 +42,15 @@ export interface AbsentMembers {
 }
 
 export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'exceptions' | 'policyDigest'> {
-  /** The groups before the change, if labels and annotations define groups. Requests must pass under these groups, too. */
+  /** The groups before the change. The requested changes must pass under these groups, too. */
   readonly groupsBefore?: readonly GroupDefinition[];
-  /** The policies and exceptions before the change. */
+  /** The groups without the members that leave them. The agent decides with these groups. Absent: `groups`. */
+  readonly desiredGroups?: readonly GroupDefinition[];
   readonly before?: Pick<Snapshot, 'policies' | 'exceptions'>;
-  /** The namespace of the agent, whose policies may name other namespaces. Absent: the agent namespace of `running`, if any. */
+  /** The namespace of the agent. Only policies in it may name other namespaces. Absent: the agent namespace of `running`, if any. */
   readonly agentNamespace?: string;
   /** Kubernetes objects that run now. */
   readonly current: readonly unknown[];
-  /** The requested Kubernetes objects. */
   readonly desired: readonly unknown[];
   readonly assumptions: Assumptions;
   /** The state of the cluster that `current` comes from: unready, missing and unknown pods, ledgers, requests, gate readings. */
@@ -55,15 +58,14 @@ export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'excep
   /** Groups that are blocked because their members do not exist. */
   readonly absent?: readonly AbsentMembers[];
   readonly denied?: readonly ApiDenial[];
-  /** Changes of policies, which bind groups of the plan and others. */
+  /** Changes of groups, policies and other objects of this project. They may bind groups that the plan leaves out. */
   readonly policyChanges?: readonly ObjectChange[];
-  /** Changes of objects in no group. */
   readonly otherChanges?: readonly ObjectChange[];
   /** The start of the plan; ignored if the plan does not depend on the calendar. */
   readonly nowMs: number;
 }
 
-/** Plans every group from the current to the desired objects. Pods are ready unless a Pod manifest differs. Denials are in `refused`. */
+/** Plans every group from the current to the desired objects. Without `running`, pods are ready unless a Pod manifest differs. */
 export function planGroups(input: PlanInput): Plan {
   const snapshots = readPlanSnapshots(input);
   const { usesCalendar, nowMs } = snapshots;
@@ -105,7 +107,7 @@ function shorterTimes({ groups, assumptions }: PlanInput): Assumptions['groups']
   return Object.fromEntries(times.filter(([name, used]) => !isSameValue(used, { ...assumptions.pods, ...assumptions.groups[name] })));
 }
 
-/** Returns the metrics that the policies of the group read. A plan has no readings. */
+/** Returns the assumed values of the metrics that the policies of the groups declare, by `policy/input`. */
 function metricsOf(input: PlanInput): Assumptions['metrics'] {
   const { groups, policies, assumptions, agentNamespace = input.running?.agentNamespace } = input;
   const bound = (group: GroupDefinition) => policiesFor(policies, group, agentNamespace);
@@ -152,7 +154,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const stopped = isUnchanged ? undefined : agentRuns(asked, group);
   const waits = [...(stopped === undefined ? [] : [stopped]), ...withAbsence(input, group, likely.waits)];
   const permitted = permittedResults([...likely.permitted, ...steps.flatMap(({ rules }) => rules)]);
-  // An exception that ends during the plan ends after an assumed time, so what it permits is not denied now.
+  // A plan assumes its times, so a rule that blocks only after its exception ended does not make the plan `blocked`.
   const ended = input.exceptions.filter(
     (one) =>
       one.namespace === group.namespace && one.group === group.name && one.expiresMs > likely.startMs && one.expiresMs <= likely.endMs,
@@ -172,6 +174,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       context: contextOf(asked, group),
       desired: input.desired,
       steps,
+      atOnce: waves.filter(({ name }) => name === controllerWave).flatMap((wave) => wave.steps),
       waits,
       zones,
       ended,
@@ -184,7 +187,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     totals: {
       restarts: zones.reduce((sum, zone) => sum + zone.restarts, 0),
       scaleChanges: steps.filter((step) => step.kind === 'scaleUp' || step.kind === 'scaleDown').length,
-      waves: new Set(waves.filter((wave) => wave.steps.some((step) => step.kind === 'roll')).map((wave) => wave.name)).size,
+      waves: rollingWaves(waves).length,
       gates: new Set(steps.flatMap((step) => step.gates ?? [])).size,
       approvals: steps.filter((step) => step.kind === 'approval').length,
       ...(isComplete ? { p50Seconds: seconds(likely.endMs - likely.startMs) } : {}),
@@ -216,18 +219,23 @@ interface Forward {
 function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapshots, quantile: Quantile): Forward {
   const requested = requestedWorld(input, snapshots, group, { quantile });
   const steps: TracedStep[] = [];
-  let asked = requestedScales(group, snapshotAsked(input, snapshots, group), requested.world.snapshot);
+  const before = snapshotAsked(input, snapshots, group);
+  const traceController = controllerTrace(group, before);
+  let atOnce: readonly TracedStep[] = [];
+  let asked = requestedScales(group, before, requested.world.snapshot);
   const open = new Set(asked.map(({ key }) => key));
   const onTurn = (turn: Turn, { snapshot }: World): void => {
     traceTurn(steps, turn);
+    atOnce = traceController(turn, snapshot);
     asked = traceRequested(asked, group, snapshot, open);
   };
-  const { last, world, end } = runForward(requested.world, group, { onTurn });
+  const { last, world, end } = runForward(requested.world, requested.group, { onTurn });
   // Pods that were rolled back stay at their earlier revision, so the requested one is not reached.
   const rolledBack = last.decision.warnings.filter((warning) => warning.rule === 'rolled-back' && isUntilPerson(warning));
   const waits = [...(end === 'done' ? [] : last.decision.waits), ...rolledBack];
   const { refused, permitted } = requested;
-  return { group, refused, permitted, steps: [...asked, ...steps], waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
+  const traced = [...atOnce, ...asked, ...steps];
+  return { group, refused, permitted, steps: traced, waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
 }
 
 function seconds(ms: number): number {
@@ -262,7 +270,7 @@ function plannedStep(
   { startMs, isHeld }: { readonly startMs: number; readonly isHeld: boolean },
 ): PlannedStep {
   const source = step.rules.find((answer) => answer.outcome !== 'ok' && answer.source !== undefined)?.source;
-  // The time of a person cannot be assumed, and only a person ends a wait at which the plan ends.
+  // A plan cannot assume how long a person takes. If the plan ends at a wait, no simulated event ends this wait.
   const isTimed = step.kind !== 'approval' && !(isHeld && step.kind === 'wait') && !step.rules.some(isUntilPerson);
   return {
     kind: step.kind,
@@ -273,7 +281,7 @@ function plannedStep(
     ...defined({ source }),
     startSeconds: seconds(step.startMs - startMs),
     ...(isTimed ? { p50Seconds: seconds(step.endMs - step.startMs) } : {}),
-    // A later start can shorten a wait, for example for a window. The p90 duration is at least the p50 duration anyway.
+    // A wait for a window is shorter in `slow` if it starts later. The p90 duration is still at least the p50 duration.
     ...(isTimed && twin !== undefined ? { p90Seconds: seconds(Math.max(step.endMs - step.startMs, twin.endMs - twin.startMs)) } : {}),
     rules: step.rules,
   };
@@ -286,8 +294,9 @@ function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Fo
     const requested = set?.status.updateRevision;
     const isRolledBack = requested !== undefined && requested !== desiredRevision;
     const later = isRolledBack ? members.filter(({ revision }) => revision !== requested) : end === 'done' ? [] : outdated;
-    // The highest ordinals are replaced first, as in a step.
-    const afterWait = later.map(({ name }) => name).reverse();
+    // The agent replaces no pod of a zone that leaves the group. The highest ordinals are replaced first, as in a step.
+    const isMember = world.snapshot.groups.some(({ zones }) => zones.some(({ name }) => name === zone.name));
+    const afterWait = (isMember ? later : []).map(({ name }) => name).reverse();
     for (const name of afterWait) rolled.add(name);
     return {
       zone: zone.name,

@@ -1,4 +1,4 @@
-// Finds the risks of a plan that is allowed: findings RG50xx, each with the object or field that causes it.
+// Finds the risks of a plan: findings RG50xx. Each message names the cause.
 import type { ExceptionDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
@@ -8,15 +8,16 @@ import { templateRevision } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { manifestOf } from './changes.ts';
+import { atOnceText } from './controller.ts';
 import { type GroupPlan, type PlannedStep, type PodTimes, type Quantiles, type Risk, slowSeconds } from './document.ts';
 
 interface RiskQuestion {
   readonly context: GroupContext;
   readonly desired: readonly unknown[];
   readonly steps: readonly PlannedStep[];
+  readonly atOnce: readonly PlannedStep[];
   readonly waits: GroupPlan['waits'];
   readonly zones: GroupPlan['zones'];
-  /** The exceptions that end during the plan. */
   readonly ended: readonly ExceptionDefinition[];
   readonly podTimes: PodTimes;
   /** The time of the run that counts for its deadline. */
@@ -111,7 +112,7 @@ const endlessRollout: RiskCheck = ({ waits }) =>
   waits.filter(isLimitOfZero).map(({ fact, source }) => ({
     code: 'RG5008',
     severity: 'warning' as const,
-    message: `${fact}, so the rollout never ends; change that number, or set paused: true to pause its zones`,
+    message: `${fact}, so the rollout never ends; change the limit of 0, or pause the zones with paused: true`,
     ...(source === undefined ? {} : { source }),
   }));
 
@@ -151,6 +152,10 @@ const shortException: RiskCheck = ({ waits, ended }) =>
       source,
     }));
 
+/** Finds pods that no partition holds, so that the StatefulSet controller replaces them without an action of the agent. */
+const exposedPods: RiskCheck = ({ context: { snapshot, group }, atOnce }) =>
+  atOnce.map((step) => ({ code: 'RG5012', severity: 'warning', message: atOnceText(snapshot, group, step) }));
+
 const riskChecks: readonly RiskCheck[] = [
   serialBudget,
   orderedReady,
@@ -162,4 +167,5 @@ const riskChecks: readonly RiskCheck[] = [
   emptyFirstWave,
   shortDeadline,
   shortException,
+  exposedPods,
 ];

@@ -102,7 +102,7 @@ const definitions: Readonly<Record<string, Schema>> = {
     { afterWait: { ...listOf(text), description: 'Pods that are replaced once the plan no longer waits. They count as restarts.' } },
   ),
   totals: record(
-    'Totals of the group. Times exclude people and are absent when the plan does not end.',
+    'Totals of the group. Durations exclude the time for approvals, and are absent if the plan does not complete.',
     { restarts: count, scaleChanges: count, waves: count, gates: count, approvals: count },
     { p50Seconds: seconds, p90Seconds: seconds },
   ),
@@ -168,7 +168,12 @@ export const planSchema: Schema = {
       assumptions: ref('assumptions'),
       groups: listOf(ref('group')),
     },
-    { policyChanges: listOf(ref('objectChange')), otherChanges: listOf(ref('objectChange')), denied: listOf(ref('denial')) },
+    {
+      policyChanges: listOf(ref('objectChange')),
+      otherChanges: listOf(ref('objectChange')),
+      denied: listOf(ref('denial')),
+      notes: listOf(text),
+    },
   ),
   $defs: definitions,
 };

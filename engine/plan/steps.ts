@@ -12,7 +12,6 @@ import type { Turn } from './forward.ts';
 export interface TracedStep extends Omit<PlannedStep, 'gates' | 'source' | 'startSeconds' | 'p50Seconds' | 'p90Seconds'> {
   readonly key: string;
   readonly wave: string;
-  /** The names of gates that were read during the step. */
   readonly gates: readonly string[];
   readonly startMs: number;
   readonly endMs: number;
@@ -33,9 +32,10 @@ const workRules: ReadonlySet<string> = new Set([
   'leader-floor',
   'replica-write-in-flight',
   'rollout-in-progress',
+  'partition-kept',
 ]);
 
-/** Returns a step for each zone with requested replicas. The replicas are written before the first decision, so all steps start at once. */
+/** Returns a step for each zone with changed replicas. The replicas are written before the first decision, so all steps start at once. */
 export function requestedScales(group: GroupDefinition, before: Snapshot, requested: Snapshot): readonly TracedStep[] {
   return group.zones.flatMap((zone): TracedStep[] => {
     const from = setNamed(before, group.namespace, zone.statefulSet)?.replicas ?? 0;
@@ -47,7 +47,7 @@ export function requestedScales(group: GroupDefinition, before: Snapshot, reques
   });
 }
 
-/** Returns the steps after one more decision. A step lasts until its zone has the requested replicas, or the engine decides on others. */
+/** Returns the steps after one more decision. A step ends when all requested replicas are ready or the StatefulSet gets another number. */
 export function traceRequested(
   steps: readonly TracedStep[],
   group: GroupDefinition,

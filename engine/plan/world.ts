@@ -16,7 +16,6 @@ import type { Refusal } from './document.ts';
 import { withAssumedMetrics } from './forward.ts';
 import type { PlanInput } from './plan.ts';
 
-/** The snapshots before and after the requested change. */
 export interface PlanSnapshots {
   /** True if the plan depends on the calendar, for example on a window. Otherwise the plan starts at 0. */
   readonly usesCalendar: boolean;
@@ -39,7 +38,7 @@ export function readPlanSnapshots(input: PlanInput): PlanSnapshots {
   return { usesCalendar, nowMs, before, after };
 }
 
-/** Uses the snapshot of the cluster. The manifests only show which mirrored objects get other replicas. */
+/** Takes `before` from the cluster. The current manifests only show which mirrored objects get other replicas. */
 function seenSnapshots(input: PlanInput, running: Snapshot, nowMs: number, after: Snapshot): PlanSnapshots {
   const before = snapshotFromManifests(input.current, { nowMs, groups: input.groups, pods: 'none' }).snapshot;
   const replicasOf = ({ replicaSources }: Snapshot, wanted: Snapshot['replicaSources'][number]) =>
@@ -49,7 +48,7 @@ function seenSnapshots(input: PlanInput, running: Snapshot, nowMs: number, after
   return { usesCalendar: true, nowMs, before: { ...running, nowMs, groups: input.groups }, after, changedSources };
 }
 
-/** Reports whether the input depends on the calendar: windows, exceptions, conditions on the time, recorded downscales. */
+/** Reports whether the input has windows, exceptions, conditions on the time, or recorded times of pods and downscales. */
 function dependsOnCalendar(input: PlanInput): boolean {
   const { policies, exceptions, current, desired } = input;
   if (exceptions.length > 0 || policies.some((policy) => policy.windows.length > 0)) return true;
@@ -87,21 +86,28 @@ interface WorldOptions {
   readonly hasMetrics?: boolean;
 }
 
-/** Returns the model of one group after the requested changes of its members are judged and the allowed ones are applied. */
+/** Returns the group with which the agent decides after the change: without the members that leave the group. */
+export function desiredGroup({ desiredGroups = [] }: Pick<PlanInput, 'desiredGroups'>, group: GroupDefinition): GroupDefinition {
+  return desiredGroups.find(({ namespace, name }) => namespace === group.namespace && name === group.name) ?? group;
+}
+
+/** Judges the requested changes of the members, and applies the allowed ones. Returns the model and its group, without leaving members. */
 export function requestedWorld(
   input: PlanInput,
   snapshots: PlanSnapshots,
   group: GroupDefinition,
   { quantile = 'p50', hasMetrics = true }: WorldOptions = {},
-): RequestedChanges {
+): RequestedChanges & Pick<ChangeRequest, 'group'> {
   const world = createWorld(snapshotAsked(input, snapshots, group), input.assumptions, quantile);
-  return requestChanges({
+  const requested = requestChanges({
     group,
     groupsBefore: input.groupsBefore ?? [],
     world: hasMetrics ? withAssumedMetrics(world, group) : world,
     after: snapshots.after,
     desired: input.desired,
   });
+  const desired = desiredGroup(input, group);
+  return { ...requested, group: desired, world: { ...requested.world, snapshot: { ...requested.world.snapshot, groups: [desired] } } };
 }
 
 /** Returns the part of a snapshot that one group depends on, so that the cost of a plan is linear in the number of groups. */
@@ -123,9 +129,7 @@ interface ChangeRequest {
   readonly group: GroupDefinition;
   readonly groupsBefore: readonly GroupDefinition[];
   readonly world: World;
-  /** The snapshot of the desired objects. */
   readonly after: Snapshot;
-  /** The manifests of the desired objects. */
   readonly desired: readonly unknown[];
 }
 
@@ -136,7 +140,7 @@ interface RequestedChanges {
   readonly permitted: readonly RuleResult[];
 }
 
-/** Judges the requested change of each member, in the order of the zones, and applies the allowed changes. */
+/** Judges the requested change of each member, in the order of the zones, and applies the allowed changes except deletions. */
 export function requestChanges(request: ChangeRequest): RequestedChanges {
   let { world } = request;
   const refused: Refusal[] = [];

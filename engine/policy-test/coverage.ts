@@ -89,7 +89,6 @@ interface ZoneSetting {
   /** The key under `zones.NAME.` in the sources of the group. */
   readonly place: string;
   readonly has: (zone: ZoneDefinition) => boolean;
-  /** The id of the rule of the engine. */
   readonly id: string;
 }
 
@@ -128,7 +127,7 @@ function settingTargets(group: GroupDefinition): readonly Target[] {
   ];
 }
 
-/** Returns the targets of deadlines. A deadline that has passed blocks as the rule `run-failed`. */
+/** Returns the targets of deadlines. An exceeded deadline blocks as the rule `run-failed`. */
 function deadlineTargets({ rollout: { deadlines }, sources }: GroupDefinition): readonly Target[] {
   const failed = answers('run-failed');
   return [
@@ -178,14 +177,14 @@ function protectionTargets(group: GroupDefinition): readonly Target[] {
     }));
 }
 
-/** Returns the targets of a wave. A check after the wave has passed if the rollout enters the next wave. */
+/** Returns the targets of a wave. If the rollout enters the next wave, the checks after this wave count as passed. */
 function waveTargets({ sources }: GroupDefinition, wave: WaveDefinition, index: number): readonly Target[] {
   const isMovedOn = ({ asked }: Seen): boolean => asked.waves !== undefined && asked.waves.from <= index && asked.waves.to > index;
   const isHere = ({ asked }: Seen): boolean => asked.waves?.to === index;
   const target = (part: 'before' | 'after', what: string, rule: string, place = `waves.${wave.name}.${part}.${what}`): Target => {
     const source = sources[place];
     const own = answers(rule, source);
-    // Checks before a wave need a wave with pods. Checks after a wave, except the soak, also apply to a wave without pods.
+    // The checks before a wave apply only if the wave has pods that no earlier wave has. After other waves, only the soak is skipped.
     const reach = part === 'before' ? 'rolled' : what === 'soak' ? 'soaking' : undefined;
     return {
       rule: `waves.${wave.name}.${part}.${what}`,
@@ -247,7 +246,6 @@ function limitTargets(policy: PolicyDefinition): readonly Target[] {
   });
 }
 
-/** The waves that a case can reach, by index. */
 export interface WaveReach {
   /** Waves with a pod that no earlier wave has. The checks before a wave apply only to these waves. */
   readonly rolled: readonly number[];

@@ -18,7 +18,7 @@ interface PolicyTestInput {
   readonly bundle: PolicyBundle;
   /** Kubernetes objects that represent the running cluster. */
   readonly manifests: readonly unknown[];
-  /** The namespace of the agent, whose policies may name other namespaces. Absent: no policy may name another namespace. */
+  /** The namespace of the agent. Only policies in it may name other namespaces. Absent: no policy may. */
   readonly agentNamespace?: string;
 }
 
@@ -39,7 +39,6 @@ export interface CaseResult {
   readonly asked?: CaseSubject;
 }
 
-/** The facts of a case that the coverage uses. */
 export interface CaseSubject {
   readonly namespace: string;
   readonly group: string;
@@ -48,7 +47,6 @@ export interface CaseSubject {
   readonly isPod: boolean;
   readonly warned: readonly string[];
   readonly waves?: Answer['waves'];
-  /** The waves that the state of the case can reach. */
   readonly reach: WaveReach;
 }
 
@@ -57,7 +55,7 @@ interface PolicyTestOptions {
   readonly only?: string;
 }
 
-/** Runs the cases in their order. A case that cannot run gives a result with problems, never an exception. */
+/** Runs the cases in their order. A case that cannot run gives a result with problems, and throws no error. */
 export function runPolicyTest(test: PolicyTest, input: PolicyTestInput, options: PolicyTestOptions = {}): readonly CaseResult[] {
   let nowMs = Date.parse(test.spec.clock);
   const results: CaseResult[] = [];
@@ -126,7 +124,7 @@ function subjectOf({ request }: PolicyTestCase, group: GroupDefinition, answer: 
   };
 }
 
-/** Returns the group that the request names, as `name` or `namespace/name`, or the only group. A text is the problem. */
+/** Returns the only group, or the group that the request names as `name` or `namespace/name`; a problem as text without such a group. */
 function groupOf({ groups }: PolicyBundle, name: string | undefined): GroupDefinition | string {
   const found = groups.filter((group) => name === undefined || name === group.name || name === `${group.namespace}/${group.name}`);
   const known = groups.map((group) => `${group.namespace}/${group.name}`).join(', ') || 'none';
@@ -165,10 +163,10 @@ function impossibleExpectation(request: Request, expect: Expectation): string | 
   const asksAgent = asksTheAgent(request);
   if (asksAgent === ofRequests.has(expect.decision)) {
     const words = asksAgent ? 'act, wait, blocked or done' : 'allow, warn, requireApproval, hold or deny';
-    return `a request ${request.action} returns ${words}, never ${expect.decision}`;
+    return `a request with the action ${request.action} returns ${words}, never ${expect.decision}`;
   }
   const field = (['pods', 'replicas'] as const).find((name) => expect[name] !== undefined);
-  return asksAgent || field === undefined ? undefined : `${field} can be expected only in requests rollout and none`;
+  return asksAgent || field === undefined ? undefined : `${field} can be expected only if the action is rollout or none`;
 }
 
 function decidingRules(answer: Answer): readonly string[] {

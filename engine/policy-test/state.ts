@@ -120,7 +120,7 @@ function withZone(snapshot: Snapshot, group: GroupDefinition, state: ZoneState, 
   };
 }
 
-/** Returns the partition that exposes the updated pods of a case, from the highest ordinal down. */
+/** Returns the partition at which a rollout has updated as many pods as in the case; unchanged if the strategy lowers no partition. */
 function partitionOf(
   group: GroupDefinition,
   { updated = 0 }: ZoneState,
@@ -159,7 +159,7 @@ function podsGiven(set: StatefulSetView, state: ZoneState, pods: readonly PodVie
     });
 }
 
-/** Returns the changed readiness of a pod. An unready pod became unready now. A ready pod has the time in the case, if given. */
+/** Returns the changed readiness of a pod. An unready pod became unready now. A ready pod became ready `readyFor` ago, if set. */
 function readiness(pod: PodView, isUnready: boolean, state: ZoneState, nowMs: number): Partial<PodView> {
   if (isUnready) return { isReady: false, containersReady: false, readyChangedMs: nowMs };
   if (state.readyFor === undefined || !pod.isReady) return {};
@@ -200,12 +200,12 @@ function inputsGiven(snapshot: Snapshot, group: GroupDefinition, given: GivenSta
   const metrics = metricsGiven(snapshot, given, problems);
   const gateReadings = gatesGiven(snapshot, group, given, problems);
   const intents = [...approvalsGiven(snapshot, group, given, problems), ...pausesGiven(snapshot, group, given)];
-  // The replicas of the case are reported instead of those of the manifests.
+  // Each mirrored object reports the replicas of the case instead of those in its manifest.
   const replicaSources = sourcesGiven(snapshot, group, given, problems).map((source) => ({ ...source, statusReplicas: 0 }));
   return { snapshot: withReportedReplicas({ ...snapshot, metrics, gateReadings, intents, replicaSources }), problems };
 }
 
-/** Returns the readings of the case. A metric has the name of its input, or `policy/input` if several policies declare that input. */
+/** Returns the readings of the case. A key `input` sets the input in every policy, a key `policy/input` in one policy. */
 function metricsGiven(snapshot: Snapshot, given: GivenState, problems: string[]): readonly MetricView[] {
   return Object.entries(given.metrics ?? {}).flatMap(([key, value]) => {
     const input = key.slice(key.indexOf('/') + 1);

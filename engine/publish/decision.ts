@@ -44,7 +44,6 @@ export interface PublishInput {
   readonly atMs: number;
   readonly leader?: string;
   readonly lease?: PublishedDecision['lease'];
-  /** The origin of the group's definition. */
   readonly origin?: string;
   /** The reason why the webhooks may not receive every request that concerns this group. */
   readonly unenforced?: string;
@@ -82,7 +81,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
       results: results.map(storedResult),
     })),
     warnings: decision.warnings.map(storedResult),
-    gates: gatesOf(group, snapshot),
+    gates: gatesOf(group, snapshot, decision),
     ...publishedMetrics(group, snapshot),
     ...(run === undefined ? {} : { run: publishedRun(run) }),
     openClaims: ledger.claims.length,
@@ -112,7 +111,7 @@ function partitionOrPins(
   return pinsPods && ordinals.length > 0 ? { pinned: ordinalRanges(ordinals) } : {};
 }
 
-/** Returns the open claims of admission with their requesters. Claims of the agent have no requester. */
+/** Returns the latest open claims of admission with their requesters. Claims of the agent have no requester. */
 function reservationsOf({ claims }: Pick<Ledger, 'claims'>): { readonly reservations?: readonly PublishedReservation[] } {
   const asked = claims.flatMap((claim) =>
     claim.user === undefined ? [] : [{ what: reservedText(claim), user: claim.user, atMs: claim.atMs }],
@@ -141,9 +140,11 @@ function isSame(a: RuleResult, b: RuleResult): boolean {
   return a.rule === b.rule && a.outcome === b.outcome && a.fact === b.fact;
 }
 
-function gatesOf(group: GroupDefinition, snapshot: Snapshot): readonly PublishedGate[] {
+/** Returns the gates with the readings that the decision still needs: the agent forgets all others before the next decision. */
+function gatesOf(group: GroupDefinition, snapshot: Snapshot, { wantedReadings }: GroupDecision): readonly PublishedGate[] {
   return group.gates.map(({ name, mode }) => {
-    const readings = snapshot.gateReadings
+    const wanted = wantedReadings.some(({ gate }) => gate === name) ? snapshot.gateReadings : [];
+    const readings = wanted
       .filter((view) => view.namespace === group.namespace && view.group === group.name && view.gate === name)
       .flatMap((view) => view.readings);
     const latest = readings.reduce<(typeof readings)[number] | undefined>(
@@ -190,7 +191,7 @@ function publishedRun(run: RunState): PublishedRun {
   };
 }
 
-/** The difference up to which two earliest instants count as equal, because each retry of a wait moves its instant. */
+/** The difference up to which two values of `earliestMs` count as equal, because each retry of a wait moves the value. */
 const earliestToleranceMs = 15 * 60_000;
 
 const aging: ReadonlySet<string> = new Set(['decidedMs', 'wakeAtMs', 'atMs', 'readings', 'earliestMs']);
@@ -246,7 +247,7 @@ function hasAll(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string,
   return Object.keys(b).every((name) => b[name] === undefined || a[name] !== undefined || aging.has(name));
 }
 
-/** Compares the earliest instants of the waits, which have the same order. A passed instant is replaced after a minute. */
+/** Compares `earliestMs` of the waits. After a minute, an instant in the past and a later instant count as different. */
 function isSameEarliest(a: PublishedDecision, b: PublishedDecision): boolean {
   const isOld = b.decidedMs - a.decidedMs >= repetitionMs;
   return a.waits.every(({ earliestMs: before }, index) => {
@@ -295,7 +296,7 @@ function stateOf(pod: PodView, { isUp, isClaimed, isSurplus, target }: PodFacts)
   return pod.revision === target ? 'starting' : 'unready';
 }
 
-/** Returns when the state began; undefined if only the age of the pod is known. */
+/** Returns when the state began; undefined if unknown, as for a claimed or surplus pod that is still ready. */
 function sinceMsOf(pod: PodView, state: PodState): number | undefined {
   if (pod.isTerminating) return pod.terminatingSinceMs;
   const isStillReady = pod.isReady && (state === 'announced' || state === 'leaving');

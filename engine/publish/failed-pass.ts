@@ -1,4 +1,4 @@
-// Reports the turns of adopted groups that grafana/rollout-operator would have counted as failed reconciles.
+// Decides which turns count as failed. In adopted groups, these are the failed reconciles of grafana/rollout-operator.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { unavailableLimit } from '../amount.ts';
@@ -11,14 +11,13 @@ interface Pass {
   readonly group: GroupDefinition;
   readonly snapshot: Snapshot;
   readonly performed: readonly TakenAction[];
-  /** The error that ended the turn early. */
   readonly error?: string;
 }
 
 /**
- * Reports whether grafana/rollout-operator would have counted the turn as a failed reconcile. The causes are a member that is not OnDelete, a
- * status without a revision, a pod with several ZoneAwarePodDisruptionBudgets, a refused DELETE or status write, and a failed read. After a
- * write of replicas, the operator visits no member. Otherwise it visits members up to the first unfinished one.
+ * Reports whether the turn failed: an error ended it, or a write on a pod, partition or status failed. In adopted groups, a turn also fails
+ * on a member that is not OnDelete, a status without a revision, a pod with several ZoneAwarePodDisruptionBudgets, or a failed read. After
+ * a write of replicas, grafana/rollout-operator visits no member. Otherwise it visits members up to the first unfinished member.
  */
 export function isFailedPass({ group, snapshot, performed, error }: Pass): boolean {
   if (error !== undefined || performed.some(hasFailed)) return true;
@@ -44,7 +43,7 @@ function stopsAtMember(members: readonly Member[], snapshot: Snapshot, namespace
   return false;
 }
 
-/** Reports whether the action failed. A conflict is no failure, because grafana/rollout-operator has preconditions only on a status. */
+/** Reports whether the action makes the turn fail. A conflict does so only for a status: the operator sends no other preconditions. */
 function hasFailed({ action, result }: TakenAction): boolean {
   if (result === 'done') return false;
   if (action.kind === 'advanceCurrentRevision') return true;

@@ -14,7 +14,7 @@ interface BoundInput {
   readonly metric: PolicyDefinition['metrics'][string];
 }
 
-/** Returns the inputs of the rules that bind the group, by policy and name. */
+/** Returns the inputs of the rules that bind the group, sorted by policy and name. */
 export function boundInputs(
   policies: readonly PolicyDefinition[],
   group: GroupDefinition,
@@ -68,7 +68,6 @@ export function newestMetrics(metrics: readonly MetricView[]): readonly MetricVi
   return [...byInput.values()];
 }
 
-/** Returns the reading of an input. */
 export function readingOf(metrics: readonly MetricView[], { policy, input }: BoundInput): MetricView | undefined {
   return metrics.find((one) => one.namespace === policy.namespace && one.policy === policy.name && one.input === input);
 }

@@ -10,7 +10,7 @@ export const publishedByteLimit = 32 * 1024;
 
 export const publishedPodLimit = 50;
 
-/** An action that was sent, and its outcome. `conflict`: no effect, because the object had changed. `unknown`: no answer came. */
+/** An action that was sent, and its outcome. `conflict`: no effect, because the object had changed. `unknown`: 5xx or no answer. */
 export interface TakenAction {
   readonly action: Action;
   readonly result: PublishedAction['result'];
@@ -34,7 +34,6 @@ export const podStates = ['crashing', 'nodeDown', 'unready', 'missing', 'termina
 
 export type PodState = (typeof podStates)[number];
 
-/** The maximum number of published metric inputs. */
 export const publishedMetricLimit = 50;
 
 /** The format of publications as `major.minor`. A newer minor version adds fields. Readers reject another major version. */
@@ -67,6 +66,7 @@ export function actionText(action: Action): string {
     case 'scaleStatefulSet':
       return `scale ${action.statefulSet} from ${action.from} to ${action.to}`;
     case 'setPartition':
+      if (action.from === action.to) return `the StatefulSet controller replaces pods of ${action.statefulSet}`;
       return `set the partition of ${action.statefulSet} from ${action.from} to ${action.to}`;
     case 'callPods': {
       const what = action.call === 'delayed' ? 'prepare for a delayed downscale' : 'prepare to leave';

@@ -44,7 +44,6 @@ const published = z.object({
   group: text,
   goal: text,
   phase: z.enum(['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed']),
-  /** The instant of the last change of phase. */
   phaseSinceMs: instant,
   outcome: z.enum(['act', 'wait', 'blocked', 'done']),
   /** Absent in publications of earlier versions. */
@@ -59,6 +58,8 @@ const published = z.object({
       available: z.int(),
       isReady: z.boolean(),
       revisions: z.array(z.object({ revision: text, ordinals: text })),
+      /** The revision of updated pods. Absent while it is unknown, and in publications of earlier versions. */
+      desiredRevision: text.exactOptional(),
       /** The lowered partition under the strategy `partition`: the StatefulSet controller replaces pods with this ordinal and above. */
       partition: count.exactOptional(),
       /** The ordinals with a pin under the strategy `pinned`. */
@@ -71,8 +72,8 @@ const published = z.object({
       zone: text,
       pod: text,
       /**
-       * `announced`: an open claim. `crashing`: a container fails. `nodeDown`: node not ready. `unready`: at an old revision. `starting`: at
-       * the update revision. `leaving`: beyond the replicas. `missing`: no pod.
+       * `announced`: an open claim. `crashing`: a container fails. `nodeDown`: the node is not ready. `unready`: unavailable and outdated.
+       * `starting`: unavailable and at the update revision. `leaving`: a surplus pod. `missing`: no pod.
        */
       state: z.enum(podStates),
       /** The waiting reason of a container, such as CrashLoopBackOff. */
@@ -82,7 +83,7 @@ const published = z.object({
       sinceMs: instant.exactOptional(),
     }),
   ),
-  /** The blocking results, with the blocked zones and the instant since which they have blocked. */
+  /** The blocking results. `zones`: the blocked zones. `sinceMs`: the start of the block. */
   waits: z.array(result.extend({ sinceMs: instant, zones: z.array(text) })),
   /** At most `publishedStopLimit`; absent in publications of earlier versions. */
   stops: z
@@ -113,7 +114,7 @@ const published = z.object({
       to: count.exactOptional(),
       outcome: z.enum(['act', 'wait', 'blocked']),
       podCount: count,
-      /** The results of all evaluated rules; absent if they did not fit. */
+      /** The results of all evaluated rules. If they do not fit: only the blocking results, or absent. */
       results: z.array(result).exactOptional(),
     }),
   ),
@@ -153,7 +154,7 @@ const published = z.object({
       }),
     )
     .exactOptional(),
-  /** The fields of all states in one object. */
+  /** The current or last run. The fields of other outcomes are absent. */
   run: z
     .object({
       id: text,
@@ -192,7 +193,7 @@ const published = z.object({
       zone: text.exactOptional(),
       /** The action as text: `delete pod ingester-zone-a-3`, `scale ingester-zone-a from 5 to 4`. */
       what: text,
-      /** `conflict`: no effect, because the object had changed. `unknown`: no answer arrived, and the action may have happened. */
+      /** `conflict`: no effect, because the object had changed. `unknown`: 5xx or no answer, so the action may have happened. */
       result: z.enum(['done', 'conflict', 'refused', 'failed', 'unknown']),
       message: text.exactOptional(),
       atMs: instant,
@@ -200,7 +201,7 @@ const published = z.object({
   ),
   policyDigest: text,
   leader: text.exactOptional(),
-  /** The Lease of that agent; absent for an agent without a Lease. */
+  /** The Lease of the leader; absent if the leader has no Lease. */
   lease: z.object({ namespace: text, name: text }).exactOptional(),
   /** Origin of the group's definition: `directory`, `objects` or `adopted`. */
   origin: text.exactOptional(),
@@ -221,7 +222,7 @@ export function readPublished(stored: unknown): Known<PublishedDecision> {
   if (!format.success) return { unknown: 'the published value is not a decision' };
   const [major] = publishedFormat.split('.');
   if (format.data.format.split('.')[0] !== major) {
-    return { unknown: `the published decision has the format ${format.data.format.slice(0, 20)}; known is ${publishedFormat}` };
+    return { unknown: `the published decision has the format ${format.data.format.slice(0, 20)}; this version reads ${publishedFormat}` };
   }
   // Fields of a newer format may make a decision longer than `publishedByteLimit`.
   if (bytesOf(value) > 2 * publishedByteLimit) return { unknown: 'the published decision is too long' };

@@ -3,6 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantMs, instantText } from '../../policies/instant.ts';
 import { apiVersion, type RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
@@ -11,11 +12,11 @@ import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy } 
 import { storedResult } from '../rule.ts';
 import { changeOf, recordedKind } from '../run/origin.ts';
 import { isOfRun } from '../run/requests.ts';
-import { type IntentView, isUnknown, type RunState, type Snapshot } from '../snapshot.ts';
+import { type IntentView, isUnknown, type PodView, type RunState, type Snapshot } from '../snapshot.ts';
+import { setPartition } from '../strategies/partition.ts';
 import { bytesOf } from './bounds.ts';
 import { actionText, type TakenAction } from './published.ts';
 
-/** The input of a record from one turn. */
 export interface RunTurn {
   readonly group: GroupDefinition;
   readonly snapshot: Snapshot;
@@ -29,8 +30,8 @@ export interface RunTurn {
 type Spec = RolloutRun['spec'];
 
 /**
- * Returns the record of the rollout after a turn, or with `scale` the record of a change of replicas. Returns the same value if nothing
- * changed. Returns an ended record once before the next record starts. A record has at most 100 steps and 64 KiB.
+ * Returns the record of the rollout after a turn, or with `scale` the record of a change of replicas; the same value if nothing changed. If
+ * a run is superseded, one call ends its record and the next call starts the record of the newer run. Limits: 100 steps and 64 KiB.
  */
 export function runRecord(previous: RolloutRun | undefined, turn: RunTurn, of: 'rollout' | 'scale' = 'rollout'): RolloutRun | undefined {
   const { decision } = turn;
@@ -76,7 +77,11 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
   // A retried run is the same run.
   const { endedAt: _endedAt, took: _took, failure: _failure, ...open } = record.spec;
   const reopened = isOver ? { ...record, spec: { ...open, outcome: 'running' as const } } : withOrigin(record, run);
-  const acted = progressed(reopened, turn, decision, (action) => replacedBy(action).length > 0 || action.kind === 'advanceCurrentRevision');
+  const isKnown = (zone: string, { ordinal }: PodView): boolean =>
+    record.spec.steps.some((step) => step.zone === zone && ordinalsOf(step.pods ?? '').includes(ordinal));
+  const performed = [...turn.performed, ...exposedActions(turn, isKnown)];
+  const isOwn = (action: Action): boolean => replacedBy(action).length > 0 || action.kind === 'advanceCurrentRevision';
+  const acted = progressed(reopened, { ...turn, performed }, decision, isOwn);
   const spec = withPeople(acted.spec, turn, run);
   const complete = spec === acted.spec ? acted : fitted({ ...acted, spec });
   if (run.outcome === 'running') return complete;
@@ -84,7 +89,21 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
   return ended(complete, run.outcome, run.failedMs, run.failure);
 }
 
-/** Returns the record with the kind and the origin of the run, which may be observed after its start. */
+/** Returns the replacements of the StatefulSet controller at or above the partitions, without the known pods. */
+export function exposedActions(
+  { snapshot, group }: Pick<RunTurn, 'snapshot' | 'group'>,
+  isKnown: (zone: string, pod: PodView) => boolean,
+): readonly TakenAction[] {
+  if (!traitsOf(group).lowersPartition) return [];
+  const context = contextOf(snapshot, group);
+  return context.view.zones.flatMap((view) => {
+    const replaced = view.exposedByPartition.filter((pod) => !isKnown(view.zone.name, pod));
+    const actions = setPartition(context, view, { to: view.set?.partition ?? 0, because: 'outdated', replaced });
+    return replaced.length === 0 ? [] : actions.map((action): TakenAction => ({ action, result: 'done' }));
+  });
+}
+
+/** Returns the record with the kind and the origin of the run. The agent may observe the origin after the start of the run. */
 function withOrigin(record: RolloutRun, run: RunState): RolloutRun {
   const { spec } = record;
   const kind = recordedKind(run);
@@ -167,7 +186,7 @@ function progressed(record: RolloutRun, turn: RunTurn, decision: GroupDecision, 
   return spec === record.spec ? record : fitted({ ...record, spec });
 }
 
-/** Records the rule that blocks a group without progress. When another rule or no rule blocks, adds the time to the waits of the record. */
+/** Records the rule that blocks a group without progress. When another rule or no rule blocks, adds the blocked time to the waits. */
 function addWait(spec: Spec, { startedMs }: RunTurn, decision: GroupDecision): Spec {
   const [first] = isMoving(decision) || decision.outcome === 'act' ? [] : decision.waits;
   if (spec.waiting?.rule === first?.rule) return spec;
@@ -293,7 +312,7 @@ function shortRanges(ordinals: readonly number[]): string {
 
 type RecordedRequest = NonNullable<Spec['people']>[number];
 
-/** Returns the spec with new requests added; the same value without new requests. Requests above the limit are dropped. */
+/** Returns the spec with new requests and exceptions added, up to the limit. Returns the same value if nothing is new. */
 function withPeople(spec: Spec, { snapshot, group, startedMs }: RunTurn, run: RunState): Spec {
   const { intents, exceptions, nowMs } = contextOf(snapshot, group);
   const { people = [] } = spec;
@@ -338,17 +357,15 @@ type ShownOutcome = Spec['outcome'] | 'abandoned';
 
 export type Images = Readonly<Record<string, string>>;
 
-/** A zone of a record with the templates of its revisions, as far as Kubernetes keeps them. Absent values are unknown. */
+/** A zone of a record, with data of the ControllerRevisions that Kubernetes still keeps. Absent values are unknown. */
 export type ShownZone = Spec['zones'][number] & {
   readonly fromImages?: Images;
   readonly toImages?: Images;
-  /** The paths of the fields in which the templates differ. */
   readonly changedFields?: readonly string[];
-  /** The number of the revision in `kubectl rollout history`. It changes if the revision becomes the update revision again. */
+  /** The number of `toRevision` in `kubectl rollout history`. It changes if `toRevision` becomes the update revision again. */
   readonly revisionNumber?: number;
 };
 
-/** A record for output. */
 export type ShownRun = Omit<Spec, 'outcome' | 'zones'> & { readonly outcome: ShownOutcome; readonly zones: readonly ShownZone[] };
 
 /**

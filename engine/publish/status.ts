@@ -11,7 +11,6 @@ import type { PublishedDecision, PublishedWait } from './published.ts';
 interface ScaleTarget {
   /** Number of pods of the scaled zone, from the status of its StatefulSet. */
   readonly replicas: number;
-  /** The selector of these pods. */
   readonly selector?: string;
 }
 
@@ -128,19 +127,19 @@ function stopped({ stops = [] }: PublishedDecision): readonly Verdict[] {
 /** The maximum length of a message in characters. Kubernetes allows 32768. */
 const longestMessage = 1024;
 
-/** Returns who stops the group, why and until when, and the commands that end the stop. */
+/** Returns who or which rule stops the group, why and until when, and the commands or edits that end the stop. */
 function stopText(stop: Stop): string {
   const { limit, untilMs } = stop;
   const until = untilMs === undefined ? '' : ` until ${timeText(untilMs)}`;
   return `${stopFact(stop)}${limit === undefined ? '' : ` (limit: ${limit})`}${until}. To end it: ${endsText(stop)}`;
 }
 
-/** Returns the fact of the stop, with the name of its policy rule: `safety/freeze: the rule always applies`. */
+/** Returns the fact of the stop. If a policy rule stops the group, its name comes first: `safety/freeze: the rule always applies`. */
 export function stopFact({ rule, fact }: Pick<Stop, 'rule' | 'fact'>): string {
   return rule.includes('/') ? `${rule}: ${fact}` : fact;
 }
 
-/** Returns the commands that end the stop, the usual one first. */
+/** Returns the commands or edits that end the stop, starting with the usual way. */
 export function endsText({ endsWith, alternatives = [] }: Pick<Stop, 'endsWith' | 'alternatives'>): string {
   return [endsWith, ...alternatives].join(', or ');
 }
@@ -175,7 +174,7 @@ function degraded({ phase, run, waits, pods }: PublishedDecision): Verdict {
   const [first] = bad;
   if (first === undefined)
     return { type, status: 'False', reason: 'AsExpected', message: 'no run failed, no rule denies a step, and no pod crashes' };
-  const others = bad.length === 1 ? '' : ` and ${bad.length - 1} more`;
+  const others = bad.length === 1 ? '' : `; other affected pods: ${bad.length - 1}`;
   const isCrashing = first.state === 'crashing';
   const why = isCrashing ? (first.reason ?? 'crashing') : `on node ${first.node ?? ''}, which is not ready`;
   return { type, status: 'True', reason: isCrashing ? 'PodsCrashing' : 'NodesNotReady', message: `${first.pod} is ${why}${others}` };
@@ -201,7 +200,7 @@ export function isRolledBack({ run, warnings }: Pick<PublishedDecision, 'run' | 
   return run?.outcome === 'completed' && warnings.some(({ rule }) => rule === 'rolled-back');
 }
 
-/** Returns why the group needs a person; undefined if it continues without a person. */
+/** Returns why the group needs a person; undefined if it continues without a person. A pause counts even if it has an end. */
 export function personNeeded({ phase, outcome, waits }: Held): PersonNeeded | undefined {
   if (phase === 'Failed') return 'failed';
   if (phase === 'Blocked') return 'blocked';

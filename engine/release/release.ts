@@ -28,8 +28,8 @@ export type ReleaseDecision = { readonly ledger: Ledger } & (
 );
 
 /**
- * Decides the next step of a release: sets the partition of one zone to 0, if all other zones are available and the released ones updated.
- * A broken zone is released first. A zone is released only once: a partition that a user raises later stays, and delays the next zones.
+ * Decides the next step of a release: sets the partition of one zone to 0 if all other zones are available and all released zones are
+ * updated. A broken zone comes first. Each zone is released once: a partition that a user raises later stays and delays the next zones.
  */
 export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: ReleaseQuestion): ReleaseDecision {
   const { nowMs, groups } = snapshot;

@@ -9,7 +9,6 @@ import { type Definitions, definitionStateOf, outdatedOf, sourceOf, termsOf, vie
 /** The time before a removal is reported, in milliseconds, because a tool may delete a definition and create it again. */
 export const removalGraceMs = 5_000;
 
-/** The last definition of a group. */
 export interface FormerGroup {
   readonly group: GroupDefinition;
   /** The last run of the group, if known. */
@@ -41,7 +40,7 @@ export type GroupRemoval =
   | { readonly kind: 'wait'; readonly leftMs?: number }
   | { readonly kind: 'report'; readonly reports: readonly RemovalReport[] };
 
-/** Decides the report about a removed group. `none` for drop-in groups, released groups, and if every StatefulSet is deleted. */
+/** Decides the report about a removed group. `none` for drop-in groups, for groups to be released, and if no StatefulSet exists. */
 export function decideRemoval({ group, run, snapshot, sources, goneForMs }: RemovalQuestion): GroupRemoval {
   if (group.sources['']?.field === labelKeys.group || termsOf(group) !== undefined) return { kind: 'none' };
   const { namespace, name, zones } = group;
@@ -90,7 +89,7 @@ function noteOf(
     return { isWarning: isRunning, note: `${gone}the StatefulSet controller replaces outdated pods${old}` };
   const isForAllPods = partition >= set.firstOrdinal + set.replicas;
   const keepsOutdated = outdated.some(({ ordinal }) => ordinal < partition);
-  const wouldRelease = traitsOf(group).holdsPartition ? '; onPolicyDeleted: release does that automatically' : '';
+  const wouldRelease = traitsOf(group).holdsPartition ? '; onPolicyDeleted: release lowers it automatically' : '';
   const note =
     `${gone}the partition stays at ${partition}, so template changes reach no pod${isForAllPods ? '' : ` below ordinal ${partition}`}${old}; ` +
     'define the group again, or lower spec.updateStrategy.rollingUpdate.partition' +

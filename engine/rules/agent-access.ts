@@ -1,5 +1,5 @@
-// Blocks the steps that the agent cannot carry out: it does not run, does not watch the namespace, or lacks a right. A plan reads Lease and
-// rights. The agent learns of a missing right when the API server denies an action.
+// Blocks the steps that the agent cannot carry out: it does not run, does not watch the namespace, or lacks a right. A plan reads the Lease
+// and the rights. The agent learns of a missing right when the API server denies an action.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
@@ -17,7 +17,7 @@ export function agentAccess({ group, snapshot }: GroupContext, step: 'roll' | 's
   return missing.length === 0 ? undefined : result('agent-access', 'no', missing.map(({ fact }) => fact).join('; '));
 }
 
-/** Returns the wait of a plan if the agent of the group does not run. The steps follow when it runs. */
+/** Returns the wait of a plan if the agent of the group does not run. The steps follow when the agent runs. */
 export function agentRuns({ unattended = [] }: Snapshot, group: GroupDefinition): RuleResult | undefined {
   const stopped = unattended.find((one) => one.namespace === group.namespace && one.group === group.name);
   return stopped && result('agent-access', 'wait', stopped.fact);

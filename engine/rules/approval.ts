@@ -10,7 +10,6 @@ interface ApprovalQuestion {
   readonly context: GroupContext;
   readonly rule: string;
   readonly approval: ApprovalDefinition;
-  /** The wave or policy rule that needs the approval. */
   readonly subject: { readonly wave?: string; readonly rule?: string };
   /** Digest of the current definition. An approval with another digest, or without one, does not count. */
   readonly digest: string;
@@ -78,7 +77,7 @@ export function rejectionsIn(
   );
 }
 
-/** Reports whether the result is a rejection. Its source is the request, and only a person ends it. */
+/** Reports whether the result is a rejection. The source of a rejection is its request. */
 export function isRejection(answer: Pick<RuleResult, 'outcome' | 'source'>): boolean {
   return answer.outcome === 'no' && requestOf(answer) !== undefined;
 }

@@ -31,11 +31,10 @@ export interface PodChoice {
 interface ZoneLimit {
   readonly limit: number;
   readonly source: RuleResult['source'];
-  /** The PodDisruptionBudget that allows no disruption and the cause, as a clause; absent if the limit is set in a group or policy. */
+  /** A clause that names the PodDisruptionBudget with a limit of 0 and the cause; absent for every other limit. */
   readonly because?: string;
-  /** Number of healthy pods that the budget requires; absent if no other pod can end the block by becoming healthy. */
+  /** Number of healthy pods that the PodDisruptionBudget requires; only for a limit of 0 that ends when another pod becomes healthy. */
   readonly desired?: number;
-  /** The exception that raises the limit. */
   readonly exception?: ExceptionDefinition;
 }
 
@@ -78,8 +77,8 @@ function permittedAgainMs(question: RollQuestion): number | undefined {
 }
 
 /**
- * Returns how many pods of the zone may be unavailable by the PodDisruptionBudgets; undefined without a budget. If a budget has no room for
- * the replicas of this zone alone, then it permits one pod while all the pods that it selects leave room for one.
+ * Returns how many pods of the zone the PodDisruptionBudgets allow to be unavailable; undefined without a budget. A budget that requires
+ * every replica of the zone allows one pod if more of the pods that it selects are healthy than it requires.
  */
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
   const { replicas, set, unavailableCount } = zone.view;
@@ -224,7 +223,7 @@ function disruptionResult({ context, zone }: RollQuestion, set: StatefulSetView,
   const limit = verdict.limit === undefined ? undefined : `${verdict.limit}`;
   if (verdict.allowed) return result('disruption-budget', 'ok', verdict.message, { limit, source });
   const { earliestMs } = verdict;
-  // Time ends only the denial of an exhausted budget (429). A person must end any other denial.
+  // Time or progress ends the denial of an exhausted budget (429). A person must end any other denial.
   const outcome = verdict.code === 429 ? 'wait' : 'no';
   const denial = result('disruption-budget', outcome, `${pod.name}: ${verdict.message}`, { limit, source, earliestMs });
   return withException(context, denial, { zone: zone.view.zone.name, podCount });

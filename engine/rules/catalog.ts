@@ -114,7 +114,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the webhook on pod creation is registered',
     outcomes: ['ok', 'wait', 'no', 'unknown'],
     whenBlocked:
-      'Under the strategy `pinned` the webhook on pod creation gives each new pod its revision. Without the webhook a replaced pod comes back at the old revision, so the agent replaces no pod. The rule names the missing part of the webhook configuration `0-rollout-group-pinned`, or the right that the agent lacks to read it. Run `kubectl rollout-group install` to see the missing objects, and `kubectl rollout-group doctor` to check the rights. The rollout continues by itself.',
+      'Under the strategy `pinned` the webhook on pod creation gives each new pod its revision. Without the webhook a replaced pod comes back at the old revision, so the agent replaces no pod. The rule names the missing part of the webhook configuration `0-rollout-group-pinned`, or the right that the agent lacks to read it. Run `kubectl rollout-group install` to see the missing objects, and `kubectl rollout-group doctor` to check the rights. The rollout continues by itself when the webhook is registered.',
   },
   { id: 'pods-in-flight', reason: 'PodsInFlight', title: 'the replaced pods are available again', outcomes: ['wait'] },
   {
@@ -123,7 +123,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the pods to be removed are prepared',
     outcomes: ['ok', 'wait', 'no', 'skip'],
   },
-  { id: 'progress-deadline', title: 'a pod became available within the progress deadline', outcomes: ['ok', 'skip'] },
+  { id: 'progress-deadline', title: 'no pod is in flight, or the run made progress within the deadline', outcomes: ['ok', 'skip'] },
   { id: 'protected', reason: 'Protected', title: 'neither the zone nor the pod is protected', outcomes: ['wait', 'unknown'] },
   {
     id: 'protection-kept',
@@ -137,7 +137,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the source of the replica count could be read',
     outcomes: ['ok', 'no', 'unknown'],
   },
-  { id: 'replica-write-in-flight', reason: 'ScalingInProgress', title: 'no zone is scaling', outcomes: ['ok', 'wait'] },
+  { id: 'replica-write-in-flight', reason: 'ScalingInProgress', title: 'no zone shrinks or changes replicas', outcomes: ['ok', 'wait'] },
   {
     id: 'replicas-owned',
     reason: 'ReplicasOwnedElsewhere',
@@ -217,7 +217,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'fewer pods of the zone are unavailable than its budget allows',
     outcomes: ['ok', 'wait', 'no'],
     whenBlocked:
-      'The rule waits until the replaced pods are available again. It answers `no` when the limit is 0, which neither time nor progress changes: `maxUnavailable: 0` in the group, the zone or a policy, or `fromBudget` with a PodDisruptionBudget that allows no eviction. Raise the limit at the place that the rule names. To stop the group on purpose, set `paused: true` in its zones, use a rule of a policy, or run `kubectl rollout-group pause GROUP`: the requester and the reason are then visible, and plans show the pause. Stuck outdated pods are replaced regardless of this limit.',
+      'The rule waits until the replaced pods are available again. It answers `no` when the limit is 0, which neither time nor progress changes: `maxUnavailable: 0` in the group, the zone or a policy, or `fromBudget` with a PodDisruptionBudget that allows no eviction. Raise the limit at the place that the rule names. To stop the group on purpose, set `paused: true` in its zones, use a rule of a policy, or run `kubectl rollout-group pause GROUP`. This request records the requester and the reason. Stuck outdated pods are replaced regardless of this limit.',
   },
   {
     id: 'zone-gap',

@@ -42,7 +42,7 @@ export function permissionText({ name, requestedBy, expiresMs, reason }: Excepti
   return `permitted by exception ${name}${by} until ${new Date(expiresMs).toISOString()} (${reason})`;
 }
 
-/** Returns the results that pass only because of an exception, each once, the first to end first. */
+/** Returns the results that pass only because of an exception, each once, sorted by the end of the exception. */
 export function permittedResults(results: readonly RuleResult[]): readonly RuleResult[] {
   const permitted = results.filter(({ exception, outcome }) => exception !== undefined && outcome === 'ok');
   const distinct = new Map(permitted.map((one) => [`${one.rule} ${one.exception}`, one]));

@@ -11,7 +11,6 @@ interface GateVerdict {
   readonly answer: RuleResult;
   /** True if the gate reached its failure limit. */
   readonly hasFailed: boolean;
-  /** The instant from which readings count. */
   readonly fromMs: number;
 }
 

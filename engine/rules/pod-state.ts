@@ -71,8 +71,8 @@ export function isMixed(moment: Moment, view: ZoneView, { because }: { readonly 
 }
 
 /**
- * Returns the number of pods in flight that must finish before a stuck pod is repaired. Exposed pods do not count. With OrderedReady, missing
- * pods above the stuck pod do not count: the controller waits for the stuck pod (kubernetes.io, StatefulSet, "Forced rollback").
+ * Returns the number of pods in flight that must finish before a stuck pod is repaired. Exposed pods count only while they terminate. With
+ * OrderedReady, missing pods above the stuck pod do not count: the controller waits for the stuck pod (kubernetes.io, "Forced rollback").
  */
 export function inFlightBefore({ set, inFlight: all, unavailable, pods, exposedByPartition }: ZoneView, stuck: PodView): number {
   const inFlight = all - exposedByPartition.filter(({ isTerminating }) => !isTerminating).length;

@@ -15,7 +15,6 @@ import { isUnknown, type MetricView, type RunState, type Unknown } from '../snap
 import { approvalResults } from './approval.ts';
 import { downscaleTimes } from './zone-gap.ts';
 
-/** The user of an admission request. */
 export interface Requester {
   readonly user?: string;
   /** Absent if the groups of the user are unknown. */
@@ -27,7 +26,6 @@ export interface PolicyQuestion extends Requester {
   readonly action: PolicyAction;
   readonly zone: ZoneView;
   readonly change?: { readonly from: number; readonly to: number };
-  /** The run whose approvals count. */
   readonly run?: RunState;
 }
 
@@ -57,7 +55,6 @@ export function policyAnswer(question: PolicyQuestion): PolicyAnswer {
 }
 
 interface RuleAnswer {
-  /** One result, or one for each rejection. */
   readonly results: readonly RuleResult[];
   /** The effect that applied; absent if the rule did not apply. */
   readonly effect?: PolicyRuleDefinition['effect'];
@@ -76,7 +73,7 @@ function askRule(
   const isUnknownCondition = verdict?.kind === 'unknown';
   const effect = isUnknownCondition ? rule.onUnknown : rule.effect;
   const fact = verdict?.kind === 'unknown' ? unknownText(verdict) : messageOf(rule, data);
-  // Without the instant, the agent would not evaluate a condition on the time again when its result changes.
+  // At `earliestMs`, time alone changes the condition, so the agent decides again then.
   const details = { source, earliestMs: changesAtMs(rule.when, data, question.context.nowMs) };
   switch (effect) {
     case 'allow':
@@ -196,7 +193,7 @@ function lastDownscale({ context, zone }: PolicyQuestion): { readonly lastDownsc
   return times.length === 0 ? {} : { lastDownscaleAt: Math.max(...times) };
 }
 
-/** The variables and operators whose value progress, a reading or a request changes. Names, labels and the action stay the same. */
+/** Matches the variables and operators whose result can change with progress, a reading or an admission request. */
 const changing = /\b(?:change|user|inputs|replicas|ready|available|updated|lastDownscaleAt|zones|notReadyZones|phase|wave|missing)\b/;
 
 /** Reports whether only a person or time changes whether a rule applies. Without a condition, a rule always applies. */
@@ -204,7 +201,7 @@ export function ignoresProgress({ when }: Pick<PolicyRuleDefinition, 'when'>): b
   return when === undefined || !changing.test(JSON.stringify(when));
 }
 
-/** The time in milliseconds within which a change of a condition is searched. A later decision finds later changes. */
+/** The search for a change of a condition looks at most this many milliseconds ahead. A later decision finds later changes. */
 const horizonMs = 400 * 24 * 3_600_000;
 
 /** Returns whether the condition reads the variable `now` or the operator `age`. */
@@ -212,7 +209,7 @@ export function readsTime(condition: unknown): boolean {
   return /"(?:now|age)"/.test(JSON.stringify(condition ?? ''));
 }
 
-/** Returns when time alone changes the result; undefined if not within 400 days. Exact if the condition compares the time once. */
+/** Returns when time alone changes the result; undefined if no change is found. Exact if the condition compares the time once. */
 export function changesAtMs(condition: unknown, data: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {
   if (!readsTime(condition)) return undefined;
   const answerAt = (atMs: number): boolean | undefined => {

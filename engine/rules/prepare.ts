@@ -21,7 +21,7 @@ interface PrepareAnswer {
 /** The pause before a failed preparation is tried again, in milliseconds. */
 const retryAfterMs = 30_000;
 
-/** Evaluates the delay. Pods leave from the highest ordinal down. Each must be prepared for the whole delay and then confirm that. */
+/** Evaluates the delay. Pods leave from the highest ordinal down. Each is prepared for the whole delay, then confirms its preparation. */
 export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   const { context, zone, from, to } = question;
   const delayed = appliesTo(question) ? zone.zone.delayed : undefined;
@@ -32,17 +32,22 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
   const missing = entries.filter(({ entry }) => entry?.state !== 'prepared' || isDatedAhead(entry, context.nowMs));
   const mayCall = !failed.some((pod) => isPausing(question, pod));
-  const actions = missing.length > 0 && mayCall ? [callPods(question, 'delayed', 'POST', leavingOrdinals(zone, question))] : [];
+  const actions =
+    missing.some(({ exists }) => exists) && mayCall ? [callPods(question, 'delayed', 'POST', leavingOrdinals(zone, question))] : [];
   if (failed.length > 0) {
     const outcome = delayed.onUnreachable === 'fail' ? 'no' : 'wait';
     const details = { limit, source, earliestMs: retryTime(question, failed) };
     return { result: result('delayed-downscale', outcome, failureText(failed), details), permitted: from, actions };
   }
   if (missing.length > 0) {
-    const fact = `${pods(missing.length)} must prepare`;
-    return { result: result('delayed-downscale', 'wait', fact, { limit, source }), permitted: from, actions };
+    return { result: result('delayed-downscale', 'wait', missingText(missing), { limit, source }), permitted: from, actions };
   }
   return confirmed(question, entries, removableTail(question, entries, delayed.afterMs, source), delayed.afterMs);
+}
+
+function missingText(missing: readonly LeavingPod[]): string {
+  const absent = missing.find(({ exists }) => !exists);
+  return `${pods(missing.length)} must prepare${absent === undefined ? '' : `; ${absent.name} does not exist`}`;
 }
 
 function failureText([first]: readonly LeavingPod[]): string {
@@ -51,7 +56,7 @@ function failureText([first]: readonly LeavingPod[]): string {
 
 /**
  * Requires that pods confirm their preparation after the delay, immediately before they leave. A pod that lost its preparation then reports
- * another time.
+ * a different timestamp.
  */
 function confirmed(
   question: ScaleQuestion,
@@ -85,8 +90,7 @@ function removableTail(question: ScaleQuestion, leaving: readonly LeavingPod[], 
   const since = (pod: LeavingPod): number => preparedSince(question, pod.entry) ?? context.nowMs;
   const unripe = leaving.find((pod) => context.nowMs - since(pod) < afterMs);
   if (unripe === undefined) {
-    const fact = leaving.length === 0 ? 'no leaving pod exists' : preparedTop(from - to, limit);
-    return { result: result(rule, 'ok', fact, { limit, source }), permitted: to };
+    return { result: result(rule, 'ok', preparedTop(from - to, limit), { limit, source }), permitted: to };
   }
   const earliestMs = since(unripe) + afterMs;
   const permitted = unripe.ordinal + 1 - (zone.set?.firstOrdinal ?? 0);
@@ -148,8 +152,8 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
     const fact = `${pods(entries.length)} ${entries.length === 1 ? 'is' : 'are'} prepared`;
     return { result: result('prepare-downscale', 'ok', fact, { source }), permitted: to, actions: [] };
   }
-  const actions = [callPods(question, 'prepare', 'POST', ordinals)];
-  return { result: result('prepare-downscale', 'wait', `${pods(missing.length)} must prepare`, { source }), permitted: from, actions };
+  const actions = missing.some(({ exists }) => exists) ? [callPods(question, 'prepare', 'POST', ordinals)] : [];
+  return { result: result('prepare-downscale', 'wait', missingText(missing), { source }), permitted: from, actions };
 }
 
 /** Returns the calls that withdraw the preparation of pods that stay, and of their successors. */
@@ -172,30 +176,29 @@ export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, s
 interface LeavingPod {
   readonly name: string;
   readonly ordinal: number;
+  readonly exists: boolean;
   readonly entry: Preparation | undefined;
 }
 
-/** Returns the leaving pods from the highest ordinal down with their answers. A successor of the same name has no answer. */
+/**
+ * Returns the leaving pods with their answers, from the highest ordinal down. A successor inherits no answer. A pod that does not exist
+ * must prepare too: it may have been lost, and its volume has data that its successor must hand over.
+ */
 function leavingPods(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' | 'to'>, call: Preparation['call']): readonly LeavingPod[] {
   const { context, zone, from, to } = question;
-  const first = zone.set?.firstOrdinal ?? 0;
-  const leaving: LeavingPod[] = [];
-  for (let ordinal = first + from - 1; ordinal >= first + to; ordinal -= 1) {
+  return leavingFromTop(zone.set?.firstOrdinal ?? 0, from, to).map((ordinal) => {
     const pod = zone.pods.find((candidate) => candidate.ordinal === ordinal);
-    // A missing pod needs no preparation.
-    if (pod === undefined) continue;
     const entry = context.view.ledger.preparations.find(
       (candidate) =>
-        candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod.uid,
+        candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod?.uid,
     );
-    leaving.push({ name: pod.name, ordinal, entry });
-  }
-  return leaving;
+    return { name: pod?.name ?? `${zone.zone.statefulSet}-${ordinal}`, ordinal, exists: pod !== undefined, entry };
+  });
 }
 
 /**
- * Returns the instant from which a preparation counts. Adopted groups use the time that the pod reported. Native groups use the later of that
- * time and the time of the agent, unless the reported time is in the future.
+ * Returns the instant from which a preparation counts. Adopted groups use the time that the pod reported. Native groups use the time at
+ * which the agent saw the answer, or the reported time if that is later and not in the future.
  */
 function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefined): number | undefined {
   if (entry === undefined) return undefined;

@@ -78,9 +78,9 @@ export function pausedByPerson(context: GroupContext, zone: string): RuleResult 
 /** Returns a text such as `the group is paused by anna (INC-441)`. For an abort, the text says why the abort only pauses. */
 export function pauseFact(context: Pick<GroupContext, 'nowMs'>, intent: IntentView): string {
   const { action, zone, requestedBy, reason } = intent;
-  const { user } = requestedBy ?? {};
+  const { user = 'an unverified requester' } = requestedBy ?? {};
   const abort = isVerified(context, intent) ? `of ${user} that names no run` : 'without a verified requester';
-  const who = action === 'abort' ? ` by an abort ${abort}` : user === undefined ? '' : ` by ${user}`;
+  const who = action === 'abort' ? ` by an abort ${abort}` : ` by ${user}`;
   const why = reason === undefined ? '' : ` (${reason})`;
   return `${zone === undefined ? 'the group' : `zone ${zone}`} is paused${who}${why}`;
 }
@@ -201,7 +201,7 @@ function isInFlight(context: GroupContext): boolean {
   return context.view.zones.some((view) => view.inFlight > 0);
 }
 
-/** Returns the instant of the last progress: a replacement, an updated pod that became ready, a retry, or the first pod in flight. */
+/** Returns the instant of the last progress: start or retry of the run, replacement, updated pod becoming ready, or first pod in flight. */
 function lastProgressMs(context: GroupContext, run: RunState): number {
   let last = Math.max(run.startedMs, run.lastDisruptionMs ?? 0, run.retriedMs ?? 0, run.inFlightSinceMs ?? 0);
   for (const view of context.view.zones) {

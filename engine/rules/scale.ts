@@ -82,7 +82,7 @@ function scaleFloor({ context, zone, to, isForced }: ScaleQuestion): RuleResult 
   });
 }
 
-/** Blocks growth beyond the bounds. People and autoscalers that scale a leader do not know the bounds. */
+/** Blocks growth beyond the bounds. People and autoscalers that scale a leader do not know the bounds of its followers. */
 export function scaleCeiling({ context, zone, to, isForced }: ScaleQuestion): RuleResult {
   const ceiling = Math.min(zone.zone.bounds.max ?? Number.POSITIVE_INFINITY, context.limits.maxReplicas ?? Number.POSITIVE_INFINITY);
   if (isForced) return result('scale-ceiling', 'skip', 'replicas are forced');
@@ -97,7 +97,7 @@ export function scaleCeiling({ context, zone, to, isForced }: ScaleQuestion): Ru
 function leaderFloor({ context, zone, to, isForced }: ScaleQuestion): RuleResult {
   const leader = zoneNamed(context, zone.zone.follows);
   if (leader?.set === undefined || isForced || !profileOf(context.group).checksEveryDownscale)
-    return result('leader-floor', 'skip', 'the zone follows no zone');
+    return result('leader-floor', 'skip', 'the zone waits for no leader');
   const floor = Math.max(leader.replicas, leader.pods.length);
   const fact = `leader zone ${leader.zone.name} has ${leader.replicas} replicas and ${leader.pods.length} pods`;
   return result('leader-floor', to >= floor ? 'ok' : 'wait', fact, {
@@ -209,7 +209,7 @@ interface ScaleStepQuestion extends ScaleQuestion {
 export const scaleUpChecks: readonly Check<ScaleStepQuestion>[] = [
   { id: 'replica-source', evaluate: ({ source }) => source }, // the wanted number of replicas could be read
   { id: 'agent-access', evaluate: mayPatch }, // the agent may write replicas
-  { id: 'scale-up', evaluate: checkGrowth }, // view, ceiling, leader
+  { id: 'scale-up', evaluate: checkGrowth }, // the zone may grow
   { id: 'window', evaluate: ({ context }) => windowResult(context, 'scaleUp', 'nothing') }, // the windows are open
   { id: 'policies', evaluate: ({ policies }) => policies.results }, // no rule of a RolloutPolicy blocks
 ];
@@ -224,7 +224,7 @@ export const scaleDownChecks: readonly Check<ScaleStepQuestion>[] = [
   { id: 'replicas-owned', evaluate: replicasOwned }, // the request changes the object that owns the replicas
   { id: 'no-downscale', evaluate: noDownscale }, // the zone may shrink
   { id: 'scale-floor', evaluate: scaleFloor }, // the zone keeps its minimum number of replicas
-  { id: 'leader-floor', evaluate: leaderFloor }, // a follower keeps as many replicas as its leader
+  { id: 'leader-floor', evaluate: leaderFloor }, // a follower keeps at least as many replicas as its leader
   { id: 'rollout-in-progress', evaluate: rolloutOver }, // no rollout blocks the change
   { id: 'other-zones-ready', evaluate: otherZonesReady }, // all pods of every other zone are available
   { id: 'zone-gap', evaluate: zoneGap }, // the last downscale of another zone was long enough ago

@@ -56,7 +56,7 @@ function podsKept(context: GroupContext, zone: ZoneView, set: StatefulSetView, r
   return [result('update-strategy', 'no', fact, { limit, source: sourceOf(context, 'rollout.strategy') })];
 }
 
-/** Blocks a write while a pod has no pin and would come back at another revision, which after OnDelete may be much older. */
+/** Blocks a write while a pod without a pin would change its revision on restart: OnDelete does not advance `status.currentRevision`. */
 function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, unknown }: ZoneView): readonly RuleResult[] {
   if (unknown !== undefined) return [result('view-complete', 'unknown', unknown)];
   const isNoted = (pod: PodView): boolean =>

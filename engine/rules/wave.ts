@@ -14,7 +14,6 @@ import { gateVerdict } from './gate.ts';
 
 export interface WaveAnswer {
   readonly results: readonly RuleResult[];
-  /** Results of gates in observe mode. */
   readonly observations: readonly RuleResult[];
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
   /** The failure of the run when a gate failed too often. */
@@ -45,13 +44,13 @@ export function underWay(context: GroupContext, wave: WaveDefinition, run: RunSt
   };
 }
 
-/** Returns the digest of the waves that a replacement records; {} if no wave requires an approval before its first pod. */
+/** Returns the digest of the waves, to be recorded with a replacement; {} if no wave requires an approval before its first pod. */
 export function wavesDigestOf({ rollout, gates }: GroupContext['group']): Pick<RunState, 'waves'> {
   const isAsked = rollout.waves.some(({ before }) => before.approval !== undefined);
   return isAsked ? { waves: digestOfWaves({ rollout, gates }) } : {};
 }
 
-/** Returns the rejections of later waves, for each zone of the wave: they stop the run when it reaches the wave. */
+/** Returns the rejections of later waves, once for each zone of a rejected wave. The run stops when it reaches that wave. */
 export function rejectionsAhead(context: GroupContext, run: RunState): readonly { readonly zone: string; readonly result: RuleResult }[] {
   return context.group.rollout.waves.slice(run.wave + 1).flatMap((wave) => {
     const { approval: definition } = wave.before;
@@ -85,7 +84,7 @@ function soakResult(context: GroupContext, wave: WaveDefinition, run: RunState, 
     : result('soak', 'wait', fact, { limit, source, age, earliestMs: sinceMs + wave.after.soakMs });
 }
 
-/** Reports whether earlier waves with no shorter soak include all pods of the wave, as in small zones. The same pods do not soak twice. */
+/** Reports whether earlier waves with an equal or longer soak include all pods of the wave. The same pods do not soak twice. */
 export function addsNothing({ group, view }: GroupContext, wave: WaveDefinition): boolean {
   const earlier = group.rollout.waves.slice(0, group.rollout.waves.indexOf(wave));
   return wave.zones.every((name) => {
@@ -128,9 +127,8 @@ function skippedByPromotion(rule: string, fact: string, promotion: VerifiedReque
 
 interface AskedGates {
   readonly names: readonly string[];
-  /** Readings count from this instant, in milliseconds since 1970. */
+  /** The initial delay of each gate starts at this instant, in milliseconds since 1970. Readings count after the delay. */
   readonly sinceMs: number;
-  /** Results of the checks before the gates. */
   readonly results: readonly RuleResult[];
 }
 

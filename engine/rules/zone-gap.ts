@@ -17,8 +17,8 @@ interface Shrunk {
 const lastDownscaleAnnotation = 'grafana.com/last-downscale';
 
 /**
- * Returns whether the last downscale of another zone is old enough. Native groups use the value of the group. Adopted groups use the value of
- * the follower, which must be exceeded, and for a prepared downscale also the value of the zone that shrank.
+ * Returns whether the last downscale of another zone is old enough. Native groups compare its age with the interval of this zone. Adopted
+ * groups do so for followers only. For a prepared downscale they also use the interval of the zone that shrank.
  */
 export function zoneGap(question: ScaleQuestion): RuleResult {
   const { context, zone, isForced } = question;
@@ -61,7 +61,6 @@ function ownGap(question: ScaleQuestion, others: readonly Shrunk[]): RuleResult 
 
 interface Gap {
   readonly limitMs: number | undefined;
-  /** The zone that sets the limit. */
   readonly owner: string;
   /** True if more than the limit must have passed. */
   readonly isStrict: boolean;
@@ -91,7 +90,7 @@ function gapSource({ context }: ScaleQuestion, zone: string): RuleResult['source
     : own;
 }
 
-/** Returns the other zones that shrank, the latest first, including zones that left the group; a text if a time is unreadable. */
+/** Returns the downscales of other zones, the latest first, in native groups also of removed zones; a text if a time is unreadable. */
 function shrunkZones({ context, zone }: ScaleQuestion): readonly Shrunk[] | string {
   const shrunk: Shrunk[] = [];
   const others = context.view.zones.filter((view) => view.zone.name !== zone.zone.name);

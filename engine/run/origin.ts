@@ -29,7 +29,7 @@ export function withOrigin(context: GroupContext, run: RunState, earlier: RunSta
   return { ...rest, ...(Object.keys(origin).length === 0 ? {} : { origin }), ...(seen.length === 0 ? {} : { seen }) };
 }
 
-/** Returns the cause of a rollback or of a run that an undo made. They write no annotation, because a later change would carry it too. */
+/** Returns the cause of a rollback or an undo. These changes write no annotation, because a later change would carry it too. */
 function returnOrigin(context: GroupContext, run: RunState): RunOrigin | undefined {
   if (isRollingBack(run)) return causedBy(run.rolledBack?.because ?? '');
   const undo = run.outcome === 'running' ? undoOf(context, run) : undefined;
@@ -37,7 +37,7 @@ function returnOrigin(context: GroupContext, run: RunState): RunOrigin | undefin
   return { isUndo: true, ...causedBy(`undo${undo.reason === undefined ? '' : `: ${undo.reason}`}`) };
 }
 
-/** Returns an origin with this cause. */
+/** Returns an origin with this cause, cut to the maximum length of a cause. */
 export function causedBy(cause: string): RunOrigin {
   return { cause: cause.slice(0, longest.cause) };
 }
@@ -72,7 +72,7 @@ export function recordedKind(run: RunState): RunState['kind'] {
   return run.origin?.isUndo === true || isRollingBack(run) ? 'rollback' : 'rollout';
 }
 
-/** Reports whether the run restores pods from a failed template that the StatefulSets still name. */
+/** Reports whether the run returns pods to an earlier revision while the StatefulSets still name the failed template. */
 export function isRollingBack({ kind, rolledBack }: RunState): boolean {
   return kind === 'rollback' && rolledBack !== undefined;
 }

@@ -1,4 +1,4 @@
-// Finds the requests (RolloutIntents) about a run. Requests that permit progress need a verified requester; requests that block do not.
+// Finds the requests (RolloutIntents) about a run. Requests that permit progress need a verified requester; a pause does not.
 import type { GroupDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import { inputsRead } from '../../policies/integrations/metric-source.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
@@ -57,10 +57,11 @@ export function requesterText({ requestedBy, reason }: IntentView): string {
   return [requestedBy?.user ?? 'an unverified requester', ...(reason === undefined ? [] : [`(${reason})`])].join(' ');
 }
 
-/** Returns the place of a request: `the group`, `zone a` or `pods 1-3 of zone a`. */
+/** Returns the place of a request: `the group`, `zone a`, `a-2` or `pods 1-3 of zone a`. */
 export function requestPlace({ ordinals, zone }: Pick<IntentView, 'ordinals' | 'zone'>): string {
   const place = zone === undefined ? 'the group' : `zone ${zone}`;
-  return ordinals === undefined ? place : `${ordinals.length === 1 ? 'pod' : 'pods'} ${ordinalRanges(ordinals)} of ${place}`;
+  if (ordinals === undefined) return place;
+  return ordinals.length === 1 && zone !== undefined ? `${zone}-${ordinals[0]}` : `pods ${ordinalRanges(ordinals)} of ${place}`;
 }
 
 /** Returns the object of a request as the source of a result. */

@@ -30,7 +30,7 @@ import {
 } from './states.ts';
 import { type AdvancedRun, advanceWaves } from './waves.ts';
 
-/** Returns a new run for a new template, else the stored run, moved forward. Undefined if no run is stored and no pod is outdated. */
+/** Returns the run after this decision: a new run or the stored run. Undefined if no run is stored and no pod is outdated. */
 export function advanceRun(context: GroupContext): AdvancedRun | undefined {
   const { run: stored } = context.view.ledger;
   const followed = currentRun(context);
@@ -157,7 +157,7 @@ function majorityRevisions(context: GroupContext): Readonly<Record<string, strin
   return revisions;
 }
 
-/** Starts the run after `before`. An open zone of `before` stays open; without one, the zone to repair opens. */
+/** Starts the run after `before`. An open zone of `before` stays open. If `before` has no open zone, the zone to repair opens. */
 function followingRun(context: GroupContext, change: RunChange, before?: RunState): RunningRun {
   const { nowMs, group } = context;
   const started = zoneNamed(context, before?.openZone);
@@ -224,7 +224,7 @@ function rollbackMs(context: GroupContext, { failedMs }: FailedRun): number {
   return isWithinClockSkew(context, failedMs) ? failedMs + rollbackDelayMs : 0;
 }
 
-/** Reports whether a failed run is rolled back: by the group's `onFailure`, or by an abort with a rollback, also after the failure. */
+/** Reports whether a failed run is rolled back: by `onFailure`, or by an abort with a rollback. The abort may follow the failure. */
 export function rollsBack(context: GroupContext, run: RunState): boolean {
   if (!traitsOf(context.group).canRollBack || run.outcome !== 'failed' || run.kind !== 'rollout') return false;
   // An unread request may be a retry.
@@ -232,7 +232,7 @@ export function rollsBack(context: GroupContext, run: RunState): boolean {
   return failsWithRollback(context, run) || rollbackRequest(context, run) !== undefined;
 }
 
-/** Reports whether a failure of the run alone causes a rollback. An abort decides for its own run, else the group decides. */
+/** Reports whether the failure causes a rollback without a further request. An abort that ended the run decides, else the group. */
 function failsWithRollback({ group }: GroupContext, { onFailure = group.rollout.onFailure }: FailedRun): boolean {
   return onFailure === 'rollback';
 }
@@ -241,7 +241,7 @@ function rollbackRequest(context: GroupContext, run: FailedRun): IntentView | un
   return abortRequests(context, run).find(({ rollback }) => rollback === true);
 }
 
-/** Returns a new run to the rolled-back revision, from the first wave, when a person retries it after the rollback. */
+/** Returns a new run to the rolled-back revision, from the first wave, if a person requests a retry after the rollback. */
 function restartRolledBack(context: GroupContext, run: RunState): RunState | undefined {
   if (run.rolledBack === undefined || run.outcome !== 'completed') return undefined;
   const request = retryRequest(context, run.completedMs, run);

@@ -14,9 +14,9 @@
 //                  +-----------+
 //
 // startRun also follows a stored run (`run.ts`): a run in any state after a template change, a failed run for a rollback, and a completed
-// run if pods are outdated again.
+// run if pods are outdated again or a person retries after a rollback.
 //
-// Inside a wave. A failed run replaces no pod and passes no soak, gate or approval:
+// A failed run replaces no pod and passes no soak, gate or approval. These are the transitions inside a wave:
 //
 //   enterWave --> recordReplacement (opens a zone) --> closeZone --> markWaveAvailable --> soak, gates, approval --> enterWave
 //                        |        ^                                        |
@@ -24,7 +24,6 @@
 import { hashText } from '../../policies/values/hash.ts';
 import type { CompletedRun, FailedRun, PodView, RunCore, RunningRun, RunState, UnfinishedRun } from '../snapshot.ts';
 
-/** The change that a new run makes. */
 export type RunChange = Pick<RunCore, 'kind' | 'target' | 'previous'>;
 
 interface Start {
@@ -33,7 +32,6 @@ interface Start {
   readonly group: string;
   readonly nowMs: number;
   readonly openZone?: string | undefined;
-  /** The run that the new run follows. */
   readonly before?: RunState | undefined;
 }
 
@@ -54,7 +52,7 @@ export function startRun({ change, group, nowMs, openZone, before }: Start): Run
   };
 }
 
-/** Records a failure. The group's `onFailure` decides what follows, or the choice of the requester who aborted the run. */
+/** Records a failure. The group's `onFailure` decides what follows; after an abort, the choice of its requester decides. */
 export function failRun(run: RunningRun, failure: string, nowMs: number): FailedRun {
   return { ...run, outcome: 'failed', failure, failedMs: nowMs };
 }
@@ -72,12 +70,11 @@ export function retryRun(run: FailedRun, nowMs: number): RunningRun {
   };
 }
 
-/** Completes a run in any state: its waves are done, or no pod is outdated. */
+/** Completes a running or failed run: its waves are done, or no pod is outdated. */
 export function completeRun(run: RunState, nowMs: number): CompletedRun {
   return { ...coreOf(run), outcome: 'completed', completedMs: nowMs };
 }
 
-/** Returns the run without the fields of its state. */
 function coreOf(run: RunState): RunCore {
   const { openZone: _openZone, waveAvailableMs: _waveAvailableMs, outcome: _outcome, ...inState } = run;
   const { failure: _failure, failedMs: _failedMs, onFailure: _onFailure, completedMs: _completedMs, ...core }: FieldsOfStates = inState;
@@ -91,12 +88,12 @@ export function enterWave<Run extends UnfinishedRun>(run: Run, wave: number, now
   return { ...clearWaveAvailable(run), ...replacedBefore(run, nowMs), wave, waveStartedMs: nowMs };
 }
 
-/** Records the instant since which all pods of the wave have been available. Later calls keep the first instant. */
+/** Records since when the wave has no pod left to replace and every pod of the group is available. Later calls keep the first instant. */
 export function markWaveAvailable(run: UnfinishedRun, nowMs: number): UnfinishedRun {
   return { ...run, waveAvailableMs: run.waveAvailableMs ?? nowMs };
 }
 
-/** Records that a pod of the wave is not available. */
+/** Removes `waveAvailableMs`: the wave has pods left to replace, or a pod of the group is not available. */
 export function clearWaveAvailable(run: UnfinishedRun): UnfinishedRun {
   const { waveAvailableMs: _waveAvailableMs, ...rest } = run;
   return rest;
@@ -127,8 +124,8 @@ export function hasReplacedSince({ lastDisruptionMs }: Pick<RunCore, 'lastDisrup
 }
 
 /**
- * Reports whether a pod that is not ready broke before the run, or while the run had replaced no pod. If not, the run may be the cause, and
- * the pod is replaced in its wave.
+ * Reports whether a pod that is not ready broke before the run, or the running run has replaced no pod yet. If not, the run may be the
+ * cause, and the pod is replaced in its wave.
  */
 export function brokeBeforeRun(run: RunState, { readyChangedMs }: Pick<PodView, 'readyChangedMs'>): boolean {
   return (run.outcome === 'running' && !hasReplacedSince(run, run.startedMs)) || readyChangedMs < run.startedMs;
@@ -144,17 +141,17 @@ export function trackInFlight<Run extends RunState>(run: Run, isInFlight: boolea
   return inFlightSinceMs === undefined ? { ...run, inFlightSinceMs: nowMs } : run;
 }
 
-/** Adds the time since the last decision if the group was then free to replace pods, and stores whether it is free now. */
+/** Adds the time since the last decision if no person and no window blocked the run then. Stores `isMovable` for the next decision. */
 export function countMovableTime(run: UnfinishedRun, isMovable: boolean, nowMs: number): UnfinishedRun {
   const passedMs = run.isMovable ? Math.max(0, nowMs - run.movableAsOfMs) : 0;
   return { ...run, movableMs: run.movableMs + passedMs, movableAsOfMs: nowMs, isMovable };
 }
 
-/** Returns a run whose replacements were all denied or not sent: the open zone and the last replacement come from `before`. */
+/** Undoes `recordReplacement` after all replacements were denied or not sent. The open zone stays if `before` is another run. */
 export function revertProgress(run: RunState, before: RunState | undefined): RunState {
   if (run.outcome === 'completed') return run;
   const { openZone: zone, lastDisruptionMs, inFlightSinceMs, ...rest } = run;
-  // If pods were in flight before this replacement, then they are down for another reason, and the instant stays.
+  // If pods were in flight before this replacement, then the instant stays.
   const flight = inFlightSinceMs === undefined || inFlightSinceMs === lastDisruptionMs ? {} : { inFlightSinceMs };
   const isSame = before?.id === run.id;
   const open = isSame ? before.openZone : zone;
@@ -180,7 +177,7 @@ const instants: ReadonlySet<string> = new Set([
   'completedMs',
 ]);
 
-/** Replaces instants in the future, which a fast clock recorded, by now. Waiting times then start now. */
+/** Sets instants in the future, which a fast clock recorded, to `nowMs`. Waiting times then start at `nowMs`. */
 export function withoutFutureInstants(run: RunState, isBelievable: (instantMs: number) => boolean, nowMs: number): RunState {
   const entries = Object.entries(run).flatMap(([name, value]: readonly [string, unknown]) =>
     typeof value === 'number' && instants.has(name) ? [[name, isBelievable(value) ? value : nowMs] as const] : [],

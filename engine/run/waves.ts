@@ -13,7 +13,7 @@ import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
 import { clearWaveAvailable, closeZone, completeRun, enterWave, failRun, markWaveAvailable } from './states.ts';
 
 interface WaveChecks {
-  /** Results of soak, gates and approval after the current wave, when all its pods are available. */
+  /** Results of soak, gates and approval after the current wave. If a status is older than its spec, only the results of `unobserved`. */
   readonly after: readonly RuleResult[];
   readonly observations: readonly RuleResult[];
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
@@ -51,7 +51,7 @@ export function advanceWaves(context: GroupContext, started: RunState): Advanced
   return { run, ...noChecks };
 }
 
-/** Completes a run after its last wave, but not while a pod is unavailable or a controller has not observed its StatefulSet. */
+/** Completes a run after its last wave, but not while a pod is unavailable or a status is older than its spec. */
 function endRun(context: GroupContext, run: UnfinishedRun): AdvancedRun {
   const last = context.group.rollout.waves.at(-1);
   const progress = last === undefined ? undefined : waveProgress(context, last, run.openZone, run.previous);
@@ -60,7 +60,7 @@ function endRun(context: GroupContext, run: UnfinishedRun): AdvancedRun {
   return { run, progress, ...noChecks, after };
 }
 
-/** Returns a block for each zone whose status is older than its spec: another revision may follow. */
+/** Returns a block for each zone whose status is older than its spec: its update revision may still change. */
 function unobserved({ view }: GroupContext): readonly RuleResult[] {
   return view.zones.flatMap((zone) => oldStatusOf(zone) ?? []);
 }
@@ -71,7 +71,7 @@ function waveAfter(context: GroupContext, run: UnfinishedRun): number {
   return index < context.group.rollout.waves.length ? index : (firstUnfilledWave(context, run) ?? index);
 }
 
-/** Returns the run in an existing wave. If waves were removed, the run continues in the first unfilled wave and does not complete. */
+/** Moves a run that is past the last wave, for example because waves were removed, to the first unfilled wave if there is one. */
 function moveIntoWaves(context: GroupContext, run: UnfinishedRun): UnfinishedRun {
   if (run.wave < context.group.rollout.waves.length) return run;
   const index = firstUnfilledWave(context, run);
@@ -104,7 +104,7 @@ export interface ZoneProgress {
 export interface WaveProgress {
   readonly wave: WaveDefinition;
   readonly zones: readonly ZoneProgress[];
-  /** True if every zone has its number of updated pods. */
+  /** True if every zone was read and no zone has remaining pods. */
   readonly isFilled: boolean;
   /** True if the wave is filled and every pod of the group is available. */
   readonly isAvailable: boolean;
@@ -112,8 +112,8 @@ export interface WaveProgress {
 
 /**
  * Returns the progress of a wave. Every wave includes the stuck pods of the open zone, because they block all other zones. In native groups
- * it also includes the stuck pods of an interrupted run, which are neither at `previous` nor at the target. A zone that appeared during the
- * run has no `previous`.
+ * every wave also includes stuck pods that are neither at `previous` nor at the target, for example after an unfinished run. A new zone has
+ * no revision in `previous`, so all its stuck pods are included.
  */
 export function waveProgress(
   context: GroupContext,

@@ -36,7 +36,7 @@ export function queuePods(question: RollQuestion, first: readonly PodView[] = []
   const rank = (pod: PodView): number => {
     if (isByOrdinal || first.includes(pod)) return 0;
     if (isStuck(context, zone.view, pod)) return 1;
-    // A pod in flight keeps its place in the wave, also on a node where it does not terminate.
+    // A pod in flight keeps its place in the queue, even if its node is not ready.
     if (pod.isTerminating || isClaimed(zone.view, pod)) return 2;
     if (isUp(context, zone.view, pod)) return leaving.has(pod.uid) ? 5 : 4;
     return pod.nodeReady ? 3 : 6;

@@ -76,7 +76,7 @@ function withoutGap(chosen: readonly ChosenPod[], allowed: readonly ChosenPod[])
 function lowerPartition(context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[]): readonly Action[] {
   const { set } = view;
   const lowest = chosen.at(-1)?.pod.ordinal;
-  // A pod below the partition that is not the highest outdated pod comes back at the current revision.
+  // The write replaces a stuck pod only if the pod is below the partition and no pod above it is outdated.
   const isDeleted = ({ pod, because }: ChosenPod): boolean =>
     because === 'stuck' && set !== undefined && !(isBelowPartition(set, pod) && isNextDown(view, pod));
   if (lowest === undefined || chosen.some(isDeleted)) return replacePods(context, view, chosen);
@@ -87,7 +87,7 @@ function lowerPartition(context: GroupContext, view: ZoneView, chosen: readonly 
 
 /**
  * Blocks while the partition exposes pods outside the wave, for example after a manual change. The controller replaces these pods. A stuck
- * pod does not block: the agent itself exposes and deletes it, also outside its wave.
+ * pod does not block: the agent itself exposes or deletes it, also outside its wave.
  */
 function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResult[] {
   const { view } = zone;
@@ -113,12 +113,12 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
 
 /**
  * Returns the write that raises the partition to 1000000 when every pod is updated and the update revision has become the current revision:
- * pods below the partition come back at the current revision. Until then, lowers the partition to the updated pods instead, so that these
- * pods keep their revision.
+ * pods below the partition come back at the current revision. While pods are outdated, lowers the partition to the lowest updated pod, so
+ * that updated pods come back at the update revision.
  */
 function settlePartition(context: GroupContext, view: ZoneView, set: StatefulSetView): readonly SetPartition[] {
   if (set.status.currentRevision === set.status.updateRevision) {
-    // While pods are missing, a lower partition would let the controller replace pods as soon as the template changes.
+    // While pods are missing, the partition is not lowered: the controller would replace pods as soon as the template changes.
     const isDone = view.updated === view.replicas && set.partition !== holdingPartition;
     return isDone ? setPartition(context, view, { to: holdingPartition, because: 'complete' }) : [];
   }

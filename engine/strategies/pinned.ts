@@ -37,7 +37,7 @@ export const pinned: Strategy = {
   warnOfRestarts: (context, run) => restartWarnings(context, run, () => undefined),
 };
 
-/** Returns the write that raises the partition to 1000000. Every pod is pinned, so the write changes the revision of no pod. */
+/** Returns the write that raises the partition to 1000000. Pods that do not run the current revision are pinned and keep their revision. */
 function holdPartition(context: GroupContext, view: ZoneView, { partition }: StatefulSetView): readonly SetPartition[] {
   return partition === holdingPartition ? [] : setPartition(context, view, { to: holdingPartition, because: 'pinned' });
 }
@@ -91,8 +91,8 @@ function pinWebhook({ context: { snapshot } }: RollQuestion): readonly RuleResul
 }
 
 /**
- * Blocks while pods came back at the wrong revision, as when the webhook does not answer. After two attempts for one pod a person must act;
- * `retry` allows new attempts.
+ * Blocks for 30 s after the replacement of a pod that came back at the wrong revision, as when the webhook does not answer. After two
+ * attempts for one pod a person must act; `retry` allows new attempts.
  */
 function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
   const limit = `${maxPlacements} attempts`;

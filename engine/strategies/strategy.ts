@@ -11,7 +11,6 @@ import { onDelete } from './on-delete.ts';
 import { partition, type SetPartition } from './partition.ts';
 import { pinned } from './pinned.ts';
 
-/** A pod that is replaced now, and the cause. */
 export interface ChosenPod {
   readonly pod: PodView;
   readonly because: 'outdated' | 'stuck';

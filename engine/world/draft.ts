@@ -1,11 +1,12 @@
-// Carries out one step of the model: the StatefulSet controller, as in Kubernetes 1.34 to 1.36, and the pods of the changed StatefulSets.
+// Changes StatefulSets and pods of the model, and then runs the model of the StatefulSet controller of Kubernetes 1.34 to 1.36.
 
 import { controllerLabels } from '../observe/manifests.ts';
+import { isCrashing } from '../observe/view.ts';
 import type { Ledger, PodView, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { mayPin, placedRevision } from '../strategies/pinned/placement.ts';
 import type { ModelPod, PodDurations, World } from './model.ts';
 
-/** The mutable state of one step, which only the call that created it uses. */
+/** The mutable state of one step. Each step has its own draft, from `beginStep` to `finishStep`. */
 export interface StepDraft extends Clock {
   readonly world: World;
   readonly changed: Map<string, SetState>;
@@ -38,7 +39,7 @@ export function stateOf({ changed, world }: StepDraft, key: string): SetState | 
   return changed.get(key) ?? (pods && durations && set && { set, pods, durations, placed: placedBy(world.snapshot, set) });
 }
 
-/** Returns the revision that the ledger of the group gives to new pods of a StatefulSet. */
+/** Returns the function `placed` for a StatefulSet, which reads the ledger of its group; undefined if no ledger can change a revision. */
 function placedBy({ ledgers, groups }: Snapshot, { namespace, name }: StatefulSetView): SetState['placed'] {
   for (const ledger of ledgers) {
     if (ledger.namespace !== namespace || (ledger.pins === undefined && ledger.run?.rolledBack === undefined)) continue;
@@ -58,12 +59,12 @@ export function changeSet(draft: StepDraft, key: string, change: (state: SetStat
   draft.changed.set(key, reconcile(mayBeDue(draft, key, changed) ? settle(changed, draft) : changed, draft));
 }
 
-/** Reports whether a change of a pod may be due. The stored next instant saves a check of every pod, which is expensive in large groups. */
+/** Reports whether a change of a pod may be due. `world.pending` saves a check of every pod, which is slow in large groups. */
 function mayBeDue({ world, nowMs }: StepDraft, key: string, { durations }: SetState): boolean {
   return durations.drainMs <= 0 || durations.startMs <= 0 || (world.pending.get(key) ?? Number.POSITIVE_INFINITY) <= nowMs;
 }
 
-/** Changes one pod by name; undefined removes it. */
+/** Changes one pod by name, or removes the pod if `change` returns undefined. */
 export function changePod(
   draft: StepDraft,
   target: { readonly namespace: string; readonly pod: string },
@@ -144,7 +145,7 @@ function startPod(
   return { view, goneAtMs: undefined, readyAtMs: clock.nowMs + durations.startMs };
 }
 
-/** Returns the pod when it becomes ready, with the ready time that the pod observer of grafana/rollout-operator records. */
+/** Returns the pod as ready from now on, with the ready time that the pod observer of grafana/rollout-operator records. */
 function becomeReady(pod: ModelPod, clock: Clock): ModelPod {
   const view: PodView = {
     ...pod.view,
@@ -169,22 +170,21 @@ export function terminatePod(pod: ModelPod, durations: PodDurations, clock: Cloc
   };
 }
 
-/** Returns the pod when it breaks, and stays broken. `reason` is the waiting reason of its container, if any. */
+/** Returns the pod as broken: unready, and never ready again. `reason` is the waiting reason of its container, if any. */
 export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock): ModelPod {
   const view = { ...unready(pod.view, clock), waitingReasons: reason === undefined ? [] : [reason] };
   return { view, goneAtMs: pod.goneAtMs, readyAtMs: undefined };
 }
 
 /**
- * Returns the model of an observed pod. A terminating pod has its full drain time left. An unready pod is starting until its start time is
- * exceeded several times. Then it stays broken, as does a pod with a failing container.
+ * Returns the model of an observed pod. A terminating pod has its full drain time left. An unready pod is starting, unless it failed, a
+ * container of it crashes, or it has been unready for longer than `longestStartMs`. In these three cases it never becomes ready.
  */
 export function adoptPod(view: PodView, durations: PodDurations, nowMs: number): ModelPod {
   if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs, readyAtMs: undefined };
   const { startMs, longestStartMs } = durations;
-  const isBroken =
-    view.isReady || view.waitingReasons.length > 0 || view.phase === 'Failed' || nowMs - view.readyChangedMs > longestStartMs;
-  if (isBroken) return { view, goneAtMs: undefined, readyAtMs: undefined };
+  const isBroken = isCrashing(view) || view.phase === 'Failed' || nowMs - view.readyChangedMs > longestStartMs;
+  if (view.isReady || isBroken) return { view, goneAtMs: undefined, readyAtMs: undefined };
   const usualMs = view.readyChangedMs + startMs;
   // The rest of a late start is a guess: a quarter of the start time.
   return { view, goneAtMs: undefined, readyAtMs: usualMs > nowMs ? usualMs : nowMs + Math.max(1000, startMs / 4) };
@@ -196,7 +196,7 @@ function unready(view: PodView, clock: Clock): PodView {
   return { ...rest, resourceVersion: `${clock.nextSerial()}`, isReady: false, containersReady: false, readyChangedMs };
 }
 
-/** One StatefulSet of the model with its pods, by ordinal. */
+/** One StatefulSet of the model with its pods, sorted by ordinal. */
 export interface SetState {
   readonly set: StatefulSetView;
   readonly pods: readonly ModelPod[];
@@ -206,8 +206,8 @@ export interface SetState {
 }
 
 /**
- * Runs one turn of the controller: creates missing pods, deletes surplus pods, then updates pods. OrderedReady changes one pod at a time;
- * Parallel does not wait. The feature gate MaxUnavailableStatefulSet is off, as in 1.36.
+ * Runs one turn of the controller: creates missing pods, deletes surplus pods, then updates pods. OrderedReady creates and deletes
+ * one pod at a time, Parallel all at once. Both update one pod at a time: the feature gate MaxUnavailableStatefulSet is off.
  */
 function reconcile(state: SetState, clock: Clock): SetState {
   if (state.set.isTerminating) return state;
@@ -251,7 +251,7 @@ function summarize(state: SetState, nowMs: number): { readonly set: StatefulSetV
   return Number.isFinite(nextMs) ? { set: counted, nextMs } : { set: counted };
 }
 
-/** Returns when a pod is gone, ready or available next; Infinity if none of these is pending. */
+/** Returns the next instant at which the pod is gone, ready or available; Infinity if no such change is pending. */
 function nextChangeMs({ view, goneAtMs = Infinity, readyAtMs = Infinity }: ModelPod, minReadyMs: number, nowMs: number): number {
   const availableAtMs = view.isReady && minReadyMs > 0 ? view.readyChangedMs + minReadyMs : Infinity;
   return Math.min(goneAtMs, readyAtMs, availableAtMs > nowMs ? availableAtMs : Infinity);
@@ -356,7 +356,7 @@ function isInRange(set: StatefulSetView, ordinal: number): boolean {
   return ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas;
 }
 
-/** Reports whether every ordinal has a pod. Ordinals are sorted and unique, so the two ends and the number suffice. */
+/** Reports whether no pod is missing or surplus. Ordinals are sorted and unique, so the two ends and the number suffice. */
 function hasEveryPod({ set, pods }: SetState): boolean {
   const isSpan = pods[0]?.view.ordinal === set.firstOrdinal && pods.at(-1)?.view.ordinal === set.firstOrdinal + set.replicas - 1;
   return pods.length === set.replicas && (isSpan || pods.length === 0);

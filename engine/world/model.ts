@@ -1,4 +1,4 @@
-// Defines the state of the model around the agent, which `step` advances, and the readings that a plan assumes for a gate.
+// Defines the state of the model, which `step` advances, and the readings that a plan assumes for a gate.
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GateDefinition } from '../../policies/definition.ts';
 import type { Action } from '../decision.ts';
@@ -13,7 +13,6 @@ export interface PodDurations {
   readonly longestStartMs: number;
 }
 
-/** The quantile of the assumed durations in a world. */
 export type Quantile = 'p50' | 'p90';
 
 /** Positions in `snapshot.statefulSets` and `snapshot.pods`. */
@@ -25,9 +24,8 @@ export interface Place {
 /** A pod and its next change by time alone. Every field is always present, which is faster in large groups. */
 export interface ModelPod {
   readonly view: PodView;
-  /** The instant at which a terminating pod is gone. */
   readonly goneAtMs: number | undefined;
-  /** The instant at which a starting pod becomes ready; undefined if the pod never becomes ready. */
+  /** The instant at which a starting pod becomes ready; undefined for every other pod. */
   readonly readyAtMs: number | undefined;
 }
 
@@ -50,7 +48,7 @@ export interface World {
   readonly serial: number;
 }
 
-/** An input of the world: an action of the agent, a write of another client, or time. */
+/** An input of the world: an action of the agent, a write of another client, a failure of a pod, or time. */
 export type WorldInput =
   | { readonly kind: 'action'; readonly action: Action }
   /** Deletions at one instant. They check no budget, so their order does not matter. */
@@ -86,7 +84,6 @@ export function modelReadings(
   return readings;
 }
 
-/** Returns a value for which the condition answers as assumed at `nowMs`. */
 function assumedValue(gate: GateDefinition, assumption: Assumptions['gates'], nowMs: number): number | undefined {
   const candidates = [...plainValues, ...numbersIn(gate.pass).flatMap((number) => [number, number + 1, number - 1])];
   return candidates.find((value) => {

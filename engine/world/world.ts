@@ -46,7 +46,7 @@ export function createWorld(snapshot: Snapshot, assumptions: Assumptions, quanti
   return firstTurn({ ...settings, snapshot, pods, durations, places, pending: new Map() }, [...places.keys()]);
 }
 
-/** Returns the world after one input. Requests with failed preconditions or budgets change nothing. Unchanged parts stay the same objects. */
+/** Returns the world after one input. Actions that a precondition or budget denies have no effect. Unchanged parts stay the same objects. */
 export function step(world: World, input: WorldInput): World {
   if (input.kind === 'elapse') return elapse(world, input.toMs);
   if (input.kind === 'createStatefulSet') return createSet(world, input.set);
@@ -128,7 +128,7 @@ function apply(draft: StepDraft, input: Exclude<WorldInput, { kind: 'elapse' | '
   }
 }
 
-/** Returns the timestamps of pods from the preparations in the ledgers. */
+/** Returns the timestamps from the preparations in the ledgers, by `namespace/pod`. */
 function reportedIn(snapshot: Snapshot): ReadonlyMap<string, number> {
   const reported = new Map<string, number>();
   for (const { namespace, group, preparations } of snapshot.ledgers) {
@@ -210,7 +210,7 @@ function applyAction(draft: StepDraft, action: Action): void {
   }
 }
 
-/** Sets the replicas of a StatefulSet. Records the time of a decrease in the ledger and, like grafana/rollout-operator, in its annotation. */
+/** Sets the replicas. The ledger records the time of a decrease; with the label prepare-downscale, so does the annotation last-downscale. */
 function scaleTo(draft: StepDraft, namespace: string, statefulSet: string, replicas: number): void {
   const key = setKey(namespace, statefulSet);
   const before = stateOf(draft, key)?.set;
@@ -251,7 +251,7 @@ function deletePod(draft: StepDraft, action: ActionOf<'deletePod'>): void {
   });
 }
 
-/** Evicts a pod if its budget allows that. The eviction names only the UID: a failed precondition would use up the budget for two minutes. */
+/** Evicts a pod if its budget allows that. Compares only the UID, as the agent does, not the resource version. */
 function evictPod(draft: StepDraft, action: ActionOf<'evictPod'>): void {
   changePod(draft, action, (pod) => {
     if (pod.view.uid !== action.uid || !mayEvict(draft.world.snapshot, action.namespace, pod.view)) return pod;
@@ -263,7 +263,7 @@ function drainOf(draft: StepDraft, action: { readonly namespace: string; readonl
   return draft.world.durations.get(setKey(action.namespace, action.statefulSet)) ?? { drainMs: 0, startMs: 0, longestStartMs: 0 };
 }
 
-/** Records the answers of the called pods. A pod keeps its first timestamp until its preparation is withdrawn, also after a restart. */
+/** Records the answers of the called pods. A pod keeps its first timestamp, also after a restart, until its preparation is withdrawn. */
 function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
   const asked = new Set(action.ordinals);
   const present = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ view }) => asked.has(view.ordinal));

@@ -94,7 +94,7 @@ describe('the leading result', () => {
     const published = publishedDecision({ group: one, decision, snapshot, atMs: kitNowMs });
     const status = groupStatus(published);
     const explanation = renderExplanation({ decision, refused: [], nowMs: kitNowMs, showsAllRules: false }, plainLook);
-    const report = { snapshot, decision, performed: [] } as unknown as Parameters<typeof factsOf>[0];
+    const report = { group: one, snapshot, decision, performed: [] } as unknown as Parameters<typeof factsOf>[0];
     expect(decision.waits[0]?.rule).toBe(expected);
     expect(published.waits[0]?.rule).toBe(expected);
     expect(explanation).toMatch(new RegExp(`blocked by .*\\n +\\S+ +${expected}\\b`));

@@ -42,11 +42,10 @@ interface PinnedZone {
   readonly set: StatefulSetView;
   readonly view: ZoneView;
   readonly ledger: Ledger;
-  /** True if the run is over. The agent then decides again only after a change. */
+  /** True if the run is completed, or the group has no run. */
   readonly isOver: boolean;
   /** By ordinal. */
   readonly pods: ReadonlyMap<number, PodView>;
-  /** UIDs of the pods that have a claim. */
   readonly claimed: ReadonlySet<string>;
 }
 
@@ -98,7 +97,7 @@ function isUndone({ pods, claimed }: PinnedZone, { ordinal, replaces }: Pin): bo
   return pod !== undefined && !pod.isTerminating && pod.uid === replaces && !claimed.has(pod.uid);
 }
 
-/** Returns the pins, with a new pin for each pod that came back at its pinned revision or that does not run the current revision. */
+/** Returns the pins, with new pins for pods that reached their pinned revision and for unpinned pods not at the current revision. */
 function withObservedPods({ group, set, view, pods }: PinnedZone, kept: ReadonlyMap<number, Pin>): readonly Pin[] {
   const pins = new Map(kept);
   for (const [ordinal, { revision, uid, isTerminating }] of pods) {
@@ -122,7 +121,7 @@ export function withPins(
     const before = known?.revision === pinTo ? known.placements : 0;
     return [{ zone, ordinal, revision: pinTo, placements: before + 1, replaces: uid, atMs: snapshot.nowMs }];
   });
-  // After a change of the strategy, pods that the StatefulSet controller replaces lose their pin, which would cause replacements without end.
+  // After a change of the strategy, pods that the controller replaces lose their pin. The pin would cause replacements without end.
   const exposed = actions.flatMap((action) =>
     action.kind === 'setPartition' ? action.pods.map((pod) => ({ ...pod, zone: action.zone })) : [],
   );

@@ -14,9 +14,8 @@ export interface NewPod {
   readonly namespace: string;
   readonly name: string;
   readonly statefulSet: string;
-  /** The UID of that StatefulSet. */
   readonly uid: string;
-  /** Counted from `spec.ordinals.start`, as in the name. */
+  /** The number at the end of the name; at least `spec.ordinals.start`. */
   readonly ordinal: number;
   /** Label `controller-revision-hash`: the ControllerRevision from which the pod was created. */
   readonly revision: string;
@@ -122,7 +121,6 @@ export function unplaced(pod: Pick<NewPod, 'name' | 'revision'>, why: string): s
   return `${created(pod)}; whether it is pinned to another revision is unknown: ${why}`;
 }
 
-/** Returns the revision to which the pod is pinned; undefined if that is its own revision. */
 function targetOf(pod: NewPod, { ledger, zone, knownUid }: Omit<PlacementQuestion, 'revisions'>): Known<string> | undefined {
   if (isUnknown(ledger)) return { unknown: unplaced(pod, ledger.unknown) };
   const revision = placedRevision(ledger, zone, pod);
@@ -135,8 +133,8 @@ function targetOf(pod: NewPod, { ledger, zone, knownUid }: Omit<PlacementQuestio
 }
 
 /**
- * Returns the pinned revision of a pod that the controller creates at `revision`. After a rollback the controller counts the failed
- * revision as current and would use it for new ordinals.
+ * Returns the pinned revision of a pod that the controller creates at `revision`. For a pod without a pin, returns `revision`, or the
+ * target of the rollback if `revision` was rolled back: a rolled-back revision may still be the current revision of the StatefulSet.
  */
 export function placedRevision(
   { pins = [], run }: Ledger,

@@ -36,6 +36,7 @@ const zone = (name: string, more: object = {}) => ({
   available: 3,
   isReady: true,
   revisions: [{ revision: 'rev-1', ordinals: '0-2' }],
+  desiredRevision: 'rev-1',
   ...more,
 });
 
@@ -82,6 +83,7 @@ describe('a decision', () => {
           { revision: 'rev-1', ordinals: '0' },
           { revision: 'rev-2', ordinals: '1-2' },
         ],
+        desiredRevision: newRevision,
       }),
     );
   });

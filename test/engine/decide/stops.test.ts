@@ -240,7 +240,26 @@ describe('a stop while no step is due', () => {
       intent({ name: `protect.${9 - ordinal}.${zone}`, action: 'protect', zone, ordinals: [ordinal], reason: 'INC-441' });
     const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}`, replicas: 1 }));
     const { stops } = idle({ statefulSets, intents: [protect('b', 7), protect('a', 7), protect('a', 0)] }).decision;
-    expect(stops.map(({ fact }) => fact.replace(/.* protects /, ''))).toEqual(['pod 0 of zone a', 'pod 7 of zone a', 'pod 7 of zone b']);
+    expect(stops.map(({ fact }) => fact.replace(/.* protects /, ''))).toEqual(['a-0', 'a-7', 'b-7']);
+    // Other pods are outdated, and these protections stop no step.
+    expect(stops.map(({ isBlocking }) => isBlocking)).toEqual([true, false, false]);
+  });
+
+  it('names the pods that the StatefulSet controller replaces nevertheless, because no partition holds them', () => {
+    const lowered = { replicas: 3, updateStrategy: 'RollingUpdate', partition: 1 } as const;
+    const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}`, ...lowered }));
+    const facts = (given: SnapshotOverrides) =>
+      idle({ statefulSets, ...given }, group({ zones: ['a', 'b'], rollout: { strategy: 'partition' } })).decision.stops.map(
+        ({ fact }) => fact,
+      );
+    const exposed = (names: string, they: string) =>
+      `; the StatefulSet controller replaces ${names} nevertheless: no partition holds ${they}`;
+    expect(facts(saying('protect', { zone: 'b', ordinals: [0, 1] }))).toEqual([
+      `kim (INC-441) protects pods 0-1 of zone b${exposed('ingester-zone-b-1', 'it')}`,
+    ]);
+    expect(facts(saying('pause', { zone: 'a' }))).toEqual([
+      `zone a is paused by kim (INC-441)${exposed('ingester-zone-a-1 and ingester-zone-a-2', 'them')}`,
+    ]);
   });
 
   it('wakes the group when it begins, and ends with the request', () => {

@@ -175,6 +175,14 @@ describe('S11, the whole delay', () => {
     expect(asked(-1)).toEqual(['S11: ingester-zone-a-4 is removed without a recent confirmation']);
   });
 
+  it('is violated by a pod that was lost', () => {
+    const pods = { podChanges: { 'ingester-zone-a': { 4: 'missing' } } } as const;
+    const entries = { ledgers: [ledgerOf({ preparations: [preparation(3), preparation(4)] })] };
+    expect(violated([resize('a', 5, 3)], { ...settled(5), ...pods, ...entries }, zones(delaying))).toEqual([
+      'S11: ordinal 4 of zone a is removed while it has no pod that could prepare',
+    ]);
+  });
+
   it('is violated by what another pod, another call or a failure says', () => {
     const fine = preparation(3);
     expect(ask([fine, preparation(4, { podUid: 'uid-old' })])).toEqual([leaves(4)]);

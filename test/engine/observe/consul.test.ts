@@ -61,7 +61,7 @@ describe('an answer of Consul', () => {
     [
       'a part of the instances',
       { list: [instance('passing')], headers: { 'x-consul-results-filtered-by-acls': 'true' } },
-      'the token may not see every instance',
+      'the ACLs hide some instances from the token',
     ],
   ])('is an error when it is %s', (_what, answer, message) => {
     expect(read(answer)).toEqual(error(message));

@@ -87,6 +87,17 @@ describe('the object that replicas are mirrored from', () => {
     ]);
   });
 
+  it('names no zone that mirrors another object', () => {
+    const zones = [
+      { name: 'a', replicas },
+      { name: 'b', follows: 'a' },
+      { name: 'c', replicas: { ...replicas, name: 'other' } },
+    ];
+    const sets = manifests({ replicas: undefined }, ['a', 'b', 'c']);
+    const { changes } = plan({ groups: [group({ zones })], current: [...sets, template(3)], desired: [...sets, template(5)] });
+    expect(changes).toMatchObject([{ kind: 'source', zones: ['a', 'b'] }]);
+  });
+
   it('is no change where it is equal, new, unreadable or another object', () => {
     expect(between([template(3)], [template(3)]).changes).toEqual([]);
     expect(between([], [template(3)]).changes).toEqual([]);

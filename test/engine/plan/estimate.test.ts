@@ -100,7 +100,7 @@ describe('the estimate', () => {
 
   it('is absent, with the reason, for a paused group and for a pod that does not come back', () => {
     const pause = { namespace: 'mimir', name: 'pause.ingester', group: 'ingester', action: 'pause', reason: 'INC-1' } as const;
-    expect(estimated({ intents: [pause] })).toEqual({ unknown: 'the group is paused (INC-1)' });
+    expect(estimated({ intents: [pause] })).toEqual({ unknown: 'the group is paused by an unverified requester (INC-1)' });
     const crashing = { revision: newRevision, isReady: false, containersReady: false, waitingReasons: ['CrashLoopBackOff'] };
     expect(estimated({ podChanges: { 'ingester-zone-a': { 3: crashing } } })).toEqual({
       unknown: expect.stringContaining('unavailable in zone a'),

@@ -22,6 +22,15 @@ describe('the groups of a plan', () => {
     expect(groupsToPlan([], [group()])).toEqual([group()]);
   });
 
+  it('keep of a removed group only the members that no other group has now', () => {
+    const zones = ['a', 'b'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` }));
+    const other = group({ name: 'other', zones });
+    expect(groupsToPlan([other], [group()]).map(({ name, zones }) => [name, zones.map((zone) => zone.name)])).toEqual([
+      ['other', ['a', 'b']],
+      ['ingester', ['c']],
+    ]);
+  });
+
   it('let a member go that another group has now', () => {
     const other = group({ name: 'other', zones: [{ name: 'c', statefulSet: 'ingester-zone-c' }] });
     const now = [group({ zones: ['a', 'b'] }), other];

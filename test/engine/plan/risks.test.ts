@@ -167,7 +167,7 @@ describe('RG5008, a rollout that never ends', () => {
   const risk = (message: string, source: object) => ({
     code: 'RG5008',
     severity: 'warning',
-    message: `${message}, so the rollout never ends; change that number, or set paused: true to pause its zones`,
+    message: `${message}, so the rollout never ends; change the limit of 0, or pause the zones with paused: true`,
     source,
   });
   const planOf = (zones: readonly ZoneOverrides[], rollout: Partial<RolloutDefinition> = {}, budgets: readonly unknown[] = []) => {

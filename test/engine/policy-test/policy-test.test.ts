@@ -217,15 +217,15 @@ describe('a case that makes no sense', () => {
     ['no pod', {}, { action: 'evict', zone: 'a' }, 'allow', 'an eviction needs the ordinal of its pod'],
     ['a write path', {}, { action: 'restart', zone: 'a', via: ['apply'] }, 'allow', 'via is for scaleUp and scaleDown, not for restart'],
     ['what the agent is not asked', {}, { action: 'none', to: 3 }, 'done', 'the field to has no meaning if the action is none'],
-    ['an answer', {}, none, 'allow', 'a request none returns act, wait, blocked or done, never allow'],
-    ['a decision', {}, shrinkA, 'act', 'a request scaleDown returns allow, warn, requireApproval, hold or deny, never act'],
+    ['an answer', {}, none, 'allow', 'a request with the action none returns act, wait, blocked or done, never allow'],
+    ['a decision', {}, shrinkA, 'act', 'a request with the action scaleDown returns allow, warn, requireApproval, hold or deny, never act'],
   ])('names %s and is not asked', (_what, given, request, decision, problem) => {
     expect(one(given, request, { decision })).toMatchObject({ passed: false, decision: '', problems: [problem] });
   });
 
   it('expects pods and replicas of the agent alone', () => {
     expect(one({}, shrinkA, { decision: 'allow', replicas: { a: 2 } })?.problems).toEqual([
-      'replicas can be expected only in requests rollout and none',
+      'replicas can be expected only if the action is rollout or none',
     ]);
   });
 });

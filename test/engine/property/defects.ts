@@ -153,15 +153,15 @@ export const defects: readonly Defect[] = [
   {
     name: 'a partition is raised during a rollout',
     file: 'engine/strategies/partition.ts',
-    find: 'if (view.updated === view.replicas) {',
-    replace: 'if (view.updated > 0) {',
+    find: 'if (view.updated === view.replicas) return [];',
+    replace: "if (view.updated > 0) return setPartition(context, view, { to: holdingPartition, because: 'complete' });",
     by: 'partitions',
   },
   {
     name: 'a partition is raised before the current revision has caught up',
     file: 'engine/strategies/partition.ts',
-    find: 'const isCurrent = set.status.currentRevision === set.status.updateRevision;',
-    replace: 'const isCurrent = set.status.currentRevision !== undefined;',
+    find: 'if (set.status.currentRevision === set.status.updateRevision) {',
+    replace: 'if (set.status.currentRevision !== undefined) {',
     by: 'partitions',
   },
   {

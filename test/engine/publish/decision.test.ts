@@ -13,7 +13,8 @@ import { gate, group } from '../../kit/groups.ts';
 import { kitNowMs, oldRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
-type Extra = Omit<Parameters<typeof publishedDecision>[0], 'group' | 'decision' | 'snapshot' | 'atMs'>;
+type Input = Parameters<typeof publishedDecision>[0];
+type Extra = Omit<Input, 'group' | 'decision' | 'snapshot' | 'atMs'> & Partial<Pick<Input, 'decision'>>;
 
 function publish(overrides: SnapshotOverrides, extra: Extra = {}): PublishedDecision {
   const snapshot = snapshotOf(overrides);
@@ -148,16 +149,21 @@ describe('a published decision', () => {
     expect(publish({ ...rolling, nowMs: kitNowMs + 1 }, { previous: first }).actions).toEqual(first.actions);
   });
 
-  it('shows the latest reading of each gate', () => {
+  const wanting = (given: SnapshotOverrides) => ({
+    decision: { ...parts(snapshotOf(given)).decision, wantedReadings: [{ gate: 'errors', fromMs: 0 }] },
+  });
+
+  it('shows the latest reading of each gate that the decision needs', () => {
     const readings = [
       { atMs: 2, result: 'value' as const, value: 7 },
       { atMs: 3, result: 'noData' as const },
       { atMs: 1, result: 'error' as const, message: 'x' },
     ];
     const given = { ...rolling, groups: [group({ zones, gates: [gate({ name: 'errors' })] })] };
-    expect(publish({ ...given, gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }] }).gates).toEqual([
-      { gate: 'errors', mode: 'enforce', readings: 3, latest: readings[1] },
-    ]);
+    const read = { ...given, gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }] };
+    expect(publish(read, wanting(read)).gates).toEqual([{ gate: 'errors', mode: 'enforce', readings: 3, latest: readings[1] }]);
+    // The agent forgets the readings of a gate that the decision does not need.
+    expect(publish(read).gates).toEqual(publish(given).gates);
     expect(publish(given).gates).toEqual([{ gate: 'errors', mode: 'enforce', readings: 0 }]);
   });
 
@@ -165,7 +171,8 @@ describe('a published decision', () => {
     for (const value of ['NaN', '+Inf'] as const) {
       const readings = [{ atMs: 2, result: 'notFinite' as const, value }];
       const given = { ...rolling, groups: [group({ zones, gates: [gate({ name: 'errors' })] })] };
-      const published = publish({ ...given, gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }] });
+      const read = { ...given, gateReadings: [{ namespace: 'mimir', group: 'ingester', gate: 'errors', readings }] };
+      const published = publish(read, wanting(read));
       expect(readPublished(JSON.stringify(published))).toEqual(published);
       expect(published.gates[0]?.latest).toEqual({ atMs: 2, result: 'error', message: `the value is ${value}` });
     }

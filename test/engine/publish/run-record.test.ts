@@ -66,6 +66,19 @@ describe('the record of a rollout', () => {
     });
   });
 
+  it('counts pods that the StatefulSet controller replaces at or above a partition, each once', () => {
+    const exposed = sets.map((set, index) => ({
+      ...set,
+      updateStrategy: 'RollingUpdate' as const,
+      partition: index === 0 ? 1 : 1_000_000,
+    }));
+    const groups = [group({ zones: ['a', 'b'], rollout: { strategy: 'partition' } })];
+    const exposing = { snapshot: snapshotOf({ groups, statefulSets: exposed }), group: must(groups[0]) };
+    const record = recordAfter(turn(0), turn(1, exposing));
+    expect(record.spec.steps).toMatchObject([{ zone: 'a', action: 'replace', pods: '1-2', count: 2 }]);
+    expect(runRecord(record, turn(2, exposing))).toBe(record);
+  });
+
   it('puts replacements in one zone, one after the other, into one step', () => {
     const failed: TakenAction = { action: evict(0), result: 'refused', message: 'budget' };
     const record = recordAfter(turn(0, { performed: [done(evict(2)), done(evict(1))] }), turn(5, { performed: [failed] }));

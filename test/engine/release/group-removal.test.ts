@@ -54,7 +54,7 @@ describe('a group that is gone', () => {
     const note =
       'group ingester has no definition any more, so no rollout order applies to this StatefulSet: the partition stays at 1000000, ' +
       'so template changes reach no pod (outdated now: 0-2); define the group again, or lower ' +
-      'spec.updateStrategy.rollingUpdate.partition; onPolicyDeleted: release does that automatically';
+      'spec.updateStrategy.rollingUpdate.partition; onPolicyDeleted: release lowers it automatically';
     const reports = ['a', 'b', 'c'].map((zone) => ({ zone, statefulSet: `ingester-zone-${zone}`, isWarning: true, note }));
     expect(decided()).toEqual({ kind: 'report', reports });
   });

@@ -67,21 +67,19 @@ describe('the delayed downscale', () => {
     expect(of({ preparations: [preparation(4, { podUid: 'uid-old' }), preparation(3)] }).result.fact).toBe('1 pod must prepare');
   });
 
-  it('asks nothing of a pod that does not exist', () => {
-    expect(of({ preparations: [preparation(3)], pods: { 4: 'missing' } })).toMatchObject({ result: { outcome: 'ok' }, permitted: 3 });
-    expect(of({ preparations: [preparation(4)], pods: { 3: 'missing' } })).toMatchObject({ result: { outcome: 'ok' }, permitted: 3 });
-    expect(of({ pods: { 3: 'missing', 4: 'missing' } })).toEqual({
-      result: { rule: 'delayed-downscale', outcome: 'ok', fact: 'no leaving pod exists', ...details },
-      permitted: 3,
-      actions: [],
-    });
+  it('waits for the successor of a pod that was lost, and asks only pods that exist', () => {
+    const fact = '1 pod must prepare; ingester-zone-a-4 does not exist';
+    const waits = { result: { rule: 'delayed-downscale', outcome: 'wait', fact, ...details }, permitted: 5, actions: [] };
+    expect(of({ preparations: [preparation(3)], pods: { 4: 'missing' } })).toEqual(waits);
+    expect(of({ preparations: [preparation(3), preparation(4)], pods: { 4: 'missing' } })).toEqual(waits);
+    expect(of({ preparations: [preparation(4)], pods: { 3: 'missing' } })).toMatchObject({ result: { outcome: 'wait' }, permitted: 5 });
+    expect(of({ pods: { 4: 'missing' } })).toMatchObject({ actions: [call('delayed', 'POST', [3, 4])] });
   });
 
-  it('lets no ordinal go that stands below a pod that is not ready to leave', () => {
+  it('removes only pods above the highest pod with an unfinished delay', () => {
     const young = preparation(3, { seenMs: ago(hourMs), reportedMs: ago(hourMs) });
-    expect(of({ preparations: [young], pods: { 4: 'missing' }, firstOrdinal: 0, to: 2 }).permitted).toBe(5);
-    const below = { preparations: [young, preparation(2)], pods: { 4: 'missing' } as const, to: 2 };
-    expect(of(below)).toMatchObject({ result: { outcome: 'ok', earliestMs: kitNowMs + hourMs }, permitted: 4 });
+    const entries = [preparation(4), young, preparation(2)];
+    expect(of({ preparations: entries, to: 2 })).toMatchObject({ result: { outcome: 'ok', earliestMs: kitNowMs + hourMs }, permitted: 4 });
   });
 
   it('waits until the highest pod has been prepared for the whole delay', () => {

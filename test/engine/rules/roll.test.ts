@@ -140,7 +140,10 @@ describe('paused', () => {
 
   it('waits for a person who paused this zone, and not another', () => {
     const { requestedBy: _nobody, ...anonymous } = intent({ action: 'pause', zone: 'a' });
-    expect(ask('paused', native, { intents: [anonymous] })).toMatchObject({ outcome: 'wait', fact: 'zone a is paused' });
+    expect(ask('paused', native, { intents: [anonymous] })).toMatchObject({
+      outcome: 'wait',
+      fact: 'zone a is paused by an unverified requester',
+    });
     expect(ask('paused', native, { intents: [intent({ action: 'pause', zone: 'b' })] })).toEqual(free);
   });
 

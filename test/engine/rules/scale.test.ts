@@ -260,7 +260,7 @@ describe('scale-floor', () => {
 
 describe('leader-floor', () => {
   const rule = 'leader-floor';
-  const skip = { rule, outcome: 'skip', fact: 'the zone follows no zone' };
+  const skip = { rule, outcome: 'skip', fact: 'the zone waits for no leader' };
   const sets = (leader: number) => ({
     statefulSets: [statefulSet({ replicas: leader }), statefulSet({ name: 'ingester-zone-b', replicas: 6 })],
   });

@@ -85,7 +85,7 @@ describe('the model', () => {
       1: 'missing',
       2: { isTerminating: true, isReady: false },
       3: { isReady: false, readyChangedMs: kitNowMs - 20_000 },
-      4: { isReady: false },
+      4: { isReady: false, waitingReasons: ['ContainerCreating'] },
       5: { isReady: false, readyChangedMs: kitNowMs - 20_000, waitingReasons: ['CrashLoopBackOff'] },
     } as const;
     expect(story(worldOf({ statefulSets: [set], podChanges: { [set.name]: changes } }))).toEqual([

@@ -1,0 +1,61 @@
+// Finds the pods that the StatefulSet controller replaces without an action of the agent, because no partition holds them.
+import type { GroupDefinition } from '../../policies/definition.ts';
+import { listed } from '../../policies/wording.ts';
+import { pods } from '../amount.ts';
+import { replacedBy } from '../decision.ts';
+import { isUnknown, type PodView, podsNamed, type Snapshot, setNamed } from '../snapshot.ts';
+import { createWorld, step } from '../world/world.ts';
+import { controllerWave, defaultAssumptions } from './document.ts';
+import { runForward, type Turn } from './forward.ts';
+import type { TracedStep } from './steps.ts';
+
+/** Returns a sentence for each zone in which new update revisions, by StatefulSet, let the StatefulSet controller replace pods at once. */
+export function replacedAtOnce(snapshot: Snapshot, group: GroupDefinition, revisions: ReadonlyMap<string, string>): readonly string[] {
+  const { namespace } = group;
+  let world = createWorld(snapshot, defaultAssumptions, 'p50');
+  for (const [statefulSet, revision] of revisions) world = step(world, { kind: 'setTemplate', namespace, statefulSet, revision });
+  const trace = controllerTrace(group, snapshot);
+  let steps: readonly TracedStep[] = [];
+  runForward(world, group, { onTurn: (turn, now) => (steps = trace(turn, now.snapshot)) });
+  return steps.map((one) => atOnceText(snapshot, group, one));
+}
+
+/** Returns why the StatefulSet controller replaces the pods of a step at once. */
+export function atOnceText(snapshot: Snapshot, { namespace, zones }: GroupDefinition, exposed: Pick<TracedStep, 'zone' | 'pods'>): string {
+  const { zone, pods: names } = exposed;
+  const { statefulSet = '' } = zones.find(({ name }) => name === zone) ?? {};
+  const which = names.length > 3 ? `${pods(names.length)} of ${statefulSet}` : listed(names, 'and');
+  const place = `at or above the partition ${setNamed(snapshot, namespace, statefulSet)?.partition ?? 0}`;
+  return `the StatefulSet controller replaces ${which} at once: ${names.length === 1 ? 'it is' : 'they are'} ${place}; no gate, pause or protection stops it`;
+}
+
+/**
+ * Returns a function that receives every turn with its snapshot, and returns a step for each zone whose pods change without an action of
+ * the agent: the StatefulSet controller replaces them, because no partition holds them. `before` is the state before the change.
+ */
+export function controllerTrace(group: GroupDefinition, before: Snapshot): (turn: Turn, now: Snapshot) => readonly TracedStep[] {
+  const podsIn = (snapshot: Snapshot, statefulSet: string): readonly PodView[] => {
+    const pods = podsNamed(snapshot, group.namespace, statefulSet) ?? [];
+    return isUnknown(pods) ? [] : pods;
+  };
+  const present = group.zones.flatMap(({ statefulSet }) => podsIn(before, statefulSet)).filter(({ isTerminating }) => !isTerminating);
+  const untouched = new Map(present.map(({ name, uid }) => [name, uid]));
+  let steps: readonly (TracedStep & { readonly isOpen: boolean })[] = [];
+  return ({ nowMs, decision }, now) => {
+    steps = group.zones.flatMap(({ name: zone, statefulSet }) => {
+      const { firstOrdinal = 0, replicas = 0 } = setNamed(now, group.namespace, statefulSet) ?? {};
+      const wanted = podsIn(now, statefulSet).filter(({ ordinal }) => ordinal < firstOrdinal + replicas);
+      const isReplaced = ({ name, uid, isTerminating }: PodView): boolean => isTerminating || untouched.get(name) !== uid;
+      const replaced = wanted.filter((pod) => untouched.has(pod.name) && isReplaced(pod) && untouched.delete(pod.name));
+      const last = steps.find((one) => one.zone === zone);
+      const names = [...(last?.pods ?? []), ...replaced.map(({ name }) => name)];
+      if (names.length === 0) return [];
+      const isOpen = wanted.some(({ name, isReady }) => !isReady && names.includes(name));
+      const times = { startMs: last?.startMs ?? nowMs, endMs: last?.isOpen === false ? last.endMs : nowMs };
+      const key = `controller/${zone}`;
+      return [{ key, wave: controllerWave, kind: 'roll', zone, pods: names, atOnce: 1, gates: [], rules: [], ...times, isOpen }];
+    });
+    for (const { pod } of decision.actions.flatMap(replacedBy)) untouched.delete(pod);
+    return steps;
+  };
+}
