@@ -6,9 +6,9 @@ export type { Log, LogFields, PodHttp, PodRequest, PodResponse } from '../cluste
 
 /** The fields of every query to a metric source. */
 export interface SourceQuery extends Pick<PodRequest, 'timeoutMs' | 'maxBodyBytes' | 'site'> {
-  /** The namespace of the group. A source may be limited to some namespaces. */
+  /** The namespace of the gate's group or of the metric's policy. A source may be limited to some namespaces. */
   readonly namespace: string;
-  /** The name of the source. Its address and credentials are never in an object of a group. */
+  /** The name of the source. Groups and policies contain only this name, never the address or a credential. */
   readonly source: string;
   /** The definition in the agent's policy files; absent if they have none. */
   readonly written?: MetricSourceDefinition | undefined;
@@ -16,7 +16,6 @@ export interface SourceQuery extends Pick<PodRequest, 'timeoutMs' | 'maxBodyByte
   readonly everyMs: number;
 }
 
-/** An instant query, for a source that is a Prometheus. */
 export interface GateQuery extends SourceQuery {
   /** The PromQL of the gate. Prometheus evaluates it at its own current time. */
   readonly query: string;
@@ -34,8 +33,8 @@ export interface GateAnswer extends PodResponse {
 }
 
 /**
- * Queries metric sources without following redirects. Resolves with any answer, also an error status. Rejects if no complete answer
- * arrives within `timeoutMs`, or if the source is unknown, of another kind or not available to the namespace. The Error names neither an
+ * Queries metric sources. Resolves with any answer except a redirect, also an error status. Rejects on a redirect, without a complete
+ * answer within `timeoutMs`, or if the source is unknown, of another kind or not available to the namespace. The Error names neither an
  * address nor a credential.
  */
 export interface GateHttp {
@@ -60,7 +59,7 @@ export interface HttpResponse extends PodResponse {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** One request to a notification service: the address of the channel with a path of the service's API. */
+/** One request to a notification service. Its `url` starts with the address of the channel. */
 export interface NotifyRequest extends HttpRequest {
   readonly site: string;
 }
@@ -71,7 +70,6 @@ export interface NotifyHttp {
   readonly call: (request: NotifyRequest) => Promise<HttpResponse>;
 }
 
-/** The policy files of the agent's directory. */
 export interface PolicyDirectory {
   /** Returns every policy file with its full text. Rejects if the directory cannot be read. */
   readonly read: () => Promise<readonly { readonly name: string; readonly text: string }[]>;

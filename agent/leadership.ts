@@ -28,7 +28,7 @@ export class Leadership {
   #lease: Lease | undefined;
   #problem: LeaseProblem | undefined;
   #isAlone: boolean;
-  /** True after the Lease was read or acquired, which proves that Leases are not forbidden. */
+  /** True after this process saw a holder of the Lease or acquired the Lease. Then Leases do not count as forbidden. */
   #isUsable = false;
   #isOver = false;
   #cancelProof: (() => void) | undefined;
@@ -83,12 +83,12 @@ export class Leadership {
     return !this.#isOver && (this.#isAlone || this.#lease?.mayAct(timeoutMs) === true);
   }
 
-  /** Returns how long a request sent now may take, in milliseconds: 0 or less if no request may be sent, infinite without a Lease. */
+  /** Returns how many milliseconds a request sent now may take: 0 or less if no request may be sent, infinite if the process acts alone. */
   leftMs(): number {
     return this.#isOver ? 0 : this.#isAlone ? Number.POSITIVE_INFINITY : (this.#lease?.leftMs() ?? 0);
   }
 
-  /** Returns the epoch, which grows with each change of holder; 0 without a Lease, undefined while this process may not act. */
+  /** Returns the epoch, which grows with each change of holder; 0 if this process acts alone, undefined while it may not act. */
   epoch(): number | undefined {
     return this.#isOver ? undefined : this.#epoch();
   }
@@ -160,7 +160,6 @@ function isUnusable(problem: LeaseProblem | undefined): boolean {
 type LeaseName = Readonly<Record<'namespace' | 'name', string>>;
 type Port = Pick<AgentEnv, 'kubernetes'>;
 
-/** The verbs that the holder of a Lease needs. */
 const verbs = ['get', 'create', 'update'] as const;
 const proofTimeoutMs = 5_000;
 

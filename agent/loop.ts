@@ -8,7 +8,7 @@ export interface NextTurn {
   readonly wakeAtMs?: number | undefined;
   /** The time until the next turn if no event comes earlier, in milliseconds. */
   readonly nextTurnInMs?: number | undefined;
-  /** The turn failed. The pause before the next turn grows with every failed turn in a row and is at least `afterMs`. */
+  /** The turn failed. The pause before the next turn grows with the failed turns in a row and is at least `afterMs`. */
   readonly retry?: { readonly afterMs?: number | undefined } | undefined;
 }
 

@@ -7,10 +7,8 @@ import type { Ledger, Snapshot } from '../engine/snapshot.ts';
 import type { GroupDefinition } from '../policies/definition.ts';
 import type { Finding } from '../policies/findings/finding.ts';
 
-/** The report about a finished turn of one group. */
 export interface TurnReport {
   readonly group: GroupDefinition;
-  /** The snapshot from which the decision was made. */
   readonly snapshot: Snapshot;
   /** Absent if the turn failed before the decision. */
   readonly decision?: GroupDecision;
@@ -23,11 +21,10 @@ export interface TurnReport {
   readonly durationMs: number;
   /** The time from the event that caused this turn until its first action was sent; absent without an action. */
   readonly reactionMs?: number;
-  /** The reason why the turn failed. */
   readonly error?: string;
 }
 
-/** Returns false if the decision has a run that the ledger does not contain. The next turn then starts another run. */
+/** Returns false if the run of the decision is perhaps not in the ledger. The next turn may then start another run. */
 export function isRunRemembered({ decision, ledger, error }: TurnReport): boolean {
   if (decision?.run === undefined) return true;
   return ledger === undefined ? error === undefined : ledger.run?.id === decision.run.id;
@@ -56,7 +53,6 @@ export interface Degradation {
   /** A stable id such as `watch/rolloutgroups` or `lease`. */
   readonly id: string;
   readonly reason: 'forbidden' | 'missing' | 'unreachable' | 'invalid';
-  /** One sentence with the problem and its consequence. */
   readonly message: string;
 }
 
@@ -78,7 +74,7 @@ export interface Degradations {
   readonly of: (part: string) => (missing: readonly Degradation[]) => void;
 }
 
-/** Collects the degradations of all parts in one list. The first part that reports an id counts. Calls the listeners at each change. */
+/** Collects the degradations of all parts in one list with one entry for each id. Calls the listeners at each change. */
 export function degradationsOf(given: readonly Pick<TurnListener, 'degraded'>[]): Degradations {
   const listeners = [...given];
   const parts = new Map<string, readonly Degradation[]>();

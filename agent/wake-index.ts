@@ -13,7 +13,7 @@ export function groupKey({ namespace, name }: Pick<GroupDefinition, 'namespace' 
   return `${namespace}/${name}`;
 }
 
-/** Returns the keys that belong to no group of these. */
+/** Returns the keys that belong to none of these groups. */
 export function removedKeys(keys: Iterable<string>, groups: readonly Pick<GroupDefinition, 'namespace' | 'name'>[]): readonly string[] {
   const kept = new Set(groups.map(groupKey));
   return [...keys].filter((key) => !kept.has(key));
@@ -74,7 +74,6 @@ export class WakeIndex {
     }
   }
 
-  /** Returns the groups that mirror the object. */
   mirroring(source: string): readonly string[] {
     return this.#bySource.get(source) ?? [];
   }

@@ -8,7 +8,7 @@ export interface Clock {
 }
 
 export interface Timers {
-  /** Calls `callback` once after `delayMs` (0 or more, monotonic clock). Returns a function that cancels it; later calls do nothing. */
+  /** Calls `callback` once after `delayMs` (0 or more, monotonic clock). Returns a function that cancels the call if it is pending. */
   readonly after: (delayMs: number, callback: () => void) => () => void;
 }
 
@@ -20,7 +20,6 @@ export interface KubernetesRequest {
   readonly contentType?: string;
   /** The Accept header; default `application/json`. */
   readonly accept?: string;
-  /** The body as JSON. */
   readonly body?: string;
   /** The time until the complete answer, including the wait for the rate limiter. */
   readonly timeoutMs: number;
@@ -30,12 +29,10 @@ export interface KubernetesRequest {
 
 export interface KubernetesResponse {
   readonly status: number;
-  /** The headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** An open watch. */
 export interface KubernetesStream {
   readonly status: number;
   /** The body of an error response if status is not 200. */
@@ -50,7 +47,7 @@ export interface KubernetesStream {
 export interface KubernetesHttp {
   /** Resolves with any answer, also 4xx and 5xx. Rejects with TransportFailure if no complete answer arrives. */
   readonly request: (request: KubernetesRequest) => Promise<KubernetesResponse>;
-  /** Opens a stream. Resolves with its headers, or rejects with TransportFailure after `timeoutMs`. Passes lines in order until `close`. */
+  /** Opens a stream. Resolves when the headers arrive; rejects with TransportFailure if they are late or missing. Passes lines in order. */
   readonly stream: (request: KubernetesRequest, onLine: (line: string) => void) => Promise<KubernetesStream>;
 }
 
@@ -58,11 +55,8 @@ export interface PodRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** The address, built from validated parts. */
   readonly url: string;
-  /** The time until the complete answer. */
   readonly timeoutMs: number;
-  /** A longer body is a failure. */
   readonly maxBodyBytes: number;
-  /** The call site, for logs and for injected faults. */
   readonly site: string;
 }
 

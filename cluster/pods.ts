@@ -38,7 +38,7 @@ export function podUrl(address: PodAddress, endpoint: PodEndpoint): string {
   return `${scheme}://${host}:${port}${rooted}`;
 }
 
-/** Percent-encodes characters that a URL must not contain. Existing escapes stay. */
+/** Percent-encodes characters that a URL must not contain. White space, `#`, backslashes and existing escapes stay. */
 function escaped(path: string): string {
   return path.replace(/[^A-Za-z0-9\-._~!$&'()*+,;=:/?%@#\\\s]/gu, encodeURIComponent);
 }
@@ -49,7 +49,7 @@ function check(what: string, text: string, grammar: RegExp): void {
 
 const parallelCalls = 32;
 
-/** Runs the tasks in order, at most 32 at a time. Returns their results in order, without undefined. Rejects if a task rejects. */
+/** Starts the tasks in order, at most 32 at a time. Returns their results in order, without undefined. Rejects if a task rejects. */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   task: (item: Item) => Promise<Result | undefined>,

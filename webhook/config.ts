@@ -17,7 +17,7 @@ export const defaultLimits = {
   maxValues: 250_000,
   /** Maximum number of requests that endpoints process at the same time. */
   maxInHandling: 256,
-  /** Two timers in a row that fire later than this mean an overloaded process. */
+  /** The process is overloaded if two timers in a row fire late by more than this time. */
   maxLoopDelayMs: 1_000,
   maxHeaderBytes: 16 * 1024,
   handshakeTimeoutMs: 5_000,
@@ -25,7 +25,7 @@ export const defaultLimits = {
   headersTimeoutMs: 5_000,
   /** Limit from the first byte of a request to its last. */
   receiveTimeoutMs: 10_000,
-  /** A connection closes after this time without a byte, for example if the client does not read its answer. Longer than any deadline. */
+  /** During a request, a connection closes after this time without a byte, for example if the client does not read its answer. */
   stalledMs: 60_000,
   /** Interval of the check for connections that exceed `headersTimeoutMs` or `receiveTimeoutMs`. */
   checkEveryMs: 1_000,
@@ -47,7 +47,7 @@ export interface WebhookConfig {
   readonly port: number;
   /** All interfaces if omitted. */
   readonly address?: string;
-  /** Value of `-server-tls.request-timeout`. An endpoint has nine tenths of this time. */
+  /** Value of `-server-tls.request-timeout`. An endpoint has at most nine tenths of this time. */
   readonly requestTimeoutMs: number;
   /** The CA certificate (PEM) for client certificates; absent if clients need none. API servers send a certificate only if configured. */
   readonly clientCa?: string;

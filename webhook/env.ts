@@ -30,18 +30,18 @@ export interface GroupIdentity {
   readonly name: string;
 }
 
-/** The source of the state on which native endpoints decide. The agent implements it in agent/admission/. */
+/** The source of the state on which endpoints decide about disruptions. The agent implements it in agent/admission/. */
 export interface Guard {
-  /** Returns whether policies and objects are known. Only then it is certain that an object has no group. */
+  /** Returns whether policies and objects are known. Only then is it certain that an object has no group. */
   readonly isSettled: () => boolean;
   /**
-   * Returns the state of a namespace. Reads the ledgers of `groups` with quorum reads and compares them with the objects. Reads the stored
-   * departures (see `NativeGuard`). All other state is from caches. Unreadable state is unknown, never absent.
+   * Returns the state of a namespace. Reads the departures (see `NativeGuard`) and the ledgers of `groups` with quorum reads. Reads pods
+   * and StatefulSets of `groups` too if a claim is open or the caches may be too old. Unreadable state is unknown, never absent.
    */
   readonly snapshot: (namespace: string, groups: readonly GroupIdentity[], timeoutMs: number) => Promise<Snapshot>;
-  /** Stores `next` if the ledger is still `base` from a snapshot. Returns false after another write; rejects if the outcome is unknown. */
+  /** Replaces the ledger `base` of a snapshot by `next`. Returns false if another write changed the ledger. Rejects for other failures. */
   readonly store: (group: GroupIdentity, base: Ledger, next: Ledger, timeoutMs: number) => Promise<boolean>;
-  /** Reports a denial, or the use of an exception, as an Event, at most once per decision id in ten minutes. Never rejects. */
+  /** Reports a denial, or the use of an exception, as an Event, at most once per decision id in ten minutes. Never throws. */
   readonly report: (judgement: Judgement, subject: { readonly namespace: string; readonly statefulSet: string }) => void;
 }
 
@@ -82,7 +82,7 @@ export interface DecidedReview {
 /** The observer of requests and connections, for metrics. Must not throw. */
 export interface WebhookObserver extends HttpServerObserver {
   readonly decided: (review: DecidedReview) => void;
-  /** A connection was closed before its first request: too many in total, too many from one address, or no handshake. */
+  /** A connection was closed before its first request: too many connections in total or from one address, or no handshake. */
   readonly refusedConnection: (why: 'limit' | 'peer-limit' | 'handshake') => void;
   readonly certificate: (isLoaded: boolean) => void;
 }

@@ -71,7 +71,7 @@ function routesOf(endpoints: readonly ServedEndpoint[], serve: Serve): RequestLi
     app.all(endpoint.path, (request: IncomingMessage, response: ServerResponse) => serve(request, response, endpoint));
   }
   app.use((request: IncomingMessage, response: ServerResponse) => serve(request, response, undefined));
-  // The router passes a malformed URL to the error handler, which it recognizes by its four parameters.
+  // The router passes a malformed URL to the error handler. A handler with four parameters is an error handler.
   app.use((_error: unknown, request: IncomingMessage, response: ServerResponse, _next: NextFunction) =>
     serve(request, response, undefined),
   );

@@ -61,7 +61,7 @@ function added(stored: readonly Departure[], departures: readonly Departure[], n
     if (known !== undefined && known.untilMs > nowMs) kept.set(name, joinedDepartures(known, departure));
     else if (untilMs >= (known?.untilMs ?? 0)) kept.set(name, departure);
   }
-  if (kept.size > maxDepartures) throw new Error(`more than ${maxDepartures} StatefulSets of one namespace left their groups`);
+  if (kept.size > maxDepartures) throw new Error(`the StatefulSets of one namespace lost more than ${maxDepartures} protections`);
   return [...kept.values()];
 }
 
@@ -119,7 +119,7 @@ export class UnprotectedSets {
       .filter(({ name }) => groupOf(seen, namespace, name) === undefined)
       .map(({ uid }): readonly [string, UnprotectedSet] => {
         const last = before?.get(uid);
-        // A set that left its group between the two reads is neither in `departures` nor in a group, so the first call never counts.
+        // A set that left its group between the two reads is neither in `departures` nor in a group, so a new set is never certain.
         if (last === undefined) return [uid, { sinceMs: nowMs, isCertain: false }];
         return [uid, { ...last, isCertain: last.isCertain || isNotNamed(uid) || nowMs - last.sinceMs > departureMs }];
       });

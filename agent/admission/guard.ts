@@ -47,11 +47,11 @@ interface GuardParts {
   readonly metrics?: Pick<MetricReader, 'readings'>;
 }
 
-/** The watches that find groups, and members by their labels. */
+/** The watches of the kinds that can define groups. */
 const groupWatches: ReadonlySet<string> = new Set(['watch/statefulsets', 'watch/rolloutgroups']);
 /** The longest timeout of a request to the API server, because a webhook must answer within a few seconds. */
 const longestRequestMs = 2_000;
-/** The shorter timeout of two reads that few decisions need: departures, and the cache check in a namespace without groups. */
+/** The longest timeout of reads that few decisions need: the departures, and the cache check in a namespace without groups. */
 const longestDeparturesMs = 1_000;
 /** The longest time without a watch event after which a cache still counts as current, in a namespace with groups. */
 const longestSilenceMs = 10_000;
@@ -62,7 +62,7 @@ const longestLagMs = 1_000;
 const cacheCheckMs = 100;
 
 /**
- * Implements `Guard` of webhook/env.ts on the caches of the agent. It needs no Lease, because the guards and the leading agent coordinate
+ * Implements the guards of webhook/env.ts on the agent's caches. It needs no Lease, because the guards and the leading agent coordinate
  * through the ledgers. `store` also accepts as `base` the ledger of a snapshot, whose claims the snapshot has brought up to date.
  */
 export class AdmissionGuard {
@@ -89,7 +89,7 @@ export class AdmissionGuard {
     this.#unprotected = new UnprotectedSets(env.clock);
   }
 
-  // Another webhook may have changed a policy during the same API request, so each attempt at a snapshot reads the policies again.
+  // A watch may deliver a changed policy between two attempts at a snapshot, so each attempt reads the policies again.
   async snapshot(namespace: string, groups: readonly LedgerIdentity[], timeoutMs: number): Promise<Snapshot> {
     const endMs = this.#parts.env.clock.monotonicMs() + Math.min(longestLagMs, timeoutMs / 2);
     for (;;) {
@@ -249,7 +249,7 @@ async function readLedgers(ledgers: Pick<Ledgers, 'read'>, groups: readonly Grou
   );
 }
 
-/** Reads every object of the groups with quorum reads. A cache that contradicts the result is listed again. */
+/** Reads StatefulSets, pods and unready nodes of the groups with quorum reads. Lists a kind again if its cache contradicts the result. */
 async function readObjects(
   env: AgentEnv,
   groups: readonly GroupDefinition[],

@@ -20,10 +20,10 @@ export interface JudgedSubject {
   readonly uid?: string;
 }
 
-/** The label of the Event of a denial with the id of its decision, so that `explain` finds it. */
+/** The label of an Event about a denial. The value is the id of the decision, so that `explain` finds the Event. */
 export const decisionLabel = 'rollout-group.dev/decision';
 
-/** The annotation of an Event with the denied request, so that `explain` can evaluate the request again. */
+/** The annotation of an Event about a denial. The value is the request, so that `explain` can evaluate the request again. */
 export const requestAnnotation = 'rollout-group.dev/request';
 
 /** The minimum time between two Events about the same decision. */
@@ -32,7 +32,7 @@ const repeatMs = 600_000;
 const maxWaiting = 100;
 /** The most decisions whose last Event is remembered. The oldest are forgotten first. */
 const maxRemembered = 2_000;
-/** The API server's limit for the note of an Event, in characters. */
+/** The API server's limit for the note of an Event, in bytes. */
 const longestNote = 1_024;
 const timeoutMs = 5_000;
 
@@ -45,7 +45,7 @@ export type ReportJudgement = (judgement: Judgement, subject: JudgedSubject) => 
 export function judgementReporter(env: AgentEnv, config: Pick<AgentConfig, 'identity'>): ReportJudgement {
   const queuedMs = new Map<string, number>();
   const waiting: KubernetesObject[] = [];
-  /** The Events that combine judgements, by StatefulSet and reason. They are written after the others. */
+  /** The Events that combine judgements, by StatefulSet and reason. They are written after the Events in `waiting`. */
   const combined = new Map<string, KubernetesObject>();
   let isWriting = false;
   let hasWarned = false;

@@ -45,7 +45,6 @@ interface FlagOf<Kind extends FlagKind> {
   readonly description: string;
   /** The default as typed on the command line; absent if the default is empty. */
   readonly default?: string;
-  /** The placeholder of the value in the help. */
   readonly value?: string;
   /** The names of the flag in earlier releases of grafana/rollout-operator. */
   readonly aliases?: readonly string[];
@@ -89,7 +88,10 @@ const originalFlags = {
     'Domain suffix of pod host names. A trailing dot makes them fully qualified. Must not be empty.',
     'cluster.local.',
   ),
-  'pods.client-timeout': duration('Timeout of each HTTP request to a pod. A request never outlasts the Lease. 0 means 1h.', '5s'),
+  'pods.client-timeout': duration(
+    'Timeout of an HTTP request that prepares a pod of an adopted group for a downscale or cancels the preparation. 0 means 1h.',
+    '5s',
+  ),
   'reconcile.interval': duration(
     'Longest first pause after a failed turn. It doubles with each failure. The agent otherwise acts as soon as something changes.',
     '5s',
@@ -97,7 +99,10 @@ const originalFlags = {
   'server.port': integer('Port of /ready, /healthz and /metrics. 0 chooses a free port.', '8001'),
   'log.format': text('Format of the log on standard error: logfmt or json.', 'logfmt'),
   'log.level': text('Lowest level that is logged: debug, info, warn or error.', 'debug'),
-  'server.cluster-validation.http.enabled': boolean('Reject HTTP requests whose header X-Cluster differs from the namespace.', 'false'),
+  'server.cluster-validation.http.enabled': boolean(
+    'Reject HTTP requests whose header X-Cluster differs from -kubernetes.namespace.',
+    'false',
+  ),
   'server.cluster-validation.http.soft-validation': boolean(
     'Log and count requests with another X-Cluster instead of rejecting them. Requires -server.cluster-validation.http.enabled.',
     'false',
@@ -123,11 +128,8 @@ const webhookFlags = {
   'server-tls.self-signed-cert.dns-name': text('DNS name in the certificate. Empty means rollout-operator.NAMESPACE.svc.'),
   'server-tls.self-signed-cert.org': text('Organization in the certificate.', 'Grafana Labs'),
   'server-tls.self-signed-cert.expiration': prometheusDuration('Lifetime of the certificate.', '1y'),
-  'webhooks.update-ca-bundle': boolean('Write the CA into the webhook configurations of the namespace.', 'true'),
-  'use-zone-tracker': boolean(
-    'The prepare-downscale webhook records downscale times in a ConfigMap instead of annotations. The agent always uses its ledgers.',
-    'false',
-  ),
+  'webhooks.update-ca-bundle': boolean('Write the self-signed CA into the webhook configurations whose labels request it.', 'true'),
+  'use-zone-tracker': boolean('The prepare-downscale webhook records downscale times in a ConfigMap instead of annotations.', 'false'),
   'zone-tracker.config-map-name': text(
     'ConfigMap of the zone tracker. Must not be empty with -use-zone-tracker.',
     'rollout-operator-zone-tracker',
@@ -136,7 +138,7 @@ const webhookFlags = {
 };
 
 const agentFlags = {
-  'server-tls.ca-file': text('CA that issued the certificate. Used if the certificate is not self-signed.'),
+  'server-tls.ca-file': text('CA that must have issued the certificate in -server-tls.cert-file. Empty means no check.'),
   'server-tls.client-ca-file': text(
     'Require client certificates from this CA. The API server presents a certificate only if its admission configuration names one.',
   ),
@@ -175,14 +177,13 @@ const agentFlags = {
   'lease.retry-period': duration('Pause between two attempts to take or renew the Lease. Less than -lease.renew-deadline.', '2s'),
   identity: text('Holder name in the Lease, unique for each process. Empty means the host name and a random suffix.'),
   'publish.every': duration('Shortest time between two published decisions of one group.', '5s'),
-  'server.address': text('Address that the HTTP server binds, such as 127.0.0.1. Empty means all addresses.'),
+  'server.address': text('Address for -server.port and -server-tls.port, such as 127.0.0.1. Empty means all addresses.'),
 };
 
 const flags = { ...originalFlags, ...webhookFlags, ...agentFlags };
 
 export const flagSpecs: readonly FlagSpec[] = specsOf(flags);
 
-/** The sections of the help with their flags. */
 export const flagSections: readonly (readonly [title: string, flags: readonly FlagSpec[]])[] = [
   ['Flags of grafana/rollout-operator', specsOf(originalFlags)],
   ['Flags of this agent', specsOf(agentFlags)],

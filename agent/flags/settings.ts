@@ -16,7 +16,6 @@ export interface AgentSettings {
     readonly rateLimit?: { readonly qps: number; readonly burst: number };
   };
   readonly policyDirectory?: { readonly path: string; readonly rereadMs: number };
-  /** The timeout of each write of a pod's ready time. */
   readonly readyPatchTimeoutMs: number;
   /** True if this process runs the agent, with or without webhooks. */
   readonly runsAgent: boolean;

@@ -17,7 +17,7 @@ interface GateReaderOptions {
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'pods' | 'gates'>;
   /** The suffix of the host names of pods. */
   readonly clusterDomain: string;
-  /** Returns the pods of a group; undefined while they are unknown. */
+  /** Returns the pods of a group; undefined while the policies are unknown. */
   readonly seen: (group: GroupDefinition) => SeenPods | undefined;
   /** Returns the definition of a metric source in the agent's policy files. */
   readonly written: (source: string) => MetricSourceDefinition | undefined;
@@ -36,7 +36,6 @@ interface StartedGate {
 export class GateReader {
   readonly #options: GateReaderOptions;
   readonly #groups = new Map<string, Map<string, StartedGate>>();
-  /** The run of each group in its latest decision. */
   readonly #runs = new Map<string, RunState | undefined>();
   /** The gates with a query in flight, also gates that were forgotten since. */
   readonly #querying = new Set<string>();
@@ -63,8 +62,8 @@ export class GateReader {
   }
 
   /**
-   * Reads exactly these gates of the group from now on, each from `fromMs` (wall clock). Call it after each decision, with the run of the
-   * decision. Does nothing while this process does not lead.
+   * Queries exactly the `wanted` gates of the group, each from its `fromMs` on (wall clock). Call it after each decision, with the run of
+   * the decision. Does nothing while this process does not lead.
    */
   readGates(group: GroupDefinition, wanted: GroupDecision['wantedReadings'], run?: RunState): void {
     if (this.#isStopped || !this.#options.isLeading()) return;

@@ -58,7 +58,7 @@ export class MetricReader {
     return [...this.#known.values()].flatMap(({ input, read }) => metricView(nameOf(input), read.readings()) ?? []);
   }
 
-  /** Reads exactly the inputs of these policies and groups. Call it on each change, and when this process becomes the leader. */
+  /** Queries exactly the inputs that `policies` use for `groups`. Call it when these change, and when this process becomes the leader. */
   follow(groups: readonly GroupDefinition[], policies: readonly PolicyDefinition[]): void {
     const { env, agentNamespace, isLeading } = this.#options;
     if (this.#isStopped || !isLeading() || env.gates === undefined) return;
@@ -104,12 +104,11 @@ export class MetricReader {
       onReading: () => onReading(this.#known.get(key)?.input.groups ?? []),
     });
     this.#known.set(key, { input, definition: definitionOf(metric), read });
-    // Only the age of a reading decides whether it counts, so readings from any time are kept.
+    // No reading is too early: the engine checks only the age of a reading.
     read.readFrom(0);
   }
 }
 
-/** Returns each input that a rule of a group reads, by a unique key. */
 function wantedInputs(
   groups: readonly GroupDefinition[],
   policies: readonly PolicyDefinition[],

@@ -20,9 +20,8 @@ export interface SeenPods {
 export interface GatedPodsOptions {
   readonly env: Pick<AgentEnv, 'clock' | 'pods'>;
   readonly clusterDomain: string;
-  /** Returns undefined while the pods are unknown. */
+  /** Returns the pods of the group; undefined while the policies are unknown. */
   readonly seen: () => SeenPods | undefined;
-  /** Returns the run that the readings are for. */
   readonly run: () => RunState | undefined;
 }
 
@@ -30,7 +29,7 @@ export interface GatedPodsOptions {
 const longestSilenceMs = 120_000;
 /** The longest time for one reading. It is enough for a thousand pods, 32 at a time, if a few of them time out. */
 const longestProbesMs = 60_000;
-/** The size limit of a response. Only the status of a response counts, so the body is dropped. */
+/** The size limit of a response body. A pod with a longer response counts as unhealthy. */
 const maxBodyBytes = 65_536;
 
 /** Counts the unavailable pods of the wave from the caches, without I/O. */

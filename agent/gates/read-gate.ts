@@ -11,9 +11,9 @@ export interface GateQueryTime {
   readonly timeoutMs: number;
 }
 
-/** The client that queries the provider of one gate. */
+/** The client that queries the provider of one gate or metric input. */
 export interface GateClient {
-  /** The longest timeout of a query in milliseconds. The interval of the gate may shorten the timeout. */
+  /** The longest timeout of a query in milliseconds. A shorter interval of the gate or input shortens the timeout. */
   readonly longestMs: number;
   /** Sends one query. Rejects with an Error without address and credential, because the status of the group shows the message. */
   readonly query: (time: GateQueryTime) => Promise<GateReading>;
@@ -56,7 +56,7 @@ interface ReadGateOptions {
   readonly onReading: () => void;
 }
 
-/** The shortest pause between two queries. */
+/** The shortest interval between the starts of two queries. */
 const shortestPauseMs = 1_000;
 /** The longest timer. The wall clock may jump, so the timer checks again after this time whether a query is due. */
 const longestSleepMs = 180_000;

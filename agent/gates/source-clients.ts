@@ -4,7 +4,7 @@ import type { GateDefinition } from '../../policies/definition.ts';
 import type { GateHttp, SourceQuery } from '../env.ts';
 import type { GateClient } from './read-gate.ts';
 
-/** The context of a query: the namespace and the interval of its gate. */
+/** The context of a query: the namespace and the interval of its gate or metric input. */
 export type GateOfSource = Pick<SourceQuery, 'namespace' | 'everyMs'> & {
   readonly written: () => SourceQuery['written'];
   /** The place in the code that sends the query; `gate.read` if absent. */
@@ -12,7 +12,7 @@ export type GateOfSource = Pick<SourceQuery, 'namespace' | 'everyMs'> & {
 };
 
 const longestMs = 10_000;
-/** The maximum age of an answer. Prometheus evaluates at its own time, and a Consul follower may be behind its leader. */
+/** The most by which a Prometheus sample may be older or newer than its query, or a Consul server behind its leader. */
 const toleranceMs = 30_000;
 /** The size limit of an answer: one number and a few labels. A longer answer has more series than a gate can use. */
 const maxPrometheusBytes = 65_536;

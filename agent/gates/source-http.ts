@@ -126,12 +126,10 @@ interface QueryTarget {
   readonly maxBodyBytes: number;
 }
 
-/** Appends a path to the address of the server. */
 function apiUrl(url: string, path: string): string {
   return `${url.replace(/\/+$/, '')}${path}`;
 }
 
-/** Returns the cause of an error without addresses and credentials. */
 function publicProblem(error: unknown): string {
   if (!(error instanceof Error)) return 'no answer';
   if (error.cause === undefined) return error.message;

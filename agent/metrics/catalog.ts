@@ -36,7 +36,7 @@ export const originalMetrics = {
   reconcilesFailed: counter(
     'rollout_operator_group_reconciles_failed_total',
     ['rollout_group'],
-    'Failed reconciles of a group with the label rollout-group; 0 from its first reconcile on.',
+    'Failed reconciles of a group with the label rollout-group. The series exists from the first reconcile on, also without a failure.',
   ),
   reconcileDuration: histogram(
     'rollout_operator_group_reconcile_duration_seconds',
@@ -80,7 +80,7 @@ export const originalMetrics = {
   invalidClusterServer: counter(
     'rollout_operator_server_invalid_cluster_validation_label_requests_total',
     ['protocol', 'method', 'cluster_validation_label', 'request_cluster_validation_label'],
-    'Requests to the HTTP server and to the webhooks whose header X-Cluster differs from the namespace.',
+    'Requests to the HTTP server and to the webhooks whose header X-Cluster differs from the namespace of the agent.',
   ),
   kubernetesDuration: histogram(
     'rollout_operator_kubernetes_api_client_request_duration_seconds',
@@ -91,7 +91,7 @@ export const originalMetrics = {
   kubernetesThrottled: counter(
     'rollout_operator_kubernetes_api_client_rate_limited_requests_total',
     ['api_group'],
-    'Requests to the API server that timed out in the rate limiter.',
+    'Requests that the client did not send to the API server, because the wait for the rate limit would exceed their timeout.',
   ),
   podDuration: histogram(
     'rollout_operator_pod_http_client_request_duration_seconds',
@@ -144,7 +144,7 @@ export const ownMetrics = {
   stops: gauge(
     'rollout_group_stops',
     [...group, 'rule', 'reason'],
-    '1 for each rule by which a person or a policy stops the group, also while no step is due.',
+    '1 for each rule that stops the group, for example `paused` or `run-failed`, also while no step is due.',
   ),
   waitStarted: gauge(
     'rollout_group_wait_started_timestamp_seconds',
@@ -154,7 +154,7 @@ export const ownMetrics = {
   budgetLimit: gauge(
     'rollout_group_budget_limit_pods',
     [...group, 'zone'],
-    'Pods of the zone that the group allows to be unavailable at once. Absent if only the disruption budget limits them.',
+    'Pods of the zone that the group allows to be unavailable at once. Absent if maxUnavailable is `fromBudget`.',
   ),
   budgetUsed: gauge('rollout_group_budget_used_pods', [...group, 'zone'], 'Unavailable pods of the zone.'),
   pods: gauge('rollout_group_pods', [...group, 'zone', 'state'], 'Pods of the zone by state: desired, updated, available.'),
@@ -181,7 +181,7 @@ export const ownMetrics = {
     ['part', 'reason'],
     '1 for each part that the agent cannot use, by reason: forbidden, missing, unreachable or invalid.',
   ),
-  findings: gauge('rollout_group_findings', ['code', 'severity'], 'Findings in the definitions of groups.'),
+  findings: gauge('rollout_group_findings', ['code', 'severity'], 'Findings in policy files, policy objects and adopted StatefulSets.'),
   leader: gauge('rollout_group_leader', [], '1 while this process may act.'),
   leaderEpoch: gauge('rollout_group_leader_epoch', [], 'Number of changes of the Lease holder when this process took the Lease.'),
   snapshotAge: gauge(

@@ -13,7 +13,7 @@ import type { InstrumentsOf } from './instruments.ts';
 /** Groups beyond this number have no series. */
 const groupSeriesLimit = 1000;
 
-/** The most blocking rules of a group that have series. */
+/** The maximum number of blocking rules with series, for each group. */
 const waitSeriesLimit = 50;
 
 const phases: readonly Phase[] = ['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed'];
@@ -160,7 +160,7 @@ function showZones(
 
 type Instruments = Pick<InstrumentsOf<typeof originalMetrics>, 'reconciles' | 'reconcilesFailed' | 'reconcileDuration' | 'lastSuccess'>;
 
-/** Counts turns as reconciles under the value of the group label. Groups of several namespaces with the same value share one series. */
+/** Counts turns as reconciles under the value of the group label. Groups with the same value share their series, also across namespaces. */
 export class OriginalGroupMetrics {
   readonly #instruments: Instruments;
   /** The value of the label `rollout-group`, by namespace and group. */
@@ -188,7 +188,7 @@ export class OriginalGroupMetrics {
     else if (isNew) lastSuccess.set(labels, 0);
   }
 
-  /** Removes all four series of a deleted group. */
+  /** Removes the series of deleted groups, unless another group has the same label value. */
   setGroups(groups: readonly GroupDefinition[]): void {
     for (const key of removedKeys(this.#labels.keys(), groups)) {
       const label = this.#labels.get(key);

@@ -19,7 +19,7 @@ export function instrumentsOf<Specs extends Readonly<Record<string, MetricSpec>>
   return Object.fromEntries(made) as InstrumentsOf<Specs>;
 }
 
-/** Bounds a label whose values come from outside: the first `limit` different values are kept, and each further value becomes `other`. */
+/** Bounds a label with values from outside: keeps the first `limit` values of at most 256 characters. All other values become `other`. */
 export class BoundedLabel {
   readonly #seen = new Set<string>();
   readonly #limit: number;

@@ -130,7 +130,7 @@ export class Metrics {
     this.#original.kubernetesDuration.observe(labels, durationMs / 1000);
   }
 
-  /** Counts one request to the API server that timed out in the rate limiter of the client. */
+  /** Counts one request that was not sent to the API server, because the wait for the rate limit would exceed its timeout. */
   kubernetesThrottled(apiGroup: string): void {
     this.#original.kubernetesThrottled.inc({ api_group: this.#apiGroups.of(apiGroup) });
   }
@@ -140,12 +140,12 @@ export class Metrics {
     this.#original.podDuration.observe({ path: this.#podPaths.of(path), method, status_code: `${status}` }, durationMs / 1000);
   }
 
-  /** Counts one request that a pod of another cluster refused with 511. `route` comes from the answer of the pod. */
+  /** Counts one request that a pod rejected with 511, because the pod expects another X-Cluster value. `route` is from the pod's answer. */
   wrongClusterAnswered({ route, cluster }: { readonly route: string; readonly cluster: string }): void {
     this.#original.invalidClusterClient.inc({ method: this.#podPaths.of(route), protocol: 'http', request_cluster: cluster });
   }
 
-  /** Counts one write by its result. A `dropped` write was never sent. */
+  /** Counts one write by its result. A `dropped` write is not retried. */
   wrote(writer: Writer, result: 'done' | 'failed' | 'dropped'): void {
     this.#own.writes.inc({ writer, result });
   }

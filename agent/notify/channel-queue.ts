@@ -5,14 +5,14 @@ import { pauseAfter } from '../../cluster/request/backoff.ts';
 export type Step =
   /** There was nothing to do for this group. */
   | { readonly kind: 'idle' }
-  /** The notification is done. `isSent` is true if a request was sent to the service. */
+  /** The step is finished, and the group is queued for its next step. `isSent` is true if a request was sent to the service. */
   | { readonly kind: 'done'; readonly isSent: boolean }
   /** The step is retried later. Until then this group waits, or every group of the channel. */
   | { readonly kind: 'later'; readonly who: 'group' | 'channel'; readonly afterMs?: number };
 
 interface ChannelQueueOptions {
   readonly env: Pick<ClusterEnv, 'clock' | 'timers' | 'random'>;
-  /** The minimum time between two requests to the service, in milliseconds. */
+  /** The pause after a step that sent a request to the service, in milliseconds. */
   readonly paceMs: number;
   /** Sends the next notification of this group. Must not reject. */
   readonly step: (group: string) => Promise<Step>;
@@ -90,7 +90,7 @@ export class ChannelQueue {
   async #runStep(group: string): Promise<void> {
     const { env, paceMs, step } = this.#options;
     const known = this.#groups.get(group) ?? { notBeforeMs: 0, failures: 0 };
-    // New requests during the step queue the group again, behind the other groups.
+    // A call of `queueGroup` during the step queues the group again, behind the other groups.
     this.#groups.delete(group);
     const result = await step(group);
     const nowMs = env.clock.monotonicMs();

@@ -8,7 +8,7 @@ import type { AgentConfig } from '../config.ts';
 import type { AgentEnv } from '../env.ts';
 
 export interface Channels {
-  /** Returns the channel for groups of the namespace, at most 30 s old, or the problem. Rejects if the channel cannot be read. */
+  /** Returns the channel for groups of the namespace, or the problem. A changed object counts within 30 s. Rejects if a read fails. */
   readonly find: (name: string, namespace: string) => Promise<ChannelDefinition | { readonly problem: string }>;
   readonly stop: () => void;
 }
@@ -73,7 +73,7 @@ export function channelSource(
   };
 }
 
-/** Returns the channels in policy files by name. A document without a namespace belongs to the namespace of the agent. */
+/** Returns by name the channels of the agent's namespace in policy files. A document without a namespace belongs to this namespace. */
 function channelsIn(files: Parameters<typeof loadPolicies>[0], agentNamespace: string): ReadonlyMap<string, FoundChannel> {
   const documents = ofKind(loadPolicies(files, { namespace: agentNamespace }).documents, 'NotificationChannel');
   return new Map(

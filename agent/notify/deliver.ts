@@ -1,5 +1,5 @@
-// Delivers the notifications of a group to a channel for the notifier. It stores a mark before it sends a notification: after a restart,
-// a marked notification is first searched for, and sent again only if the service does not have it.
+// Delivers the notifications of a group to a channel for the notifier. A mark is stored before a notification is sent. After a restart,
+// a marked notification is not sent again if a search in Slack, GitHub or GitLab finds it. A marked callback is always sent again.
 import { type Delivery, isSettled, nextDelivery, undelivered } from '../../engine/notify/deliveries.ts';
 import {
   type ChannelNotes,

@@ -1,4 +1,4 @@
-// Sends events as commit statuses to GitHub and GitLab, which show the newest status of each name, and as signed callbacks.
+// Sends events as commit statuses to GitHub and GitLab, and as callbacks. A callback is signed if its channel has a signing key.
 
 import { createHmac } from 'node:crypto';
 import { isJsonObject } from '../../cluster/request/json.ts';
@@ -25,7 +25,7 @@ type StatusChannel = Extract<ChannelDefinition, { readonly service: 'github' | '
 
 const noCommit: Outcome = {
   kind: 'refused',
-  problem: 'no StatefulSet of the group has a full commit id in its annotation rollout-group.dev/commit',
+  problem: 'the change has no full commit id in the annotation rollout-group.dev/commit of a StatefulSet',
 };
 
 export function commitStatusService(parts: ServiceParts, channel: StatusChannel): Service {
@@ -85,7 +85,7 @@ function isCurrentState(response: HttpResponse, state: string): boolean {
   return response.status === 400 && from === state;
 }
 
-/** Returns whether the commit has had this status since `sinceMs`. An older status may come from an earlier run of the same commit. */
+/** Returns whether the commit got this status at `sinceMs` or later. An older status may come from an earlier run of the same commit. */
 function hasStatus({ body }: HttpResponse, { name, state, description }: CommitStatus, sinceMs: number): boolean {
   const list = tryParseJson(body);
   return (Array.isArray(list) ? list : []).some(
@@ -123,7 +123,6 @@ export function callbackService(parts: ServiceParts, channel: CallbackChannel): 
   };
 }
 
-/** Returns the HMAC-SHA256 of `timestamp.body` in hexadecimal digits. */
 function signatureOf(key: string, timestamp: string, body: string): string {
   return createHmac('sha256', key).update(signedText(timestamp, body)).digest('hex');
 }

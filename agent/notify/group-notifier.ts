@@ -27,7 +27,7 @@ interface GroupNotifierOptions {
   readonly stored: SharedObject<Notes>;
   readonly namespace: string;
   readonly name: string;
-  /** Called when the stored notes contain the latest observation. */
+  /** Called when observations were stored, and when an observation does not change the stored notes. */
   readonly onNotes: () => void;
   readonly onFailure: (error: unknown) => void;
 }
@@ -54,7 +54,7 @@ export class GroupNotifier {
     this.name = options.name;
   }
 
-  /** The stored notes after the latest observation; undefined until they were read. */
+  /** The stored notes as last read or written; undefined before the first read. */
   get notes(): Notes | undefined {
     return this.#notes;
   }
@@ -172,7 +172,7 @@ function isSameState(a: RunFacts, b: RunFacts): boolean {
   return a.run.id === b.run.id && a.run.outcome === b.run.outcome && failedMs(a) === failedMs(b);
 }
 
-/** The error for notes with an unknown format or above the size limit. */
+/** The error for a ConfigMap that the agent does not manage, and for notes with an unknown format or above the size limit. */
 class NotesUnusable extends Error {
   override readonly name = 'NotesUnusable';
 }
@@ -183,7 +183,7 @@ interface NotesOptions {
   readonly mayWrite: () => boolean;
 }
 
-/** Returns the notes of the group. Reads and updates reject with NotesUnusable, ApiFailure or TransportFailure, updates also with WriteRefused. */
+/** Returns the notes. `read` and `update` reject with NotesUnusable, ApiFailure or TransportFailure; `update` also with WriteRefused. */
 export function sharedNotes(options: NotesOptions, namespace: string, group: string): SharedObject<Notes> {
   return new SharedObject<Notes>({
     ...options,

@@ -14,7 +14,7 @@ export interface Sending {
   readonly name: GroupName;
   readonly run: RunNotes;
   readonly delivery: Exclude<Delivery, { readonly kind: 'close' }>;
-  /** The id of the message in the channel. */
+  /** The id of the notification. A Slack message contains this id in its metadata. */
   readonly key: string;
 }
 
@@ -36,7 +36,7 @@ export interface ServiceParts {
 /** The timeout of one request, without the reads of its Secrets. */
 export const callTimeoutMs = 10_000;
 const maxBodyBytes = 65_536;
-/** The limit of a response that contains a page of messages with their metadata. */
+/** The maximum size of a response with a page of messages or commit statuses, in bytes. */
 export const longBodyBytes = 4 * 1024 * 1024;
 /** The largest expected difference between the clocks of a service and of the cluster. */
 export const skewMs = 120_000;
@@ -64,7 +64,7 @@ export async function bearer({ secret }: Pick<ServiceParts, 'secret'>, token: Se
   return { Authorization: `Bearer ${await secret(token, 'token')}` };
 }
 
-/** Returns the outcome of an error that occurred before a request was sent to the service; undefined for other errors. */
+/** Returns the outcome of an error in reading a Secret, after which no request is sent; undefined for other errors. */
 export function problemBefore(error: unknown): Exclude<Outcome, { readonly kind: 'arrived' }> | undefined {
   if (error instanceof SecretUnusable) return { kind: 'unavailable', problem: error.message };
   if ((error instanceof ApiFailure || error instanceof TransportFailure) && error.site === secretSite) {
@@ -75,7 +75,7 @@ export function problemBefore(error: unknown): Exclude<Outcome, { readonly kind:
   return undefined;
 }
 
-/** Returns the body as an object; an empty one if it is not an object. */
+/** Returns the body as a JSON object; `{}` if the body is not a JSON object. */
 export function bodyOf({ body }: HttpResponse): JsonObject {
   return asJsonObject(tryParseJson(body));
 }
@@ -108,7 +108,7 @@ export function outcomeOf(response: HttpResponse, nowMs: number): Exclude<Outcom
   return { kind: 'unknown', problem };
 }
 
-/** Returns the pause that the service requests, in milliseconds: Retry-After in seconds or as a date, or the reset time of its quota. */
+/** Returns the pause before a retry in milliseconds, from Retry-After or the reset time of the quota; 30 s if both are absent. */
 export function pauseOf(headers: HttpResponse['headers'], nowMs: number): number {
   const after = headers['retry-after'];
   const seconds = Number(after ?? Number.NaN);
@@ -117,7 +117,7 @@ export function pauseOf(headers: HttpResponse['headers'], nowMs: number): number
   return Number.isFinite(wanted) ? Math.min(longestPauseMs, Math.max(1000, wanted)) : usualPauseMs;
 }
 
-/** The error for a key that is missing or is not valid text. Its message does not name the Secret, because users of the group see it. */
+/** The error for a missing Secret, or a missing or invalid key. Users of the group see its message, so it does not name the Secret. */
 class SecretUnusable extends Error {
   override readonly name = 'SecretUnusable';
 }
@@ -127,8 +127,8 @@ const secretSite = 'notify.secret';
 type ReadSecret = (key: SecretKey, form: 'token' | 'text') => Promise<string>;
 
 /**
- * Reads a key of a Secret at each call. A `token` must be one word of printable ASCII; space around it is dropped. Rejects with
- * SecretUnusable, ApiFailure or TransportFailure; no error names a value.
+ * Returns a function that reads a key of a Secret at each call. A `token` must be one word of printable ASCII; space around it is dropped.
+ * The function rejects with SecretUnusable, ApiFailure or TransportFailure. No error contains the value of a key.
  */
 export function channelSecretReader(env: Pick<AgentEnv, 'kubernetes'>, namespace: string, timeoutMs: number): ReadSecret {
   return async (key, form) => {
@@ -136,7 +136,7 @@ export function channelSecretReader(env: Pick<AgentEnv, 'kubernetes'>, namespace
     if ('problem' in found) throw new SecretUnusable(secretProblemText(found.problem, 'the channel'));
     const value = form === 'token' ? found.text.trim() : found.text;
     if (form === 'token' && !/^[\x21-\x7e]+$/.test(value)) {
-      throw new SecretUnusable('the key in the Secret of the channel is not a token: it has more than one line or word');
+      throw new SecretUnusable('the key in the Secret of the channel is not a token: it must be one word of printable ASCII');
     }
     return value;
   };

@@ -1,4 +1,4 @@
-// Posts and edits messages through Slack's Web API. If the answer to a post is lost, it finds the message by the key in the metadata.
+// Posts and edits messages through Slack's Web API. If the answer to a post is lost, `find` gets the message by the key in its metadata.
 import { isJsonObject, type JsonObject } from '../../cluster/request/json.ts';
 import type { ChannelDefinition } from '../../policies/integrations/channel.ts';
 import type { HttpResponse } from '../env.ts';
@@ -34,7 +34,7 @@ const permanentErrors: ReadonlySet<string> = new Set([
 ]);
 const temporaryErrors: ReadonlySet<string> = new Set(['internal_error', 'fatal_error', 'request_timeout', 'service_unavailable']);
 const rateLimitErrors: ReadonlySet<string> = new Set(['ratelimited', 'rate_limited']);
-/** Errors about a thread that does not exist. The message is then posted outside the thread. */
+/** Errors about a thread that does not exist or that accepts no reply. The message is then posted outside the thread. */
 const threadErrors: ReadonlySet<string> = new Set(['thread_not_found', 'invalid_thread_ts', 'cannot_reply_to_message']);
 
 export function slackService(parts: ServiceParts, channel: SlackChannel): Service {
@@ -88,7 +88,7 @@ function readAnswer(response: HttpResponse, nowMs: number): Answered {
   if (response.status !== 200) return { outcome: outcomeOf(response, nowMs) };
   const { ok, ts, error } = bodyOf(response);
   if (ok === true) return { outcome: { kind: 'arrived', ...(typeof ts === 'string' ? { handle: ts } : {}) } };
-  // Only text in the form of Slack's error codes is repeated in messages.
+  // `problem` contains `error` only if `error` has the form of Slack's error codes.
   const name = typeof error === 'string' && /^[a-z0-9_]{1,60}$/.test(error) ? error : 'without an error code';
   const problem = `Slack answered ${name}`;
   if (rateLimitErrors.has(name)) return { outcome: { kind: 'busy', problem, afterMs: pauseOf(response.headers, nowMs) }, error: name };

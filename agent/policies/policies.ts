@@ -1,5 +1,5 @@
 // Resolves the active policies for turns and webhooks, from the directory, objects and adopted StatefulSets. A policy that becomes invalid
-// keeps its last valid version; a policy that was never valid blocks.
+// keeps its last valid version. A policy that was never valid blocks the groups to which it might apply.
 
 import { isSameJson } from '../../cluster/request/json.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
@@ -78,7 +78,7 @@ export class PolicySource {
     return this.#current;
   }
 
-  /** Returns the active policies. Carries out a requested refresh at once, because a policy that just changed may forbid a request. */
+  /** Returns the active policies. Carries out a due refresh first, because a policy that just changed may deny the admission request. */
   upToDate(): ActivePolicies | undefined {
     if (this.#isRefreshDue) {
       this.#cancelRest();
@@ -164,11 +164,11 @@ export class PolicySource {
 }
 
 function degradationOf(defect: string, hasPolicies: boolean): Degradation {
-  const consequence = hasPolicies ? 'the last valid state stays in force' : 'no action is taken until then';
+  const consequence = hasPolicies ? 'the last valid state stays in force' : 'no action is taken';
   return { id: 'policies', reason: 'invalid', message: `policies cannot be resolved (${defect}): ${consequence}` };
 }
 
-/** Marks the directory as unsure if it has no file: it may not be mounted or fetched yet. */
+/** Marks the directory as unsure if it has errors or no file. An empty directory may not be mounted or fetched yet. */
 function unsureDirectory(files: readonly PolicyFile[], { isDirectorySound }: LivePolicies): ActivePolicies['unsure'] {
   if (files.length === 0) return { directory: 'the policy directory is empty' };
   return isDirectorySound ? {} : { directory: 'the policy directory has errors' };
@@ -208,8 +208,8 @@ function keyOf({ kind = '', metadata }: KubernetesObject): string {
 }
 
 /**
- * Returns policies that block the groups while a kind with restrictions cannot be read. Unread exceptions need no such policy, because
- * without them more is blocked.
+ * Returns policies that block all groups while RolloutGroup or RolloutPolicy objects cannot be read. Unread exceptions need no such policy,
+ * because without them more is blocked.
  */
 function policiesForUnread(groups: readonly GroupDefinition[], unread: readonly Kind[]): readonly PolicyDefinition[] {
   const kinds = unread.filter((kind) => kind === 'RolloutGroup' || kind === 'RolloutPolicy');
@@ -218,7 +218,7 @@ function policiesForUnread(groups: readonly GroupDefinition[], unread: readonly 
 
 /**
  * Follows the directory and keeps the files of the last successful read. `files` returns undefined before the first successful read, and an
- * empty list if there is no directory.
+ * empty list if the agent uses no directory.
  */
 function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boolean, onChange: () => void) {
   if (policyDirectory === undefined || !isUsed) return { files: () => [], degradation: () => undefined, stop: () => undefined };
@@ -250,7 +250,7 @@ function followDirectory({ policyDirectory, timers, log }: AgentEnv, isUsed: boo
     files: () => files,
     degradation: (): Degradation | undefined => {
       if (problem === undefined) return undefined;
-      const consequence = files === undefined ? 'no action is taken until then' : 'the last state stays in force';
+      const consequence = files === undefined ? 'no action is taken' : 'the last state stays in force';
       const message = `the policy directory cannot be read (${problem}): ${consequence}`;
       return { id: 'policies/directory', reason: 'unreachable', message };
     },

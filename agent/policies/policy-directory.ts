@@ -94,7 +94,7 @@ async function readAtOnce(path: string): Promise<PolicyFiles> {
 
 interface DirectoryState {
   readonly root: string;
-  /** A text that changes with every swap of a link. */
+  /** A text that changes when the link at the path or the link `..data` is swapped. */
   readonly mark: string;
 }
 

@@ -14,13 +14,13 @@ import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import type { HttpRequest, HttpResponse, NotifyHttp, PodHttp } from '../env.ts';
 
 export interface Exchanges {
-  /** Resolves with any complete answer, also a redirect. Rejects with an Error; one with a `cause` may name an address. */
+  /** Resolves with any complete answer, also a redirect. Rejects with an Error. With a `cause`, its message may contain an address. */
   readonly exchange: (request: HttpRequest) => Promise<HttpResponse>;
   readonly close: () => void;
 }
 
 interface ExchangesOptions {
-  /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in either case, as Go reads them. */
+  /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in upper or lower case, as Go reads them. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly maxSockets: number;
 }
@@ -150,8 +150,8 @@ function answerOf(sent: ReturnType<typeof httpRequest>, body: string, signal: Ab
 }
 
 /**
- * Ends the request when the signal aborts. The option `signal` of Node.js would destroy the request with an error. If the response is
- * complete, for example above the size limit, that error ends the process (measured with Node.js 20.20).
+ * Ends the request when the signal aborts. The option `signal` of Node.js would destroy the request with an error. If the whole response
+ * has arrived, that error can end the process (measured with Node.js 20.20).
  */
 function endedBy(signal: AbortSignal, sent: ReturnType<typeof httpRequest>): void {
   if (signal.aborted) sent.destroy();
@@ -159,7 +159,7 @@ function endedBy(signal: AbortSignal, sent: ReturnType<typeof httpRequest>): voi
 }
 
 interface PodHttpOptions {
-  /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in either case, as Go reads them. */
+  /** Environment of the process: HTTP_PROXY, HTTPS_PROXY and NO_PROXY in upper or lower case, as Go reads them. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly userAgent: string;
   /** The value of the header X-Cluster. Pods of other installations expect another value and reject the request. */

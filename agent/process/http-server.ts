@@ -118,7 +118,7 @@ async function answer(options: HttpServerOptions, request: IncomingMessage, resp
 
 const missing: Route = () => ({ status: 404, contentType: text, body: '404 page not found\n' });
 
-/** Returns the answer to a request for another installation; undefined for other requests, and if such requests are only counted. */
+/** Counts and logs a request for another installation. Returns its denial; undefined if the request passes. */
 function refusal({ clusterValidation, observer, log }: HttpServerOptions, request: IncomingMessage, route: string): Answer | undefined {
   if (pathOf(request.url ?? '/').includes('/healthz')) return undefined;
   const wrong = wrongCluster(clusterValidation, request, route);

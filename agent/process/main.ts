@@ -20,9 +20,9 @@ import { turnLog } from './turn-log.ts';
 
 const version = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
 
-/** The time limit of the shutdown, below the 30 s that the kubelet allows by default. A longer drain of the webhooks extends it. */
+/** The time limit of the shutdown, below the 30 s that the kubelet allows by default. A webhook drain of more than 10 s extends it. */
 const handOverMs = 25_000;
-/** The time after the drain for open responses and the remaining parts. */
+/** The time after the drain in which open responses end and the other parts stop. */
 const afterDrainMs = 15_000;
 
 process.stderr.on('error', () => undefined);
@@ -62,7 +62,7 @@ function refuse(sentence: string): void {
   process.exitCode = 1;
 }
 
-/** Starts the HTTP server, the connection, the agent or admission, the webhooks and the ready times. The HTTP server stops last. */
+/** Starts the HTTP server, then connects to the API server and starts the other parts. The HTTP server stops after these parts. */
 async function start(settings: AgentSettings): Promise<void> {
   keepMemorySmall();
   const log = processLog(settings.log);
@@ -111,7 +111,7 @@ interface StartedParts {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts the agent, or only caches and policies for admission, and the parts that follow its watches. */
+/** Starts the agent, or only caches and policies for admission. Then starts the webhooks, if configured, and the writer of ready times. */
 async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metrics, turns: TurnListener): Promise<StartedParts> {
   const degradations = degradationsOf([metrics.listener, turns]);
   const leading = settings.runsAgent ? startLeading({ real, settings, metrics, turns, degradations }) : undefined;
@@ -136,7 +136,7 @@ async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metri
     webhook,
     isReady: () => (leading?.agent.isReady() ?? true) && (webhook?.isReady() ?? true),
     stop: async () => {
-      // The webhook still answers: the API server calls this process for a while, even if another process leads already.
+      // The webhook answers during its drain, because the API server still calls this process, even after another process became leader.
       const served = webhook?.close();
       readyTimes.stop();
       await Promise.all([leading?.handOver(served), served]);

@@ -75,7 +75,7 @@ export function realEnv({ connection, settings, metrics, log, userAgent }: RealE
   });
   const [acting, writing, admission] = [transport(), transport(), transport(false)];
   const sources = createExchanges({ env: process.env, maxSockets: maxSourceSockets });
-  // Gate queries use the writing transport, so that they never delay actions.
+  // MetricSources and their Secrets are read over the writing transport, so that gate queries never delay actions.
   const gates = new SourceHttp({
     kubernetes: writing,
     clock: processClock,

@@ -97,7 +97,7 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
   }
 }
 
-/** Narrows the webhook configurations if this process may write them, and watches them for changes. */
+/** Narrows the webhook configurations to protected objects if this process may write them. Checks that they are as installed. */
 function registrationOf({ settings, webhook, env, guard, onDegraded }: ServeOptions, { configurations }: Certificates): () => void {
   const { agentNamespace: namespace, namespaces } = settings.agent;
   const common = { env, namespace, configurations, members: () => guard.members(), pinned: () => guard.pinned() };
@@ -132,7 +132,7 @@ export function logProblems({ timers, log }: Pick<AgentEnv, 'timers' | 'log'>, p
     logged = now;
     cancel = timers.after(checkMs, checkProblems);
   };
-  // The first check waits, because certificates are read at the start.
+  // The first check waits, because the certificates are still being read at the start.
   cancel = timers.after(checkMs, checkProblems);
   return () => cancel();
 }
@@ -176,5 +176,5 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
   ];
 }
 
-/** The names of the workloads of this project, whose requests are never denied. */
+/** The names of the workloads of this project. `/admission/enforce` allows every change of these workloads. */
 const ownNames: readonly string[] = ['rollout-group-agent', 'rollout-group-webhook', 'rollout-operator'];

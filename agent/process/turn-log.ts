@@ -5,7 +5,7 @@ import type { Log, LogFields } from '../env.ts';
 import type { Degradation, TurnListener } from '../report.ts';
 import { groupKey, removedKeys } from '../wake-index.ts';
 
-/** Creates the listener that logs turns. A turn without actions, new errors or new waits appears at level debug only. */
+/** Creates the listener that logs turns. A turn without actions, new errors or changed waits appears at level debug only. */
 export function turnLog(log: Log): TurnListener {
   // The wait and the error that were last logged for each group (`namespace/name`).
   const waits = new Map<string, string>();
@@ -43,7 +43,7 @@ export function turnLog(log: Log): TurnListener {
   };
 }
 
-/** Returns the waits to log: none during a rollout or scaling, because then a budget blocks the next pod most of the time. */
+/** Returns the waits to log; empty while pods are replaced or zones scale, because then a budget often blocks the next pod. */
 function loggedWaits({ phase, waits }: GroupDecision): GroupDecision['waits'] {
   return phase === 'Rolling' || phase === 'Scaling' ? [] : waits;
 }

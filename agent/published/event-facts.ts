@@ -1,8 +1,9 @@
 // Derives the Kubernetes Events of turns, of releases and of deleted groups.
 
 import { ordinalRanges } from '../../engine/amount.ts';
-import { type Action, type GroupDecision, isMoving, type RuleResult } from '../../engine/decision.ts';
+import { type Action, type GroupDecision, isMoving, type RuleResult, replacedBy } from '../../engine/decision.ts';
 import type { TakenAction } from '../../engine/publish/published.ts';
+import { exposedActions } from '../../engine/publish/run-record.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import type { ReleaseDecision } from '../../engine/release/release.ts';
 import { undoneBy } from '../../engine/release/removal.ts';
@@ -11,16 +12,14 @@ import { reasonOf } from '../../engine/rules/catalog.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
 import { changeOf, recordedKind } from '../../engine/run/origin.ts';
 import { objectOf, requesterText, requestPlace } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
+import { type IntentView, isUnknown, type PodView, type RunState } from '../../engine/snapshot.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { GroupRemovalReport, ReleaseReport, TurnReport } from '../report.ts';
 
-/** One event of a group, or one rule that blocks it. */
 export interface EventFact {
   readonly type: 'Normal' | 'Warning';
-  /** The reason of the Event in PascalCase. */
   readonly reason: string;
-  /** The action of the agent: `Wait`, `Roll`. */
+  /** The action of the agent, for example `Wait` or `Roll`. */
   readonly action: string;
   readonly note: string;
   readonly zone?: string;
@@ -36,10 +35,11 @@ export interface GroupPast {
   readonly run?: RunState;
   /** The keys of the rules that blocked the group. */
   readonly waits: ReadonlySet<string>;
-  /** The requests in force that cause Events. */
   readonly requests: readonly IntentView[];
-  /** The results by which steps passed because of exceptions that still exist. */
+  /** The rule results that passed only because of an exception, if the exception still exists. */
   readonly permitted: readonly RuleResult[];
+  /** The UIDs of pods that are being replaced at or above a partition. */
+  readonly exposed?: ReadonlySet<string>;
 }
 
 /** Returns the facts of this turn in order, and the state with which the next turn is compared. */
@@ -61,19 +61,24 @@ export function factsOf(
   const news = [...waits].flatMap(([key, wait]) => (past?.waits.has(key) === true || isRequested(wait) ? [] : [waitFact(wait)]));
   const known = (past?.permitted ?? []).filter(({ exception }) => snapshot.exceptions.some(({ name }) => name === exception));
   const used = exceptionFacts(decision, known);
+  const exposing = exposedActions(report, () => false);
+  const isKnown = (_: string, { uid }: PodView): boolean => past?.exposed?.has(uid) ?? true;
+  const replaced = exposing.length === 0 ? performed : [...performed, ...exposedActions(report, isKnown)];
+  const exposed = [...performed, ...exposing].flatMap(({ action }) => replacedBy(action));
   return {
     facts: [
       ...defects,
       ...requestFacts(requests, past?.requests),
       ...runFacts(report, decision, past),
       ...used.facts,
-      ...actionFacts(performed),
+      ...actionFacts(replaced),
       ...news,
     ],
     past: {
       requests,
       permitted: used.permitted,
       waits: new Set(waits.keys()),
+      exposed: new Set(exposed.map(({ uid }) => uid)),
       ...(decision.run === undefined ? {} : { run: decision.run }),
     },
   };
@@ -107,7 +112,7 @@ const requestReasons: Partial<Record<IntentView['action'], readonly [reason: str
   protect: ['Protected', 'protected'],
 };
 
-/** The Events of the end of requests, each with its reason and the name of the request. */
+/** The reason of the Event when a request ends, and the noun for the request in the note. */
 const endReasons: Partial<Record<IntentView['action'], readonly [reason: string, noun: string]>> = {
   pause: ['Resumed', 'pause'],
   protect: ['ProtectionEnded', 'protection'],
@@ -123,7 +128,7 @@ function requestsIn({ group, snapshot: { intents, nowMs } }: TurnReport): readon
   );
 }
 
-/** Returns the facts of new requests, and of requests that no longer stop the group. */
+/** Returns the facts of new requests, and of ended pauses, protections and undos. */
 function requestFacts(now: readonly IntentView[], before: readonly IntentView[] | undefined): readonly EventFact[] {
   if (before === undefined) return [];
   const keyOf = ({ name, action, requestedBy }: IntentView): string => `${name} ${action} ${requestedBy?.atMs}`;
@@ -222,14 +227,9 @@ export function actionFacts(performed: readonly TakenAction[]): readonly EventFa
   const replaced = new Map<string, string[]>();
   for (const { action, result } of performed) {
     if (result !== 'done') continue;
-    for (const { zone, pod } of replacedPods(action)) getOrCreate(replaced, zone, (): string[] => []).push(pod);
+    for (const { zone, pod } of replacedBy(action)) getOrCreate(replaced, zone, (): string[] => []).push(pod);
   }
   return [...performed.flatMap((one) => actionFact(one) ?? []), ...[...replaced].map(([zone, pods]) => replacedFact(zone, pods))];
-}
-
-function replacedPods(action: Action): readonly { readonly zone: string; readonly pod: string }[] {
-  if (action.kind === 'deletePod' || action.kind === 'evictPod') return [{ zone: action.zone, pod: action.pod }];
-  return action.kind === 'setPartition' ? action.pods.map(({ pod }) => ({ zone: action.zone, pod })) : [];
 }
 
 /** Longer lists of pods are written as ranges of ordinals. */
@@ -258,10 +258,10 @@ function actionFact({ action, result, message }: TakenAction): EventFact | undef
   }
   if (result === 'failed' || result === 'refused' || (result === 'unknown' && action.kind === 'callPods'))
     return failureFact(action, failure);
-  const [first, ...more] = result === 'unknown' ? replacedPods(action) : [];
+  const [first, ...more] = result === 'unknown' ? replacedBy(action) : [];
   if (first === undefined) return undefined;
   const names = [first, ...more].map(({ pod }) => pod).join(', ');
-  return warning('PodReplaced', 'Roll', `the replacement of ${names} was requested, and no answer arrived: ${failure}`, {
+  return warning('PodReplaced', 'Roll', `the replacement of ${names} was requested, with unknown outcome: ${failure}`, {
     zone: first.zone,
   });
 }
@@ -312,7 +312,7 @@ export function releaseFacts(report: ReleaseReport): readonly ReleaseFact[] {
   return [{ statefulSet, fact }];
 }
 
-/** Returns the facts of a waiting release. It has no facts while the deletion of its definition is uncertain, or while it waits only briefly. */
+/** Returns the facts of a waiting release; empty while the group may still be defined, or while the release waits only briefly. */
 function waitFacts(
   { snapshot, isLasting }: ReleaseReport,
   { because, earliestMs, ledger }: Waiting,

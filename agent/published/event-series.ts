@@ -18,7 +18,6 @@ export interface Regarding {
   readonly uid?: string;
 }
 
-/** A fact with the time at which it was observed. */
 export interface Observed {
   /** The group as `namespace/name`; empty for the agent. */
   readonly subject: string;
@@ -43,7 +42,7 @@ interface Series {
   count: number;
   /** The part of `count` that was written to the Event. */
   writtenCount: number;
-  /** The stored Event; undefined if its version is unknown. */
+  /** The last seen state of the stored Event; undefined if unknown. */
   stored: Target | undefined;
   isWriting: boolean;
 }
@@ -65,15 +64,14 @@ const maxWaiting = 200;
 const maxRemembered = 2000;
 /** The age after which a fact is not written any more. The API server keeps Events for an hour by default. */
 const expiryMs = 3_600_000;
-/** The API server's limit for the note of an Event, in characters. */
+/** The longest note in characters. The API server accepts 1024 bytes. */
 const longestNote = 1024;
 const controller = 'rollout-group.dev/agent';
 
-/** Writes one Event per fact. A failed write is retried until the Event would have expired. */
+/** Writes each fact to an Event. Retries a failed write until the Event would have expired, unless the API server rejects the content. */
 export class EventSeries {
   readonly #options: SeriesOptions;
   readonly #series = new Map<string, Series>();
-  /** The keys of Events that wait to be written. */
   readonly #waiting = new Set<string>();
   readonly #writes: WriteQueue;
   #combinedCount = 0;
@@ -152,7 +150,7 @@ export class EventSeries {
     }
   }
 
-  /** Writes the repetitions into the Event and returns the count. Returns undefined if a new Event must be created for them. */
+  /** Writes the repetitions into the stored Event and returns the count. Returns undefined if an Event must be created. */
   async #repeat(series: Series): Promise<number | undefined> {
     const { env, timeoutMs } = this.#options;
     const { count, stored } = series;

@@ -27,9 +27,9 @@ interface PublisherOptions {
   readonly onWrite?: (result: 'done' | 'failed') => void;
 }
 
-/** The key of the decision in `data` of the ConfigMap. */
+/** The key of the decision in `status` of the RolloutGroup and in `data` of the ConfigMap. */
 const decisionKey = 'decision';
-/** The label value of our ConfigMaps. Ledgers have another value. */
+/** The label value of ConfigMaps with a decision. Ledgers have another value. */
 const labelValue = 'decision';
 /** The ids of degradations about the webhook configurations and about namespace labels. */
 const ofConfigurations = 'webhook/configurations';
@@ -47,7 +47,6 @@ interface Published {
   lastScale?: string;
 }
 
-/** A stored decision with the object that contains it. */
 interface Stored {
   /** The RolloutGroup; absent if it does not exist. Then `map` is the ConfigMap, if one exists. */
   readonly group?: KubernetesObject;
@@ -177,7 +176,7 @@ export class DecisionPublisher {
     const scale = scaleText(report);
     const isSame = (former: PublishedDecision): boolean =>
       samePublished(former, decision) && (stored.scale === undefined || stored.scale === scale);
-    if (stored.decision !== undefined && (isSame(stored.decision) || this.#isSuperseded(stored.decision, decision))) {
+    if (stored.decision !== undefined && (isSame(stored.decision) || this.#isSuperseded(stored.decision))) {
       known.last = stored.decision;
       known.lastScale = stored.scale ?? scale;
       return 'unchanged';
@@ -189,9 +188,9 @@ export class DecisionPublisher {
     return 'written';
   }
 
-  /** Returns whether the stored decision comes from the next leader. After the loss of leadership, a write must not overwrite it. */
-  #isSuperseded(stored: PublishedDecision, decision: PublishedDecision): boolean {
-    return !this.#isLeader && stored.leader !== this.#options.config.identity && stored.decidedMs >= decision.decidedMs;
+  /** Returns whether another process may have published since this process lost its leadership. Wall clocks do not show which is newer. */
+  #isSuperseded(stored: PublishedDecision): boolean {
+    return !this.#isLeader && stored.leader !== this.#options.config.identity;
   }
 
   async #writeStatus({ group, snapshot }: TurnReport, decision: PublishedDecision, object: KubernetesObject): Promise<void> {

@@ -1,4 +1,4 @@
-// Writes the ready time of each pod under a disruption budget into its annotation, so that rules can measure the delay between zones.
+// Annotates each pod under a ZoneAwarePodDisruptionBudget with its ready time, because rules measure the delay between zones.
 import { type ClusterEnv, type Log, sleep } from '../../cluster/env.ts';
 import { Backoff, soon } from '../../cluster/request/backoff.ts';
 import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
@@ -36,7 +36,6 @@ export function writerTurn(isLeading: boolean | undefined): WriterTurn {
 const tickMs = 5000;
 /** The time that a `later` writer waits for a `now` writer. A random time of up to the same length is added. */
 const laterPauseMs = 4000;
-/** The interval at which all pods are checked. */
 const fullCheckMs = 300_000;
 
 /**
@@ -93,13 +92,13 @@ export class ReadyTimes {
     return 0;
   }
 
-  /** Returns the milliseconds until the next pod is due. */
+  /** Returns the milliseconds until the next pod is due, at most `tickMs`. */
   #idleMs(): number {
     const nextMs = Math.min(...this.#due.values()) - this.#env.clock.monotonicMs();
     return Math.max(0, Math.min(tickMs, nextMs));
   }
 
-  /** Checks every pod that is due. Returns the pause after a failure in milliseconds; 0 without a failure. */
+  /** Checks the due pods, until a temporary failure. Returns the pause after the failure in milliseconds, else 0. */
   async #turn(): Promise<number> {
     const nowMs = this.#env.clock.monotonicMs();
     if (!this.#wasActive || nowMs - this.#fullCheckAtMs >= fullCheckMs) {
@@ -143,7 +142,7 @@ export class ReadyTimes {
         problem: messageOf(error),
       });
       this.#options.onPatch?.('failed');
-      // A permanent error is retried when all pods are checked.
+      // After a permanent error, the next check of all pods tries again.
       if (error instanceof ApiFailure && error.status < 500 && error.status !== 429) return 0;
       return Math.max(this.#pause.nextMs(), error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0);
     }

@@ -26,7 +26,7 @@ const rolloutRuns = resourceOfKind('RolloutRun');
 /** The most turns of a group that are kept until the stored records are read. Further turns are dropped. */
 const maxPendingTurns = 100;
 const longestTimeoutMs = 30_000;
-/** The time between two checks whether the kind is installed and may be read. */
+/** The minimum time between two checks whether the kind is installed and may be read. */
 const missingRetryMs = 300_000;
 /** The pause before the next read after a failure other than 403 and 404. */
 const reloadDelayMs = 5000;
@@ -194,7 +194,7 @@ export class RunRecorder {
     }
   }
 
-  /** Queues the finished records so that `#write` deletes the records beyond the limit. It does not write an unchanged record again. */
+  /** Queues the latest records if they are finished: `#write` then deletes the records beyond the limit, and writes no unchanged record. */
   #queueFinished(namespace: string, { rollout, scale }: GroupRuns): void {
     for (const record of [rollout, scale]) {
       if (record !== undefined && record.spec.outcome !== 'running') this.#queue.queueWrite(`${namespace}/${record.metadata.name}`);
@@ -251,7 +251,6 @@ export class RunRecorder {
     return await (found === undefined ? this.#createNew(record) : this.#patch(record, targetOf(found), found['spec']));
   }
 
-  /** Deletes the oldest finished records beyond the history limit of the group. */
   async #prune(namespace: string, group: string): Promise<void> {
     const finished = [...this.#records]
       .filter(([key, { record }]) => key.startsWith(`${namespace}/`) && record.spec.group === group && record.spec.outcome !== 'running')
@@ -269,7 +268,6 @@ export class RunRecorder {
     }
   }
 
-  /** Logs the first failure only. */
   #warn(error: unknown): void {
     if (!this.#hasWarned) this.#options.env.log.warn('run could not be recorded', { error: messageOf(error) });
     this.#hasWarned = true;

@@ -20,7 +20,7 @@ interface KeyState {
   failures: number;
 }
 
-/** The pauses between retries. Within a minute after the server is available again, all writes are done. */
+/** The pauses between retries. Each failed write is retried within a minute after the server is available again. */
 const pauses = { firstMs: 500, lastMs: 60_000 };
 /** The pauses after a missing permission or kind. They are longer, because such a problem lasts until a person solves it. */
 const forbiddenPauses = { firstMs: 15_000, lastMs: 300_000 };

@@ -27,7 +27,6 @@ interface Writers {
   readonly close: () => Promise<void>;
 }
 
-/** The time for the writes of the last turns. */
 const flushMs = 5_000;
 
 export function createWriters({ env, config, onWrite, onNotified }: WritersOptions): Writers {
@@ -36,7 +35,7 @@ export function createWriters({ env, config, onWrite, onNotified }: WritersOptio
   const events = new EventWriter({ env, config, objects, onWrite: (result) => onWrite?.('event', result) });
   const runs = new RunRecorder({ env, config, onWrite: (result) => onWrite?.('run', result) });
   const onResult = onNotified === undefined ? {} : { onResult: onNotified };
-  // Without a notification service nothing is sent or recorded.
+  // Without access to notification services, no notification is sent.
   const notifier = env.notify === undefined ? [] : [new Notifier({ env, config, ...onResult })];
   const writers = [publisher, events, runs, ...notifier];
   return {

@@ -1,4 +1,4 @@
-// Reports each group whose definition was deleted, once, after every source of definitions was read completely.
+// Reports each deleted native group that is not released, once, after every source of definitions was read completely.
 
 import { decideRemoval, type FormerGroup } from '../../engine/release/removal.ts';
 import type { Definitions, SourceState } from '../../engine/release/terms.ts';
@@ -26,13 +26,12 @@ interface MissingGroup extends FormerGroup {
   missingSinceMs?: number | undefined;
 }
 
-/** The pause before the next check while StatefulSets or pods cannot be read. No event reports that they can be read again. */
+/** The longest pause before the next check while StatefulSets or pods cannot be read. */
 const retryMs = 30_000;
 
 /** Reports removed groups while this process leads. A group counts as removed only if an earlier check in the same leadership found it. */
 export class GroupRemovals {
   readonly #options: GroupRemovalsOptions;
-  /** The groups of the last check. */
   #defined: ReadonlyMap<string, FormerGroup['group']> = new Map();
   readonly #missing = new Map<string, MissingGroup>();
   #cancelCheck = (): void => undefined;

@@ -18,9 +18,8 @@ export interface Orphan extends LedgerIdentity {
   epoch?: number;
   /** The time since which the group has no definition (monotonic). Absent while the group may have a definition. */
   goneSinceMs?: number | undefined;
-  /** The cause of the wait that was last logged. */
   waitsFor?: string | undefined;
-  /** The time since which the release has waited for other zones without interruption (monotonic). */
+  /** The time since which the release has waited for something without a known end, such as other zones (monotonic). */
   blockedSinceMs?: number | undefined;
 }
 
@@ -77,7 +76,7 @@ export class OrphanSearch {
   /** Forgets a group whose release is complete. */
   settle(key: string): void {
     this.#found.delete(key);
-    // The StatefulSets of the group may join and leave another group before the next search.
+    // If the StatefulSets of the group join and leave another group before the next search, that search must list the ledgers again.
     this.#searched.clear();
   }
 
@@ -140,7 +139,6 @@ export class OrphanSearch {
   }
 }
 
-/** Returns the group of a ledger; empty if the object is not a ledger. */
 function groupOf({ metadata: { name } }: KubernetesObject): string {
   const prefix = ledgerName('');
   return name.startsWith(prefix) ? name.slice(prefix.length) : '';

@@ -24,7 +24,7 @@ export type ReleaseParts = Pick<
 
 /** The pause before the next turn. During the pause, pods may become available and sources readable. */
 const checkMs = 5_000;
-/** The time after which a wait for other zones is reported. */
+/** The time after which a wait for other zones, or another wait without a known end, is reported. */
 const lastingMs = 2 * checkMs;
 /** The longest silence after which a watch is still trusted. After a longer silence, definitions are read from the API server. */
 const longestSilenceMs = 10_000;
@@ -87,7 +87,7 @@ class ReleaseTurn {
     return { snapshot, decision: decideRelease({ ...question, goneForMs: this.#parts.env.clock.monotonicMs() - this.#goneSinceMs() }) };
   }
 
-  /** Returns since when the group has had no definition; the current time if it had one in the previous turn. */
+  /** Returns the time since which the group has no definition (monotonic); the current time if no earlier turn noted that time. */
   #goneSinceMs(): number {
     return this.#orphan.goneSinceMs ?? this.#parts.env.clock.monotonicMs();
   }

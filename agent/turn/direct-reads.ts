@@ -1,4 +1,4 @@
-// Reads objects directly from the API server for turns and webhooks: those of a group, and definitions and requests that people wrote.
+// Reads directly from the API server, for turns and webhooks: the objects of a group, and the definitions and requests that people wrote.
 
 import type { ClusterEnv } from '../../cluster/env.ts';
 import { asJsonObject, isSameJson } from '../../cluster/request/json.ts';
@@ -15,7 +15,6 @@ import type { ChangedObject } from '../watched/freshness.ts';
 export interface FreshRead extends FreshObjects {
   /** The read objects with their versions. Before the caches are used again, they must contain these versions. */
   readonly read: readonly ChangedObject[];
-  /** The read nodes that are ready, with their versions. */
   readonly readyNodes: readonly { readonly name: string; readonly resourceVersion: string }[];
   /** The version of the list of pods, by UID of the StatefulSet. */
   readonly podsAsOf: ReadonlyMap<string, string>;
@@ -93,8 +92,8 @@ async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeo
 }
 
 /**
- * Returns the kinds whose caches cover the versions of the read objects and still contradict them: the watch missed a change. An event
- * that is only late may also count; the cost is one extra list.
+ * Returns the kinds whose caches cover the versions of the read objects and still contradict these objects: the watch missed a change.
+ * The result may also contain a kind whose event is only late; the cost is one extra list.
  */
 export function contradicted(
   { read, readyNodes, podsAsOf, pods }: FreshRead,
@@ -142,7 +141,6 @@ export function distinct(pods: readonly ObservedPod[]): readonly ObservedPod[] {
   return [...new Map(pods.map((pod) => [pod.uid, pod])).values()];
 }
 
-/** Returns a label selector as the text of a list query. */
 function selectorText(selector: unknown): string {
   const { matchLabels, matchExpressions } = asJsonObject(selector);
   const labels = Object.entries(asJsonObject(matchLabels)).map(([key, value]) => `${key}=${String(value)}`);
@@ -167,7 +165,7 @@ interface CurrentParts {
 interface CurrentCheck {
   /** The StatefulSets that were read past the caches; undefined if none was read. */
   readonly fresh: FreshObjects | undefined;
-  /** A cache that was current within this time, in milliseconds, is not compared. */
+  /** The age in milliseconds above which a cache is compared with a list from the API server. */
   readonly longestAgeMs: number;
   readonly timeoutMs: number;
 }

@@ -50,7 +50,7 @@ export interface GroupMemory {
   readonly forbidden: Refusals;
   /** The number of turns in a row in which a budget denied an eviction. */
   refusals: number;
-  /** The ControllerRevisions that were read, by StatefulSet and name. A ControllerRevision never changes. */
+  /** The ControllerRevisions that were read, by UID of the StatefulSet and name. The template of a ControllerRevision never changes. */
   revisions: ReadonlyMap<string, RevisionView>;
   /** The number of turns in a row whose decision became stale before all its actions were sent. */
   staleDecisions: number;
@@ -181,7 +181,6 @@ function snapshotFrom(parts: GatherParts, group: GroupDefinition, { sources, fre
   return { ...knownSnapshot(parts, group.namespace, inputs), ...parts.pinWebhook.problems(group) };
 }
 
-/** Returns the later state of each object: the read state or the cached state. */
 function latest({ statefulSets, pods }: FreshObjects, caches: GatherParts['caches'], namespace: string): FreshObjects {
   const cached = caches.observe(namespace).pods;
   const known = new Map(isUnknown(cached) ? [] : cached.map((pod) => [pod.uid, pod]));

@@ -29,7 +29,7 @@ function essenceOfRun({ movableMs: _movableMs, movableAsOfMs: _movableAsOfMs, in
   return run.outcome === 'completed' ? { ...run, isMovable: undefined } : { ...run, inFlightSinceMs };
 }
 
-/** Treats all unfinished preparations as equal, because each may have prepared its pod and needs a further call. */
+/** Replaces the states `asked` and `failed` by one state. In both states, the pod may be prepared and needs a further call. */
 function essenceOfPreparation(entry: Preparation): unknown {
   if (entry.state === 'prepared') return entry;
   const { zone, ordinal, podUid, call, isWithdrawn = false } = entry;

@@ -73,7 +73,7 @@ export class Ledgers {
     );
   }
 
-  /** Forgets the groups that are not among these. Keeps ledgers in memory that are not empty, because they are stored nowhere else. */
+  /** Forgets the groups that are not in `groups`. A ledger in memory stays if it has claims, preparations or downscales. */
   keep(groups: readonly LedgerIdentity[]): void {
     for (const key of removedKeys(this.#shared.keys(), groups)) this.#shared.delete(key);
     for (const key of removedKeys(this.#memory.keys(), groups)) {
@@ -147,7 +147,6 @@ function encode(ledger: Ledger, existing: KubernetesObject | undefined) {
   return { metadata: { labels }, data: { ...asJsonObject(existing?.['data']), [ledgerKey]: text } };
 }
 
-/** Returns the text to store, which does not depend on the order of lists. */
 function textOf(ledger: Ledger): string {
   const text = encodeLedger(ledger);
   if (isUnknown(text)) throw new LedgerUnusable(text.unknown);

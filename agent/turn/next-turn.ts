@@ -11,7 +11,7 @@ interface TurnEnd {
   readonly performed: readonly Outcome[];
   /** True if the decision violates a safety invariant, or if its results could not be stored. */
   readonly hasProblem: boolean;
-  /** True if some actions of the decision were not begun. */
+  /** True if the turn did not begin all permitted actions. */
   readonly isCut: boolean;
   /** True if the caches contradict the decision. */
   readonly isStale: boolean;
@@ -32,7 +32,7 @@ const conflictPauseMs = 5_000;
 const denialPauseMs = 10_000;
 const longestDenialPauseMs = 300_000;
 
-/** Returns when the next turn is due. Counts denials by budgets and stale decisions in a row in the memory. */
+/** Returns when the next turn is due. Updates in `memory` the counts of consecutive budget denials and of consecutive stale decisions. */
 export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
   const { decision, performed, hasProblem, isCut, isStale, storePauseMs, areSourcesKnown, nowMs } = end;
   memory.isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
@@ -41,7 +41,7 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
     delayAfter(memory, performed),
     memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
     permissionDelayMs(memory, decision, nowMs),
-    // A dead watch does not report the writes of this turn. The next turn then reads the objects directly.
+    // A dead watch does not report the writes of this turn, so later turns must read the objects directly.
     memory.freshness.hasStaleCache() ? longestWaitMs : undefined,
     areSourcesKnown ? undefined : sourceRetryMs,
   ];
@@ -72,7 +72,12 @@ function delayAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number |
     const requestedMs = Math.max(0, ...outcomes.map(({ retryAfterMs = 0 }) => retryAfterMs));
     return Math.max(requestedMs, Math.min(longestDenialPauseMs, denialPauseMs * 2 ** Math.min(memory.refusals - 1, 10)));
   }
-  return outcomes.some(({ result, action }) => result === 'conflict' && action.kind !== 'callPods') ? conflictPauseMs : undefined;
+  return outcomes.some(isConflict) ? conflictPauseMs : undefined;
+}
+
+/** Returns whether the object of the action had changed since the snapshot. */
+export function isConflict({ result, action }: Outcome): boolean {
+  return result === 'conflict' && action.kind !== 'callPods';
 }
 
 /** Returns whether a budget denied the eviction. This is not a failure: an event reports when the budget permits an eviction. */

@@ -127,7 +127,7 @@ interface ActionOutcome {
 
 interface ActOptions {
   readonly timeoutMs: number;
-  /** Called again between two requests of one action. */
+  /** Returns whether this process may still act. Also called between two requests of one action. */
   readonly mayAct: () => boolean;
   /** The mirrored objects that were read for this decision. */
   readonly references: readonly SourceReference[];
@@ -192,7 +192,7 @@ async function patchStatefulSet(
   return { kind: 'statefulSet', namespace, name, uid, resourceVersion: answer.metadata.resourceVersion ?? resourceVersion };
 }
 
-/** Replaces the whole status, as grafana/rollout-operator does, because its Role permits `update` of the status but not `patch`. */
+/** Replaces the whole status, as grafana/rollout-operator does, because the Role of that operator permits `update` but not `patch`. */
 async function advanceCurrentRevision(
   env: Pick<ClusterEnv, 'kubernetes'>,
   { namespace, statefulSet: name, uid, resourceVersion, revision }: Extract<ObjectAction, { readonly kind: 'advanceCurrentRevision' }>,
@@ -205,7 +205,7 @@ async function advanceCurrentRevision(
   if (!mayAct()) {
     throw new TransportFailure('this process no longer leads', { site: 'act.advanceCurrentRevision', mayBeApplied: false });
   }
-  // The server compares both preconditions, so the write succeeds only on the object of the decision.
+  // The server compares the UID and the resource version, so the write fails if the object has changed since the snapshot.
   const object = { ...seen, metadata: { ...seen.metadata, uid, resourceVersion }, status: { ...status, currentRevision: revision } };
   const answer = await replaceObject(env, resources.statefulSets, object, {
     subresource: 'status',
@@ -215,7 +215,7 @@ async function advanceCurrentRevision(
   return { kind: 'statefulSet', namespace, name, uid, resourceVersion: answer.metadata.resourceVersion ?? resourceVersion };
 }
 
-/** Maps 404, 409, 410 and 412 to conflict and other 4xx to refused. After 5xx or without an answer the result is unknown. */
+/** Maps 404, 409, 410 and 412 to conflict and other 4xx to refused. The result is unknown if the request may have been applied. */
 function outcomeOf(error: unknown): ActionOutcome {
   const message = messageOf(error);
   if (error instanceof ApiFailure) {
@@ -270,7 +270,7 @@ export async function revoke(
     } catch (error) {
       if (isStatus(error, 404, 409, 410)) continue;
       if (!isStatus(error, 403)) throw error;
-      // The next pod may not be patched either.
+      // The API server would also forbid the patch of the next pod.
       onForbidden(error.message);
       break;
     }

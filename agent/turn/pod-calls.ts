@@ -53,7 +53,7 @@ export async function cancelPreparation(env: AgentEnv, pods: readonly CalledPod[
   });
 }
 
-/** Returns the timeout of a call that is sent now; undefined if the call could last until another process leads. */
+/** Returns the timeout of a call that is sent now; undefined if too little time is left to begin a call. */
 function allowedMs({ timeoutMs, leftMs }: CallOptions): number | undefined {
   const allowed = Math.min(timeoutMs, Math.floor(leftMs()));
   return allowed >= Math.min(timeoutMs, shortestCallMs) ? allowed : undefined;
@@ -85,7 +85,7 @@ async function sendCall({ pods, clock, log }: AgentEnv, pod: CalledPod, { method
   }
 }
 
-/** Returns the reported time in milliseconds, or its problem as text. The body itself is never repeated. */
+/** Returns the reported time in milliseconds, or its problem as text. The text contains nothing of the body except its timestamp. */
 function reportedTime(body: string, nowMs: number): number | string {
   const value = tryParseJson(body);
   if (value === undefined) return 'its answer is not JSON';

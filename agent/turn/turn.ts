@@ -21,7 +21,7 @@ import { areCachesCurrent } from './direct-reads.ts';
 import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitMs, mustWait, observeAgain } from './gather.ts';
 import { announcedIn, isWorthWriting, withoutClaimsOf } from './ledger-changes.ts';
 import { LedgerChanged, type Ledgers } from './ledgers.ts';
-import { nextTurn } from './next-turn.ts';
+import { isConflict, nextTurn } from './next-turn.ts';
 import { calledPods, isDestructive, needsFreshSnapshot, type Outcome, openRevocations, perform, revoke, withAnswers } from './perform.ts';
 import type { RefusalPorts } from './refusals.ts';
 import { definitionIn, isSameDefinition, termsOf } from './snapshot.ts';
@@ -41,7 +41,7 @@ export interface TurnParts extends GatherParts {
 const maxAttempts = 3;
 /** The pause before a stale watch cache is checked again. */
 const staleCachePauseMs = 2_000;
-/** The maximum age of the snapshot behind an action, because a decision misses pods that failed after its snapshot. */
+/** The maximum age of the snapshot when pods are disrupted or replicas change: a decision misses pods that fail after its snapshot. */
 const longestSnapshotAgeMs = 10_000;
 
 /** Takes the group's turn. Never rejects: a failure is reported, and the turn is retried. */
@@ -56,7 +56,7 @@ export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory:
     } catch (error) {
       memory.ledger = undefined;
       if (error instanceof LedgerChanged && attempt < maxAttempts) {
-        // The next attempt does not have the objects that were read directly, and the caches may not contain them yet.
+        // The next attempt does not have the objects that this attempt read directly, and the caches may not contain them yet.
         memory.needsDirectRead ||= memory.freshness.hasStaleCache();
         continue;
       }
@@ -78,7 +78,7 @@ class Turn {
   #snapshot: Snapshot;
   #decision: GroupDecision | undefined;
   #performed: readonly Outcome[] = [];
-  /** True if some actions of the decision were not begun. */
+  /** True if the turn did not begin all permitted actions. */
   #isCut = false;
   /** True if the caches contradict the decision. */
   #isStale = false;
@@ -108,7 +108,7 @@ class Turn {
       this.#memory.needsDirectRead ||= gathered.fresh !== undefined;
       return { nextTurnInMs: 0 };
     }
-    // If this process stalled, another process may lead and have decided. A report of this process would hide that decision.
+    // If this process stalled, another process may lead and have decided. A report of our decision would hide the other.
     if (this.#parts.leadership.leftMs() <= 0) throw new Error('the Lease was not renewed in time; another process may lead');
     if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
     if (await this.#revoke(gathered, ledger)) return { nextTurnInMs: longestWaitMs };
@@ -170,7 +170,7 @@ class Turn {
     return touched.length > 0;
   }
 
-  /** Returns the safety invariants that the decision violates. Invariants about explanations block nothing. */
+  /** Returns the safety invariants that a decision with destructive actions violates. Invariants about explanations block nothing. */
   #violations(snapshot: Snapshot, decision: GroupDecision): readonly string[] {
     if (!decision.actions.some(isDestructive)) return [];
     const violations = this.#unsafe(snapshot, decision);
@@ -229,7 +229,7 @@ class Turn {
     return announced;
   }
 
-  /** Stores the ledger. Rejects with LedgerChanged if the stored ledger is not the one that was read. */
+  /** Stores the ledger; `whenWorthIt`: if readers would decide differently. Rejects with LedgerChanged if another process wrote it. */
   async #store(next: Ledger, epoch: number, when: 'always' | 'whenWorthIt'): Promise<void> {
     const { stored } = this.#known();
     if (when === 'whenWorthIt' && !isWorthWriting(stored, next)) {
@@ -261,7 +261,7 @@ class Turn {
     return this.#parts.env.clock.monotonicMs() - asOfMs <= longestSnapshotAgeMs;
   }
 
-  /** Returns whether the snapshot is recent, and no pod became available by time alone after the last message of the watches. */
+  /** Returns whether the snapshot is recent, and no pod completed its `minReadySeconds` after `asOfMs`. */
   #provesAvailability(gathered: Gathered): boolean {
     const { snapshot, asOfMs } = gathered;
     const ageMs = this.#parts.env.clock.monotonicMs() - asOfMs;
@@ -304,7 +304,8 @@ class Turn {
     const refused = outcomes.filter(({ result }) => result === 'conflict' || result === 'refused' || result === 'failed');
     const undone = [...actions.filter((action) => !begun.has(action)), ...refused.map(({ action }) => action)];
     memory.freshness.expect(outcomes.flatMap(({ changed }) => changed ?? []));
-    memory.needsDirectRead ||= outcomes.some(({ result }) => result === 'unknown');
+    // After a conflict, the caches may be behind for as long as a dead watch stays open.
+    memory.needsDirectRead ||= outcomes.some((outcome) => outcome.result === 'unknown' || isConflict(outcome));
     const done = outcomes.flatMap(({ action, result }) => (result === 'done' && 'uid' in action ? [action.uid] : []));
     const sent = outcomes.flatMap(({ action }) => ('uid' in action ? [action.uid] : []));
     const { run } = announced;

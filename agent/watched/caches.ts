@@ -60,7 +60,6 @@ export interface FreshObjects {
   readonly nodes?: ReadonlyMap<string, boolean>;
 }
 
-/** A kind that direct reads cover. */
 export type ReadKind = 'statefulSet' | 'pod' | 'node';
 
 type NamespaceView = Pick<Observed, 'statefulSets' | 'pods' | 'nodes' | 'zoneBudgets' | 'podBudgets' | 'unread'>;
@@ -71,7 +70,7 @@ export interface SharedWatches {
 }
 
 export interface Caches extends CacheView {
-  /** Returns the known objects of a namespace, including cluster-wide ones. */
+  /** Returns the known objects of a namespace, and the known nodes. */
   readonly observe: (namespace: string, fresh?: FreshObjects) => NamespaceView;
   /** Returns the maximum age of the cached StatefulSets and pods of the namespace in milliseconds. */
   readonly ageMs: (namespace: string) => number;
@@ -80,7 +79,7 @@ export interface Caches extends CacheView {
   readonly manifests: () => readonly KubernetesObject[];
   /** Returns the objects of the project's kinds, and the kinds that cannot be read. */
   readonly policyObjects: () => { readonly objects: readonly KubernetesObject[]; readonly unread: readonly Kind[] };
-  /** Returns the cached objects that people wrote for groups of a namespace, including the labels that select members. */
+  /** Returns the cached objects that people write and that concern the groups of a namespace, as one entry per kind and namespace. */
   readonly written: (places: WrittenPlaces) => readonly WrittenObjects[];
   /** Lists a kind again at once, because a direct read contradicts its cache. */
   readonly relist: (kind: ReadKind, namespace: string) => void;
@@ -94,7 +93,7 @@ export interface Caches extends CacheView {
 /** The kinds that people write and the agent reads. */
 const policyKinds = ['RolloutGroup', 'RolloutPolicy', 'RolloutException', 'RolloutIntent'] as const satisfies readonly Kind[];
 
-/** The interval of lists for kinds with few objects, because no later event would replace a lost event. */
+/** If a watch on few objects ends and the list is older than this, a new list follows: no later event would replace a lost event. */
 const fewObjectsRelistMs = 300_000;
 
 /** Starts every watch. A kind that is missing or forbidden counts as settled. */
@@ -178,7 +177,6 @@ interface WatchParts {
   readonly served: ServedKinds;
 }
 
-/** Watches StatefulSets, pods and nodes. */
 function watchMembers({ onChange, served: _served, ...common }: WatchParts) {
   const statefulSets = new Watched<CachedStatefulSet>({
     ...common,
@@ -208,7 +206,6 @@ function watchMembers({ onChange, served: _served, ...common }: WatchParts) {
   return { statefulSets, pods, nodes };
 }
 
-/** Watches PodDisruptionBudgets and ZoneAwarePodDisruptionBudgets. */
 function watchBudgets({ onChange, served, ...common }: WatchParts) {
   const podBudgets = new Watched<CachedPodBudget>({
     ...common,
@@ -236,7 +233,6 @@ function watchBudgets({ onChange, served, ...common }: WatchParts) {
   return { podBudgets, zoneBudgets };
 }
 
-/** Watches the objects that people write. */
 function watchPolicies({ onChange, served, ...common }: WatchParts) {
   return policyKinds.map((kind) => ({
     kind,
@@ -256,12 +252,12 @@ function watchPolicies({ onChange, served, ...common }: WatchParts) {
   }));
 }
 
-/** Returns the cached part of a pod. Throws if the pod cannot be parsed; its cache then lists the pod as invalid. */
+/** Returns the cached part of a pod. Throws if the pod cannot be parsed; the cache then lists the pod as invalid. */
 export function cachedPod(object: KubernetesObject): ObservedPod {
   return orThrow(observePod(object));
 }
 
-/** Returns the cached part of a StatefulSet. Only the labels of the pod template are kept, because the template is most of a manifest. */
+/** Returns the cached part of a StatefulSet. Drops the pod template except its labels, because the template is most of a manifest. */
 export function cachedStatefulSet(object: KubernetesObject): CachedStatefulSet {
   const { apiVersion: version = 'apps/v1', kind = 'StatefulSet', metadata, spec } = object;
   const { name, namespace, labels, annotations } = metadata;
@@ -334,7 +330,7 @@ function disruptionsAllowed(object: KubernetesObject): unknown {
 interface WrittenObjects {
   readonly resource: Resource;
   readonly namespace: string;
-  /** The maximum age of the cached objects in milliseconds: the time since the last event, or since an equal direct list. */
+  /** The maximum age of the cached objects in milliseconds: by the watch, or the time since an equal direct list if that is shorter. */
   readonly ageMs: number;
   /** Records that a direct list, sent at this time (monotonic), returned the same objects. */
   readonly confirm: (askedMs: number) => void;
@@ -350,7 +346,6 @@ interface WrittenPlaces {
   readonly agentNamespace: string;
 }
 
-/** A kind that people write. */
 interface WrittenKind {
   readonly resource: Resource;
   readonly watched: Pick<WatchedKind, 'problem' | 'ageMs' | 'degradation' | 'relist'>;

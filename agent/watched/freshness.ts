@@ -38,7 +38,7 @@ export class Freshness {
     return this.#expected.length > 0;
   }
 
-  /** Forgets all expectations, because the objects are read directly. */
+  /** Forgets all expectations, because the objects were read directly. */
   clear(): void {
     this.#expected = [];
   }

@@ -12,7 +12,7 @@ import type { AgentEnv } from '../env.ts';
 import type { Degradation } from '../report.ts';
 import { Watched } from './watched.ts';
 
-/** The age of a list after which the configuration is listed again. It rarely changes, so no later event would replace a lost event. */
+/** If the watch ends and the list is older than this, a new list follows. Events are rare: no later event would replace a lost one. */
 const relistMs = 300_000;
 
 export class PinWebhook {

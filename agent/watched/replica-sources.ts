@@ -22,7 +22,7 @@ export interface SourceReference {
 
 export interface ReadSource {
   readonly view: ReplicaSourceView;
-  /** Absent if the object could not be read. */
+  /** Absent if the object does not exist or could not be read. */
   readonly reference?: SourceReference;
 }
 

@@ -33,7 +33,7 @@ interface WatchedOptions<View> {
 /** The time for which cached objects count without contact to the API server if `outlivesContact` is set, in milliseconds. */
 const longestSilenceMs = 90_000;
 
-/** Watches one kind from its creation on: the whole cluster by one reflector, or each namespace by its own. */
+/** Watches one kind until `stop`: the whole cluster with one reflector, or each namespace with its own reflector. */
 export class Watched<View> {
   readonly #options: WatchedOptions<View>;
   readonly #isOne: boolean;

@@ -6,7 +6,7 @@ import { ApiFailure, TransportFailure } from '../request/failure.ts';
 /** `configuration`: a file, flag or variable must be changed. `unauthenticated`: the credentials are missing or were rejected. */
 type ConnectionProblem = 'configuration' | 'unauthenticated' | 'unreachable';
 
-/** The failure of a connection that cannot be used. The message names problem, place and remedy, and contains no secret. */
+/** The failure of a connection that cannot be used. The message names the problem and its place, and contains no secret. */
 export class ConnectionFailure extends Error {
   override readonly name = 'ConnectionFailure';
   readonly kind: ConnectionProblem;
@@ -49,7 +49,7 @@ export interface Authorization {
 }
 
 export interface Connection {
-  /** `http:` or `https:`, host, port and optional path, without a slash at the end and without credentials. */
+  /** `http:` or `https:`, host, optional port and optional path, without a slash at the end and without credentials. */
   readonly server: string;
   /** `in-cluster` for the service account of a pod; absent if only flags name the cluster. */
   readonly contextName?: string;
@@ -63,7 +63,7 @@ export interface Connection {
   readonly origin: string;
   /**
    * Returns the credentials for the next request, from memory if possible. Files are read every minute; plugins run again after expiry.
-   * Rejects with ConnectionFailure. A plugin may wait for a login, so commands call `authorize` once before their first request.
+   * Rejects with ConnectionFailure. A plugin may wait for a login; the timeout of the request includes this wait.
    */
   readonly authorize: () => Promise<Authorization>;
   /** Drops rejected credentials, so that the next `authorize` renews them. Returns false if they cannot be renewed. */

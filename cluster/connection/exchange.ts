@@ -165,7 +165,7 @@ const reasons: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'has a host name that cannot be resolved. Check the network',
   EHOSTUNREACH: 'has no route. Check the network (VPN)',
   ENETUNREACH: 'has no route. Check the network (VPN)',
-  EPROTO: 'does not speak TLS. Check whether the address begins with http://',
+  EPROTO: 'does not speak TLS. Check whether the address must begin with http://',
 };
 
 /** Returns whether the server's certificate is not trusted. */
@@ -176,7 +176,7 @@ export function isDistrust(error: unknown): boolean {
   );
 }
 
-/** Returns the code of an error of the system, such as ECONNRESET; empty without one. */
+/** Returns the code of a system or TLS error, such as ECONNRESET; empty if the error has no code. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

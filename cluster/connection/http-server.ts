@@ -5,12 +5,10 @@ export interface AnsweredRequest {
   readonly method: string;
   /** The label of the path in metrics; `other` for every unknown path. */
   readonly route: string;
-  /** 0 if the client disconnected before the answer. */
+  /** 0 if a client of the webhooks disconnected before the answer. */
   readonly status: number;
   readonly durationMs: number;
-  /** The bytes of the body that were read. */
   readonly requestBytes: number;
-  /** The bytes of the body that were written. */
   readonly responseBytes: number;
 }
 
@@ -45,7 +43,6 @@ export interface ClusterValidation {
   readonly excludedUserAgents: readonly RegExp[];
 }
 
-/** An answer to a request that is not evaluated. */
 export interface PlainAnswer {
   readonly status: number;
   readonly contentType: string;

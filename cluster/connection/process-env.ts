@@ -33,7 +33,7 @@ const randomSteps = 2 ** 47;
 /** Returns an unpredictable number of at least 0 and less than 1, which can also create unique names. */
 export const processRandom = (): number => randomInt(randomSteps) / randomSteps;
 
-/** Watches the directory. Returns a function that ends the watch. Never throws: if the system has no watch, polling finds changes. */
+/** Watches the directory. Returns a function that ends the watch. Never throws: if the system has no watch, callers have to poll. */
 export function watchDirectory(path: string, onEvent: () => void): () => void {
   try {
     const watcher = watch(path, { persistent: false }, onEvent);

@@ -9,7 +9,6 @@ import { processClock, processTimers } from './process-env.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
 import { headersOf, type Lines, readBody, readLines } from './response-body.ts';
 
-/** One request and its outcome, for metrics. */
 export interface Answered {
   readonly method: KubernetesRequest['method'];
   readonly path: string;
@@ -23,7 +22,6 @@ export interface TransportOptions {
   readonly userAgent: string;
   /** The limit of this client; no limit if absent. */
   readonly rateLimit?: RateLimit;
-  /** The headers that are sent with every request. */
   readonly extraHeaders?: Readonly<Record<string, string>>;
   /** True if answers may be compressed, for slow networks; default false. */
   readonly isCompressed?: boolean;

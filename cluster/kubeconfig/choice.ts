@@ -20,12 +20,12 @@ export interface Choice {
 /** The name of the context for the service account of a pod. */
 export const inClusterContext = 'in-cluster';
 
-/** Reports whether the kubeconfig has no entries. kubectl then uses the service account of the pod. */
+/** Reports whether the kubeconfig has no entries. In a pod, kubectl then uses the service account of the pod. */
 export function isEmpty({ clusters, users, contexts }: Kubeconfig): boolean {
   return clusters.size + users.size + contexts.size === 0;
 }
 
-/** Chooses cluster, user and namespace. Throws ConnectionFailure for unknown names and contradictory values. */
+/** Chooses cluster, user and namespace. Throws ConnectionFailure for unknown names, and for a missing or invalid server. */
 export function choose(kubeconfig: Kubeconfig, options: ConnectionOptions): Choice {
   const contextName = options.context ?? kubeconfig.currentContext?.value;
   const context = contextName === undefined ? undefined : contextOf(contextName, kubeconfig, options);
@@ -52,7 +52,7 @@ function contextOf(name: string, kubeconfig: Kubeconfig, options: ConnectionOpti
   const context = kubeconfig.contexts.get(name);
   if (context !== undefined) return context;
   const isFlag = options.context !== undefined;
-  // As in kubectl, the current-context may be missing if flags name the server or cluster.
+  // Unlike in kubectl, the context that current-context names need not exist if a flag names the server or cluster.
   if (!isFlag && (options.server !== undefined || options.cluster !== undefined)) return undefined;
   const known = [...kubeconfig.contexts.keys()];
   const available = known.length === 0 ? 'no context is defined' : `known contexts: ${listed(known)}`;
@@ -89,7 +89,7 @@ function missing(kind: 'cluster' | 'user', name: string, { kubeconfig, options, 
   return configurationFailure(`${by} the ${kind} "${name}", but ${filesOf(kubeconfig)} ${available}`);
 }
 
-/** Applies flags. A flag about trust replaces all trust settings of the file. --server drops the certificate name of the file. */
+/** Applies flags. A flag about trust replaces all trust settings of the file. --server drops `tls-server-name` of the file. */
 function withClusterFlags(entry: ClusterEntry, options: ConnectionOptions): ClusterEntry {
   const { certificateAuthority, certificateAuthorityData, insecureSkipTlsVerify, tlsServerName, ...rest } = entry;
   const isTrustGiven = options.insecureSkipTlsVerify === true || options.certificateAuthority !== undefined;
@@ -101,7 +101,7 @@ function withClusterFlags(entry: ClusterEntry, options: ConnectionOptions): Clus
   return present({ ...rest, ...trust, server, tlsServerName: isNameGiven ? options.tlsServerName : tlsServerName });
 }
 
-/** Applies flags. A token flag takes precedence over plugins, a file flag over data of the kubeconfig. */
+/** --token replaces the plugin and token of the file; --client-certificate and --client-key replace its certificate and key. */
 function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry {
   const { exec, authProvider, token, tokenFile, ...rest } = entry;
   const user = present({
@@ -116,9 +116,7 @@ function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry 
   const hasDetails = (user.asGroups?.length ?? 0) > 0 || user.asUid !== undefined || Object.keys(user.asUserExtra ?? {}).length > 0;
   // Without a user to impersonate, the request would use the caller's own rights.
   if (user.as === '' || (hasDetails && user.as === undefined))
-    throw configurationFailure(
-      'a group or uid to impersonate is set without a user. Add --as, or `as` next to `as-groups` in the kubeconfig',
-    );
+    throw configurationFailure('impersonation is configured without a user. Name the user with --as, or with `as` in the kubeconfig');
   return user;
 }
 

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Agent, OutgoingHttpHeaders } from 'node:http';
 import type { AgentOptions, RequestOptions } from 'node:https';
 import { Readable } from 'node:stream';
-// The entry of the package would also load WebSockets and archives: 20 ms at each start.
+// The main file of the package would also load libraries for WebSockets and archives, which takes 20 ms.
 import { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 import { messageOf } from '../../policies/error-message.ts';
 import { ConnectionFailure, configurationFailure } from '../connection/connection.ts';
@@ -80,7 +80,6 @@ async function credentialsOf(config: KubeConfig): Promise<Delegated> {
   };
 }
 
-/** One run of a credential plugin. */
 class Plugin {
   readonly #exec: ExecEntry;
   readonly #choice: Choice;
@@ -117,7 +116,7 @@ class Plugin {
     child.on('close', (code, signal) => {
       if (code !== 0) this.#ending = `it ended with ${signal ?? `exit code ${code}`}; its standard error is above`;
     });
-    // The user has already seen the standard error that client-node would read.
+    // client-node reads `stderr`, which is null here because it is not a pipe.
     return Object.assign(child, { stderr: Readable.from([]) });
   };
 
@@ -133,7 +132,7 @@ class Plugin {
     const { command, installHint } = this.#exec;
     const hint = installHint === undefined ? '' : `. ${installHint}`;
     const message = `the credential plugin ${command} of ${this.#choice.origin}: ${this.#why(error)}${hint}`;
-    // The error of the JSON parser quotes the plugin's output, which contains credentials. So that error is not the cause.
+    // The JSON parser's error quotes the plugin's output, which contains credentials. Therefore it is not passed as the cause.
     return new ConnectionFailure('unauthenticated', message, { cause: error instanceof Error && 'code' in error ? error : undefined });
   }
 

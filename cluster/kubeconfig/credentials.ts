@@ -129,7 +129,7 @@ const names: Readonly<Record<Part, string>> = {
   token: 'the token file',
 };
 
-/** Returns the files to read. Data in the kubeconfig has precedence over a file. */
+/** Returns the files to read. A `Data` field of the kubeconfig has precedence over a file. */
 function filesOf({ cluster, user }: Choice): Partial<Record<Part, string>> {
   return {
     ...(cluster.certificateAuthority !== undefined &&

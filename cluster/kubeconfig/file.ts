@@ -17,7 +17,6 @@ export interface ClusterEntry {
   readonly execConfig?: unknown;
 }
 
-/** A program that prints credentials. */
 export interface ExecEntry {
   readonly apiVersion: string;
   readonly command: string;
@@ -51,16 +50,13 @@ export interface ContextEntry {
   readonly namespace?: string;
 }
 
-/** A value with the file that defines it. */
 export interface Entry<Value> {
   readonly file: string;
   readonly value: Value;
 }
 
 export interface Kubeconfig {
-  /** The existing files, in order. */
   readonly files: readonly string[];
-  /** The files that do not exist. */
   readonly missing: readonly string[];
   readonly currentContext?: Entry<string>;
   readonly clusters: ReadonlyMap<string, Entry<ClusterEntry>>;

@@ -24,7 +24,6 @@ export interface ConnectionOptions
   readonly namespace?: string;
 }
 
-/** The parts of the process that matter for the connection. */
 export interface ConnectionProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly homeDir: string;

@@ -21,7 +21,7 @@ interface Sent {
   readonly doubts: number;
 }
 
-/** Measures from the *sending* of the last renewal: other processes see it later. Detects a suspended process twice per retry period. */
+/** Measures from the *sending* of the last renewal: other processes see it later. Checks for a suspension twice per retry period. */
 export class LeaseClock {
   readonly #options: LeaseClockOptions;
   #renewal: Sent | undefined;

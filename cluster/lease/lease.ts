@@ -12,7 +12,7 @@ import { LeaseClock } from './lease-clock.ts';
 const doubtPauseMs = 100;
 /** The longest timeout of a request: a second attempt must fit before the deadline. */
 const longestRequestMs = 5000;
-/** The maximum number of attempts in one turn, if other processes write the Lease at the same time. */
+/** The maximum number of attempts to write the Lease while other processes write it at the same time. */
 const conflictLimit = 3;
 
 export interface LeaseOptions {
@@ -46,7 +46,6 @@ export function startLease(options: LeaseOptions): Lease {
   return new Lease(options);
 }
 
-/** One contender for the Lease. */
 export class Lease {
   readonly #options: LeaseOptions;
   readonly #clock: LeaseClock;
@@ -96,7 +95,7 @@ export class Lease {
     this.#lose(reason);
   };
 
-  /** Releases the Lease and ends. No write may be in flight. Never rejects. */
+  /** Releases the Lease and ends. The caller must first wait for its writes to end. Never rejects. */
   readonly release = async (): Promise<void> => {
     if (this.#isEnded) return;
     this.stop('released');
@@ -297,7 +296,6 @@ interface LeaseRecord {
   readonly holder: string;
   /** The duration that the holder announced, in milliseconds; 0 if invalid. */
   readonly durationMs: number;
-  /** The number of changes of the holder so far. */
   readonly transitions: number;
   /** A text that changes with the record, but not with labels. */
   readonly fingerprint: string;
@@ -306,7 +304,6 @@ interface LeaseRecord {
 /** The longest duration that counts, so that an edited Lease cannot block other processes for longer. */
 const longestDurationMs = 600_000;
 
-/** Parses the record; invalid fields count as absent. */
 function leaseRecordOf(object: KubernetesObject): LeaseRecord {
   const spec = isJsonObject(object['spec']) ? object['spec'] : {};
   const { holderIdentity, leaseDurationSeconds, leaseTransitions, renewTime, acquireTime } = spec;
@@ -323,7 +320,7 @@ interface NewRecord {
   readonly holder: string;
   readonly durationMs: number;
   readonly transitions: number;
-  /** The wall clock in milliseconds. Written for people; no decision uses it. */
+  /** The wall clock in milliseconds. Contenders only notice that it changes, and never compare it with a clock. */
   readonly nowMs: number;
   /** True if the acquire time stays. */
   readonly isRenewal: boolean;

@@ -11,7 +11,7 @@ export const soon: BackoffLimits = { firstMs: 800, lastMs: 30_000 };
 /** The delays for problems that a person must solve, such as a missing permission or CRD. */
 export const slow: BackoffLimits = { firstMs: 30_000, lastMs: 300_000 };
 
-/** Returns one to two times a base that doubles with each failure in a row up to half of `lastMs`, so that the last delays vary too. */
+/** Returns one to two times a base. The base doubles with each further failure, but is at most half of `lastMs`. */
 export function pauseAfter(failures: number, { firstMs, lastMs }: BackoffLimits, random: number): number {
   return Math.min(lastMs / 2, firstMs * 2 ** (failures - 1)) * (1 + random);
 }
@@ -26,13 +26,12 @@ export class Backoff {
     this.#limits = limits;
   }
 
-  /** Returns the next delay. */
   nextMs(): number {
     this.#failures += 1;
     return pauseAfter(this.#failures, this.#limits, this.#random());
   }
 
-  /** Starts again with the first delay after a success. */
+  /** Restarts `nextMs` at the first delay. */
   reset(): void {
     this.#failures = 0;
   }

@@ -6,10 +6,9 @@ import { isJsonObject, type JsonObject } from './json.ts';
 import { parseBody } from './read.ts';
 import { apiVersionOf, type Resource } from './resource.ts';
 
-/** The Accept header for the aggregated document. Servers before 1.26, and proxies that drop the header, answer with classic documents. */
+/** The Accept header for the aggregated document. Servers before 1.30, and proxies that drop the header, answer with classic documents. */
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
 const site = 'discovery.read';
-/** The number of classic documents that are read in parallel. */
 const parallelReads = 8;
 
 type Version = Pick<Resource, 'group' | 'version'>;
@@ -23,7 +22,6 @@ export interface Discovery {
   readonly hasSubresource: (resource: Version & Pick<Resource, 'plural'>, subresource: string) => boolean;
   /** Reports whether the group and version could be read. If not, the answers of `find` and `has` mean nothing. */
   readonly knows: (resource: { readonly group: string; readonly version?: string | undefined }) => boolean;
-  /** The groups and versions that could not be read. */
   readonly failures: readonly DiscoveryFailure[];
 }
 

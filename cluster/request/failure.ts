@@ -2,10 +2,10 @@
 import type { KubernetesResponse } from '../env.ts';
 import { asJsonObject } from './json.ts';
 
-/** The failure of a request without a complete answer. The server may have applied the request. */
+/** The failure of a request without a complete, valid answer, or of a request that was not sent. */
 export class TransportFailure extends Error {
   override readonly name = 'TransportFailure';
-  /** False if the request certainly did not reach the server. */
+  /** False if the server certainly did not apply the request. */
   readonly mayBeApplied: boolean;
   readonly site: string;
 
@@ -19,7 +19,6 @@ export class TransportFailure extends Error {
 /** The failure of a request that the API server answered with an error. */
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure';
-  /** The HTTP status code. */
   readonly status: number;
   /** `reason` of the Status, such as Conflict or Forbidden; empty without a Status. */
   readonly reason: string;

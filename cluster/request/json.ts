@@ -31,7 +31,7 @@ export function isSameJson(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => isSameJson(item, b[index]));
   if (!isJsonObject(a) || !isJsonObject(b)) return false;
-  // No list of keys is made, because the simulation compares each stored object.
+  // The loops build no list of keys: that would slow down the simulation, which compares objects often.
   for (const key in a) if (!isSameJson(a[key], b[key])) return false;
   for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false;
   return true;

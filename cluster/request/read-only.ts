@@ -26,7 +26,7 @@ export function readOnly(http: KubernetesHttp): KubernetesHttp {
 
 function refuseWrite({ method, path, site }: KubernetesRequest): void {
   const { pathname, searchParams } = new URL(path, 'http://localhost');
-  // A subresource such as proxy or exec acts on a GET.
+  // A GET of a subresource such as proxy or exec may change something.
   const isRead = method === 'GET' && !/\/(?:proxy|exec|attach|portforward)(?:\/|$)/.test(pathname);
   // The server rejects every other value than All; this check does not rely on that.
   const dryRuns = searchParams.getAll('dryRun');

@@ -1,4 +1,4 @@
-// Reads one object, or a whole collection in pages: from the API server's quorum, never from its cache.
+// Reads one object, or a whole collection in pages. The API server answers with the current state, not with a stale cache.
 import type { ClusterEnv } from '../env.ts';
 import { ApiFailure, isStatus, TransportFailure } from './failure.ts';
 import { isJsonObject, type JsonObject, parseJson } from './json.ts';
@@ -11,9 +11,7 @@ const pageSize = 250;
 const restarts = 3;
 
 interface ReadOptions {
-  /** The call site, for logs and injected faults. */
   readonly site: string;
-  /** The timeout of each request. */
   readonly timeoutMs?: number;
 }
 
@@ -167,9 +165,8 @@ function malformed(site: string, what: string, cause?: unknown): TransportFailur
 }
 
 interface ListText {
-  /** The same text with an empty array of items. */
+  /** The text of the list, with an empty array of items. */
   readonly list: string;
-  /** The begin and the end of each item in the text. */
   readonly items: readonly (readonly [begin: number, end: number])[];
 }
 

@@ -26,7 +26,6 @@ export interface ObjectMeta {
   readonly [field: string]: unknown;
 }
 
-/** An object as the API server sends it. */
 export interface KubernetesObject {
   readonly apiVersion?: string;
   readonly kind?: string;

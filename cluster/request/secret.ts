@@ -46,12 +46,12 @@ function textOf(secret: KubernetesObject | undefined, key: string): SecretText {
 
 /** Returns a text without the name or content of the Secret. `of` names the object that refers to the Secret, with an article. */
 export function secretProblemText(problem: SecretProblem, of: string): string {
-  const problems = { absent: 'does not exist', keyless: 'does not have the named key', empty: 'has an empty key' } as const;
+  const problems = { absent: 'does not exist', keyless: 'does not have the named key', empty: 'has an empty value' } as const;
   return `the Secret of ${of} ${problems[problem]}`;
 }
 
 /** Returns the problem as part of a sentence for the author of the reference. */
 export function namedSecretProblem({ name, key }: SecretKey, problem: SecretProblem, namespace: string): string {
   if (problem === 'absent') return `Secret ${name} does not exist in namespace ${namespace}`;
-  return `Secret ${name} in namespace ${namespace} has ${problem === 'keyless' ? 'no' : 'an empty'} key ${key}`;
+  return `Secret ${name} in namespace ${namespace} has ${problem === 'keyless' ? 'no' : 'an empty value for'} key ${key}`;
 }

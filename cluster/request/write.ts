@@ -1,4 +1,4 @@
-// Writes objects. Each change names the state that it expects. Forbidden writes are rejected before they are sent.
+// Writes objects. Each write except a creation or an apply names the UID that it expects. Forbidden writes are not sent.
 import type { ClusterEnv, KubernetesRequest } from '../env.ts';
 import { ApiFailure } from './failure.ts';
 import { isJsonObject, type JsonObject } from './json.ts';
@@ -10,7 +10,6 @@ type Port = Pick<ClusterEnv, 'kubernetes'>;
 const defaultTimeoutMs = 10_000;
 
 interface WriteOptions {
-  /** The call site, for logs and injected faults. */
   readonly site: string;
   readonly timeoutMs?: number;
   /** If true, the server checks the write and stores nothing. */
@@ -44,7 +43,7 @@ const replaceable: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'leas
 
 /**
  * Deletes the object if it still has the given state; otherwise rejects with ApiFailure 409. Pods keep their own grace period. Returns the
- * terminating object, or undefined if it is already gone.
+ * terminating object, or undefined if the object was removed at once.
  */
 export async function deleteObject(
   env: Port,
@@ -148,7 +147,7 @@ export async function createObject(
   return named(answer, resource, options.site);
 }
 
-/** Replaces the object in the state that its metadata names. Rejects with ApiFailure 409 if the state differs, 404 without the object. */
+/** Replaces the object in the state that its metadata names. Rejects with ApiFailure 409 if the state differs, 404 if no object exists. */
 export async function replaceObject(
   env: Port,
   resource: Resource,
@@ -168,8 +167,8 @@ export async function replaceObject(
 }
 
 /**
- * Applies the object as `fieldManager`. Rejects with ApiFailure 409 if another manager owns a field and `takesFields` is false. A uid or
- * resourceVersion in the object is a precondition.
+ * Applies the object as `fieldManager`. Rejects with ApiFailure 409 if another manager owns a field with another value and
+ * `takesFields` is false. A uid or resourceVersion in the object is a precondition.
  */
 export async function applyObject(
   env: Port,
@@ -214,7 +213,7 @@ function isOtherUid({ status, details }: ApiFailure): boolean {
   return status === 422 && Array.isArray(causes) && causes.some((cause) => isJsonObject(cause) && cause['field'] === 'metadata.uid');
 }
 
-/** Returns the conflict that the API server reports for every other kind of write in this case. */
+/** Returns the conflict that the API server reports for a deletion or replacement of a recreated object. */
 function conflictOf({ message, details, site }: ApiFailure): ApiFailure {
   const body = text({ kind: 'Status', status: 'Failure', code: 409, reason: 'Conflict', message, details });
   return new ApiFailure({ status: 409, headers: {}, body }, site);

@@ -5,9 +5,9 @@ import { Backoff } from '../request/backoff.ts';
 import { ApiFailure, isStatus, TransportFailure } from '../request/failure.ts';
 import type { KubernetesObject } from '../request/resource.ts';
 
-/** The maximum number of attempts after conflicts. One of the competing writers succeeds in each round, so 30 writers all succeed. */
+/** The number of conflicts after which the changes are rejected. One writer succeeds in each round, so 30 competing writers all succeed. */
 const conflictLimit = 30;
-/** The limits of the random delay between rounds, which doubles with each round. */
+/** The random delay between rounds has an upper limit, which doubles with each round up to `lastPauseMs`. */
 const firstPauseMs = 10;
 const lastPauseMs = 1000;
 
@@ -26,11 +26,11 @@ export interface Waiting<Value> {
 interface Seen {
   /** Undefined if the object does not exist. */
   readonly object: KubernetesObject | undefined;
-  /** True if the object was read for these changes, false if it is known from an earlier write. */
+  /** True if the object was read for these changes, false if an earlier batch read or wrote it. */
   readonly isFresh: boolean;
 }
 
-/** The object after the waiting changes. */
+/** The result of applying the waiting changes to the object. */
 export interface Plan<Value> {
   readonly value: Value;
   /** Absent if nothing is written. */
@@ -39,13 +39,11 @@ export interface Plan<Value> {
   readonly refused: readonly { readonly waiting: Waiting<Value>; readonly error: unknown }[];
 }
 
-/** The dependencies of one batch. */
 export interface Steps<Value> {
   readonly env: ClusterEnv;
   /** The object of an earlier write or read, if known. */
   readonly guess: KubernetesObject | undefined;
   readonly decode: (object: KubernetesObject | undefined) => Value;
-  /** The number of retries after temporary failures. */
   readonly retries: number;
   readonly read: () => Promise<KubernetesObject | undefined>;
   readonly plan: (object: KubernetesObject | undefined, batch: readonly Waiting<Value>[]) => Plan<Value>;
@@ -62,7 +60,7 @@ export class Commit<Value> {
   #seen: Seen | undefined;
   #value: { readonly last: Value } | undefined;
   #result: KubernetesObject | undefined;
-  /** The versions of the object before writes that may still be stored; an empty text for a creation. */
+  /** For each write with an unknown outcome: the version of the object before the write; an empty text for a creation. */
   readonly #uncertain = new Set<string>();
   #conflicts = 0;
   #failures = 0;
@@ -86,7 +84,7 @@ export class Commit<Value> {
     return this.#result;
   }
 
-  /** Resolves every change, or no change if the object must be read first. */
+  /** Resolves or rejects every change, or leaves all changes open if the object must be read first. Throws if a request fails. */
   async #attempt(): Promise<void> {
     this.#seen ??= { object: await this.#steps.read(), isFresh: true };
     const { object, isFresh } = this.#seen;
@@ -100,7 +98,7 @@ export class Commit<Value> {
     this.#resolve(plan.value, await this.#send(plan.body, object));
   }
 
-  /** Plans the write. Returns undefined if the object must be read first: only a fresh object proves that a change needs no write. */
+  /** Plans the write. Returns undefined if the object must be read first: only a fresh object proves a write refused or unnecessary. */
   #planned(object: KubernetesObject | undefined, isFresh: boolean): Plan<Value> | undefined {
     try {
       const plan = this.#steps.plan(object, this.#open);
@@ -116,7 +114,7 @@ export class Commit<Value> {
     try {
       return await this.#steps.write(body, existing);
     } catch (error) {
-      // The server may have stored the object before it failed.
+      // The server may have stored the object although the request failed.
       const mayBeApplied = error instanceof TransportFailure ? error.mayBeApplied : error instanceof ApiFailure && error.status >= 500;
       if (mayBeApplied) this.#uncertain.add(versionOf(existing));
       this.#seen = undefined;
@@ -124,7 +122,7 @@ export class Commit<Value> {
     }
   }
 
-  /** Reports whether an earlier write was stored. If the object has another version, a missing write can no longer be stored. */
+  /** Reports whether an earlier write was stored. Once the object has a new version, a write missing from it can never be stored. */
   #isStored(object: KubernetesObject | undefined): boolean {
     if (this.#uncertain.size === 0) return false;
     if (this.#steps.hasWritten(object)) return true;
@@ -170,7 +168,6 @@ export class Commit<Value> {
     this.#open = [];
   }
 
-  /** Returns an error that says whether the changes may be stored. */
   #withOutcome(error: unknown): unknown {
     const mayBeApplied = this.#uncertain.size > 0;
     if (error instanceof TransportFailure ? error.mayBeApplied === mayBeApplied : !mayBeApplied) return error;

@@ -20,9 +20,9 @@ export interface SharedObjectOptions<Value> {
   readonly name: string;
   /** Decodes the object; the argument is undefined if the object does not exist. An exception rejects the read or update. */
   readonly decode: (object: KubernetesObject | undefined) => Value;
-  /** Returns the fields with the value. Other fields, labels and annotations stay. */
+  /** Returns the fields that contain the value. Other fields, labels and annotations stay. */
   readonly encode: (value: Value, existing: KubernetesObject | undefined) => EncodedObject;
-  /** The longest object in bytes of JSON; default 900 KiB. */
+  /** The maximum size of the object as JSON, in bytes; default 900 KiB. */
   readonly maxBytes?: number;
   /** Runs before each write and each retry. False prevents the write. */
   readonly mayWrite?: () => boolean;
@@ -44,14 +44,13 @@ export class ObjectTooLarge extends Error {
   override readonly name = 'ObjectTooLarge';
 }
 
-/** A value in an API object. */
 export class SharedObject<Value> {
   readonly #options: SharedObjectOptions<Value>;
   readonly #writer: string;
   #sequence = 0;
   #waiting: Waiting<Value>[] = [];
   #isWriting = false;
-  /** The object of our last write or read: a guess that the server corrects. */
+  /** The object that the last batch wrote or read. If it is stale, the next write causes a conflict. */
   #last: KubernetesObject | undefined;
 
   constructor(options: SharedObjectOptions<Value>) {
@@ -67,8 +66,8 @@ export class SharedObject<Value> {
 
   /**
    * Stores the result of `change` exactly once. `change` may run several times with newer values, so it must have no side effect. An
-   * exception of `change` rejects only this update. An unchanged value causes no write. Rejects with ApiFailure, ObjectTooLarge or
-   * WriteRefused (nothing was sent), or TransportFailure, whose `mayBeApplied` tells whether the change may be stored now or later.
+   * exception of `change` rejects only this update. An unchanged value causes no write. Rejects with ApiFailure (not stored),
+   * ObjectTooLarge or WriteRefused (not sent), or TransportFailure: its `mayBeApplied` tells whether the change may be stored now or later.
    */
   update(change: (value: Value) => Value): Promise<Stored<Value>> {
     return new Promise((resolve, reject) => {

@@ -12,7 +12,7 @@ export type { Change } from './store.ts';
 
 /** The longest silence of a watch. Servers send a bookmark about once a minute, so a longer silence means a dead connection. */
 const idleMs = 90_000;
-/** The minimum time between two openings of a watch. The real time is random, up to twice as long. */
+/** The minimum time between two openings of a watch with events. After a shorter watch, the time is random, up to twice as long. */
 const reopenMs = 1000;
 /** The time after which a watch counts as successful, even if no event arrived. */
 const settledMs = 10_000;
@@ -32,10 +32,8 @@ interface Failure {
   readonly message: string;
 }
 
-/** The line that ended a watch. */
 type Verdict = { readonly kind: 'unparsable'; readonly message: string } | { readonly kind: 'error'; readonly error: ApiFailure };
 
-/** The caches' view of one collection. */
 export class Reflector<View> {
   readonly #entries = new Entries<View>();
   readonly store: Store<View> = this.#entries;
@@ -183,7 +181,7 @@ export class Reflector<View> {
         this.#count('stalled', `the watch was silent for ${idleMs} ms`);
         return false;
       case 'closed':
-        // If the server closed the watch at once without an event, the server has a problem. Otherwise the watch opens again soon.
+        // If the server closed the watch at once without an event, the delay grows. Otherwise the watch opens again soon.
         if (livedMs < reopenMs) await this.#wait(hasAdvanced ? reopenMs * (1 + this.#options.env.random()) - livedMs : this.#soon.nextMs());
         return false;
     }
@@ -267,7 +265,6 @@ export class Reflector<View> {
     }
   }
 
-  /** Records the failure and waits for the delay that the failure requires. */
   async #fail(error: unknown): Promise<void> {
     if (this.#stopped.signal.aborted) return;
     const reason = reasonOf(error);
@@ -359,7 +356,7 @@ export interface ReflectorOptions<View> {
   readonly fieldSelector?: string | undefined;
   /** Returns the kept part of an object. If `project` throws, the object is invalid; other objects are not affected. */
   readonly project: (object: KubernetesObject) => View;
-  /** Runs once for each change, after the store contains it. Exceptions are counted as faults. */
+  /** Runs once for each change, after the store contains it. Exceptions go to `onFault`. */
   readonly onChange: (change: Change<View>) => void;
   /** Runs after each change of the state. */
   readonly onState?: (state: ReflectorState) => void;
@@ -374,8 +371,8 @@ export interface ReflectorOptions<View> {
 const messageMs = 1000;
 
 /**
- * Tracks the last contact with the server and the maximum age of the known state. After a silence, a delayed server first sends old events:
- * the latest message may be as old as the silence. So only the message before the silence proves that the state was current at its time.
+ * Tracks the last contact with the server and the maximum age of the known state. A delayed server first sends old events: they may have
+ * happened at any time since the previous message. So the state is certain only as of the time at which the previous message arrived.
  */
 export class Contact {
   readonly #clock: Clock;

@@ -4,9 +4,9 @@ import { compareResourceVersions } from '../request/resource.ts';
 export interface Store<View> {
   /** Returns the view of an object. Objects without a namespace are under the empty namespace. */
   readonly get: (namespace: string, name: string) => View | undefined;
-  /** Returns the views of a namespace, or of all namespaces if it is absent, in no defined order. */
+  /** Returns the views of a namespace, or of all namespaces if `namespace` is absent, in no defined order. */
   readonly list: (namespace?: string) => readonly View[];
-  /** Returns the existing objects that could not be parsed. `list` does not contain them, so every answer about them is unknown. */
+  /** Returns the existing objects that could not be parsed. `list` does not contain them: their state is unknown. */
   readonly invalid: () => readonly InvalidObject[];
   /** Returns the number of objects, including invalid objects. */
   readonly size: () => number;
@@ -15,7 +15,6 @@ export interface Store<View> {
 export interface InvalidObject {
   readonly namespace: string;
   readonly name: string;
-  /** The parse error. */
   readonly message: string;
 }
 
@@ -29,7 +28,6 @@ export interface Change<View> {
   readonly before?: View;
 }
 
-/** A stored object. */
 export interface Entry<View> {
   readonly namespace: string;
   readonly name: string;
@@ -38,7 +36,6 @@ export interface Entry<View> {
   readonly content: { readonly kind: 'view'; readonly view: View } | { readonly kind: 'invalid'; readonly message: string };
 }
 
-/** The store with the methods that change it. */
 export class Entries<View> implements Store<View> {
   readonly #namespaces = new Map<string, Map<string, Entry<View>>>();
   readonly #invalid = new Map<Entry<View>, InvalidObject>();

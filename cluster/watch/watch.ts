@@ -8,14 +8,12 @@ import type { KubernetesObject, Resource } from '../request/resource.ts';
 
 interface WatchOptions<Verdict> {
   readonly env: ClusterEnv;
-  /** The path and query. */
   readonly path: string;
   readonly site: string;
   /** The longest time until the headers of the stream arrive. */
   readonly openTimeoutMs: number;
   /** The longest silence. A dead connection may look open. */
   readonly idleMs: number;
-  /** A signal that ends the watch. */
   readonly signal: AbortSignal;
   readonly onOpen: () => void;
   /** Runs for each line. A value other than undefined ends the watch. */

@@ -181,8 +181,8 @@ describe('Kubernetes Events', () => {
   });
 
   it.each([
-    ['protect', ['pod 1 of zone a protected by anna (INC-441)', 'the protection of pod 1 of zone a by anna (INC-441) ended']],
-    ['undo', ['the undo of pod 1 of zone a by anna (INC-441) ended']],
+    ['protect', ['a-1 protected by anna (INC-441)', 'the protection of a-1 by anna (INC-441) ended']],
+    ['undo', ['the undo of a-1 by anna (INC-441) ended']],
   ] as const)('name the end of the request %s', async (action, expected) => {
     const { turn, all } = setup();
     const request = { namespace: 'mimir', name: 'one', group: 'ingester', action, zone: 'a', ordinals: [1], reason: 'INC-441' };
@@ -353,7 +353,7 @@ describe('Kubernetes Events', () => {
     const { turn, replaced, all } = setup();
     await turn({ updated: [3, 3], target: 'old', performed: [{ ...replaced('a', 1), result: 'unknown', message: 'timed out' }] });
     expect(all().map((event) => [event['type'], event['reason'], event['note']])).toEqual([
-      ['Warning', 'PodReplaced', 'the replacement of ingester-zone-a-1 was requested, and no answer arrived: timed out'],
+      ['Warning', 'PodReplaced', 'the replacement of ingester-zone-a-1 was requested, with unknown outcome: timed out'],
     ]);
   });
 

@@ -1,6 +1,7 @@
 // The strategy `partition` beside the StatefulSet controller itself: a partial rollout keeps every pod at its version, whatever happens to the pod.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, type TestContext, vi } from 'vitest';
+import { factsOf, type GroupPast } from '../../agent/published/event-facts.ts';
 import type { InProcessAgent } from '../control-plane/agent-in-process.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Moment } from '../control-plane/crash.ts';
@@ -255,6 +256,14 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
         .sort(),
     ).toEqual(['ingester-zone-a-2', 'ingester-zone-a-3']);
     await stage.expectBudgetsKept();
+    // Both runs report each pod, although the agent wrote no partition for the second one.
+    let past: GroupPast | undefined;
+    const notes = agent.turns().flatMap((report) => {
+      const told = factsOf(report, past);
+      past = told.past;
+      return told.facts.flatMap(({ reason, note }) => (reason === 'PodReplaced' ? (note.match(/a-\d/g) ?? []) : []));
+    });
+    expect(notes.sort()).toEqual(['a-2', 'a-2', 'a-3', 'a-3']);
   });
 
   it.concurrent('waits with the other zone, and says why, when a user lowers a partition by hand', async (context) => {

@@ -39,7 +39,7 @@ describe('a key of a Secret', () => {
     expect((['absent', 'keyless', 'empty'] as const).map((problem) => namedSecretProblem(key, problem, 'agent'))).toEqual([
       'Secret login does not exist in namespace agent',
       'Secret login in namespace agent has no key token',
-      'Secret login in namespace agent has an empty key token',
+      'Secret login in namespace agent has an empty value for key token',
     ]);
     for (const problem of ['absent', 'keyless', 'empty'] as const)
       expect(secretProblemText(problem, 'the channel')).not.toMatch(/login|token/);

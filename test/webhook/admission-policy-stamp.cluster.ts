@@ -118,9 +118,7 @@ describeOnControlPlane(
 
       it('says what to do', async () => {
         const { said } = await ask(eve, 'POST', 'rolloutintents', intent('forged', stampOf('ada')));
-        expect(said).toContain(
-          'spec.requestedBy is not the requester eve with a subset of the groups of this user; leave spec.requestedBy out',
-        );
+        expect(said).toContain('spec.requestedBy must name the requester eve and only groups of this user; leave spec.requestedBy out');
       });
 
       it('exempts no user: neither an administrator nor the agent', async () => {

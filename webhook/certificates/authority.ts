@@ -32,7 +32,7 @@ export interface IssuedPair {
 
 /**
  * Issues a CA certificate and a server certificate with P-256 keys, valid for `lifetimeMs`. Discards the key of the CA, so the CA signs no
- * other certificate. Throws Error without a name.
+ * other certificate. Throws Error if `names` is empty.
  */
 export function issuePair({ names, organization, nowMs, lifetimeMs, randomBytes }: IssueOptions): IssuedPair {
   if (names.length === 0) throw new Error('a server certificate needs at least one name');
@@ -87,7 +87,6 @@ function positive(bytes: Uint8Array): Uint8Array {
 }
 
 export interface ServiceNames {
-  /** The Service in front of the webhook. */
   readonly service: string;
   readonly namespace: string;
   /** For example `cluster.local.`, with or without the last dot. */
@@ -129,7 +128,7 @@ const oids = {
 
 /** X.520 limits a name attribute to 64 characters. */
 const longestName = 64;
-/** UTCTime has two-digit years, so later times need GeneralizedTime. */
+/** Times from 2050 on need GeneralizedTime, because UTCTime has two-digit years. */
 const firstGeneralizedMs = Date.UTC(2050, 0, 1);
 
 interface Subject {
@@ -151,7 +150,6 @@ interface CertificateFields {
   readonly extensions: readonly Der[];
 }
 
-/** Returns the certificate as PEM, signed with ECDSA and SHA-256. */
 function signedCertificate(fields: CertificateFields, issuerKey: KeyObject): string {
   const algorithm = (): Der => sequence(oid(oids.ecdsaWithSha256));
   const signed = sequence(
@@ -244,12 +242,10 @@ function set(part: Der): Der {
   return asn1.create(Class.UNIVERSAL, Type.SET, true, [part]);
 }
 
-/** Encodes a value inside an explicit tag. */
 function tagged(tag: number, value: Der): Der {
   return asn1.create(Class.CONTEXT_SPECIFIC, tag, true, [value]);
 }
 
-/** Encodes a value with an implicit tag, which replaces its type. */
 function context(tag: number, bytes: string): Der {
   return asn1.create(Class.CONTEXT_SPECIFIC, tag, false, bytes);
 }

@@ -1,4 +1,4 @@
-// Provides the certificate of the webhook server, adds its CA certificate to webhook configurations, and reports problems of both.
+// Provides the certificate of the webhook server, adds its CA certificate to webhook configurations, and reports problems.
 import { X509Certificate } from 'node:crypto';
 import type { WebhookEnv } from '../env.ts';
 import { type IssueOptions, namesOf, neededNames, type ServiceNames } from './authority.ts';
@@ -37,7 +37,7 @@ export interface Certificates extends TlsSource {
   readonly failurePolicies: () => readonly FailurePolicySample[];
   /** Returns the expiry of the served certificate; undefined while no certificate is served. */
   readonly expiry: () => Expiry | undefined;
-  /** The configurations with our label, from one watch. */
+  /** The webhook configurations whose label `grafana.com/namespace` names our namespace. */
   readonly configurations: WebhookConfigurations;
   /** Returns one sentence per problem; empty without problems. */
   readonly degradations: () => readonly string[];
@@ -112,7 +112,7 @@ function startSelfSigned(
 
 /** The remaining lifetime at which `degradations` first reports the expiry. People then have two weeks to act. */
 const warnBeforeMs = 14 * 86_400_000;
-/** The same limit as a share of a short lifetime. The renewal is due while a third remains, so it has failed if a quarter remains. */
+/** The same limit as a share of a short lifetime. The renewal is due when about a third remains, so it has failed if a quarter remains. */
 const warnBeforeShare = 0.25;
 
 interface Expiry {

@@ -113,7 +113,7 @@ function servedOf({ pair, ca }: Loaded): TlsMaterial {
   return { cert: pair.cert, key: pair.key, ...(ca === undefined ? {} : { ca }) };
 }
 
-/** Returns the content of the files. Throws Error if it is unusable, or if it has expired and the certificate in use has not. */
+/** Returns the content of the files. Throws Error if it is unusable, or if its certificate expired and the certificate in use did not. */
 function checked(
   { cert, key, ca }: { readonly cert: string; readonly key: string; readonly ca: string | undefined },
   before: Loaded | undefined,

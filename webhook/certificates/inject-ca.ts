@@ -15,7 +15,7 @@ import {
 } from './webhook-configurations.ts';
 
 const requestTimeoutMs = 10_000;
-/** The number of patches without a delay. Then the delays grow: another tool, such as Argo CD, may remove the CA certificate repeatedly. */
+/** The number of patches in a row that are not followed by a delay. A tool such as Argo CD may remove the CA certificate repeatedly. */
 const freePatches = 1;
 /** After this number of patches in a row, a log line reports a conflict with another tool. */
 const conflictLimit = 5;
@@ -38,7 +38,7 @@ interface PatchState {
   problem?: InjectionProblem;
 }
 
-/** Injects the CA certificate from its creation on. Never throws; retries failures without limit. */
+/** Injects the CA certificate until `stop`. Never throws; retries failures without limit. */
 export class Injection {
   readonly #options: InjectionOptions;
   readonly #states = new Map<string, PatchState>();
@@ -73,7 +73,10 @@ export class Injection {
     return [...this.#states.values()].flatMap(({ problem }) => problem ?? []);
   }
 
-  /** Returns whether every configuration with the injection label has this CA certificate (PEM); undefined if unknown. */
+  /**
+   * Returns whether every configuration with the injection label has this CA certificate (PEM); false while configurations are unknown.
+   * Undefined if the permission to read them is missing, or if another configuration has only an older CA certificate of ours.
+   */
   isTrusted(authority: string): boolean | undefined {
     const { configurations, source } = this.#options;
     if (configurations.isForbidden()) return undefined;
@@ -102,7 +105,7 @@ export class Injection {
     const { configurations, source } = this.#options;
     const bundle = source.caBundle();
     if (bundle === undefined) return;
-    // List the configurations before reading the bundle. Another replica stores a newer bundle in the Secret before it patches
+    // List the configurations before `refresh` reads the Secret. Another replica stores a newer bundle there before it patches
     // configurations, so `refresh` finds that bundle. If that replica patches after our list, the `test` operations of our patch fail.
     const lacking = this.#lacking(configurations.list(), bundle);
     const nowMs = this.#nowMs();
@@ -113,10 +116,7 @@ export class Injection {
     this.#planNext(lacking);
   }
 
-  /**
-   * Returns the configurations with the injection label that lack our CA certificate. Skips a configuration whose last patch the watch
-   * has not delivered yet.
-   */
+  /** Returns the configurations that need a patch. Skips a configuration whose last patch the watch has not delivered yet. */
   #lacking(all: readonly WebhookConfiguration[], bundle: string): readonly WebhookConfiguration[] {
     this.#forgetDeleted(all);
     return all.filter((one) => {
@@ -218,7 +218,7 @@ function namesNoServer(clientConfig: WebhookEntry['clientConfig']): boolean {
   return Object.keys(clientConfig).length === 0;
 }
 
-/** Returns a patch that adds our bundle. The patch fails if the entry was moved or changed. */
+/** Returns a patch that adds our bundle. The patch fails if the entry was moved or its `clientConfig` changed. */
 function operationsOf({ name, clientConfig }: WebhookEntry, index: number, bundle: string): readonly JsonPatchOperation[] {
   const path = `/webhooks/${index}`;
   return [

@@ -2,7 +2,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 
-/** A server certificate and its key as PEM. */
 interface PairText {
   /** The server certificate first, then the intermediate certificates. */
   readonly cert: string;

@@ -18,7 +18,7 @@ export class PatchPace {
   #patchCount = 0;
   #dueMs = Number.NEGATIVE_INFINITY;
 
-  /** `freePatches`: the number of patches that may follow each other within 10 minutes without a delay. */
+  /** `freePatches`: the number of patches in a row that are not followed by a delay. */
   constructor(random: () => number, freePatches: number) {
     this.#backoff = new Backoff(random, retry);
     this.#freePatches = freePatches;
@@ -55,7 +55,7 @@ export function isOvertaken(error: unknown): boolean {
   return isStatus(error, 404, 409, 422);
 }
 
-/** Returns why a patch failed. After a 403, adds the missing permission. */
+/** Returns why a patch failed. After a 403, the text also names the missing permission. */
 export function patchProblem(error: unknown, { plural }: Resource): string {
   return `${messageOf(error)}${isStatus(error, 403) ? `; grant patch on ${plural}` : ''}`;
 }

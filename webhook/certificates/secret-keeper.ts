@@ -33,7 +33,7 @@ const renewShare = 2 / 3;
 const renewJitter = 0.05;
 /** Time that API servers need to read a CA certificate after all configurations contain it. */
 const settleMs = 30_000;
-/** Time after which clients probably trust a new CA certificate, if `isTrusted` does not know it. */
+/** Time after which clients probably trust a new CA certificate. It counts only if `isTrusted` returns undefined. */
 const assumedTrustMs = 86_400_000;
 /** Minimum time between our switch to a certificate and the removal of the previous one: other replicas may switch later. */
 const switchedMs = 600_000;
@@ -261,12 +261,11 @@ export class SecretKeeper implements CertificateSource {
     this.#readAfter(Math.max(this.#backoff.nextMs(), askedPauseMs(error) ?? 0));
   }
 
-  /** Returns the problem with the Secret, the cause and the remedy. */
   #problemText(error: unknown): string {
     const { namespace, name } = this.#options;
     const secret = `Secret ${namespace}/${name}`;
     if (error instanceof ForeignSecret) {
-      return `${secret} contains other data: ${error.message}; name another Secret, or mount it and pass its files as certificate and key`;
+      return `${secret} contains other data: ${error.message}; name another Secret, or mount this one and pass its files as certificate and key`;
     }
     if (isStatus(error, 403)) return `${secret}: ${error.message}; grant create on secrets, and get and update on this one`;
     if (isStatus(error, 422)) return `${secret}: ${error.message}; delete it if it is immutable`;

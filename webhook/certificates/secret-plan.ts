@@ -19,7 +19,7 @@ import {
 
 /** The maximum number of names in a certificate that keeps the names of its predecessor. */
 const maxNames = 100;
-/** The previous certificate stays in the Secret until the new certificate has this age, or this share of its lifetime if that is shorter. */
+/** The previous certificate stays at least until the age of the new one is `overlapMs`, or `overlapShare` of its lifetime if shorter. */
 const overlapMs = 86_400_000;
 const overlapShare = 0.1;
 
@@ -52,12 +52,12 @@ interface SecretPlan {
   readonly reason?: string;
 }
 
-/** The error for a Secret that contains other data. Nothing was written. */
+/** The error for a Secret that has data, but no `ca`, `cert` or `key`. Nothing was written. */
 export class ForeignSecret extends Error {
   override readonly name = 'ForeignSecret';
 }
 
-/** Decides what to write into the Secret. Throws ForeignSecret for a Secret with other data. */
+/** Decides what to write into the Secret. Throws ForeignSecret for the state `foreign`. */
 export function planSecret(state: SecretState, moment: PlanInput): SecretPlan {
   switch (state.kind) {
     case 'foreign':
@@ -159,7 +159,7 @@ export interface UsableCertificates {
   readonly current: Pair;
   /** The CA certificate of `current`, PEM. */
   readonly authority: string;
-  /** The previous pair, until clients trust the CA certificate of `current`. */
+  /** The previous pair. Replicas serve it until clients trust the CA certificate of `current`. */
   readonly previous?: Pair;
   /** True if the Secret contains a previous pair that cannot be used. */
   readonly hasUnusablePrevious?: boolean;
@@ -169,7 +169,7 @@ export type SecretState =
   | { readonly kind: 'absent' }
   /** The Secret has no data. */
   | { readonly kind: 'empty' }
-  /** The Secret contains other data; `reason` lists it. */
+  /** The Secret has data, but no `ca`, `cert` or `key`; `reason` lists the keys that it has. */
   | { readonly kind: 'foreign'; readonly reason: string }
   /** The Secret is ours but unusable; `reason` says why. */
   | { readonly kind: 'broken'; readonly reason: string }
@@ -220,7 +220,7 @@ function usable(data: ReadonlyMap<string, string>, nowMs: number): UsableCertifi
   };
 }
 
-/** Returns undefined if the previous pair cannot be read. */
+/** Returns the previous pair; undefined if it is missing or cannot be parsed. */
 function previousOf(data: ReadonlyMap<string, string>): Pair | undefined {
   const [cert, key] = [data.get(previousKeys.cert), data.get(previousKeys.key)];
   if (cert === undefined || key === undefined) return undefined;

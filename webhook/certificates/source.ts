@@ -2,7 +2,6 @@
 
 /** A certificate with its key and CA certificates, all as PEM. */
 export interface TlsMaterial {
-  /** The leaf and the intermediate certificates. */
   readonly cert: string;
   readonly key: string;
   /** The CA certificates for `caBundle` of webhook configurations, two during a rotation. Absent if unknown. */
@@ -18,7 +17,7 @@ export interface TlsSource {
 }
 
 export interface CertificateSource extends TlsSource {
-  /** Returns the CA certificates (PEM) of the served and of the next certificate, which clients must trust. Undefined if unknown. */
+  /** Returns the CA certificates (PEM) that clients must trust, two during a rotation. Undefined if unknown. */
   readonly caBundle: () => string | undefined;
   /** Returns why the source has no certificate or keeps an old one; undefined without a problem. */
   readonly problem: () => string | undefined;

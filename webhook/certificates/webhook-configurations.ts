@@ -48,11 +48,11 @@ const kinds: readonly ConfigurationKind[] = ['ValidatingWebhook', 'MutatingWebho
 
 /** The configurations of both kinds with our namespace in the label. */
 export interface WebhookConfigurations {
-  /** Returns the configurations, sorted by kind and name. While a kind cannot be read, its last known configurations stay. */
+  /** Returns the configurations, sorted by name within each kind. While a kind cannot be read, its last known configurations stay. */
   readonly list: () => readonly WebhookConfiguration[];
   /** Returns whether each kind was listed and no request for it fails now. */
   readonly isSynced: () => boolean;
-  /** Returns why a kind cannot be read; undefined if both kinds can be read. */
+  /** Returns why a kind cannot be read; undefined if no read fails. */
   readonly problem: () => string | undefined;
   /** Returns whether the permission to read a kind is missing. Then waiting does not help. */
   readonly isForbidden: () => boolean;

@@ -15,11 +15,9 @@ import { gapProblem, groupMembers, hasMinTime, type LastOf } from './prepare/mem
 import { problemText } from './replicas.ts';
 
 interface Downscale {
-  /** The StatefulSet that shrinks, in its current state. */
   readonly set: StatefulSetView;
   readonly from: number;
   readonly to: number;
-  /** The other StatefulSets of its group. */
   readonly others: readonly StatefulSetView[];
   /** Returns the timeout of the next request in milliseconds; throws if no time is left. */
   readonly timeoutMs: () => number;
@@ -28,7 +26,7 @@ interface Downscale {
 export interface LoadedTimes {
   readonly lastOf: LastOf;
   /**
-   * Records that the StatefulSet shrinks now. Returns a problem if another zone shrank after the times were read; then nothing is recorded.
+   * Records that the StatefulSet shrinks now. Returns a problem if another zone shrank after the times were read; then the old time stays.
    * Rejects if the write failed or its outcome is unknown.
    */
   readonly record: (downscale: Downscale) => Promise<string | undefined>;
@@ -37,13 +35,13 @@ export interface LoadedTimes {
 export interface DownscaleTimes {
   /** Prefixes of the messages about a failed `load` or `record`. */
   readonly problems: { readonly load: string; readonly record: string };
-  /** True if the lock of a group blocks every downscale; otherwise it blocks only in groups with a minimum time between zones. */
+  /** True if a held lock blocks every other downscale of its group. False if it does so only with a minimum time between zones. */
   readonly alwaysLocks: boolean;
-  /** Loads the times of the members of the group, or of the StatefulSet itself without a group. Rejects if the times cannot be read. */
+  /** Loads the times of the members: all StatefulSets of a group, or one StatefulSet without a group. Rejects if a time cannot be read. */
   readonly load: (namespace: string, members: readonly StatefulSetView[], timeoutMs: () => number) => Promise<LoadedTimes>;
 }
 
-/** Attempts for a write that conflicts with other writes to the StatefulSet, such as its status. */
+/** Attempts for a write that conflicts with other writes to the StatefulSet, such as status updates. */
 const annotationAttempts = 5;
 /** Time for which a repeated request is recognized: longer than API servers and most clients retry. */
 const repeatMs = 60_000;
@@ -57,9 +55,9 @@ interface Remembered {
 }
 
 /**
- * Returns the times in the annotation grafana.com/last-downscale. A write of the annotation during admission makes the API server repeat a
- * PATCH, and reject a PUT with a resource version. A repeated request does not write again. Each process checks the group after its write:
- * if two zones shrink at once, at least one downscale is denied and its annotation restored.
+ * Keeps the times in the annotation grafana.com/last-downscale. A write of the annotation during admission makes the API server repeat a
+ * PATCH, and reject a PUT with a resource version. A repeated request does not write again. With a minimum time between zones, each process
+ * checks the group after its write: if two zones shrink at once, at least one downscale is denied and its annotation restored.
  */
 export function lastDownscale(env: WebhookEnv): DownscaleTimes {
   const remembered = new Map<string, Remembered>();
@@ -158,8 +156,8 @@ interface Tracked {
 }
 
 /**
- * Returns the times in a ConfigMap, with `{"lastDownscaled": "<RFC 3339 UTC>"}` under `data.<StatefulSet>`. Creates a missing ConfigMap as
- * if every member had shrunk now. Checks the entries again after a conflict, so only one of two concurrent downscales is recorded.
+ * Keeps the times in a ConfigMap, with `{"lastDownscaled": "<RFC 3339 UTC>"}` under `data.<StatefulSet>`. Creates a missing ConfigMap as if
+ * every member had shrunk now. Checks the minimum time between zones again after a write conflict, because another zone may have shrunk.
  */
 export function zoneTracker(env: WebhookEnv, configMapName: string): DownscaleTimes {
   return {

@@ -1,6 +1,6 @@
 // Formats times and durations as Go does, for messages that are the same as those of grafana/rollout-operator.
 
-/** Formats an RFC 3339 time as Go's `time.Time` prints it: `2026-01-15 12:00:00 +0000 UTC`, without trailing zeros. */
+/** Formats an RFC 3339 time as Go prints a `time.Time`: `2026-01-15 12:00:00 +0000 UTC`. Fractions of a second have no trailing zeros. */
 export function goTimeText(instant: string): string {
   const [, date, time, fraction = '', offset = ''] =
     /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})(?:\.(\d+))?(Z|[+-]\d{2}:\d{2})$/.exec(instant) ?? [];

@@ -17,8 +17,8 @@ import {
 const parents: readonly ParentResource[] = ['statefulsets', 'deployments', 'replicasets'];
 
 /**
- * Returns the endpoint. It denies a decrease of StatefulSets, Deployments and ReplicaSets that have the label before the request, also
- * through `/scale` and in dry runs. A denial has no code, so the API server returns 400.
+ * Returns the endpoint. It denies a decrease of the replicas of StatefulSets, Deployments and ReplicaSets that have the label before the
+ * request, also through `/scale` and in dry runs. A denial has no code, so the API server returns 400.
  */
 export function noDownscale(env: WebhookEnv): Endpoint {
   return {

@@ -11,7 +11,7 @@ interface Scaled {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** The counts of a request, or the object that cannot be read, with the cause. */
+/** The change of the replica count by a request, or the object whose count is unknown. */
 type ReplicaChange =
   | { readonly kind: 'unreadable'; readonly side: Side; readonly problem: string }
   /** A kind without replicas, for example a Pod or a DaemonSet. */
@@ -36,13 +36,13 @@ const greatestReplicas = 2_147_483_647;
 
 interface Decoded {
   readonly scaled?: Scaled;
-  /** Undefined for null. */
+  /** Undefined if a workload has no `spec.replicas`. */
   readonly replicas?: number | undefined;
   readonly unreadable?: string;
   readonly countless?: string;
 }
 
-/** Compares the replicas of both objects, or returns the first problem. Without `spec.replicas`, a Scale has 0 and a workload null. */
+/** Compares the replicas of both objects, or returns the first problem. Without `spec.replicas`, the count of a Scale is 0. */
 export function replicaChange({ oldObject, object }: Pick<Review, 'oldObject' | 'object'>): ReplicaChange {
   const before = decode(oldObject);
   if (before.scaled === undefined) return problemOf(before, 'old');
@@ -64,7 +64,7 @@ export function subjectOf({ resource, name }: Pick<Review, 'resource' | 'name'>)
 /** A change that is not a downscale, or cannot be read. */
 export type WithoutShrinking = Exclude<ReplicaChange, { readonly kind: 'shrinkage' }>;
 
-/** Allows a request that is not a downscale. Adds a warning if its counts cannot be read. */
+/** Allows a request that is not a downscale. Adds a warning if only one count is null, or a count cannot be read. */
 export function withoutShrinking(change: WithoutShrinking): Answer {
   switch (change.kind) {
     case 'unreadable':
@@ -123,7 +123,7 @@ const resourcesOf: Readonly<Record<string, Resource>> = {
 /** The resources for which `readParent` can read the workload of a Scale. */
 export type ParentResource = 'statefulsets' | 'deployments' | 'replicasets';
 
-/** Reads the workload of the review. Returns a problem text if the workload is unknown. `timeoutMs` is 0 if no time is left. */
+/** Reads the workload of the review. Returns a problem text if it cannot be read or does not exist. `timeoutMs` is 0 if no time is left. */
 export async function readParent(
   env: Pick<ClusterEnv, 'kubernetes'>,
   { resource, namespace, name }: Pick<Review, 'resource' | 'namespace' | 'name'>,

@@ -10,10 +10,8 @@ import { type Answer, deny, type Endpoint, type Review } from '../review/review.
 /** The outcome for one version of a budget: the label of the metric `zpdb_configurations_observed_total` of grafana/rollout-operator. */
 export type ObservedConfiguration = 'updated' | 'deleted' | 'ignored' | 'delete-ignored' | 'invalid';
 
-/** A budget without a valid version. */
 interface UnusableBudget {
   readonly name: string;
-  /** The problem of the newest version. */
   readonly problem: string;
   /** Absent if the selector cannot be read: it may select every pod. */
   readonly matchLabels?: Readonly<Record<string, string>>;
@@ -21,20 +19,20 @@ interface UnusableBudget {
 
 interface BudgetsInForce {
   readonly usable: readonly ZoneBudgetView[];
+  /** The budgets without any valid version. */
   readonly unusable: readonly UnusableBudget[];
 }
 
 export interface ZoneBudgets {
   /** Returns the budgets of a namespace; unknown until they were listed, and for a namespace that is not watched. */
   readonly inForce: (namespace: string) => Known<BudgetsInForce>;
-  /** Returns whether `inForce` knows every watched namespace. */
+  /** Returns whether the budgets of every watched namespace are known, or are known to be unreadable. */
   readonly isSettled: () => boolean;
   readonly stop: () => void;
 }
 
 interface ZoneBudgetsOptions {
   readonly log: Log;
-  /** The watch of budgets that the process shares. */
   readonly followed: Followed<ZoneBudgetVersion>;
   readonly onObserved?: (result: ObservedConfiguration) => void;
 }

@@ -12,7 +12,7 @@ const longestWhat = 84;
 const longestRule = 56;
 /** Clients retry up to ten times without output, so longer waits appear only in the message. */
 const longestRetrySeconds = 60;
-/** The eviction API uses the same value for an exhausted budget. */
+/** The eviction API sends the same value while a PodDisruptionBudget is still being processed. */
 const evictionRetrySeconds = 10;
 
 /** The error for a request about which a fact is unknown. The answer may contain the message of the error. */
@@ -45,7 +45,7 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
 }
 
 /**
- * Returns the message: request, rule, fact and explain command. Adds retry time, hint, source, limit and namespace in order if they fit.
+ * Returns the message: request, rule, fact and explain command. Adds retry time, hint, source, limit and namespace, each if it still fits.
  */
 function messageOf({ outcome, decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
   const leading = leadingResult(results);
@@ -82,7 +82,6 @@ export function unknownDenial(what: string, problem: string): Answer {
   };
 }
 
-/** Returns the audit annotations of a judgement. */
 export function auditOf(
   judgement: Judgement,
   { group, policyDigest }: Pick<DenialSubject, 'group' | 'policyDigest'>,

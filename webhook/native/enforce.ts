@@ -26,17 +26,17 @@ export interface EnforceOptions extends JudgedScope {
 }
 
 export interface EnforceEndpoint extends Endpoint {
-  /** The preview for the drop-in endpoints of this process. The API server sends them the same requests. */
+  /** The preview for the drop-in endpoints of this process, to which the API server sends the same requests as to this endpoint. */
   readonly preview: NativePreview;
-  /** The endpoint for objects that have no group according to the webhook configuration. It allows requests with unknown facts. */
+  /** The endpoint for objects that are no members in the webhook configuration. Unknown facts deny only requests for known members. */
   readonly others: Endpoint;
 }
 
 const longestPreviewMs = 4_000;
 
 /**
- * Returns the endpoint. It stores a claim for each admitted disruption and calls no pod. Unknown facts deny a request unless `failsOpen`
- * permits the request.
+ * Returns the endpoint. It stores a claim for each admitted disruption of a group, and calls no pod. Unknown facts deny a request unless
+ * `failsOpen` permits the request.
  */
 export function enforceEndpoint(options: EnforceOptions): EnforceEndpoint {
   const enforcement = new Enforcement(options);
@@ -207,7 +207,7 @@ class Enforcement {
         guard.report(judged.judgement, { namespace, statefulSet });
       return answer;
     }
-    // A terminating namespace accepts no new objects, also no ledgers, so the decision needs no claims.
+    // A terminating namespace accepts no new ledger. All its objects are deleted anyway, so this decision stores no claims.
     if (await this.#reads.isEnding(namespace, call)) return decided({ ...seen, endingNamespaces: [namespace] }).answer;
     if (!judged.isAllowed && !isDryRun(review)) guard.report(judged.judgement, { namespace, statefulSet });
     return answer;
@@ -262,7 +262,7 @@ class Enforcement {
     throw new Undecidable('the object cannot be read');
   }
 
-  /** Returns whether this process knows the object as a member. The webhook configuration may not name a new member yet. */
+  /** Returns whether this process knows the object as a member. A new member may still be missing from the webhook configuration. */
   async #isKnownMember({ kind, namespace, name }: JudgedTarget, call: Call): Promise<boolean> {
     const statefulSet = kind === 'pod' ? ownerName(name) : name;
     const snapshot = await this.#reads.snapshot(namespace, call).catch(() => undefined);
@@ -270,7 +270,7 @@ class Enforcement {
   }
 }
 
-/** The endpoint that asks. `others`: for objects without a group. `preview`: for another endpoint, so no claim is stored. */
+/** The caller of `answer`: this endpoint, the endpoint `others`, or a drop-in endpoint (`preview`), for which no claim is stored. */
 type Mode = 'enforce' | 'others' | 'preview';
 
 type JudgedTarget = Extract<ReviewTarget, { kind: 'pod' | 'statefulSet' }>;
@@ -298,7 +298,7 @@ interface Owner {
   readonly uid: unknown;
 }
 
-/** Returns the name of the StatefulSet that the name of the pod contains. */
+/** Returns the name of the StatefulSet: the name of the pod without its ordinal. */
 function ownerName(pod: string): string | undefined {
   return /^(.+)-\d{1,10}$/.exec(pod)?.[1];
 }
@@ -334,14 +334,12 @@ function permissionsIn({ outcome, results }: Judgement): readonly string[] {
   return outcome === 'allow' ? permittedResults(results).map(({ rule, fact }) => `${rule}: ${fact}`) : [];
 }
 
-/** Returns the request with the current replica count of the StatefulSet. */
 function withCurrentReplicas({ statefulSets }: Snapshot, request: AdmissionRequest): AdmissionRequest {
   if (request.kind !== 'scale' && request.kind !== 'update') return request;
   const set = statefulSets.find(({ namespace, name }) => namespace === request.namespace && name === request.statefulSet);
   return set === undefined ? request : { ...request, from: set.replicas };
 }
 
-/** Adds the warning that the update counts as a deletion of the pod. */
 function asRelease({ judgement, ...judged }: Judged): Judged {
   return {
     ...judged,

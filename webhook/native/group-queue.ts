@@ -10,7 +10,7 @@ export interface Decided {
   readonly answer: Answer;
   /** Claims to store before the answer; empty for a denial. */
   readonly claims: readonly Claim[];
-  /** True if the change hides an earlier decrease of replicas. The ledger then records the decrease before the answer, if possible. */
+  /** True if the change may hide an earlier decrease of replicas. The ledger then records the decrease before the answer, if possible. */
   readonly hidesDecrease?: boolean;
 }
 

@@ -88,7 +88,6 @@ export class LiveReads {
     return Math.min(longestReadMs, this.leftMs(call) / 2);
   }
 
-  /** Waits before the next check. Returns false if no time is left. */
   async #pause(call: Call): Promise<boolean> {
     if (call.signal.aborted || this.leftMs(call) < reserveMs + checkAgainMs) return false;
     await sleep(this.#env, checkAgainMs, call.signal);
@@ -96,7 +95,7 @@ export class LiveReads {
   }
 }
 
-/** Returns whether the cache has older labels of the object. Labels decide which policies apply. */
+/** Returns whether the cache lacks this object or has older labels of it. Labels decide which policies apply. */
 export function isStale({ statefulSets }: Pick<Snapshot, 'statefulSets'>, live: KubernetesObject): boolean {
   const { namespace, name, uid, labels = {} } = live.metadata;
   const known = statefulSets.find((set) => set.namespace === namespace && set.name === name);

@@ -25,7 +25,7 @@ interface PinOptions {
 }
 
 const longestReadMs = 1_500;
-/** API servers cut longer warnings. */
+/** API servers may cut longer warnings. */
 const longestWarning = 250;
 /** An answer has at most ten operations, and one of them is a test. */
 const maxChanges = 9;
@@ -121,14 +121,13 @@ class PodPlacement {
   }
 }
 
-/** Returns the message of an error for the requester. */
 function problemOf(error: unknown): string {
   if (error instanceof ApiFailure) return `the API server answered ${error.status}`;
   if (error instanceof TransportFailure) return 'the API server did not answer';
   return messageOf(error);
 }
 
-/** A depth that no field of a pod reaches. */
+/** A depth that no changed field of a pod reaches. */
 const deepest = 12;
 
 /**

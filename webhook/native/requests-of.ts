@@ -1,4 +1,4 @@
-// Translates a review for /admission/enforce into requests to the engine: its target, its effect, and whether policies apply.
+// Translates a review for /admission/enforce into requests to the engine, and finds reviews to which no policy applies.
 import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
 import type { AdmissionRequest } from '../../engine/decision.ts';
 import { protectiveLabels } from '../../engine/judge/protection.ts';
@@ -17,16 +17,15 @@ export type ReviewTarget =
       readonly verb: 'deletePod' | 'evictPod';
       readonly namespace: string;
       readonly name: string;
-      /** An update that removes the pod from its StatefulSet, or ends the pod. The update is judged as a deletion. */
+      /** Set for an update. The update is judged as a deletion if `isReleased` returns true. */
       readonly release?: PodRelease;
     };
 
 interface PodRelease {
-  /** Labels that are removed or changed. */
   readonly labels: readonly string[];
   /** True if the controller reference is removed or changed. */
   readonly isOrphaned: boolean;
-  /** True if the containers end: by an image, a deadline or a status. */
+  /** True if the update ends containers: it changes an image or the deadline, or sets a terminal phase. */
   readonly isEnded: boolean;
 }
 
@@ -35,7 +34,7 @@ const restartedAt = 'kubectl.kubernetes.io/restartedAt';
 
 /**
  * Returns the target of the review. Writes pass if they leave replicas, template, strategy, ordinals, labels and protective annotations
- * unchanged. Requests for terminating pods and deletions by nodes and kube-system controllers pass too.
+ * unchanged. Requests for terminating pods, and deletions of pods by nodes and kube-system controllers, pass too.
  */
 export function readTarget(review: Review): ReviewTarget {
   const { group, resource } = review.resource;
@@ -108,7 +107,7 @@ function podUpdateTarget(review: Review): ReviewTarget {
   return { kind: 'pod', verb: 'deletePod', namespace, name, release: { labels, isOrphaned, isEnded } };
 }
 
-/** Returns whether the update ends the pod: a shorter deadline, another image, or a terminal status. */
+/** Returns whether the update ends the pod or a container: another deadline, another image, or a terminal phase. */
 function endsPod(object: JsonObject, old: JsonObject): boolean {
   const [now, before] = [asJsonObject(object['spec']), asJsonObject(old['spec'])];
   const phaseOf = (one: JsonObject): unknown => asJsonObject(one['status'])['phase'];
@@ -120,7 +119,6 @@ function endsPod(object: JsonObject, old: JsonObject): boolean {
   );
 }
 
-/** Returns the images of the containers, their only mutable field. */
 function imagesOf(spec: JsonObject): readonly unknown[] {
   const { containers } = spec;
   return Array.isArray(containers) ? containers.map((one) => asJsonObject(one)['image']) : [];
@@ -141,7 +139,7 @@ export function isReleased({ labels, isOrphaned, isEnded }: PodRelease, podLabel
   return isOrphaned || isEnded || labels.some((label) => podLabels[label] !== undefined || labelsOfPods.includes(label));
 }
 
-/** Returns whether the user is a kubelet or a controller of the control plane. */
+/** Returns whether the user is a kubelet, a service account of kube-system, the controller manager or the scheduler. */
 function isSystem({ name, groups }: Review['user']): boolean {
   return (
     groups.includes('system:nodes') ||
@@ -166,7 +164,7 @@ function statusWrite(object: JsonObject, stored: JsonObject): JsonObject {
   return { ...object, spec: stored['spec'] };
 }
 
-/** Returns the name of the object. In the deletion of a collection, only the objects have names. */
+/** Returns the name of the object. If a collection is deleted, only the object in the review has a name. */
 function nameOf({ name, oldObject, object }: Review): string {
   return name || textAt(oldObject, 'name') || textAt(object, 'name');
 }

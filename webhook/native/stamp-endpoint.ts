@@ -56,7 +56,6 @@ function patchTo({ object = {} }: Review, wanted: unknown): readonly PatchOperat
   return wanted === undefined ? [test, { op: 'remove', path }] : [test, { op: 'replace', path, value: wanted }];
 }
 
-/** The field of the spec that names the requester. */
 export const stampField = 'requestedBy';
 
 const stamped: ReadonlySet<string> = new Set(['rolloutintents', 'rolloutexceptions']);
@@ -73,7 +72,7 @@ export function isStamped({ resource, subresource }: Pick<Review, 'resource' | '
   return resource.group === apiGroup && stamped.has(resource.resource) && subresource === '';
 }
 
-/** Returns why the name of the user cannot be stored. An intent without a requester can only block. */
+/** Returns why the name of the user cannot be stored. Without a requester, an approval does not count. */
 function unwritableName({ name }: ReviewUser): string | undefined {
   if (name === '') return 'the API server names no user';
   return name.length > longestName ? `the name of the user is longer than ${longestName} characters` : undefined;

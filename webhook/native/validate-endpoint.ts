@@ -18,10 +18,10 @@ interface ValidateOptions {
   readonly agentNamespace: string;
 }
 
-/** Limit of the message in bytes. The server would cut a longer message within a finding. */
+/** Limit of the message in bytes. The webhook server would cut a longer message within a finding. */
 const longestMessage = 1000;
 const longestLine = 320;
-/** API servers cut longer warnings. */
+/** API servers may cut longer warnings. */
 const longestWarning = 250;
 const maxWarnings = 10;
 
@@ -91,7 +91,6 @@ function more(count: number): readonly string[] {
   return count === 0 ? [] : [`and ${count} more; run kubectl rollout-group lint to see all`];
 }
 
-/** Returns code, place, problem and remedy in one line. */
 function lineOf({ code, pointer, message, hint }: Finding): string {
   const path = pointerText(pointer);
   // Many messages begin with the path.
@@ -120,7 +119,7 @@ function withName(object: JsonObject): JsonObject {
   return { ...object, metadata: { ...metadata, name: `${metadata['generateName'].slice(0, 248)}xxxxx` } };
 }
 
-/** Kubernetes recommends warnings of at most this length, because API servers cut the total length. */
+/** Kubernetes recommends warnings of at most this length. */
 const longestSecretWarning = 120;
 
 /** Limit of the time for all reads of Secrets, because a warning must not delay the answer. */
@@ -131,7 +130,7 @@ const consequences: Readonly<Record<string, string>> = {
   NotificationChannel: 'notifications are not sent',
 };
 
-/** Returns a warning for each missing Secret or key, because a user may create it later. Skips Secrets that could not be read. */
+/** Returns a warning for each missing Secret or key, which a user may still create. Skips Secrets that cannot be read. */
 async function missingSecrets(
   env: Pick<WebhookEnv, 'clock' | 'kubernetes'>,
   { object = {}, namespace }: Pick<Review, 'object' | 'namespace'>,

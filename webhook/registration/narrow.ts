@@ -34,14 +34,14 @@ interface Narrowing {
 const checkMs = 2_000;
 const requestTimeoutMs = 10_000;
 /**
- * The number of writes without a delay, because many groups may be created in a short time. Later delays grow, because another tool may
- * remove the match conditions repeatedly.
+ * The number of writes in a row that no delay follows, because many groups may be created in a short time. After further writes the delays
+ * grow, because another tool may remove the match conditions repeatedly.
  */
 const freePatches = 20;
 
 /**
  * Starts at once. Never throws; retries failures without limit. Each check adds new members and keeps former members for `departureMs`,
- * because another replica may still know them as members. A check changes no configuration while the members are unknown.
+ * because their protection stays in force for that time. A check changes no configuration while the members are unknown.
  */
 export function startNarrowing(options: NarrowingOptions): Narrowing {
   const { namespace, members, pinned } = options;
@@ -72,7 +72,7 @@ class Narrower {
   readonly #options: NarrowingOptions;
   readonly #target: Narrowed;
   readonly #pace: PatchPace;
-  /** The monotonic time of the first check that missed a former member, by `namespace/name`. */
+  /** The monotonic time of the first check that did not find a former member, by `namespace/name`. */
   readonly #goneMs = new Map<string, number>();
   #isWriting = false;
   #isStopped = false;
@@ -126,7 +126,6 @@ class Narrower {
     return [...now.values()];
   }
 
-  /** Writes the narrowed webhooks if the configuration is unchanged. Never rejects. */
   async #write(stored: WebhookConfiguration, wanted: readonly object[]): Promise<void> {
     const { env } = this.#options;
     const { name, uid, resourceVersion } = stored;

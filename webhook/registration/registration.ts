@@ -1,4 +1,4 @@
-// Checks that API servers still call our webhooks as installed: compares our configurations and the labels of namespaces.
+// Checks that API servers still call our webhooks as installed: compares our configurations with this version, and reads namespace labels.
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { enforceLabel } from '../../install/object.ts';
@@ -32,7 +32,7 @@ interface RegistrationOptions {
   readonly onCheck: (problems: readonly RegistrationProblem[]) => void;
 }
 
-/** Interval of the checks. Two checks in a row must find a changed configuration, because one may see a write under way. */
+/** Interval of the checks. A change is reported only if two checks in a row find it, because a single check may see a write under way. */
 const checkMs = 15_000;
 const requestTimeoutMs = 5_000;
 /** The maximum number of namespaces per check. The next check continues after the last checked namespace. */
@@ -40,7 +40,7 @@ const maxNamespaces = 200;
 
 /**
  * Starts the checks and never throws. Returns a function that stops them. Reports a namespace without the enforcement label only if an
- * earlier check found the label there. Checks the validating configuration only if an earlier check found it or a namespace with the label.
+ * earlier check found the label there. Checks the validating configuration only after a check found a configuration of ours or the label.
  */
 export function startRegistration(options: RegistrationOptions): () => void {
   const { env, namespaces, configurations, members } = options;
@@ -85,7 +85,7 @@ export function startRegistration(options: RegistrationOptions): () => void {
     const now = changed(known);
     const lasting = now.filter((problem) => before.has(problem));
     before = new Set(now);
-    options.onCheck([...(options.others?.() ?? []), ...changedProblem(options, lasting), ...[...lost].sort().map(lostProblem)]);
+    options.onCheck([...(options.others?.() ?? []), ...changedProblem(lasting), ...[...lost].sort().map(lostProblem)]);
     cancel = env.timers.after(checkMs, () => void check());
   };
   cancel = env.timers.after(checkMs, () => void check());
@@ -96,7 +96,7 @@ export function startRegistration(options: RegistrationOptions): () => void {
 }
 
 interface OptIns {
-  /** The namespaces that had the label in some check. */
+  /** The namespaces that had the label in some check and still exist. */
   readonly optedIn: Set<string>;
   /** The namespaces of `optedIn` that no longer have the label. */
   readonly lost: Set<string>;
@@ -120,12 +120,9 @@ function ownOf({ namespace, configurations }: RegistrationOptions): () => readon
       .map(({ kind, name, webhooks }) => ({ kind: configurationResources[kind].kind, name, webhooks }));
 }
 
-function changedProblem(
-  { namespace }: Pick<RegistrationOptions, 'namespace'>,
-  problems: readonly string[],
-): readonly RegistrationProblem[] {
+function changedProblem(problems: readonly string[]): readonly RegistrationProblem[] {
   if (problems.length === 0) return [];
-  const message = `the configurations ${ownNames({ namespace }).join(' and ')} differ from the installation (${firstOf(problems, 5, '; ')}): requests may bypass policies. Run: kubectl rollout-group install`;
+  const message = `the webhook configurations differ from the installation (${firstOf(problems, 5, '; ')}): requests may bypass policies. Run: kubectl rollout-group install`;
   return [{ id: 'webhook/configurations', reason: 'invalid', message }];
 }
 

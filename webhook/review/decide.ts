@@ -7,7 +7,6 @@ export type Failure = 'error' | 'deadline' | 'overload' | 'client-gone';
 
 export interface Decided {
   readonly answer: Answer;
-  /** The answer as an AdmissionReview. */
   readonly text: string;
   readonly failure?: Failure;
 }
@@ -19,7 +18,7 @@ interface DecideOptions {
   readonly log: Log;
 }
 
-/** Delay of a retry after an overload. It is short, because an overload ends with the burst that caused it, for example a drain. */
+/** Delay of a retry after an overload or a missed deadline. It is short, because an overload ends with its cause, for example a drain. */
 const overloadRetrySeconds = 1;
 
 /**
@@ -55,7 +54,6 @@ export async function decide(review: Review, { endpoint, call, isOverloaded, log
 /** The reason of an abort if the client disconnected. Any other reason means the deadline. */
 export const clientGone = 'the client disconnected';
 
-/** Turns a synchronous exception of the endpoint into a rejection. */
 async function handled(review: Review, { handle }: Endpoint, call: Call): Promise<Answer> {
   return handle(review, call);
 }
@@ -97,8 +95,8 @@ const maxAuditValueBytes = 1024;
 const maxPatchOperations = 10;
 
 /**
- * Returns the AdmissionReview as JSON. Cuts long messages, warnings and annotations, and drops excess ones. Throws RangeError for a patch
- * of more than 10 operations, because a cut patch would have another meaning. Throws TypeError for values that are not JSON.
+ * Returns the AdmissionReview as JSON. Cuts long texts, and drops excess warnings and audit annotations. Throws RangeError for a patch of
+ * more than 10 operations, because a cut patch would have another meaning. Throws TypeError for values that are not JSON.
  */
 export function writeAnswer({ apiVersion, uid }: Pick<Review, 'apiVersion' | 'uid'>, answer: Answer): string {
   const { allowed, patch = [] } = answer;
@@ -122,7 +120,7 @@ export function writeAnswer({ apiVersion, uid }: Pick<Review, 'apiVersion' | 'ui
   });
 }
 
-/** Returns `response.status`, a `meta/v1` Status; undefined for an answer without one. */
+/** Returns `response.status`, a `meta/v1` Status; undefined if the answer sets no field of it. */
 function statusOf({ code, reason, message, retryAfterSeconds }: Answer): object | undefined {
   if (code === undefined && reason === undefined && message === undefined && retryAfterSeconds === undefined) return undefined;
   return {

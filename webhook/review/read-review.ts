@@ -60,7 +60,7 @@ function undecodable(why: string): ReadReview {
   return refused(`the body could not be decoded: ${why}`);
 }
 
-/** Returns whether the body is an object of another kind. The message then differs from the one for undecodable input. */
+/** Returns whether the body is an object of `v1`, `apps/v1` or `autoscaling/v1`. The refusal of such a body has another message. */
 function isOtherKind(apiVersion: unknown, kind: unknown): boolean {
   if (typeof kind !== 'string' || kind === '') return false;
   return apiVersion === 'v1' || apiVersion === 'apps/v1' || apiVersion === 'autoscaling/v1';
@@ -147,7 +147,7 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** Returns the exceeded bound, if any. Does not check the syntax: up to the first error, the parser reads the same brackets. */
+/** Returns the exceeded bound, if any. Does not check the syntax, because the parser stops at the first syntax error. */
 function excessOf(text: Uint8Array, { maxDepth, maxValues }: JsonBounds): 'deep' | 'wide' | undefined {
   let depth = 0;
   let values = 0;

@@ -77,7 +77,7 @@ export interface Endpoint {
   readonly path: string;
   /** May reject on unexpected failures; then `onFailure` answers. */
   readonly handle: (review: Review, call: Call) => Promise<Answer>;
-  /** Answers if `handle` rejects or is late. Protective endpoints deny; others allow. */
+  /** Answers if `handle` rejects or is late, or if the process is overloaded. Protective endpoints deny; others allow. */
   readonly onFailure: (review: Review, problem: string) => Answer;
 }
 

@@ -9,7 +9,6 @@ import { readReview } from '../review/read-review.ts';
 import { boundedText, type Call, type Endpoint, type Review } from '../review/review.ts';
 import type { Load, Slots } from './load.ts';
 
-/** An endpoint with its time limit. */
 export interface ServedEndpoint extends Endpoint {
   /** Limit of the time in milliseconds. The configured request timeout applies too. */
   readonly withinMs?: number;
@@ -122,7 +121,6 @@ async function review(exchange: Exchange, endpoint: ServedEndpoint): Promise<Pla
   }
 }
 
-/** Writes the head of the answer. Returns its body. */
 function writeHead({ response, bytes }: Exchange, { status, contentType, body: text }: PlainAnswer, isLast: boolean): Buffer {
   const body = Buffer.from(text);
   bytes.response = body.length;
@@ -135,7 +133,7 @@ function writeHead({ response, bytes }: Exchange, { status, contentType, body: t
   return body;
 }
 
-/** Returns a refusal unless the headers are those of API servers: the exact content type and no encoding. */
+/** Returns a refusal unless the headers are those of API servers: the exact content type, and no encoding except chunked. */
 function wrongHeaders({ headers }: IncomingMessage): PlainAnswer | undefined {
   if (headers['content-type'] !== 'application/json') return plainText(400, 'the Content-Type must be application/json');
   const encoding = headers['content-encoding'] ?? 'identity';
@@ -161,7 +159,6 @@ const longestTimeoutSeconds = 30;
 interface AllowedTime {
   /** Nine tenths of `-server-tls.request-timeout`. */
   readonly configuredMs: number;
-  /** The limit of the endpoint itself. */
   readonly endpointMs?: number | undefined;
 }
 
@@ -269,12 +266,11 @@ function stopped({ reason }: AbortSignal): ReadBody {
   return reason === clientGone ? { gone: true } : { refused: 408, message: 'the body did not arrive in time' };
 }
 
-/** Returns the sentence as plain text, with a line feed for terminals. */
 function plainText(status: number, sentence: string): PlainAnswer {
   return { status, contentType: 'text/plain; charset=utf-8', body: `${sentence}\n` };
 }
 
-/** If at most this many bytes of the request are unread, the server reads them and keeps the connection. */
+/** If the Content-Length of a refused request is at most this, the server reads the rest and keeps the connection. */
 const shortRestBytes = 64 * 1024;
 /** Limit of the bytes that are read from a longer request before the connection closes. */
 const maxLingerBytes = 8 * 1024 * 1024;

@@ -21,7 +21,7 @@ interface HttpsServerOptions {
 interface HttpsServer {
   readonly port: number;
   readonly isListening: () => boolean;
-  /** Closes the listener and idle connections, then others after their answer or `closeWithinMs`. Callers first report not ready. */
+  /** Closes the listener and idle connections, then all others after their answer or `closeWithinMs`. Callers first report not ready. */
   readonly stop: () => Promise<void>;
 }
 
@@ -78,7 +78,7 @@ async function stop(
   { destroyIdle, destroyAll }: Connections,
   { env, closeWithinMs }: { readonly env: Pick<WebhookEnv, 'timers'>; readonly closeWithinMs: number },
 ): Promise<void> {
-  // Let Node read data that has arrived, because a connection with an unread request is not idle.
+  // Let Node read data that has arrived. Otherwise Node closes a connection with an unread request as idle.
   await new Promise((resolve) => setImmediate(resolve));
   const over = new AbortController();
   const closed = new Promise<void>((resolve) => {

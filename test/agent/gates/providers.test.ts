@@ -132,7 +132,7 @@ describe('a gate on a Consul', () => {
       'the datacenter has no leader, so the answer may be old',
     ],
     ['a follower that is behind', json(list, 200, { ...headers, 'X-Consul-LastContact': '60000' }), 'the answer is 1m old'],
-    ['a part', json(list, 200, { ...headers, 'X-Consul-Results-Filtered-By-ACLs': 'true' }), 'the token may not see every instance'],
+    ['a part', json(list, 200, { ...headers, 'X-Consul-Results-Filtered-By-ACLs': 'true' }), 'the ACLs hide some instances from the token'],
     ['an unknown datacenter', json('No path to datacenter', 500), 'the provider answered HTTP 500'],
   ])('is an error on %s', async (_what, handler, message) => {
     expect(await read(handler)).toEqual({ result: 'error', message });

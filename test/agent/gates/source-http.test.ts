@@ -93,7 +93,7 @@ describe('a question to a Prometheus', () => {
       { spec: token, secrets: { login: { other: 'x' } } },
       'the Secret of the metric source does not have the named key',
     ],
-    ['the key is empty', { spec: token, secrets: { login: { token: '\n' } } }, 'the Secret of the metric source has an empty key'],
+    ['the key is empty', { spec: token, secrets: { login: { token: '\n' } } }, 'the Secret of the metric source has an empty value'],
     [
       'the token would be another header',
       { spec: token, secrets: { login: { token: 'hunter2\r\nX-Scope-OrgID: other' } } },

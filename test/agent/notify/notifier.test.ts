@@ -161,7 +161,7 @@ describe('commit statuses', () => {
     await world.env.advance(10_000);
     expect(world.services.github.asked).toEqual([]);
     expect(world.results).toEqual(['github refused']);
-    expect(world.notesText()).toContain('no StatefulSet of the group has a full commit id');
+    expect(world.notesText()).toContain('the change has no full commit id');
   });
 });
 

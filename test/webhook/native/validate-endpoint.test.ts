@@ -215,7 +215,7 @@ describe('a source or a channel', () => {
     const secrets = { login: { user: 'prometheus', password: 'hunter2' }, authority: { 'ca.crt': 'pem' } };
     expect(await validated('MetricSource', basic, secrets)).toMatchObject({ allowed: true });
     const half = await validated('MetricSource', basic, { login: { user: 'hunter2', password: '\n' }, authority: { 'ca.crt': 'pem' } });
-    expect(half.warnings).toEqual(['Secret login in namespace rollout-group has an empty key password: gates wait for it']);
+    expect(half.warnings).toEqual(['Secret login in namespace rollout-group has an empty value for key password: gates wait for it']);
     expect(JSON.stringify(half)).not.toContain('hunter2');
   });
 

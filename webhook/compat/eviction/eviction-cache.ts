@@ -1,4 +1,4 @@
-// Stores a claim for each eviction that pod-eviction admits, so that no other webhook and no agent uses the same place in a budget.
+// Stores a claim for each eviction that pod-eviction admits, so that no other webhook and no agent uses the same free part of a budget.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { asJsonObject } from '../../../cluster/request/json.ts';
 import { type KubernetesObject, resources } from '../../../cluster/request/resource.ts';
@@ -30,10 +30,10 @@ interface AllowedEviction {
 }
 
 interface OpenEvictions {
-  /** Claims of any kind for these StatefulSets. */
+  /** All claims in the record of the budget and in the ledgers of its groups. */
   readonly claims: readonly Claim[];
   /**
-   * Stores the claim. Returns false if another claim was stored after `open`; then the caller must read everything again. Rejects with
+   * Stores the claim. Returns false if the record or the ledger changed after `open`; then the caller must read all again. Rejects with
    * EvictionNotRecorded if the write failed or its outcome is unknown.
    */
   readonly record: (allowed: AllowedEviction) => Promise<boolean>;
@@ -176,7 +176,7 @@ function withEviction(ledger: Ledger, claim: Claim, pruned: (ledger: Ledger) => 
   throw new EvictionNotRecorded(`${what}, the maximum; they end when the replacement pods are available`);
 }
 
-/** The age at which a claim is removed. It exceeds the two minutes for which a claim counts, even if clocks differ. */
+/** The age at which a claim on an unchanged pod is removed. It exceeds the two minutes for which a claim counts, even if clocks differ. */
 const keepMs = 600_000;
 
 /** Removes claims of evictions that ended or never happened: without an agent, no other code removes them. Claims of an agent stay. */
@@ -187,7 +187,7 @@ function prunedLedger(ledger: Ledger, groups: readonly GroupDefinition[], seen: 
   return keeping(ledger, (claim) => claim.verb !== 'evictPod' || claim.epoch !== undefined || open.has(claim));
 }
 
-/** Removes old claims, and claims whose pod is gone: the replacement pod counts as unavailable until it is ready. */
+/** Removes old claims, and claims whose pod is gone: the successor of such a pod counts as unavailable until it is ready. */
 function prunedRecord(record: Ledger, { nowMs, pods }: AllowedEviction['seen']): Ledger {
   const uids = new Set<string>();
   const read = new Set<string>();
@@ -228,7 +228,6 @@ interface EvictionRecords {
 /** Value of the label that distinguishes a record from the ledger of a group. */
 const recordLabel = 'evictions';
 
-/** The maximum length of an object name. */
 const longestName = 253;
 
 /** Timeout of each request. It is shorter than the deadline of the endpoint, so that a second attempt fits. */
@@ -270,7 +269,7 @@ function evictionRecords(env: WebhookEnv, { isAlone }: EvictionCacheOptions): Ev
       if (!isStatus(error, 403) || !isAlone()) throw error;
       if (!isDegraded) {
         isDegraded = true;
-        const consequence = `announced evictions are kept in memory and lost with this process; run only one replica: ${error.message}`;
+        const consequence = 'announced evictions are kept in memory and lost with this process; run only one replica';
         env.log.error('announced evictions cannot be stored', { problem: error.message, consequence });
       }
       return undefined;
@@ -323,7 +322,6 @@ function encode(record: Ledger) {
   return { metadata: { labels: { [ledgerLabel.key]: recordLabel } }, data: { [ledgerKey]: textOf(record) } };
 }
 
-/** Returns the text to store. The order of claims does not change it. */
 function textOf(record: Ledger): string {
   return orThrow(encodeLedger(record));
 }

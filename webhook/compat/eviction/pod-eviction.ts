@@ -150,7 +150,7 @@ async function attempted({ env, cache }: EvictionJudge, request: BudgetRequest):
   if (!verdict.allowed) return { ...verdict, message: `${verdict.message}${causeOf(verdict, pods)}` };
   // A dry run must change nothing, so it stores no claim.
   if (isDryRun) return verdict;
-  // `kubectl drain` repeats an eviction that is denied with 429 until its timeout. A claim for it would block all other evictions.
+  // A claim for a denied eviction would block other evictions. `kubectl drain` retries after a 429, and would renew the claim.
   const answer = await refusedNatively();
   if (answer !== undefined) return { allowed: false, code: answer.code ?? 403, reason: 'denied', message: answer.message ?? '', answer };
   // Throws after the deadline: the server has already answered with a failure, so no claim may be stored.
@@ -176,7 +176,6 @@ function verdictOn(env: WebhookEnv, known: Facts): DisruptionVerdict {
   return disruptionVerdict({ snapshot, set, pod, claims, requester: 'eviction' });
 }
 
-/** Adds the StatefulSet of the pod if the budget does not select it. */
 function withOwn(listed: readonly StatefulSetView[], own: StatefulSetView): readonly StatefulSetView[] {
   return listed.some(({ uid }) => uid === own.uid) ? listed : [...listed, own];
 }
@@ -190,7 +189,7 @@ function causeOf({ reason }: DisruptionVerdict, pods: readonly PodsView[]): stri
 
 function timeLeftMs(env: WebhookEnv, call: Call): number {
   const left = leftMs(call, env.clock.monotonicMs());
-  if (left <= 0 || call.signal.aborted) throw new Error('no time was left to read the objects behind the answer');
+  if (left <= 0 || call.signal.aborted) throw new Error('no time was left');
   return left;
 }
 
@@ -207,7 +206,6 @@ function answerOf({ allowed, code, reason, message }: Outcome): Answer {
   return { allowed, code, ...(reason === 'pod-not-ready' ? { warnings: [message] } : {}) };
 }
 
-/** The queues of work, one for each key. */
 class Turns {
   readonly #last = new Map<string, Promise<void>>();
 
@@ -244,7 +242,7 @@ async function readPod(
   return isUnknown(object) ? object : observePod(object);
 }
 
-/** Returns the StatefulSet that the controller reference of the pod names; unknown if the pod has no such owner, or if it cannot be read. */
+/** Returns the StatefulSet that controls the pod; unknown if the pod has no such controller, or if the StatefulSet cannot be read. */
 async function readOwner(env: Port, { namespace, name, owner }: ObservedPod, timeoutMs: number): Promise<Known<StatefulSetView>> {
   if (owner === undefined) return { unknown: `pod ${name} has no controller` };
   if (owner.kind !== 'StatefulSet') return { unknown: `pod ${name} is controlled by ${owner.kind} ${owner.name}, not by a StatefulSet` };
@@ -254,7 +252,7 @@ async function readOwner(env: Port, { namespace, name, owner }: ObservedPod, tim
   return isUnknown(object) ? object : observeStatefulSet(object);
 }
 
-/** Returns the StatefulSets that the budget selects. Unknown if a StatefulSet cannot be parsed: it may be the zone that is down. */
+/** Returns the StatefulSets that the budget selects. Unknown if a StatefulSet cannot be parsed: its pods may be unavailable. */
 async function listMembers(env: Port, budget: ZoneBudgetView, timeoutMs: number): Promise<Known<readonly StatefulSetView[]>> {
   const { namespace, matchLabels } = budget;
   const labelSelector = Object.entries(matchLabels)
@@ -265,7 +263,6 @@ async function listMembers(env: Port, budget: ZoneBudgetView, timeoutMs: number)
   return isUnknown(listed) ? listed : allKnown(listed.items.map(observeStatefulSet));
 }
 
-/** Returns the pods of each StatefulSet; each list may be unknown. */
 async function listPodsOf(env: Port, sets: readonly StatefulSetView[], leftMs: () => number): Promise<readonly PodsView[]> {
   const views: PodsView[] = [];
   for (let from = 0; from < sets.length; from += listsAtOnce) {

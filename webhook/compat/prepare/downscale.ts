@@ -1,5 +1,5 @@
-// Serves /admission/prepare-downscale. It asks pods of StatefulSets with the label grafana.com/prepare-downscale to prepare for removal,
-// or to stay after a scale-up.
+// Serves /admission/prepare-downscale, for StatefulSets with the label grafana.com/prepare-downscale. At a downscale it asks the leaving
+// pods to prepare for removal. At a scale-up it asks surplus pods to stay.
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { isUnknown, orThrow, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
@@ -78,7 +78,7 @@ function unread(problem: string): Answer {
   return { allowed: true, warnings: [`${problem}, allowing the change`] };
 }
 
-/** Returns the answer without preparation. As in grafana/rollout-operator, `unreadable` and `countless` have the same message. */
+/** Answers a request that is not a downscale. As in grafana/rollout-operator, `unreadable` and `countless` have the same message. */
 function unprepared(change: WithoutShrinking): Answer {
   return withoutShrinking(change.kind === 'countless' ? { ...change, kind: 'unreadable' } : change);
 }
@@ -111,7 +111,7 @@ async function statefulSetOf(
 const maxDelayMs = 2_000;
 
 /**
- * Sends DELETE to the pods that remain from an earlier downscale and that the scale-up keeps, prepared or not. Skips terminating pods.
+ * Sends DELETE to each surplus pod that the scale-up keeps, even if the pod was never prepared. Skips terminating pods.
  * Never rejects.
  */
 async function keepStaying(request: Omit<PrepareRequest, 'set'>): Promise<void> {

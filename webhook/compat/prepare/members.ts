@@ -29,7 +29,7 @@ export async function groupMembers(
   return items.map((item) => orThrow(observeStatefulSet(item)));
 }
 
-/** Returns the pods with the label `name` of the template, also of other owners, as grafana/rollout-operator does. */
+/** Returns the pods with the same label `name` as the pod template, even if they have another owner, as grafana/rollout-operator does. */
 export async function podsOf(
   env: Pick<ClusterEnv, 'kubernetes'>,
   set: Pick<StatefulSetView, 'podLabels'>,
@@ -44,7 +44,7 @@ export async function podsOf(
 /** A function that returns the stored time of the last downscale of a StatefulSet; undefined without a record. */
 export type LastOf = (set: StatefulSetView) => string | undefined;
 
-/** Returns a problem if another zone shrank at an unknown time, or if the minimum time in the label of that zone has not passed. */
+/** Returns a problem if another zone shrank less than its minimum time ago, or if its stored time or its label cannot be parsed. */
 export function gapProblem(others: readonly StatefulSetView[], lastOf: LastOf, nowMs: number): string | undefined {
   for (const other of others) {
     const last = lastOf(other);

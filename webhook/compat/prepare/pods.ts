@@ -24,7 +24,7 @@ interface CallOptions {
 /** Limit of the body of an answer. Only the status counts. */
 const maxBodyBytes = 65_536;
 
-/** Returns the first missing setting for the preparation of pods, in the order in which grafana/rollout-operator checks them. */
+/** Returns a message about the first missing setting, in the order of grafana/rollout-operator; undefined if no setting is missing. */
 export function missingSetting({ annotations, serviceName }: Pick<StatefulSetView, 'annotations' | 'serviceName'>): string | undefined {
   for (const key of [annotationKeys.preparePort, annotationKeys.preparePath]) {
     if ((annotations[key] ?? '') === '') return `the annotation ${key} is missing or empty, so pods cannot be asked to prepare`;

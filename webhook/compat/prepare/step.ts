@@ -25,7 +25,6 @@ export interface PrepareRequest extends PrepareTools {
   readonly review: Review;
   readonly change: Resize;
   readonly call: Call;
-  /** The old object, or the workload of the Scale. */
   readonly set: StatefulSetView;
 }
 
@@ -65,7 +64,7 @@ async function prepareInTurn(request: PrepareRequest, group: string, holder: str
   const checked = await checkOthers(request, group);
   if ('problem' in checked) return checked;
   const { members, others, loaded } = checked;
-  // The holder of the lock may record its downscale soon. Other zones must wait for it only if there is a minimum time between zones.
+  // The holder of the lock may record its downscale soon. Other zones wait for it only with a zone tracker or a minimum time between zones.
   if (holder !== undefined && (request.times.alwaysLocks || hasMinTime([request.set, ...members]))) {
     return { problem: `${holder} of the same group is being scaled down` };
   }
@@ -94,7 +93,7 @@ async function checkOthers(request: PrepareRequest, group: string): Promise<Chec
   const members = group === '' ? [] : await groupMembers(env, group, read).catch(refusalBecause('finding other StatefulSets failed'));
   if ('problem' in members) return members;
   const others = members.filter(({ name }) => name !== review.name);
-  // `load` writes if no times are stored yet. A forged request must not cause a write for a StatefulSet that does not exist.
+  // With a zone tracker, `load` creates a missing ConfigMap. A forged request must not cause a write for a StatefulSet that does not exist.
   const self = members.length === 0 ? await selfNow(request, members) : undefined;
   if (self !== undefined && 'problem' in self) return self;
   const tracked = self === undefined ? members : [self];
@@ -111,7 +110,7 @@ async function checkOthers(request: PrepareRequest, group: string): Promise<Chec
   return { members, others, loaded, ...(self === undefined ? {} : { self }) };
 }
 
-/** Returns the stored StatefulSet, which defines the calls. Refuses if it differs from the review, as with a forged request. */
+/** Returns the stored StatefulSet; its settings define the pod calls. Refuses a review that differs from it, such as a forged review. */
 async function selfNow(request: PrepareRequest, members: readonly StatefulSetView[]): Promise<StatefulSetView | Refusal> {
   const { env, review, change, set } = request;
   const found = members.find(({ name }) => name === review.name) ?? (change.old.kind === 'Scale' ? set : undefined);
