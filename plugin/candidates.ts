@@ -54,7 +54,6 @@ export async function printCompletion(words: readonly string[]): Promise<void> {
 
 interface Typed {
   readonly verb: Verb | undefined;
-  /** The arguments after the verb. */
   readonly values: readonly string[];
   /** The values of flags, by the name of the flag in camel case. */
   readonly flags: Readonly<Record<string, string>>;

@@ -9,9 +9,7 @@ export type ClusterSubject = 'group' | 'namespace' | 'context' | 'zone' | 'wave'
 
 export interface ClusterQuestion {
   readonly subject: ClusterSubject;
-  /** The connection flags typed so far. */
   readonly flags: ConnectionFlags;
-  /** The group typed so far. */
   readonly group: string | undefined;
 }
 

@@ -31,7 +31,7 @@ export async function namesFor({ subject, flags, group }: ClusterQuestion): Prom
   return withinDeadline({ clock: processClock, timers: processTimers }, (timeoutMs) => readNames(flags, { subject, group, timeoutMs }));
 }
 
-/** Returns the result. Rejects at the deadline, for example if a credential plugin is slow. Sends nothing after the deadline. */
+/** Returns the result. Rejects at the deadline, for example if a credential plugin is slow. Calls `ask` only before the deadline. */
 export async function withinDeadline<Result>(
   { clock, timers }: Pick<ClusterEnv, 'clock' | 'timers'>,
   ask: (timeoutMs: number) => Promise<Result>,
@@ -73,7 +73,6 @@ async function readNames(flags: ConnectionFlags, { subject, group, timeoutMs }: 
   }
 }
 
-/** Returns the resource of one of our kinds, without its schema. */
 function ours(kind: string, plural = `${kind.toLowerCase()}s`): Resource {
   return resourceOf('rollout-group.dev/v1alpha1', plural, kind);
 }
@@ -100,11 +99,10 @@ async function recordsOf(cluster: Cluster, subject: 'request' | 'run', { namespa
 interface ReadGroup {
   readonly group: string;
   readonly decision?: unknown;
-  /** The RolloutGroup. */
   readonly written?: KubernetesObject;
 }
 
-/** Reads the groups with a published decision, with an object or with labels. A group may be in the list several times. */
+/** Reads the groups that have a published decision, an object or labelled StatefulSets. A group may be in the list several times. */
 async function readGroups(cluster: Cluster, namespace: string): Promise<readonly ReadGroup[]> {
   const [written, documents, labelled] = await Promise.all([
     list(cluster, ours('RolloutGroup'), { namespace }),
@@ -136,7 +134,6 @@ function partsOf({ group, decision, written }: ReadGroup, subject: 'group' | 'zo
   }
 }
 
-/** Returns the waves of a RolloutGroup, which the API server has validated. */
 function waveNames(group: KubernetesObject, zones: readonly string[]): readonly string[] {
   const { rollout = {} } = asJsonObject(group['spec']) as { readonly rollout?: Parameters<typeof wavesOf>[0] };
   return wavesOf(
@@ -145,7 +142,6 @@ function waveNames(group: KubernetesObject, zones: readonly string[]): readonly 
   ).map(({ name }) => name);
 }
 
-/** Returns the rules that `override` accepts for the groups. */
 async function rulesOf(cluster: Cluster, namespace: string, groups: readonly ReadGroup[]): Promise<readonly string[]> {
   const namespaces = [...new Set([namespace, cluster.agentNamespace ?? usualAgentNamespace])];
   const kind = ours('RolloutPolicy', 'rolloutpolicies');

@@ -3,7 +3,7 @@ import { ConnectionFailure } from '../cluster/connection/connection.ts';
 import { ApiFailure, TransportFailure } from '../cluster/request/failure.ts';
 import { type ExitCode, exitCodes, Failure, type FailureDetails, type UncalledWebhook } from './failure.ts';
 
-/** Returns a Failure for an error of a connection or request. Returns every other error unchanged, because it is a defect. */
+/** Returns a Failure for an error of a connection or request. Returns every other error unchanged: a Failure or a defect. */
 export function connectionFailure(error: unknown, server: string): unknown {
   const cause = error instanceof TransportFailure ? error.cause : error;
   if (cause instanceof ConnectionFailure) return new Failure({ ...problems[cause.kind], why: cause.message });
@@ -41,7 +41,7 @@ function isWrite(site: string): boolean {
   return /\.(?:apply|create|patch|delete|replace|scale|restart)/.test(site);
 }
 
-/** Reports whether the answer is a denial of a webhook, an admission policy, a quota or a limit range, not a missing permission. */
+/** Reports whether a webhook, an admission policy, a quota or a limit range denied the request; false for a missing permission. */
 export function isAdmission({ message }: Pick<ApiFailure, 'message'>): boolean {
   return (
     /admission webhook "[^"]*" denied the request|ValidatingAdmissionPolicy '[^']*' .*denied request/.test(message) ||
@@ -49,7 +49,7 @@ export function isAdmission({ message }: Pick<ApiFailure, 'message'>): boolean {
   );
 }
 
-/** The maximum length of a cause in a message. Some causes quote a whole page of a proxy. */
+/** The maximum number of characters of a cause in a message. Some causes quote a whole page of a proxy. */
 const longestCause = 120;
 
 /** Returns the webhook that the API server could not call, from the message of the API server; undefined for every other message. */
@@ -73,7 +73,7 @@ export function uncalledText({ name, place, why }: UncalledWebhook): string {
   return `webhook ${name}${place === undefined ? '' : ` of ${place}`} did not answer: ${why}`;
 }
 
-/** Returns the message without the name of the object, or one line if its cause is a webhook that did not answer. */
+/** Returns the message without `RESOURCE "NAME" is forbidden: `. If a webhook did not answer, returns one line about the webhook. */
 export function shortMessage(message: string): string {
   const webhook = uncalledWebhook(message);
   return webhook === undefined ? message.replace(/^[\w.]+ "[^"]*" is forbidden: /, '') : uncalledText(webhook);
@@ -124,7 +124,6 @@ export function forbiddenFailure(message: string): Failure {
 
 const denial = /User "([^"]*)" cannot (\S+) (?:resource|path) "([^"]+)"(?: in API group "([^"]*)")?(?:.* in the namespace "([^"]*)")?/;
 
-/** Names the missing permission and the RBAC rule that grants it. */
 function forbiddenDetails({ message }: Pick<ApiFailure, 'message'>): FailureDetails {
   const match = denial.exec(message);
   if (match === null) {

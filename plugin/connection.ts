@@ -18,7 +18,6 @@ export interface Cluster {
   readonly env: ClusterEnv;
   /** The namespace of the flag, else of the context, else `default`. */
   readonly namespace: string;
-  /** The value of --agent-namespace. */
   readonly agentNamespace?: string;
   readonly server: string;
   /** Empty if no context was chosen. */
@@ -31,13 +30,12 @@ export interface Cluster {
 /** The requests that a verb may send. `read` rejects writes before they are sent. */
 export type Access = 'read' | 'write';
 
-/** The timeout of a request without --request-timeout. */
 const standardTimeoutMs = 30_000;
 
 /** The part of the context that a connection needs. */
 export interface ConnectionContext extends Pick<CommandContext, 'env' | 'verbosity'> {
   readonly stderr: Pick<CommandContext['stderr'], 'write'>;
-  /** The terminal of credential plugins; as in kubectl if absent. */
+  /** The access of credential plugins to the terminal; if absent, the same access as in kubectl. */
   readonly terminal?: Pick<ConnectionProcess, 'isTerminal' | 'pluginStderr'>;
 }
 

@@ -3,7 +3,6 @@ import type { Writable } from 'node:stream';
 import type { Key, Keyboard } from './live/keyboard.ts';
 import type { Glyphs, Paint } from './output/terminal.ts';
 
-/** An output stream with the properties of its terminal. */
 export interface OutputStream {
   /** Writes text for people or programs. Makes control characters visible: text from a cluster must not control the terminal. */
   readonly write: (text: string) => void;

@@ -17,7 +17,6 @@ export interface ZonePart {
 export interface GroupDifference {
   readonly namespace: string;
   readonly group: string;
-  /** The parts with the most zones come first. */
   readonly parts: readonly ZonePart[];
   readonly refused: readonly Refusal[];
   readonly permitted?: GroupPlan['permitted'];
@@ -39,12 +38,11 @@ export interface Difference {
   readonly objects: readonly ObjectDifference[];
 }
 
-/** Reports whether anything differs. */
 export function isDifferent({ groups, objects }: Difference): boolean {
   return objects.length > 0 || groups.some((group) => group.parts.length > 0);
 }
 
-/** Returns the changes of the plan's groups, in parts. */
+/** Returns the changes of each group in the plan. Changes of the same zones form one part. */
 export function groupDifferences(plan: Plan): readonly GroupDifference[] {
   return plan.groups.map(({ namespace, group, changes, refused, permitted, zones }) => {
     const parts = new Map<string, { zones: readonly string[]; changes: PlannedChange[] }>();
@@ -83,13 +81,13 @@ export function objectDifferences(
 
 type Versions = Readonly<Record<'current' | 'desired', readonly ObjectContent[]>>;
 
-/** Returns the changes of our objects, and of other objects that are no members. Without `members`, omits the other objects. */
+/** Returns the changes of our objects, and of other objects that are not members. Without `members`, omits the other objects. */
 export function objectChanges(
   ours: Versions,
   others: Versions,
   members?: ReadonlySet<string>,
 ): Pick<Plan, 'policyChanges' | 'otherChanges'> {
-  // Manifests need not contain every object, such as pods, and `apply` deletes none.
+  // Manifests need not contain every object of the cluster, and `apply` deletes no object.
   const otherChanges = members && changesOf(others, members).filter(({ operation }) => operation !== 'deleted');
   return { policyChanges: changesOf(ours, new Set()), ...defined({ otherChanges }) };
 }
@@ -122,7 +120,7 @@ function objectPairs(
   return names.map((object) => ({ object, before: before.get(object), after: after.get(object) }));
 }
 
-/** Returns both versions of each object, reduced to the fields that the other formats of diff compare. */
+/** Returns both versions of each object for `diff -o external`, reduced to the fields that the other formats of diff compare. */
 export function comparedPairs(
   current: readonly ObjectContent[],
   desired: readonly ObjectContent[],
@@ -135,7 +133,6 @@ export function comparedPairs(
   });
 }
 
-/** Returns the object names of the groups' StatefulSets. */
 export function memberNames(groups: readonly GroupDefinition[]): ReadonlySet<string> {
   return new Set(groups.flatMap((group) => group.zones.map((zone) => `StatefulSet ${group.namespace}/${zone.statefulSet}`)));
 }
@@ -155,7 +152,6 @@ export interface SiblingDifference {
 export interface GroupSiblings {
   readonly namespace: string;
   readonly group: string;
-  /** The zones that differ from the first zone. */
   readonly siblings: readonly SiblingDifference[];
   /** The fields that differ in every zone, such as a rack: settings of the zones, not drift. */
   readonly perZone: readonly string[];
@@ -221,7 +217,8 @@ function marking({ name, statefulSet }: ZoneDefinition, zones: readonly ZoneDefi
   const names = zones.flatMap((zone) => [zone.statefulSet, `zone-${zone.name}`]).sort((a, b) => b.length - a.length);
   const words = new RegExp(`(?<![A-Za-z0-9])(?:${names.map(escaped).join('|')})(?![A-Za-z0-9])`, 'g');
   const mark = (word: string) => (word === statefulSet ? marks.statefulSet : word === `zone-${name}` ? `zone-${marks.zone}` : word);
-  return (text) => (text === name ? marks.zone : text.replace(words, mark));
+  const value = new RegExp(`(^|=)${escaped(name)}$`);
+  return (text) => text.replace(value, `$1${marks.zone}`).replace(words, mark);
 }
 
 /** Replaces the placeholders by the names of this zone. Values of the first zone are then shown with the names of this zone. */
@@ -229,7 +226,7 @@ function withNames<Value>(value: Value, { name, statefulSet }: ZoneDefinition): 
   return mapTexts(value, [], (text) => text.replaceAll(marks.statefulSet, statefulSet).replaceAll(marks.zone, name));
 }
 
-/** Replaces every text at every level. `replace` also receives the values of the others at the same place. */
+/** Replaces every string in the value. `replace` also receives the values at the same path in `others`. */
 function mapTexts<Value>(value: Value, others: readonly unknown[], replace: Replace): Value;
 function mapTexts(value: unknown, others: readonly unknown[], replace: Replace): unknown {
   if (typeof value === 'string') return replace(value, others);

@@ -4,7 +4,7 @@ export interface FailureDetails {
   readonly exitCode: ExitCode;
   /** One sentence, subject first. */
   readonly what: string;
-  /** One sentence with the cause. */
+  /** The cause: a sentence, or a code such as `EACCES`. */
   readonly why?: string;
   /** The next step: a command, or a sentence. */
   readonly todo?: string;
@@ -14,12 +14,10 @@ export interface FailureDetails {
   readonly webhook?: UncalledWebhook;
 }
 
-/** A webhook that the API server could not call. */
 export interface UncalledWebhook {
   readonly name: string;
   /** `Service NAMESPACE/NAME`, or the address of the webhook; undefined if the API server names neither. */
   readonly place: string | undefined;
-  /** The namespace of its Service. */
   readonly namespace: string | undefined;
   /** The cause in a few words, such as `connection refused`. */
   readonly why: string;
@@ -73,7 +71,7 @@ export function failureLines({ what, why, todo, code }: FailureDetails): readonl
 export const exitCodes = {
   /** Done, healthy, no changes, or the condition was met. */
   done: 0,
-  /** `diff` found differences; with `--detailed-exitcode` an error. */
+  /** `diff` found differences. With `--detailed-exitcode`: an error. */
   differences: 1,
   /** There are changes, with `--detailed-exitcode`. */
   changes: 2,
@@ -81,7 +79,7 @@ export const exitCodes = {
   usage: 3,
   /** A finding, a failed case, or a broken invariant. */
   findings: 4,
-  /** A policy denies the request, or the user answered no. */
+  /** The request is denied or would have no effect, or the user answered no. */
   refused: 5,
   /** The rollout failed or was aborted. */
   failed: 6,
@@ -89,13 +87,13 @@ export const exitCodes = {
   timedOut: 7,
   /** The rollout waits for a person, or is paused. */
   waiting: 8,
-  /** The plan is older than its inputs. */
+  /** The plan is older than its inputs, or an object changed during the command. */
   stale: 9,
   /** A file, a revision, a group or an object does not exist. */
   notFound: 10,
   /** Authentication or permission is missing. */
   notAllowed: 11,
-  /** The cluster or the agent cannot be reached. */
+  /** The cluster cannot be reached, or the agent does not run. */
   unreachable: 12,
   /** A defect of this program. */
   internal: 70,

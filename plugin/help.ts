@@ -23,14 +23,13 @@ export function askedHelp(words: readonly string[]): Verb | 'all' | undefined {
   return words.length === 2 && isFlag(words[1]) ? verbs.find(({ name }) => name === words[0]) : undefined;
 }
 
-/** Returns the help text with a final newline. Wraps at the width of the terminal, or at 80 columns in pipes. */
+/** Returns the help text with a final newline. Wraps at the width of the terminal, at most 120 columns; in pipes at 80. */
 export function helpText(subject: Verb | 'all', stream: Pick<OutputStream, 'columns' | 'paint'>): string {
   const width = Math.min(stream.columns ?? 80, 120);
   const sections = subject === 'all' ? programSections() : verbSections(subject);
   return `${sections.flatMap((section, index) => [...(index === 0 ? [] : ['']), ...sectionLines(section, width, stream)]).join('\n')}\n`;
 }
 
-/** A label with its text, or a text alone. */
 interface Entry {
   readonly label?: string;
   readonly text: string;

@@ -7,7 +7,6 @@ import { outputStream } from './output/terminal.ts';
 import { flagsOf, globalOptions, verbOf, verbs } from './verbs/all.ts';
 import { type ArgumentSpec, flagNames, type OptionSpec, takesValue, type Verb } from './verbs/verb.ts';
 
-/** The parts of the process that the program uses. */
 export interface ProcessView {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
@@ -51,7 +50,6 @@ type Action = (verb: Verb, options: unknown, flags: GlobalFlags) => Promise<void
 
 function buildProgram(view: ProcessView, action: Action): Command {
   const program: Command = new Command('kubectl rollout-group')
-    .helpCommand(false)
     .helpOption('-h, --help')
     .configureHelp({
       formatHelp: (command) =>

@@ -31,7 +31,7 @@ interface Listed {
   readonly resource: Resource;
   readonly site: string;
   readonly labelSelector?: string;
-  /** The name of the list in messages; absent for a list that decisions do not need. */
+  /** The name of the list in messages; absent if decisions are possible without the list. */
   readonly title?: string;
 }
 
@@ -42,7 +42,7 @@ const definitions = {
   statefulSets: { resource: resources.statefulSets, site: 'live.statefulSets', title: 'StatefulSets' },
 } as const satisfies Record<string, Listed>;
 
-/** The other lists that a decision needs. Nodes have no title: without permission to list them, the agent counts every node as ready. */
+/** The other lists for a decision. Nodes have no title: a decision without the list of nodes counts every node as ready. */
 const evidence = {
   policies: { resource: rolloutPolicies, site: 'live.policies', title: 'RolloutPolicies' },
   agentPolicies: {
@@ -69,7 +69,6 @@ export const definitionNames: readonly ListedName[] = namesOf(definitions);
 /** The lists that show whether a published decision is outdated. */
 export const shownNames: readonly ListedName[] = [...definitionNames, 'intents'];
 export const evidenceNames: readonly ListedName[] = namesOf(evidence);
-/** The lists that a snapshot needs, with or without a published decision. */
 export const snapshotNames: readonly ListedName[] = [...definitionNames, ...evidenceNames];
 
 function namesOf<Name extends ListedName>(lists: Readonly<Record<Name, Listed>>): readonly Name[] {
@@ -188,7 +187,7 @@ export function itemsOf<Item>(list: Known<readonly Item[]> | undefined): readonl
   return list === undefined || isUnknown(list) ? [] : list;
 }
 
-/** Returns the StatefulSets, which every verb needs. Throws Failure with the missing permission if the user may not list them. */
+/** Returns the StatefulSets. Throws Failure with the missing permission if the user may not list them. */
 export function requiredStatefulSets({ statefulSets }: Listing): readonly KubernetesObject[] {
   const failure = statefulSets === undefined ? undefined : denialOf(statefulSets);
   if (failure !== undefined) throw forbiddenFailure(failure);

@@ -24,7 +24,7 @@ import { itemsOf, type Listing, textIn } from './listing.ts';
 
 interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
   readonly agentNamespace: string;
-  /** The policies in force. In a plan, the policies of its files replace those of the cluster. */
+  /** The policies in force. In a plan, an object in its files replaces the cluster object of the same name. */
   readonly policies: Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'intents' | 'digest'>;
   /** The published decisions by `namespace/group`, which contain readings of metrics. */
   readonly published?: ReadonlyMap<string, PublishedDecision>;

@@ -80,12 +80,13 @@ export function retry(context: CommandContext, options: RequestFlags): Promise<E
     // Pods with the wrong revision after a restart block a run that has not failed.
     const isBlocked = live.decision.waits.some(({ rule }) => rule === 'pin-applied');
     const pausing = live.decision.stops?.find(({ isAbort }) => isAbort === true);
-    if (pausing !== undefined && run?.outcome === 'running') refuseRetry(name, pausing);
     const isRolledBack = run?.rolledBack !== undefined && run.outcome === 'completed';
+    if (pausing !== undefined && run?.outcome !== 'failed' && !isRolledBack) refuseRetry(name, pausing);
     if (run === undefined || (run.outcome !== 'failed' && !isRolledBack && !isBlocked))
       return { text: () => `${name} has no failed run; nothing was retried\n` };
     return {
       needsRequester: true,
+      concerns: (rule) => rule !== 'run-failed' && rule !== 'rolled-back',
       // A run can fail again. Then an equal request would already exist and have no effect.
       key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
       spec: { action: 'retry', runId: run.id },

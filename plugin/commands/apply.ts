@@ -1,6 +1,7 @@
 // The verb apply: shows a plan, asks for confirmation, checks the cluster again, and applies the objects one by one.
 import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
 import { blocks, isUntilPerson } from '../../engine/rule.ts';
+import { firstOf } from '../../policies/wording.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { connectionFailure, forbiddenFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
@@ -14,7 +15,7 @@ import { plural } from '../output/text.ts';
 import { type AppliedObject, applyAll } from '../source/cluster/apply.ts';
 import { clusterUid, type Planned, readAndPlan, readyObjects, savedOf, type TriedObject } from '../source/cluster/live-plan.ts';
 import { basisChanges, type ReadObject } from '../source/cluster/plan-basis.ts';
-import { refusalOf } from '../source/cluster/refusal.ts';
+import { orderNotes, refusalOf } from '../source/cluster/refusal.ts';
 import type { GivenFiles, InputErrors, LivePlanOptions } from '../source/plan-inputs.ts';
 import { readSavedPlan, type SavedPlan, shortDigest } from '../source/saved-plan.ts';
 
@@ -61,9 +62,9 @@ function requestOf(context: CommandContext, options: ApplyOptions): Request {
     );
   }
   const saved = readSavedPlan(path, context.cwd);
-  const { namespaces, agentNamespace, groups, files, forceConflicts: isForced = false } = saved.scope;
+  const { namespaces, agentNamespace, groups, files, omitted = [], forceConflicts: isForced = false } = saved.scope;
   const where = agentNamespace === undefined ? {} : { agentNamespace };
-  const scope = { namespaces, ...where, group: groups, mayHaveNoGroup: groups.length === 0, forceConflicts: isForced };
+  const scope = { namespaces, ...where, group: groups, mayHaveNoGroup: groups.length === 0, omitted, forceConflicts: isForced };
   return { options: scope, files, saved };
 }
 
@@ -78,12 +79,12 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   const planned = await planRequest(context, options, cluster, request);
   if ('errors' in planned) return { exitCode: writeErrors(context, planned.errors), groups: [] };
   if (saved !== undefined) refuseStale(saved.basis, planned);
-  const digest = shortDigest((saved ?? (await savedDigest(cluster, planned, context.nowMs()))).metadata.digest);
+  const digest = shortDigest((saved ?? (await savedOf(cluster, planned, context.nowMs()))).metadata.digest);
   const plan = saved?.plan ?? planned.plan;
   const groups = plan.groups.filter(isTouched).map(({ namespace, group }) => `${namespace}/${group}`);
   const ready = readyObjects(planned);
   const isTable = options.output === 'table';
-  await showPlan(context, plan, planned.notes, isTable);
+  await showPlan(context, plan, [...planned.notes, ...orderNotes(planned)], isTable);
   const { stoppedAgents } = planned;
   const requested = requestedGroups(plan, planned, ready.length === 0);
   const isReason = (group: GroupPlan): boolean => isTouched(group) || hasNoMember(group);
@@ -106,15 +107,27 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   const now = options.yes === true ? planned : await planAgain(context, request, cluster, planned);
   const { applied, error } = await applyAll(cluster, readyObjects(now), { plan: digest, forceConflicts: now.forceConflicts });
   await show(applied);
-  if (error !== undefined) throw connectionFailure(error, cluster.server);
+  if (error !== undefined) throw partialFailure(connectionFailure(error, cluster.server), applied, requested);
   refuseBlocked(requested, { stoppedAgents, outcome: 'the change was applied, but' });
   if (isTable && options.wait !== true) suggestNext(context, ...groups.slice(0, 2).map((group) => `status ${group}`));
   return { exitCode: exitCodes.done, groups };
 }
 
+/** Adds to the failure of a write which objects are in force already, and the command that stops the groups that may act on them. */
+function partialFailure(failure: unknown, applied: readonly AppliedObject[], groups: readonly GroupPlan[]): unknown {
+  const written = applied.filter(({ result }) => result !== 'failed' && result !== 'notAttempted').map(({ object }) => object);
+  if (!(failure instanceof Failure) || written.length === 0 || groups.length === 0) return failure;
+  const names = groups.map(({ namespace, group }) => `${namespace}/${group}`);
+  const { why, todo } = failure.details;
+  const inForce = `in force already: ${firstOf(written, 5)}; the agent may already act on ${firstOf(names, 5)}`;
+  const stop = `to stop: ${names.map((name) => `kubectl rollout-group pause ${name}`).join('; ')}`;
+  const joined = (...parts: readonly (string | undefined)[]): string => parts.filter((part) => part !== undefined).join('; ');
+  return new Failure({ ...failure.details, why: joined(why, inForce), todo: joined(todo, stop) });
+}
+
 /** Makes the plan again, because the cluster may have changed while the user read it. Throws Failure if the plan is stale. */
 async function planAgain(context: CommandContext, { options }: Request, cluster: Cluster, planned: Planned): Promise<Planned> {
-  const now = await readAndPlan(context, options, cluster, planned.given);
+  const now = await readAndPlan(context, { ...options, omitted: planned.omitted ?? [] }, cluster, planned.given);
   if ('errors' in now) throw staleFailure([], 'the files have errors with the objects that are now in the cluster');
   refuseStale(planned.basis, now);
   return now;
@@ -125,7 +138,7 @@ async function showPlan({ stdout, stderr }: CommandContext, plan: Plan, notes: r
   if (isTable && plan.groups.length > 0) await (await import('./plan.ts')).writePlan(stdout, 'table', plan);
 }
 
-/** Plans the request against the cluster. Throws Failure if a saved plan is for another cluster, or an object of it no longer exists. */
+/** Plans the request against the cluster. Throws Failure if a saved plan is for another cluster or names a group that no longer exists. */
 async function planRequest(
   context: CommandContext,
   options: ApplyOptions,
@@ -138,12 +151,6 @@ async function planRequest(
     const isGone = saved !== undefined && error instanceof Failure && error.exitCode === exitCodes.notFound;
     throw isGone ? staleFailure([], error.message) : error;
   });
-}
-
-/** Returns the digest of a plan of these files, so that a direct apply has a digest too. */
-async function savedDigest(cluster: Cluster, planned: Planned, nowMs: number): Promise<Pick<SavedPlan, 'metadata'>> {
-  const isSecret = (object: Planned['desiredObjects'][number]): boolean => object.manifest['kind'] === 'Secret';
-  return savedOf(cluster, { ...planned, desiredObjects: planned.desiredObjects.filter((one) => !isSecret(one)) }, nowMs);
 }
 
 function dryRunResult({ live, object, taken }: TriedObject): AppliedObject {
@@ -196,7 +203,7 @@ interface Blocking {
   readonly outcome: string;
 }
 
-/** Throws Failure if a part of the plan is denied or blocked until a person acts. A stopped agent is the cause if a webhook blocks. */
+/** Throws Failure if a part of the plan is denied or blocked until a person acts. Names stopped agents that may be the cause. */
 function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }: Blocking): void {
   const blocked = groups.filter((group) => group.outcome === 'blocked');
   const [first] = blocked;
@@ -232,12 +239,10 @@ function requestedGroups({ groups }: Plan, { desiredObjects }: Planned, isNothin
   });
 }
 
-/** Reports whether the request changes members of the group. */
 function isTouched({ changes, refused }: GroupPlan): boolean {
   return changes.length + refused.length > 0;
 }
 
-/** Throws Failure if the API server would refuse an object. */
 function refuseTroubles(ready: readonly TriedObject[], cluster: Cluster): void {
   const first = ready.find(({ trouble }) => trouble !== undefined);
   if (first === undefined) return;
@@ -259,7 +264,6 @@ async function write(context: CommandContext, { output }: ApplyOptions, report: 
   context.stdout.write(renderApplied(report, context.stdout));
 }
 
-/** Waits for each group like `status`, and returns the most severe exit code. */
 async function wait(context: CommandContext, options: ApplyOptions, groups: readonly string[]): Promise<ExitCode> {
   const { run: status } = await import('./status.ts');
   const codes: ExitCode[] = [];

@@ -25,14 +25,13 @@ export function reject(context: CommandContext, options: ApproveOptions): Promis
   return readAndSubmit(context, options, (requested) => answerRequest(requested, options, 'reject'));
 }
 
-/** A wave or a rule that can be approved. */
 interface Approvable {
   readonly kind: 'wave' | 'rule';
   readonly name: string;
   readonly approval?: ApprovalDefinition;
-  /** The published digest of the definition, or else the digest computed here. Absent if only the agent can read the definition. */
+  /** The digest that the agent published, or else the digest of the definition. Absent if neither can be read. */
   readonly digest?: string;
-  /** True if the approval is not bound to a run: the rule blocks something other than a rollout, or no run is in progress. */
+  /** True if the approval is not bound to a run: the rule does not apply to rollouts, or every run is completed. */
   readonly isWithoutRun?: boolean;
 }
 
@@ -63,11 +62,13 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
       ...(expiresMs === undefined ? {} : { expires: new Date(expiresMs).toISOString() }),
     },
     check: (verified) => refuseWithoutApproverGroup(verified, approval, `${what} of ${name}`),
+    // The output names rejections by other users.
+    ...(action === 'approve' ? { concerns: (rule) => rule !== (kind === 'wave' ? 'approval' : subject.name) } : {}),
     text: (by) => {
       const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
       const inRun = run === undefined ? '' : ` in run ${run}`;
       const next =
-        action === 'approve' ? approvedText(subject, run) : `${what} stays blocked${inRun} until ${by} approves or the request is deleted`;
+        action === 'approve' ? approvedText(subject, run) : `${what} stays blocked${inRun} until ${by} approves or the rejection ends`;
       return `${name}: ${what} ${answers[action]} by ${by}${until}${reasonSuffix(options.reason)}\n  ${next}\n${action === 'approve' ? rejectedText(requested, subject, by) : ''}`;
     },
   };
@@ -96,7 +97,7 @@ function rejectedText(
     .join('');
 }
 
-/** Throws Failure if the run has passed the wave, so that the answer would have no effect. */
+/** Throws Failure if the wave is over, because the answer would then have no effect. */
 function refuseOverWave({ live, name }: RequestedGroup, wave: string, action: Action): void {
   const index = live.definition?.rollout.waves.findIndex((one) => one.name === wave) ?? -1;
   const current = live.decision.wave;
@@ -107,11 +108,11 @@ function refuseOverWave({ live, name }: RequestedGroup, wave: string, action: Ac
   });
 }
 
-/** Throws Failure if the definition of the wave or rule cannot be read here. */
+/** Throws Failure if the agent published no digest and the definition cannot be read here. */
 function digestIn({ kind, name: subject, digest }: Approvable, name: string, action: Action): string {
   if (digest !== undefined) return digest;
   throw refusedFailure(`${name}: nothing was ${answers[action]}`, {
-    why: `only the agent can read the definition of ${kind} ${subject}, and it publishes that definition when the approval is due`,
+    why: `the definition of ${kind} ${subject} cannot be read here; the agent publishes the digest when the approval is due`,
     todo: `${action} again when the group waits for the approval; see kubectl rollout-group explain ${name}`,
   });
 }
@@ -126,7 +127,7 @@ function currentRun(requested: RequestedGroup): string | undefined {
   return run === undefined || run.outcome === 'completed' ? undefined : run.id;
 }
 
-/** Returns the id of the current run. Throws Failure if no run is in progress. */
+/** Returns the id of the running or failed run. Throws Failure if every run is completed. */
 function runningRun(requested: RequestedGroup): string {
   const run = currentRun(requested);
   if (run !== undefined) return run;
@@ -149,7 +150,6 @@ function subjectOf(requested: RequestedGroup, { wave, rule }: ApproveOptions, ac
   throw usageFailure(`${requested.name} waits for ${waiting.length} approvals`, `choose one: ${names.join(', ')}`);
 }
 
-/** Returns the waves and rules whose approval the group waits for now. */
 function waitingFor(requested: RequestedGroup): readonly Approvable[] {
   const { decision } = requested.live;
   const rules = new Set(decision.waits.map(({ rule }) => rule));

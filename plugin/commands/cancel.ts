@@ -32,7 +32,6 @@ interface StoredRequest {
   readonly object: KubernetesObject;
 }
 
-/** Lists the intents and exceptions of the group. */
 async function listRequests(
   { env, timeoutMs }: Cluster,
   { target: { namespace, group } }: RequestedGroup,
@@ -45,7 +44,6 @@ async function listRequests(
   return (await Promise.all(lists)).flat().filter(({ object }) => groupOf(object) === group);
 }
 
-/** Returns `spec.group` of an intent, or `spec.target.group` of an exception. */
 function groupOf(object: KubernetesObject): unknown {
   return fieldAt(object, ['spec', 'group']) ?? fieldAt(object, ['spec', 'target', 'group']);
 }

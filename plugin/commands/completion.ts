@@ -22,7 +22,7 @@ export async function run(context: CommandContext, { shell, dir }: CompletionOpt
   return exitCodes.done;
 }
 
-/** Writes the executable for completion, which kubectl finds on the PATH. Package managers install only the plugin itself. */
+/** Writes the executable for completion, which kubectl finds on the PATH. Krew puts only the plugin itself on the PATH. */
 function install({ stdout, stderr, env }: CommandContext, directory: string): void {
   if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
     throw notFoundFailure(`${directory} is not a directory`, { todo: 'choose a directory on the PATH with --dir' });

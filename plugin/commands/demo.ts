@@ -62,7 +62,7 @@ function demoInput(): PlanInput {
   };
 }
 
-/** Returns every decision of the run with the pods at that time. */
+/** Returns every decision of the run with the progress of each zone at that time. */
 function momentsOf(input: PlanInput, group: GroupDefinition, totalSeconds: number | undefined): readonly Moment[] {
   const snapshots = readPlanSnapshots(input);
   const moments: Moment[] = [];
@@ -138,7 +138,7 @@ ${zone === 'a' ? '  replicas: 12\n' : ''}  serviceName: ingester
   )
   .join('---\n');
 
-/** The policy: one pod, then its zone, then the other zones, with a soak and a gate. */
+/** The policy: one pod, then its zone, then the other zones, with soaks and a gate. */
 export const demoPolicy = `apiVersion: rollout-group.dev/v1alpha1
 kind: RolloutGroup
 metadata: { name: ingester, namespace: mimir }

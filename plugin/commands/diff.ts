@@ -9,7 +9,7 @@ import { comparedPairs, type Difference, groupDifferences, isDifferent, memberNa
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
-import { isLive, type LivePlanOptions, type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
+import { isLive, isPart, type LivePlanOptions, type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
 import { absenceNotes } from '../source/plan-notes.ts';
 
 export interface DiffOptions extends LivePlanOptions, ConnectionFlags {
@@ -28,14 +28,12 @@ export async function run(context: CommandContext, given: DiffOptions): Promise<
     return show(context, options, inputs);
   }
   if (options.current !== undefined) throw usageFailure('--live and --current exclude each other', 'give only one of them');
-  const [{ withCluster }, { givenFiles, readLiveInputs }, { refusalNotes }] = await Promise.all([
+  const [{ withCluster }, { readLiveInputs }, { refusalNotes }] = await Promise.all([
     import('../connection.ts'),
     import('../source/cluster/live-plan.ts'),
     import('../source/cluster/refusal.ts'),
   ]);
-  const inputs = await withCluster(context, options, 'read', async (cluster) =>
-    readLiveInputs(context, options, cluster, await givenFiles(context, options)),
-  );
+  const inputs = await withCluster(context, options, 'read', (cluster) => readLiveInputs(context, options, cluster));
   for (const note of inputs.notes) context.stderr.write(`note: ${note}\n`);
   if ('errors' in inputs) return writeErrors(context, inputs.errors);
   for (const note of refusalNotes(inputs)) context.stderr.write(`note: ${note}\n`);
@@ -62,13 +60,14 @@ async function show(context: CommandContext, options: DiffOptions, inputs: PlanI
   return showDifference(context, options, { groups: groupDifferences(plan), objects, ...defined({ denied: plan.denied }) });
 }
 
-/** Returns the objects before and after the change; with --group only the groups and their members. */
+/** Returns the objects before and after the change; with --group the groups, their members, and on a cluster what apply also writes. */
 function objectsOf(
   { input: { groups, current, desired }, documents }: PlanInputs,
-  { group = [] }: DiffOptions,
+  options: DiffOptions,
 ): [readonly ObjectContent[], readonly ObjectContent[]] {
   const names = new Set([...memberNames(groups), ...groups.map(({ namespace, name }) => `RolloutGroup ${namespace}/${name}`)]);
-  const isWanted = (object: ObjectContent): boolean => group.length === 0 || names.has(nameOf(object));
+  const isWanted = (object: ObjectContent): boolean =>
+    !isPart(options) || names.has(nameOf(object)) || (isLive(options) && !/^(?:StatefulSet|RolloutGroup) /.test(nameOf(object)));
   return [
     [...documents.current, ...current.filter(isRecord)].filter(isWanted),
     [...documents.desired, ...desired.filter(isRecord)].filter(isWanted),

@@ -97,7 +97,6 @@ function titleOf(markdown: string): string {
   return /^# (.*)$/m.exec(markdown)?.[1] ?? '';
 }
 
-/** The pages by topic, as Markdown. */
 const topics: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries({ ...pages, findings: findingsMarkdown(), rules: rulesMarkdown() }).sort(([a], [b]) => (a < b ? -1 : 1)),
 );

@@ -55,7 +55,7 @@ async function wanted(cluster: Cluster, options: EventsOptions): Promise<Wanted>
   return { namespace, isWanted: (event) => about.some((isAboutGroup) => isAboutGroup(event)) };
 }
 
-/** Returns the subject of the events. For a deleted group, its run records name the StatefulSets. Throws Failure if no run is recorded. */
+/** Returns the subject of the events. The run records of a deleted group name its StatefulSets. Throws Failure if both are missing. */
 async function subjectOf(cluster: Cluster, name: GroupName): Promise<EventSubject> {
   try {
     const [live] = (await readGroups(cluster, scopeOf([name]))).groups;
@@ -116,6 +116,6 @@ async function watch(
     const forget = onLeaving(stdout.raw, end(exitCodes.interrupted));
     const cancel = timeoutMs === undefined ? undefined : cluster.env.timers.after(timeoutMs, end(exitCodes.timedOut));
   });
-  stderr.write('the rollout continues; only the watch has ended\n');
+  stderr.write('only the watch has ended\n');
   return exitCode;
 }

@@ -1,19 +1,14 @@
 // The verb explain for a cluster: the next decision about a group, or one denial of the admission webhook.
 import { isStatus, onStatus } from '../../cluster/request/failure.ts';
-import type { Judgement, RuleResult } from '../../engine/decision.ts';
-import { withoutRequesters } from '../../engine/rules/approval.ts';
-import { isUnknown } from '../../engine/snapshot.ts';
+import type { Judgement } from '../../engine/decision.ts';
 import { messageOf } from '../../policies/error-message.ts';
-import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
-import { defined } from '../../policies/values/defined.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
-import { readWebhookProblems } from '../doctor/gather/admission.ts';
 import { type ExitCode, exitCodes, type Failure, notFoundFailure } from '../failure.ts';
 import { findDenied, judgeAgain } from '../live/denied-requests.ts';
 import { type GroupEvent, listEvents } from '../live/events.ts';
-import { findPod, findSubject, type LiveGroup, onlyGroup, readGroups, scopeOf } from '../live/groups.ts';
-import { channelLines, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
+import { findPod, findSubject, onlyGroup, readGroups, scopeOf } from '../live/groups.ts';
+import { channelLines, notesOn, outdatedLines, withAgentState } from '../live/notes.ts';
 import { groupNamed, nameOf } from '../live/target.ts';
 import { type Now, renderDenial, renderFoundAgain } from '../output/events.ts';
 import { renderLiveExplanation } from '../output/explain-live.ts';
@@ -28,10 +23,9 @@ export interface LiveExplainOptions extends ConnectionFlags {
 export function explainLive(context: CommandContext, options: LiveExplainOptions): Promise<ExitCode> {
   return withCluster(context, options, 'read', async (cluster) => {
     const { read, live, subject } = await findExplained(cluster, options.group);
-    const found = await withRequesters(cluster, live);
     const nowMs = cluster.env.clock.nowMs();
-    const notes = await notesOn(cluster, { groups: [found], problems: read.problems });
-    const shown = markUnattended(found, notes);
+    const notes = await notesOn(cluster, { groups: [live], problems: read.problems });
+    const shown = withAgentState(live, notes);
     const outdated = outdatedLines(shown, read.listing, nowMs);
     const { stdout } = context;
     if (options.output === 'table') {
@@ -56,27 +50,16 @@ export function explainLive(context: CommandContext, options: LiveExplainOptions
 async function findExplained(cluster: Cluster, text: string) {
   const [, owner, pod = ''] = /^(.+)\/([^/]+-\d+)$/.exec(text) ?? [];
   if (owner !== undefined) {
-    // The text can also be NAMESPACE/POD, so a failure to read a group of this name is no failure.
+    // The text can also be NAMESPACE/POD, so an error of this read is ignored.
     const read = await readGroups(cluster, scopeOf([groupNamed(owner, cluster)])).catch(() => undefined);
     const subject = read && findPod(onlyGroup(read), pod);
     if (read !== undefined && subject !== undefined) return { read, live: onlyGroup(read), subject };
+    if (read !== undefined)
+      throw notFoundFailure(`${pod} is not a pod of ${owner}`, { todo: `list its pods: kubectl rollout-group get ${owner} --pods=all` });
   }
   const wanted = groupNamed(text, cluster);
   const read = await readGroups(cluster, { namespace: wanted.namespace, names: [] });
   return { read, ...findSubject(read, wanted) };
-}
-
-/** Returns the group. An approval that it waits for is blocked if no webhook records requesters, as in a plan: `approve` would fail. */
-async function withRequesters(cluster: Cluster, live: LiveGroup): Promise<LiveGroup> {
-  const { decision } = live;
-  if (decision.waits.every(({ digest }) => digest === undefined)) return live;
-  const namespace = decision.lease?.namespace ?? cluster.agentNamespace ?? usualAgentNamespace;
-  const problems = await readWebhookProblems(cluster, namespace, { pins: false, requesters: true });
-  const { requesters } = isUnknown(problems) ? {} : problems;
-  if (requesters === undefined) return live;
-  const blocked = <Result extends RuleResult>(result: Result): Result => withoutRequesters(result, requesters);
-  const steps = decision.steps.map((step) => ({ ...step, ...defined({ results: step.results?.map(blocked) }) }));
-  return { ...live, decision: { ...decision, waits: decision.waits.map(blocked), steps } };
 }
 
 /** The label that the webhook gives the Event of a denial. */
@@ -108,7 +91,7 @@ export function explainDecision(context: CommandContext, id: string, options: Li
   });
 }
 
-/** Looks for the request among the requests that would be denied now. The Event has expired, or the request was a dry run. */
+/** Explains a denial that has no Event. Finds the denied request among the requests that would be denied now. */
 async function explainFound(context: CommandContext, cluster: Cluster, id: string, options: LiveExplainOptions): Promise<ExitCode> {
   const now = await answerNow(() => findDenied(cluster, cluster.namespace, id));
   if (now === undefined || 'unknown' in now) throw unknownDecision(cluster, id);
@@ -133,7 +116,7 @@ function nowDocument(now: Now | undefined): object {
   return { now: { outcome, message, decision: decisionId, results } };
 }
 
-/** Returns the Events of the namespace, or of all namespaces if the namespace has no such Event. The oldest comes first. */
+/** Returns the Events of the decision in the namespace, or else in all namespaces. The oldest comes first. */
 async function eventsOf(cluster: Cluster, id: string): Promise<readonly GroupEvent[]> {
   const labelSelector = `${decisionLabel}=${id}`;
   let refused: unknown;
@@ -143,7 +126,7 @@ async function eventsOf(cluster: Cluster, id: string): Promise<readonly GroupEve
   });
   if (here.length > 0) return here;
   return listEvents(cluster, undefined, labelSelector).catch((error: unknown) => {
-    // A user with access to only one namespace already has the result of that namespace.
+    // A missing permission is an error only if both lists are denied.
     if (refused !== undefined && isStatus(error, 403)) throw refused;
     return onStatus([], 403)(error);
   });

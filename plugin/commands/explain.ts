@@ -11,7 +11,7 @@ import type { LiveExplainOptions } from './explain-live.ts';
 
 export type ExplainOptions = Omit<PlanInputOptions, 'group'> & LiveExplainOptions;
 
-/** Explains a denial if the argument is `decision/ID`. Otherwise explains a group: of the manifests in flags, else of the cluster. */
+/** Explains a denial if the argument is `decision/ID`. Else explains a group, from manifests if flags name them, or from the cluster. */
 export async function run(context: CommandContext, options: ExplainOptions): Promise<ExitCode> {
   const { current, desired, filename: file = [], set = [], at } = options;
   if (options.group.startsWith('decision/')) {
@@ -35,8 +35,8 @@ async function explainManifests(context: CommandContext, { group: name, ...optio
     });
   }
   const snapshots = readPlanSnapshots(input);
-  const { world, refused } = requestedWorld(input, snapshots, group, { hasMetrics: false });
-  const decision = located(decideGroup(world.snapshot, group), locateIn(manifests));
+  const { world, refused, group: desired } = requestedWorld(input, snapshots, group, { hasMetrics: false });
+  const decision = located(decideGroup(world.snapshot, desired), locateIn(manifests));
   if (options.output === 'table') {
     const nowMs = snapshots.usesCalendar ? snapshots.nowMs : undefined;
     const { renderExplanation } = await import('../output/explain.ts');

@@ -65,7 +65,6 @@ function writeBack({ stdout, cwd }: CommandContext, changed: readonly Formatted[
   }
 }
 
-/** Prints all files as one stream of YAML documents. */
 function print({ stdout }: CommandContext, results: readonly Formatted[]): void {
   const text = results.map(({ formatted }) => formatted).join('---\n');
   if (stdout.isTerminal) stdout.write(text);

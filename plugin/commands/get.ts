@@ -6,7 +6,7 @@ import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/
 import { changeFilter, follow, type Screen } from '../live/follow.ts';
 import { type LiveGroup, type ReadGroups, readGroups, type Scope } from '../live/groups.ts';
 import { chosenScope, type GroupChoice, noGroupsText } from '../live/named-group.ts';
-import { haveMembersChanged, listedChannelLines, markAllUnattended, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
+import { allWithAgentState, haveMembersChanged, listedChannelLines, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, nameOf } from '../live/target.ts';
 import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
@@ -38,14 +38,13 @@ export async function run(context: CommandContext, options: GetOptions): Promise
 async function once(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
   const read = await readGroups(cluster, scope, { forEstimate: isTree(scope, options) });
   const notes = await notesOn(cluster, read);
-  await write(context, cluster, options, { scope, read: markAllUnattended(read, notes) });
+  await write(context, cluster, options, { scope, read: allWithAgentState(read, notes) });
   writeNotes(context, noteLines(cluster, read, notes));
   if (read.groups.length === 0) context.stderr.write(`${noGroupsText(cluster, options)}\n`);
   suggest(context, options, read.groups);
   return exitCodes.done;
 }
 
-/** Reports whether a single group is shown as a tree with its estimated end. */
 function isTree({ names }: Scope, { output }: Pick<GetOptions, 'output'>): boolean {
   return names.length === 1 && (output === 'table' || output === 'wide');
 }
@@ -82,7 +81,6 @@ async function write(
   }
 }
 
-/** Returns the line of `-o name`, in the form of kubectl. */
 function resourceName({ decision }: LiveGroup): string {
   return `rolloutgroup.rollout-group.dev/${decision.group}\n`;
 }
@@ -163,7 +161,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
   });
   if (ending.kind === 'verdict') return ending.exitCode;
   const [stopped] = ending.read.groups.flatMap(({ unattended }) => unattended ?? []);
-  stderr.write(`${stopped ?? 'the rollout continues'}; only the watch has ended\n`);
+  stderr.write(`${stopped ?? 'the agent continues'}; only the watch has ended\n`);
   if (ending.kind === 'timeout') return exitCodes.timedOut;
   return ending.kind === 'interrupted' ? exitCodes.interrupted : exitCodes.done;
 }

@@ -106,7 +106,6 @@ function groupPage(group: RolloutGroup, place: (namespace: string, name: string)
   return { path: place(namespace, name), text: writeDocument(group), content: `RolloutGroup ${namespace}/${name}, ${zones}` };
 }
 
-/** Returns the file of a guessed group. A comment in the file explains the guess. */
 function guessedPage({ group, comment, because }: GuessedGroup, place: (namespace: string, name: string) => string): Page {
   const page = groupPage(group, place);
   return { ...page, text: writeDocument(group, comment), content: `${page.content}, guessed: ${because}` };
@@ -116,14 +115,14 @@ function leftOutNotes({ leftOut }: Guesses): readonly string[] {
   return leftOut.map(({ namespace, name, why }) => `StatefulSet ${namespace}/${name} is left out: ${why}`);
 }
 
-/** Returns notes about StatefulSets without labels, which are left out without --guess. */
+/** Returns a note about the StatefulSets that are in no group because init runs without --guess. */
 function unlabelledNotes({ groups }: Guesses): readonly string[] {
   const names = groups.flatMap(
     ({ group }) => group.spec.members.zones?.map(({ statefulSet }) => `${group.metadata.namespace}/${statefulSet}`) ?? [],
   );
   if (names.length === 0) return [];
   return [
-    `${plural(names.length, 'StatefulSet')} without labels ${names.length === 1 ? 'is' : 'are'} left out: ${firstOf(names, 5)}. Run init with --guess to propose groups for them`,
+    `${plural(names.length, 'StatefulSet')} ${names.length === 1 ? 'is' : 'are'} in no group: ${firstOf(names, 5)}. Run init with --guess to propose groups`,
   ];
 }
 

@@ -22,7 +22,6 @@ import { applyInstallation, deleteInstallation, readBlockedStatefulSets } from '
 import { readInputs } from '../source/input.ts';
 import { version } from '../version.ts';
 
-/** The flags that both verbs have. */
 interface InstallationFlags extends Omit<ConnectionFlags, 'namespace'> {
   readonly namespace: string;
   readonly policies?: string;
@@ -151,7 +150,7 @@ async function readOptions(context: CommandContext, flags: InstallFlags): Promis
   };
 }
 
-/** Throws Failure for invalid names, and for sources that cannot be read. */
+/** Returns undefined if the policies have errors. Throws Failure for invalid flags and unreadable sources. */
 async function readScope(context: CommandContext, flags: InstallationFlags): Promise<InstallScope | undefined> {
   const { namespace: agentNamespace, policies, filename: file = [], groupsIn: namespaces = [], apply, dryRun } = flags;
   if (dryRun !== undefined && apply !== true)
@@ -160,14 +159,14 @@ async function readScope(context: CommandContext, flags: InstallationFlags): Pro
   const sources = [...(policies === undefined ? [] : [policies]), ...file];
   if (sources.length === 0) return { ...everywhere, namespaces: [...new Set(namespaces)].sort() };
   const [only, ...others] = namespaces;
-  // As in the agent, objects without a namespace are in the only watched namespace.
+  // If --groups-in names exactly one namespace, then objects without a namespace belong to it.
   const where = only === undefined || others.length > 0 ? {} : { namespace: only };
   const { loaded, resolution, findings } = readPolicyFiles(await readInputs(sources, context), { agentNamespace, ...where });
   const errors = findings.filter(({ severity }) => severity === 'error');
   if (errors.length > 0) {
     const { stderr } = context;
     for (const block of findingBlocks(errors, stderr)) stderr.write(`${block}\n`);
-    stderr.write(`${plural(errors.length, 'error')} in the policies; nothing was printed or changed\n`);
+    stderr.write(`${plural(errors.length, 'error')} in the policies; no object was printed or changed\n`);
     return undefined;
   }
   const scope = installScope(loaded.documents, resolution.bundle, { agentNamespace, namespaces });
@@ -187,7 +186,7 @@ function refuseUnnamed({ scope, isEnforced, isMembersOnly }: InstallOptions): vo
   }
   if (isMembersOnly && scope.members === undefined) {
     throw usageFailure(
-      '--members-only needs the name of every StatefulSet, but some groups select their members by labels or no group is known',
+      '--members-only needs the name of every StatefulSet, but a group selects its members by labels, or no group is known',
       'add --policies with groups that name their StatefulSets under members.zones, or omit --members-only',
     );
   }

@@ -45,7 +45,7 @@ export function run(context: CommandContext, options: OverrideOptions): Promise<
     const written = await applyObject(env, rolloutExceptions, object, {
       fieldManager,
       dryRun: isServerDryRun,
-      site: 'act.override',
+      site: 'act.applyException',
       timeoutMs,
     }).catch(ifNotInstalled(rolloutExceptions, 'nothing was overridden'));
     if (isServerDryRun) return printObjects(context, [written]);
@@ -63,7 +63,6 @@ function limitText({ podsAtMost, replicasAtLeast }: OverrideOptions): string {
   return replicasAtLeast === undefined ? '' : ` (scale-down to at least ${plural(replicasAtLeast, 'replica')})`;
 }
 
-/** The verbs that end the block of a rule. */
 const endingVerbs: ReadonlyMap<string, string> = new Map([
   ['approval', 'approve'],
   ['soak', 'promote'],
@@ -93,7 +92,7 @@ function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
   }
   throw usageFailure(
     `the rule ${rule} does not exist`,
-    suggestion(rule, overridable) ?? `kubectl rollout-group explain ${name} lists the rules that block it`,
+    suggestion(rule, overridable) ?? `kubectl rollout-group explain ${name} lists the rules that block the group`,
   );
 }
 

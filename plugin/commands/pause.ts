@@ -82,7 +82,7 @@ function stillPaused(name: string, zone: string | undefined): string {
   return `  ${place} is still paused. Run: kubectl rollout-group resume ${name}${flag}\n`;
 }
 
-/** Returns a line for each stop of another kind, which still blocks the group. */
+/** Returns a line for each stop that still blocks the group and is not a pause request. */
 function remainingStops({ decision: { stops = [] } }: LiveGroup): readonly string[] {
   const isPauseRequest = ({ rule, ...stop }: Stop): boolean => rule === 'paused' && requestOf(stop) !== undefined;
   return stops

@@ -1,4 +1,4 @@
-// The verb plan: shows the rollout plan in every format and returns an exit code for pipelines.
+// The verb plan: shows the rollout plan in the requested format and returns an exit code for pipelines.
 import type { Plan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
 import type { ConnectionFlags } from '../connection.ts';
@@ -35,7 +35,7 @@ async function runLive(context: CommandContext, options: PlanOptions): Promise<E
   if (options.out !== undefined && (options.set ?? []).length > 0) {
     throw usageFailure('a plan with --set cannot be saved', 'put the change into manifests to apply it');
   }
-  const [{ withCluster }, { readAndPlan, savedOf }, { refusalNotes }] = await Promise.all([
+  const [{ withCluster }, { readAndPlan, refuseSecrets, savedOf }, { refusalNotes }] = await Promise.all([
     import('../connection.ts'),
     import('../source/cluster/live-plan.ts'),
     import('../source/cluster/refusal.ts'),
@@ -43,15 +43,17 @@ async function runLive(context: CommandContext, options: PlanOptions): Promise<E
   return withCluster(context, options, 'read', async (cluster) => {
     const planned = await readAndPlan(context, options, cluster);
     if ('errors' in planned) return writeErrors(context, planned.errors);
-    for (const note of [...planned.notes, ...refusalNotes(planned)]) context.stderr.write(`note: ${note}\n`);
+    const notes = [...planned.notes, ...refusalNotes(planned)];
+    for (const note of notes) context.stderr.write(`note: ${note}\n`);
     if (options.out !== undefined) {
+      refuseSecrets(planned);
       const saved = await savedOf(cluster, planned, context.nowMs());
       writePlanFile(saved, options.out, context.cwd);
       context.stderr.write(
         `saved ${options.out} (sha256 ${shortDigest(saved.metadata.digest)}), valid until one of ${plural(saved.basis.length, 'object')} changes\n`,
       );
     }
-    return showPlan(context, options, planned.plan);
+    return showPlan(context, options, notes.length === 0 ? planned.plan : { ...planned.plan, notes });
   });
 }
 
@@ -80,7 +82,7 @@ export async function writePlan(stream: OutputStream, format: PlanFormat, plan: 
   }
 }
 
-/** Returns the exit code. A blocked plan always fails. A waiting plan does not, because its first steps are possible. */
+/** Returns the exit code. A blocked plan fails. A plan that waits does not fail. */
 export function exitCodeOf({ outcome: ofPlan, groups }: Pick<Plan, 'outcome' | 'groups'>, isDetailed: boolean): ExitCode {
   return mostSevere(
     // Policies can change although no group changes.

@@ -28,6 +28,7 @@ function promoteRequest(context: CommandContext, options: PromoteOptions, reques
   const preview = `This skips ${skipped} of ${where} of ${name}.\n`;
   return {
     needsRequester: true,
+    concerns: (rule) => rule !== 'gate',
     key: `${runId} ${wave ?? ''} ${gate ?? ''}`,
     spec: { action: 'promote', runId, ...(wave === undefined ? {} : { wave }), ...(gate === undefined ? {} : { gate }) },
     confirm: () => (full === true ? confirmAlways : confirmByPrompt)(context, options, preview),
@@ -63,8 +64,8 @@ function refuseUnknownGate({ live, name }: RequestedGroup, gate: string): void {
 }
 
 /**
- * Returns `a soak of 30m and gate errors`, or `soak and gates` if the definition cannot be read here. Throws Failure if the
- * remaining waves have nothing to skip.
+ * Returns the skipped parts, such as `a soak of 30m and gate errors`, or `soak and gates` if the definition cannot be read here. Throws
+ * Failure if nothing is left to skip.
  */
 function skippedText(requested: RequestedGroup, wave: string | undefined, gate: string | undefined): string {
   const { name, live } = requested;

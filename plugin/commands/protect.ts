@@ -1,6 +1,10 @@
 // The verb protect: prevents replacement and scale-down of a group, a zone or single pods until a given time.
-import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
+import { ordinalsIn } from '../../engine/amount.ts';
+import { contextOf } from '../../engine/context.ts';
+import { exposedText } from '../../engine/decide/stops.ts';
+import { requestPlace } from '../../engine/run/requests.ts';
 import { instantMs } from '../../policies/instant.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
 import { type ExitCode, usageFailure } from '../failure.ts';
 import { findPod, type LiveGroup } from '../live/groups.ts';
@@ -9,7 +13,7 @@ import { durationFlag } from '../live/target.ts';
 import { findZone } from '../live/write-options.ts';
 import { unreadZones } from '../output/group-text.ts';
 import { instantText } from '../output/plan/plan-text.ts';
-import { placeText, plural, reasonSuffix } from '../output/text.ts';
+import { placeText, reasonSuffix } from '../output/text.ts';
 
 export interface ProtectOptions extends RequestFlags {
   readonly zone?: string;
@@ -20,12 +24,13 @@ export interface ProtectOptions extends RequestFlags {
 
 export function run(context: CommandContext, options: ProtectOptions): Promise<ExitCode> {
   return readAndSubmit(context, options, (requested) => {
-    const { name, live } = requested;
+    const { name, live, snapshot } = requested;
     const expiresMs = endOf(options, requested.cluster.env.clock.nowMs());
     const { zone, ordinals } = podsOf(requested, options, findZone(live, options.zone));
     writeNotes(context, absentPods(live, zone, ordinals));
-    const which = ordinals === undefined ? '' : `${plural(ordinals.length, 'pod')} (${ordinalRanges(ordinals)}) of `;
-    const where = `${which}${placeText(name, zone)}`;
+    const place = { ...defined({ zone, ordinals }) };
+    const exposed = snapshot && live.definition ? exposedText(contextOf(snapshot, live.definition), place) : '';
+    const where = ordinals === undefined ? placeText(name, zone) : `${name} ${requestPlace({ ordinals, ...defined({ zone }) })}`;
     return {
       key: `${zone ?? ''} ${ordinals?.join(',') ?? ''}`,
       spec: {
@@ -35,7 +40,7 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
         expires: new Date(expiresMs).toISOString(),
       },
       text: () =>
-        `${where} protected until ${instantText(expiresMs)}${reasonSuffix(options.reason)}\n  no replacement and no scale-down; if the webhook is installed, it denies deletion and eviction\n`,
+        `${where} protected until ${instantText(expiresMs)}${reasonSuffix(options.reason)}\n  no replacement and no scale-down; if the webhook is installed, it denies deletion and eviction${exposed}\n`,
     };
   });
 }
@@ -64,7 +69,7 @@ function absentPods({ decision }: LiveGroup, zone: string | undefined, ordinals:
     .map(({ pod }) => `pod ${pod} does not exist; the protection applies to a later pod of this name`);
 }
 
-/** Returns the zone and the ordinals of the named pods. Throws Failure if a name is not a pod of the group, or the pods are in several zones. */
+/** Returns the zone and the ordinals of the named pods. Throws Failure for a name that is no pod of the group, and for several zones. */
 function podsOf({ live, name }: RequestedGroup, { pod = [] }: ProtectOptions, zone: string | undefined) {
   if (pod.length === 0) return zone === undefined ? {} : { zone };
   const found = pod.map((wanted) => {
@@ -76,6 +81,6 @@ function podsOf({ live, name }: RequestedGroup, { pod = [] }: ProtectOptions, zo
   const zones = new Set([...found.map((one) => one.zone), ...(zone === undefined ? [] : [zone])]);
   const [first, ...others] = zones;
   if (first === undefined || others.length > 0)
-    throw usageFailure('the pods are in several zones', 'protect the pods of one zone at a time');
+    throw usageFailure('the flags select several zones', 'protect the pods of one zone at a time');
   return { zone: first, ordinals: [...new Set(found.map(({ ordinal }) => ordinal))].sort((a, b) => a - b) };
 }

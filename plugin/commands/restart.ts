@@ -1,4 +1,4 @@
-// The verb restart: changes an annotation of every pod template, so that the agent replaces all pods in the order of the group.
+// The verb restart: changes an annotation in the pod template of each member. The new templates start a run, which replaces all pods.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
@@ -6,13 +6,13 @@ import { patchObject } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { secondText } from '../../policies/instant.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
-import { connectionFailure } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
-import { type Member, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
+import { type Member, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
+import { remainingStops } from '../live/remaining-stops.ts';
 import { accessFor, confirmByPrompt, type DryRun, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
-import { plural } from '../output/text.ts';
+import { placeText, plural } from '../output/text.ts';
 
 export interface RestartOptions extends ConnectionFlags, PromptFlags {
   readonly group: string;
@@ -26,60 +26,40 @@ export function run(context: CommandContext, options: RestartOptions): Promise<E
     const { name, live, members, snapshot } = await readMembers(cluster, options.group);
     const zone = findZone(live, options.zone);
     const meant = members.filter((member) => zone === undefined || member.zone === zone);
-    for (const member of meant) {
+    const exceptions = meant.flatMap((member) => {
       refuseUnguarded(member, `a restart of ${name}`);
       const { namespace, name: statefulSet } = member.view;
-      refuseWhenDenied(judge(snapshot, { kind: 'restart', namespace, statefulSet, dryRun: options.dryRun !== undefined }), name);
-    }
+      return refuseWhenDenied(judge(snapshot, { kind: 'restart', namespace, statefulSet, dryRun: options.dryRun !== undefined }), name);
+    });
     const pods = meant.reduce((sum, { view }) => sum + view.replicas, 0);
-    const what = `${plural(pods, 'pod')} of ${zone === undefined ? name : `${name} zone ${zone}`}`;
+    const what = `${plural(pods, 'pod')} of ${placeText(name, zone)}`;
     const annotations = { 'kubectl.kubernetes.io/restartedAt': secondText(cluster.env.clock.nowMs()) };
     const patch: TemplatePatch = { spec: { template: { metadata: { annotations } } } };
+    const restarted = meant.map((member) => member.zone);
+    const stops = await remainingStops(cluster, { live, snapshot }, { verb: 'restart', restarted });
+    const writeAllNotes = () => writeAgentNote(context, cluster, live, [...new Set([...exceptions, ...stops])]);
+    if (options.dryRun !== undefined) await writeAllNotes();
     if (options.dryRun === 'client') {
       const patches = meant.map(({ object }) => ({ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: identityOf(object), ...patch }));
       printObjects(context, patches);
       return exitCodes.done;
     }
-    if (options.dryRun === 'server') return printObjects(context, await restartAll(cluster, meant, patch, { name, isDryRun: true }));
+    const isDryRun = options.dryRun === 'server';
+    const restartAll = () =>
+      writeEach(cluster, meant, (member) => restartOne(cluster, member, patch, isDryRun), {
+        what: `${name} was restarted`,
+        again: 'pods of restarted members may be replaced once more, in the order of the group',
+        isDryRun,
+      });
+    if (isDryRun) return printObjects(context, await restartAll());
     if (!(await confirmByPrompt(context, options, `This replaces ${what} in the order of the group.\n`))) return exitCodes.refused;
-    for (const about of await restartAll(cluster, meant, patch, { name, isDryRun: false })) {
+    for (const about of await restartAll()) {
       await recordReason(context, cluster, { reason: 'Restarted', action: 'Restart', note: options.reason, about });
     }
-    context.stdout.write(`${what} will be replaced in the order of the group\n`);
-    await writeAgentNote(context, cluster, live);
+    context.stdout.write(`${what} will be replaced in the order of the group${stops.length === 0 ? '' : ' once nothing blocks it'}\n`);
+    await writeAllNotes();
     suggestNext(context, `status ${name}`, `get ${name} -w`);
     return exitCodes.done;
-  });
-}
-
-/** Patches one member after another. Throws a Failure that names the members that were already patched. */
-async function restartAll(
-  cluster: Cluster,
-  members: readonly Member[],
-  patch: TemplatePatch,
-  { name, isDryRun }: { readonly name: string; readonly isDryRun: boolean },
-): Promise<readonly KubernetesObject[]> {
-  const patched: KubernetesObject[] = [];
-  for (const member of members) {
-    try {
-      patched.push(await restartOne(cluster, member, patch, isDryRun));
-    } catch (error) {
-      throw isDryRun ? error : withPatched(connectionFailure(error, cluster.server), patched, name);
-    }
-  }
-  return patched;
-}
-
-/** Adds the members that were already patched to the failure. The agent rolls out these members in any case. */
-function withPatched(failure: unknown, done: readonly KubernetesObject[], name: string): unknown {
-  if (!(failure instanceof Failure) || done.length === 0) return failure;
-  const { what, why, todo } = failure.details;
-  const names = done.map((object) => object.metadata.name).join(', ');
-  return new Failure({
-    ...failure.details,
-    what: `${name} was restarted only in part: ${what}`,
-    why: `${names} ${done.length === 1 ? 'already has its' : 'already have their'} new template${why === undefined ? '' : `; then: ${why}`}`,
-    todo: `${todo === undefined ? '' : `${todo}; then `}repeat the command. That is safe: restarted members are replaced once more, in the order of the group`,
   });
 }
 
@@ -114,7 +94,7 @@ async function restartOne(
     if (now === undefined || now.metadata.uid !== uid)
       throw new Failure({
         exitCode: exitCodes.stale,
-        what: `StatefulSet ${namespace}/${name} was deleted and created again in the meantime`,
+        what: `StatefulSet ${namespace}/${name} was deleted, and perhaps created again, in the meantime`,
       });
     resourceVersion = now.metadata.resourceVersion ?? '';
     uid = now.metadata.uid;

@@ -8,6 +8,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, notFoundFailure, refusedFailure } from '../failure.ts';
 import { type Members, readMembers, refuseWhenDenied, type ScaleTarget, scaleTarget } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
+import { remainingStops } from '../live/remaining-stops.ts';
 import {
   accessFor,
   confirmByName,
@@ -40,7 +41,10 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
       context.stdout.write(`${target.shown} of ${name} already has ${plural(from, 'replica')}\n`);
       return exitCodes.done;
     }
-    refuseDenied(members, target, from, options);
+    const exceptions = refuseDenied(members, target, from, options);
+    const concerns = (rule: string): boolean => rule === 'paused' || (rule === 'protected' && options.replicas < from);
+    const notes = [...exceptions, ...(await remainingStops(cluster, members, { verb: 'scale', concerns }))];
+    if (options.dryRun !== undefined) await writeAgentNote(context, cluster, live, notes);
     const lines = propagationLines(live.definition, target.zone, { from, to: options.replicas });
     if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.replicas)]);
     const isServerDryRun = options.dryRun === 'server';
@@ -53,7 +57,7 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     if (isServerDryRun) return printObjects(context, [written]);
     await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: scaledObject(target, scale) });
     context.stdout.write(`scaled ${change}\n${lines}`);
-    await writeAgentNote(context, cluster, live);
+    await writeAgentNote(context, cluster, live, notes);
     suggestNext(context, `status ${name}`, `explain ${name}`);
     return exitCodes.done;
   });
@@ -70,14 +74,14 @@ function replicasOf({ spec }: KubernetesObject): number {
   return typeof spec === 'object' && spec !== null && 'replicas' in spec && typeof spec.replicas === 'number' ? spec.replicas : 0;
 }
 
-/** Throws Failure if policy denies the change of a StatefulSet. The agent itself decides about other sources of replicas. */
+/** For a StatefulSet, throws Failure if a rule denies the scaling or if pods must prepare first. Returns the exceptions that permit it. */
 function refuseDenied(
   { snapshot }: Members,
   { resource, namespace, name: statefulSet, zone, shown }: ScaleTarget,
   from: number,
   options: ScaleOptions,
-): void {
-  if (resource.kind !== 'StatefulSet') return;
+): readonly string[] {
+  if (resource.kind !== 'StatefulSet') return [];
   const judgement = judge(snapshot, {
     kind: 'scale',
     namespace,
@@ -87,8 +91,8 @@ function refuseDenied(
     via: 'scale',
     dryRun: options.dryRun !== undefined,
   });
-  refuseWhenDenied(judgement, options.group);
-  if (judgement.outcome !== 'prepare') return;
+  const exceptions = refuseWhenDenied(judgement, options.group);
+  if (judgement.outcome !== 'prepare') return exceptions;
   throw refusedFailure(`${shown} cannot be scaled down by this command`, {
     why: `pods of zone ${zone.name} must prepare before the scale-down, and only the admission webhook prepares them`,
     todo: `install the webhook, then run: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.replicas}`,

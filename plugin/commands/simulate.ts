@@ -31,9 +31,7 @@ const defaultSeed = 1;
 /** The maximum number of zones: a scenario names its zones a to z. */
 const maxZones = 26;
 
-interface SimulatedWorld extends ReturnType<typeof requestedWorld> {
-  readonly group: GroupDefinition;
-}
+type SimulatedWorld = ReturnType<typeof requestedWorld>;
 
 export async function run(context: CommandContext, options: SimulateOptions): Promise<ExitCode> {
   const { seed = defaultSeed, runs = defaultRuns } = options;
@@ -46,7 +44,7 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const absent = input.absent ?? [];
   for (const note of absenceNotes(absent)) context.stderr.write(`left out: ${note}\n`);
   const snapshots = readPlanSnapshots(input);
-  const worlds = input.groups.map((group): SimulatedWorld => ({ group, ...requestedWorld(input, snapshots, group) }));
+  const worlds = input.groups.map((group) => requestedWorld(input, snapshots, group));
   const refused = worlds.flatMap((one) => one.refused);
   for (const { what } of refused) context.stderr.write(`denied and left out: ${what}; run plan to see why\n`);
   refuseUnknownFault(requests, input.groups, (request) =>
@@ -92,7 +90,7 @@ function exitCodeOf(results: readonly GroupSimulation[], isPartLeftOut: boolean)
   return results.some(({ simulation }) => simulation.unfinished > 0) ? exitCodes.timedOut : exitCodes.done;
 }
 
-/** Returns the worlds with changes. Leaves out groups with a missing manifest. Throws Failure if a group has too many zones. */
+/** Returns the worlds whose group is not done. Leaves out groups that lack a manifest. Throws Failure if a group has too many zones. */
 function changingWorlds(
   { stderr }: CommandContext,
   worlds: readonly SimulatedWorld[],
@@ -119,7 +117,7 @@ function faultsText(requestedCount: number | undefined, faults: readonly string[
   return parts.length === 0 ? 'no faults' : parts.join(', ');
 }
 
-/** Returns the command that repeats the shown simulation, including the start time. */
+/** Returns the command that repeats the shown run. The command names the start time only if the plan depends on the calendar. */
 function repeatText(options: SimulateOptions, { startMs, name }: { readonly startMs: number | undefined; readonly name: string }): string {
   const at = startMs === undefined ? undefined : new Date(startMs).toISOString();
   return [

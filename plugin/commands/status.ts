@@ -7,7 +7,7 @@ import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/
 import { changeFilter, type Ending, follow, type Screen } from '../live/follow.ts';
 import { type LiveGroup, onlyGroup, type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
 import { chosenGroups, type GroupChoice, noGroupsText } from '../live/named-group.ts';
-import { haveMembersChanged, haveStopsChanged, markUnattended, notesOn, outdatedLines } from '../live/notes.ts';
+import { haveMembersChanged, haveStopsChanged, notesOn, outdatedLines, withAgentState } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, nameOf } from '../live/target.ts';
 import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
@@ -56,7 +56,7 @@ async function once({ context, cluster, name, options, verdict }: StatusCall): P
   const found = await readGroups(cluster, scopeOf([name]), { forEstimate: true });
   const notes = await notesOn(cluster, found);
   const nowMs = cluster.env.clock.nowMs();
-  const live = markUnattended(onlyGroup(found), notes);
+  const live = withAgentState(onlyGroup(found), notes);
   const read = { ...found, groups: [live] };
   const code = verdictOn(judgedOf(read, live, nowMs), verdict) ?? (notes.unattended.size > 0 ? exitCodes.unreachable : exitCodes.done);
   await write(context, cluster, options, { read, code });
@@ -95,7 +95,7 @@ async function wait(call: StatusCall): Promise<ExitCode> {
   return conclude(call, ending);
 }
 
-/** Returns a function that writes the group if it changed since the last call. */
+/** Returns a function that, for `table` and `jsonl`, writes the group if the group changed since the previous call. */
 function transitionWriter(stdout: OutputStream, output: StatusOptions['output']): (read: ReadGroups, nowMs: number) => void {
   const isText = output === 'table';
   const changedIn = changeFilter(isText);
@@ -118,7 +118,7 @@ function screenOf(stdout: OutputStream, estimate: Estimator, flags: ConnectionFl
   return { frame: frameOf(renderStatus), other: { name: 'details', frame: frameOf(renderTree) }, look, flags };
 }
 
-/** Prints how the wait ended, and returns the exit code. */
+/** Prints the group for `-o json`, `yaml` and `jsonpath`, and for every format why the wait ended early. Returns the exit code. */
 async function conclude(call: StatusCall, ending: Ending): Promise<ExitCode> {
   const { context, cluster, name, options } = call;
   const live = onlyGroup(ending.read);
@@ -137,7 +137,7 @@ async function conclude(call: StatusCall, ending: Ending): Promise<ExitCode> {
   return code;
 }
 
-/** Returns the leading reason why the wait ended without a result, and one command; empty if it ended with a result. */
+/** Returns the text for a wait that timed out, that the user ended, or whose agent does not run; empty for any other ending. */
 function endingText({ name, verdict: { condition } }: StatusCall, ending: Ending, why: string): string {
   const { unattended } = onlyGroup(ending.read);
   if (ending.kind === 'interrupted' || ending.kind === 'quit')

@@ -1,4 +1,4 @@
-// The verb test: runs the PolicyTests next to the policies.
+// The verb test: runs each PolicyTest in the given files and directories against the policies that the test names.
 import { posix } from 'node:path';
 import { type CaseResult, coverageOf, type RuleCoverage, runPolicyTest } from '../../engine/policy-test/policy-test.ts';
 import { type Finding, renderFinding } from '../../policies/findings/finding.ts';
@@ -45,7 +45,7 @@ function suiteOf({ test, content }: PolicyTestFile, only: string | undefined, ag
   return { file, name, cases: runPolicyTest(test.value, input, only === undefined ? {} : { only }) };
 }
 
-/** Returns a failed case for each PolicyTest file with errors, because its cases did not run. */
+/** Returns a suite with one failed case for each file with errors, because a PolicyTest with errors does not run. */
 function unreadable({ errors }: PolicyTests): readonly TestSuite[] {
   const files = [...new Set(errors.map(({ file }) => file))];
   return files.map((file) => {
@@ -93,7 +93,7 @@ export interface PolicyTests {
   readonly errors: readonly Finding[];
 }
 
-/** Finds and reads all tests. Files that several tests name are read once. */
+/** Finds and reads all tests. Tests with the same list of files share one read. */
 export async function readPolicyTests(specs: readonly string[], access: InputAccess, agentNamespace: string): Promise<PolicyTests> {
   const inputs = (await readInputs(specs, access)).filter(({ text }) => /^\s*["']?kind["']?\s*:\s*["']?PolicyTest\b/m.test(text));
   const { documents, findings } = loadPolicies(inputs);

@@ -1,21 +1,22 @@
 // The verb undo: writes an earlier pod template to all members and blocks the undone revision. The agent then rolls out zone by zone.
 
-import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
+import { replacedAtOnce } from '../../engine/plan/controller.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
-import { isUnknown } from '../../engine/snapshot.ts';
+import { isUnknown, podsNamed } from '../../engine/snapshot.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { type ExitCode, exitCodes } from '../failure.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { chooseRevision, type Revision, readRevisions, readRuns, type UndoTarget } from '../live/history.ts';
 import { applyIntent, deleteRequest, listUndos } from '../live/intents.ts';
-import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied } from '../live/members.ts';
+import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
+import { remainingStops } from '../live/remaining-stops.ts';
 import { intentObject, type RequestFlags } from '../live/submit-request.ts';
 import { type GroupName, nameOf } from '../live/target.ts';
 import { accessFor, confirmAlways, confirmByPrompt, findZone, type PromptFlags, printObjects } from '../live/write-options.ts';
@@ -28,7 +29,6 @@ export interface UndoOptions extends RequestFlags, PromptFlags, UndoTarget {
   readonly zone?: string;
 }
 
-/** A member and the revision that it returns to. */
 interface MemberUndo {
   readonly member: Member;
   readonly to: Revision;
@@ -46,13 +46,14 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     for (const { member } of undos) refuseDenied(members, member, name);
     const intent = undoIntent(target, undos, options.reason);
     if (options.dryRun === 'client') return printObjects(context, [intent, ...undos.map(restoredObject)]);
-    const preview = previewText(name, undos);
+    const preview = previewText(members, undos);
     if (options.dryRun === undefined && !(await isConfirmed(context, options, preview))) return exitCodes.refused;
     const written = await write(cluster, target, { intent, undos }, options);
     if (options.dryRun === 'server') return printObjects(context, written);
     context.stdout.write(preview);
     context.stdout.write(gitText(undos, name, intent.metadata.name));
-    await writeAgentNote(context, cluster, members.live);
+    const restarted = undos.map(({ member }) => member.zone);
+    await writeAgentNote(context, cluster, members.live, await remainingStops(cluster, members, { verb: 'undo', restarted }));
     suggestNext(context, `status ${name}`, `explain ${name}`);
     return exitCodes.done;
   });
@@ -90,22 +91,12 @@ async function chooseUndos(
     .filter(({ member, to }) => member.view.status.updateRevision !== to.name);
 }
 
-/** Throws Failure if Kubernetes would replace the pods at once, or if policy denies the new template. */
-function refuseDenied({ snapshot }: Members, member: Member, name: string): void {
-  refuseUnguarded(member, `a rollback of ${name}`);
+/** Throws Failure if a rule denies the new template, or if Kubernetes would replace the pods of an unknown group at once. */
+function refuseDenied({ snapshot, live }: Members, member: Member, name: string): void {
+  if (live.definition === undefined) refuseUnguarded(member, `a rollback of ${name}`);
   const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;
-  const size = { from: replicas, to: replicas };
-  const request = {
-    kind: 'update',
-    namespace,
-    statefulSet,
-    ...size,
-    isTemplateChanged: true,
-    strategy,
-    via: 'patch',
-    dryRun: false,
-  } as const;
-  refuseWhenDenied(judge(snapshot, request), name);
+  const change = { from: replicas, to: replicas, isTemplateChanged: true, strategy, via: 'patch', dryRun: false } as const;
+  refuseWhenDenied(judge(snapshot, { kind: 'update', namespace, statefulSet, ...change }), name);
 }
 
 function isConfirmed(context: CommandContext, options: UndoOptions, preview: string): Promise<boolean> {
@@ -113,7 +104,7 @@ function isConfirmed(context: CommandContext, options: UndoOptions, preview: str
   return (isChosenByName ? confirmAlways : confirmByPrompt)(context, options, preview);
 }
 
-/** Tries to write the templates, then writes the intent and the templates, and returns the written objects. */
+/** Writes the templates in a server dry run, then writes the intent and the templates. Returns the written objects. */
 async function write(
   cluster: Cluster,
   target: GroupName,
@@ -121,14 +112,15 @@ async function write(
   { dryRun }: UndoOptions,
 ): Promise<readonly KubernetesObject[]> {
   const isDryRun = dryRun === 'server';
-  const name = nameOf(target);
-  // Without this try, a user who may not patch StatefulSets would leave an intent that blocks the group.
-  const tried = await writeMembers(cluster, undos, { name, isDryRun: true });
+  const texts = { what: `${nameOf(target)} was undone`, again: 'the undone revision stays blocked meanwhile' };
+  const writeAll = (isTry: boolean) => writeEach(cluster, undos, (one) => writeMember(cluster, one, isTry), { ...texts, isDryRun: isTry });
+  // Without this dry run, a user who may not patch StatefulSets would leave an intent that blocks the group.
+  const tried = await writeAll(true);
   const written = await applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, 'nothing was undone'));
   // An earlier undo may block the revision that is requested now, so it is deleted.
   const revisions = undos.map(({ member, to }) => ({ zone: member.zone, revision: to.name }));
   for (const undo of isDryRun ? [] : await listUndos(cluster, target, revisions)) await deleteRequest(cluster, undo);
-  return [written, ...(isDryRun ? tried : await writeMembers(cluster, undos, { name, isDryRun }))];
+  return [written, ...(isDryRun ? tried : await writeAll(false))];
 }
 
 /** Returns the intent that blocks the undone revisions until it is cancelled. */
@@ -147,13 +139,20 @@ function restoredObject({ member: { object }, to }: MemberUndo): KubernetesObjec
   };
 }
 
-function previewText(name: string, undos: readonly MemberUndo[]): string {
+function previewText({ name, snapshot, live: { definition } }: Members, undos: readonly MemberUndo[]): string {
   const lines = undos.map(({ member: { zone, view }, to }) => {
     const short = (revision: string): string => shortRevision(revision, view.name);
     return `  ${zone}: ${short(view.status.updateRevision)} -> ${short(to.name)} (revision ${to.number})\n`;
   });
-  const pods = undos.reduce((sum, { member }) => sum + member.view.replicas, 0);
-  return `${name} returns to an earlier revision; up to ${plural(pods, 'pod')} are replaced in the order of the group:\n${lines.join('')}`;
+  const revisions = new Map(undos.map(({ member, to }) => [member.view.name, to.name]));
+  const atOnce = definition === undefined ? [] : replacedAtOnce(snapshot, definition, revisions);
+  const count = undos.reduce((sum, { member: { view }, to }) => {
+    const pods = podsNamed(snapshot, view.namespace, view.name) ?? { unknown: 'no pods' };
+    return sum + (isUnknown(pods) ? view.replicas : pods.filter(({ revision }) => revision !== to.name).length);
+  }, 0);
+  const replaced =
+    count === 0 ? 'no pod is replaced' : `up to ${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} replaced in the order of the group`;
+  return `${name} returns to an earlier revision; ${replaced}:\n${lines.join('')}${atOnce.map((text) => `  ${text}\n`).join('')}`;
 }
 
 /** Returns the warning that manifests in Git still request the undone revision, which stays blocked. */
@@ -164,28 +163,6 @@ function gitText(undos: readonly MemberUndo[], name: string, intent: string): st
     `  manifests in Git still request the undone revision${revert}\n`,
     `  the agent blocks that revision until Git requests another one. Allow it: kubectl rollout-group cancel ${name} ${intent}\n`,
   ].join('');
-}
-
-async function writeMembers(
-  cluster: Cluster,
-  undos: readonly MemberUndo[],
-  { name, isDryRun }: { readonly name: string; readonly isDryRun: boolean },
-): Promise<readonly KubernetesObject[]> {
-  const done: KubernetesObject[] = [];
-  for (const one of undos) {
-    try {
-      done.push(await writeMember(cluster, one, isDryRun));
-    } catch (error) {
-      if (isDryRun || done.length === 0 || !(error instanceof ApiFailure || error instanceof TransportFailure)) throw error;
-      throw new Failure({
-        exitCode: exitCodes.failed,
-        what: `${name} was undone only in part: ${done.map((object) => object.metadata.name).join(', ')}`,
-        why: error.message,
-        todo: 'repeat the command. That is safe: the undone revision stays blocked meanwhile',
-      });
-    }
-  }
-  return done;
 }
 
 /** Replaces the template if the spec is unchanged since the judgement. Changes of the status do not matter. */
@@ -201,6 +178,6 @@ async function writeMember(cluster: Cluster, { member: { object, view }, to }: M
     ...stale.map((key) => ({ op: 'remove', path: pathOf(key) }) as const),
   ];
   const target = { namespace, name, uid };
-  const restored = await patchByOperations(env, resources.statefulSets, target, { operations, dryRun, site: 'act.undoMember', timeoutMs });
+  const restored = await patchByOperations(env, resources.statefulSets, target, { operations, dryRun, site: 'act.patchMember', timeoutMs });
   return dryRun ? restored : handOver(cluster, object, restored);
 }

@@ -13,7 +13,7 @@ import { type Check, type CheckResult, type Facts, orOk, type RegistrationFact, 
 /** The maximum number of problems that are listed one by one. More problems usually have the same cause. */
 const maxNamed = 5;
 
-/** Reports edited configurations, webhooks that cannot answer and missing enforce labels. Each silently leaves groups unprotected. */
+/** Reports edited configurations, webhooks that cannot answer and missing enforce labels. Each can silently leave groups unprotected. */
 export const webhookRegistration: Check = (facts) => {
   const { registration, groups, policies, agentNamespace } = facts;
   if (isUnknown(registration)) return skipped('webhooks', registration.unknown);
@@ -33,7 +33,7 @@ export const webhookRegistration: Check = (facts) => {
     ...needs,
   ];
   if (problems.length > maxNamed) {
-    results.push(result('FAIL', 'webhooks', `${problems.length - maxNamed} more differences from the installed configuration`));
+    results.push(result('FAIL', 'webhooks', `${problems.length - maxNamed} more differences from the configuration of this version`));
   }
   for (const { message, isNeeded } of unanswered) results.push(result(isNeeded ? 'FAIL' : 'warn', 'webhooks', message, 'RG6025'));
   for (const name of areThere ? notEnforced : []) {

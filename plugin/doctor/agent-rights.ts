@@ -101,7 +101,6 @@ export function isNeeded({ weight, action, showsGroups }: AgentRight): boolean {
   return weight === 'required' || action !== undefined || showsGroups === true;
 }
 
-/** The missing verbs on one resource. */
 export interface MissingVerbs {
   readonly right: AgentRight;
   /** Absent: the cluster. */

@@ -35,7 +35,6 @@ function absence({ groups, published, ledgers }: Facts, message: string, namespa
   return result(isNeeded ? 'FAIL' : 'warn', 'agent', `${message}${next}`, code);
 }
 
-/** Returns the time of the API server; the time of this machine if unknown. */
 function serverNow({ serverMs, nowMs }: Facts): number {
   return isUnknown(serverMs) ? nowMs : serverMs;
 }
@@ -56,7 +55,7 @@ function lastDecision(facts: Facts, { holder }: AgentLease): string {
 /** The age below which a group may be too new for a decision of the agent. */
 const newGroupMs = 60_000;
 
-/** Reports groups without a published decision: such a group never makes progress. */
+/** Reports groups without a published decision: such a group makes no progress. */
 export const publishedDecisions: Check = (facts) => {
   const { groups, leases, published, accounts, createdMs } = facts;
   if (groups.length === 0) return [];

@@ -16,7 +16,7 @@ export interface CheckResult {
   /** The subject in a word or two, such as `agent` or `HPA`. */
   readonly check: string;
   readonly verdict: Verdict;
-  /** One sentence without a full stop: the finding, or why the check was skipped. */
+  /** The finding, or why the check was skipped; without a full stop at the end. */
   readonly message: string;
   readonly code?: FindingCode;
   /** The problems that the message summarizes, one sentence each. */
@@ -28,7 +28,7 @@ export type Check = (facts: Facts) => readonly CheckResult[];
 export interface KindFact {
   readonly kind: Kind;
   readonly isServed: boolean;
-  /** True if the installed definition has every field of ours. Unknown if the user may not read it. */
+  /** True if the installed definition contains the definition of this version. Unknown if the user may not read it. */
   readonly isOurs: Known<boolean>;
 }
 
@@ -40,15 +40,14 @@ export interface RightFact {
 }
 
 export interface AccountFact {
-  /** `namespace/name`, or only namespaces if the account is unknown. */
+  /** `namespace/name`. If the account is unknown: the agent's namespace, or the checked namespaces whose agent is unknown. */
   readonly name: string;
   readonly rights: Known<readonly RightFact[]>;
-  /** The namespaces that the agent watches, of those that doctor checks; absent for a process that only serves webhooks. */
+  /** The checked namespaces that the agent watches and in which it needs rights. Absent for an unknown agent, and for a webhook process. */
   readonly watched?: readonly string[];
   /** The namespaces that doctor checks and the agent does not watch. */
   readonly unwatched?: {
     readonly namespaces: readonly string[];
-    /** The flag that names the watched namespaces. */
     readonly flag: string;
   };
 }
@@ -68,7 +67,6 @@ export interface AutoscalerFact {
   readonly target: { readonly kind: string; readonly name: string };
 }
 
-/** A notification channel of a group that fails. */
 export interface ChannelFact {
   readonly namespace: string;
   readonly group: string;
@@ -79,7 +77,7 @@ export interface ChannelFact {
 export interface LedgerFact {
   readonly namespace: string;
   readonly name: string;
-  /** True if the agent releases the StatefulSets of a group that no policy defines. */
+  /** True if the agent releases the StatefulSets when no policy defines the group. */
   readonly isReleased?: boolean;
   /** The time at which the agent saw that no policy defines the group. */
   readonly goneMs?: number;
@@ -94,7 +92,7 @@ export interface UnansweredFact {
 interface EnforcedNamespace {
   readonly name: string;
   readonly isOptedIn: boolean;
-  /** True if a webhook of grafana/rollout-operator denies downscales. Absent if no webhook does, or no group needs one. */
+  /** True if a webhook no-downscale, ours or of grafana/rollout-operator, denies downscales. Absent if none does or no group needs it. */
   readonly deniesDownscale?: Known<boolean>;
 }
 
@@ -103,7 +101,7 @@ export interface RegistrationFact {
   readonly areThere: boolean;
   /** The Services of the webhooks, as `namespace/name`. */
   readonly services: readonly string[];
-  /** The differences from the installed configuration, one sentence each. */
+  /** The differences of the stored configurations from those of this version, one sentence each. */
   readonly problems: readonly string[];
   /** The StatefulSets that the agent has not yet added to the configurations, as `namespace/name`; default none. */
   readonly lagging?: readonly string[];
@@ -116,7 +114,7 @@ export interface RegistrationFact {
 export interface AdmissionPolicyFact {
   /** False before Kubernetes 1.30. */
   readonly isServed: boolean;
-  /** The differences from the installed policies. */
+  /** The differences of the stored policies from those of this version. */
   readonly problems: readonly PolicyProblem[];
 }
 
@@ -130,7 +128,6 @@ export interface SecretsFact {
 }
 
 export interface Facts {
-  /** The clock of this machine. */
   readonly nowMs: number;
   /** The clock of the API server at that instant; unknown if its response contains no time. */
   readonly serverMs: Known<number>;
@@ -139,18 +136,18 @@ export interface Facts {
   /** For example `v1.35.2`. */
   readonly serverVersion: Known<string>;
   readonly agentNamespace: string;
-  /** The Leases of agents in every namespace that the user may read. */
+  /** The Leases of agents. Unknown if the user may read no Lease. */
   readonly leases: Known<readonly AgentLease[]>;
   readonly published: Known<readonly LatestDecision[]>;
   readonly kinds: Known<readonly KindFact[]>;
-  /** The account of each agent that decides in the checked namespaces, with the rights that the agent needs there. */
+  /** The accounts of agents that decide in the checked namespaces, and of webhook processes, with the rights that each account needs. */
   readonly accounts: readonly AccountFact[];
   readonly operators: Known<readonly OperatorFact[]>;
   readonly autoscalers: Known<readonly AutoscalerFact[]>;
   readonly groups: readonly GroupDefinition[];
   /** The times at which RolloutGroups were created, by `namespace/name`. */
   readonly createdMs: ReadonlyMap<string, number>;
-  /** The policies for these groups. */
+  /** The policies in the checked namespaces and in the agent's namespace. */
   readonly policies: readonly PolicyDefinition[];
   /** The findings of lint and adoption in the live objects. */
   readonly findings: readonly Finding[];

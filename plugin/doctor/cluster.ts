@@ -1,5 +1,4 @@
 // Checks the cluster for doctor: installed kinds, clocks and the version of Kubernetes.
-
 import { isUnknown } from '../../engine/snapshot.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { spanText } from '../output/plan/plan-text.ts';
@@ -13,7 +12,8 @@ export const installedKinds: Check = ({ kinds }) => {
     if (!isServed) return [result('warn', 'CRDs', `${kind} is not installed`, 'RG6005')];
     if (isUnknown(isOurs)) return skipped('CRDs', `${kind}: ${isOurs.unknown}`);
     if (isOurs) return [];
-    return [result('warn', 'CRDs', `${kind} is installed in another version. Run: kubectl rollout-group install`, 'RG6006')];
+    const update = `kubectl rollout-group schema ${kind} -o crd | kubectl apply -f -`;
+    return [result('warn', 'CRDs', `${kind} is installed in another version. Run: ${update}`, 'RG6006')];
   });
   return orOk('CRDs', results, `${plural(kinds.length, 'kind')} installed in this version`);
 };

@@ -27,7 +27,7 @@ export const missingMembers: Check = ({ groups, sets }) => {
   return orOk('groups', results, `${plural(groups.length, 'group')}, every member exists`);
 };
 
-/** Reports findings of lint and adoption about live objects, with their own codes. Notices are left out: they are for authors. */
+/** Reports findings of lint and adoption about live objects, with their own codes. Leaves out notices: they are for authors of policies. */
 export const settings: Check = ({ findings }) => {
   const shown = findings.filter(({ severity, code }) => severity !== 'notice' && !ownChecks.has(code));
   return orOk(
@@ -39,7 +39,7 @@ export const settings: Check = ({ findings }) => {
   );
 };
 
-/** The findings of lint that another check reports with more facts from the cluster. */
+/** The findings that another check reports with more facts from the cluster. */
 const ownChecks: ReadonlySet<string> = new Set(['RG4012', 'RG4013', 'RG2117', 'RG2118', 'RG2110']);
 
 export const strategies: Check = (facts) => {
@@ -65,14 +65,14 @@ export const nameLabels: Check = (facts) => {
     const { namespace, name } = set;
     const label = set.podLabels['name'];
     if (label !== undefined) labels.set(`${namespace}/${label}`, [...(labels.get(`${namespace}/${label}`) ?? []), set]);
-    else unlabelled.push(result('FAIL', 'labels', `the pods of ${namespace}/${name} have no label name`, 'RG4013'));
+    else unlabelled.push(result('FAIL', 'labels', `the pods of ${namespace}/${name} have no label "name"`, 'RG4013'));
   }
   const shared = [...labels.values()].filter((sets) => sets.length > 1);
   const results = shared.map((sets) => {
     const names = sets.map(({ namespace, name }) => `${namespace}/${name}`).join(' and ');
     return result('FAIL', 'labels', `${names} share the label name=${sets[0]?.podLabels['name'] ?? ''}`, 'RG6014');
   });
-  return orOk('labels', [...unlabelled, ...results], 'every member has a distinct label name');
+  return orOk('labels', [...unlabelled, ...results], 'every member has its own value for the label "name"');
 };
 
 export const foreignMemberPods: Check = ({ groups, sets, pods }) => {
@@ -126,7 +126,7 @@ function leftText({ namespace, name, isReleased, goneMs }: LedgerFact): string {
     goneMs === undefined
       ? 'one minute after the agent sees that no policy defines the group'
       : `after ${new Date(goneMs + releaseGraceMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
-  return `${what} and releases its StatefulSets (onPolicyDeleted: release) ${when}. The agent then deletes the ConfigMap; if it is deleted earlier, the release stops`;
+  return `${what}. The agent releases the StatefulSets of the deleted group (onPolicyDeleted: release) ${when}, and then deletes the ConfigMap. If the ConfigMap is deleted earlier, the release stops`;
 }
 
 /** Reports StatefulSets that belong to no group and whose partition blocks every update. Kubernetes itself shows them as rolled out. */
@@ -137,13 +137,13 @@ export const blockingPartitions: Check = (facts) => {
     .filter((set) => !groups.some((group) => isMember(group, set)) && !isDecided(facts, set))
     .map(({ namespace, name }) => {
       const isReleasing = itemsOf(ledgers).some((one) => one.namespace === namespace && one.isReleased === true);
-      const until = isReleasing ? ', unless a group that was deleted is releasing it' : '';
+      const until = isReleasing ? ', unless the agent is releasing it because its group was deleted' : '';
       const message = `StatefulSet ${namespace}/${name} has the partition ${holdingPartition} and no group: template changes do not reach its pods${until}. Define the group, or release the StatefulSet: ${releaseCommand({ namespace, name })}`;
       return result('warn', 'partition', message, 'RG6023');
     });
 };
 
-/** Reports whether a running agent decides about the StatefulSet, for groups that exist only in the policy directory of an agent. */
+/** Reports whether a running agent decides about the StatefulSet: its group may exist only in the policy directory of the agent. */
 function isDecided(facts: Facts, set: StatefulSetView): boolean {
   const holders = keptLeases(facts).map(({ holder }) => holder);
   return itemsOf(facts.published).some(

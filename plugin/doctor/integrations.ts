@@ -15,7 +15,7 @@ export const channels: Check = ({ groups, failingChannels }) => {
   );
 };
 
-/** Reports missing Secrets: a gate without its Secret waits, and a channel without its Secret sends nothing. */
+/** Reports missing Secrets: a gate without its Secret blocks its wave, and a channel without its Secret sends nothing. */
 export const namedSecrets: Check = ({ agentNamespace, secrets }) => {
   if (isUnknown(secrets)) return skipped('Secrets', secrets.unknown);
   const { named, problems, forbidden } = secrets;

@@ -20,7 +20,6 @@ export const otherOperator: Check = ({ operators, leases }) => {
   );
 };
 
-/** Reports whether the agent writes the replicas of the zone. */
 function isWritten(zone: ZoneDefinition): boolean {
   return zone.follows !== undefined || zone.replicas.kind !== 'leader';
 }

@@ -15,7 +15,7 @@ import { ageText } from '../output/plan/plan-text.ts';
 
 const agentLeaseName = 'rollout-group-agent';
 
-/** The default duration of a Lease. A Lease that was released keeps no duration, so an agent that restarts then has this time. */
+/** The default duration of a Lease. An agent that released its Lease counts as lost if no agent acquires the Lease within this time. */
 const usualDurationMs = 15_000;
 
 export interface AgentLease {
@@ -24,7 +24,6 @@ export interface AgentLease {
   /** Empty without a holder. */
   readonly holder: string;
   readonly renewedMs: number | undefined;
-  /** The time at which the holder acquired the Lease. */
   readonly acquiredMs: number | undefined;
   readonly durationMs: number;
 }
@@ -35,7 +34,7 @@ interface LeaseState {
   readonly sinceMs: number | undefined;
 }
 
-/** Returns the state of the Lease at `nowMs`, a time of the clock that stamps Leases or of the closest known clock. */
+/** Returns the state of the Lease at `nowMs`, the time of the API server; if unknown, the time of this machine. */
 export function leaseState({ holder, renewedMs, acquiredMs, durationMs }: AgentLease, nowMs: number): LeaseState {
   if (holder === '') return { kind: 'released', sinceMs: renewedMs };
   if (renewedMs === undefined) return { kind: 'expired', sinceMs: undefined };
@@ -49,7 +48,6 @@ type AgentState =
   | { readonly kind: 'stopped'; readonly why: string; readonly isLost: boolean }
   | { readonly kind: 'unknown' };
 
-/** The Leases of agents, as read at one instant. */
 export interface AgentLeases {
   readonly leases: Known<readonly AgentLease[]>;
   /** True if every namespace that can contain the Lease was read. */
@@ -65,8 +63,8 @@ export interface AgentLeases {
 interface AgentReference extends Pick<PublishedDecision, 'namespace'>, Partial<Pick<PublishedDecision, 'leader' | 'lease'>> {}
 
 /**
- * Returns the state of a group's agent from its Lease alone, because the last decision of a stopped agent may be recent. The Lease is the
- * one that the decision names, else the Lease in the namespace of the group, else the only Lease.
+ * Returns the state of a group's agent from its Lease: the Lease of the decision's leader, else the Lease that the decision names. If the
+ * decision names no Lease: the Lease in the namespace of the group, else the only Lease.
  */
 export function agentState(
   { leases: known, isComplete, nowMs }: AgentLeases,
@@ -116,7 +114,7 @@ export function renewedAgo({ renewedMs }: AgentLease, nowMs: number): string {
 
 /**
  * Reads the Leases of agents, with the default name and with the names in the decisions of these groups. Lists all namespaces; if that is
- * forbidden, reads the namespaces of the groups. Unknown if the user may read no Lease.
+ * forbidden, reads the namespaces of the groups and of the named Leases. Unknown if the user may read no Lease.
  */
 export async function readAgentLeases(
   cluster: Cluster,
@@ -126,7 +124,7 @@ export async function readAgentLeases(
   const { kubernetes } = cluster.env;
   const request: typeof kubernetes.request = async (call) => {
     const answer = await kubernetes.request(call);
-    // The header has whole seconds, so half a second is the expected rest.
+    // The header has whole seconds, so on average half a second is missing.
     serverMs = Date.parse(answer.headers['date'] ?? '') + 500;
     return answer;
   };
@@ -146,7 +144,6 @@ export async function readAgentLeases(
   return { leases, isComplete, nowMs: Number.isNaN(serverMs) ? cluster.env.clock.nowMs() : serverMs };
 }
 
-/** Lists the Leases with this name, because every node has a Lease too. */
 async function listLeases(cluster: Cluster, name: string, namespaces: Namespaces): Promise<Known<readonly KubernetesObject[]>> {
   return listKnown(cluster, resources.leases, namespaces, { fieldSelector: `metadata.name=${name}`, site: 'live.leases' });
 }
@@ -180,7 +177,7 @@ export interface LatestDecision extends Pick<PublishedDecision, 'namespace' | 'g
   readonly waits?: readonly RuleResult[];
 }
 
-/** Reads the decisions published in these namespaces; undefined for all. Unknown if the user may not read ConfigMaps. */
+/** Reads the decisions published in these namespaces; in all if `namespaces` is undefined. Unknown if the user may not read ConfigMaps. */
 export async function readDecisions(cluster: Cluster, namespaces: Namespaces): Promise<Known<readonly LatestDecision[]>> {
   const listing = await listCluster(cluster, ['documents', 'groups'], namespaces);
   if (listing.documents !== undefined && isUnknown(listing.documents)) return listing.documents;

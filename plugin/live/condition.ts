@@ -24,7 +24,7 @@ export function conditionText(condition: Condition): string {
   return condition.kind === 'wave' ? `wave ${condition.wave}` : condition.kind;
 }
 
-/** The facts of a group from which its condition is evaluated. */
+/** The facts of a group from which a condition is evaluated. */
 export interface Judged {
   readonly decision: PublishedDecision;
   /** The names of the waves in their order; empty if the definition cannot be read. */
@@ -58,12 +58,12 @@ function isPaused({ phase, waits, stops = [] }: PublishedDecision): boolean {
   );
 }
 
-/** Reports whether the rollout is over. Some cleanup, such as the revocation of old deletes, may follow. */
+/** Reports whether the rollout is over. Cleanup that replaces no pod may follow. */
 function isOver({ outcome, phase }: PublishedDecision): boolean {
   return outcome === 'done' || phase === 'Done';
 }
 
-/** Reports whether every pod is available at the update revision, which the phase of the group alone does not show. */
+/** Reports whether every pod of the zone is available at the update revision, which the phase of the group alone does not show. */
 function isZoneUpdated({ replicas, updated, available }: PublishedDecision['zones'][number]): boolean {
   return updated === replicas && available >= replicas;
 }

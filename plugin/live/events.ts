@@ -1,4 +1,4 @@
-// Reads the events about groups that this project writes. By default the API server keeps an event for one hour.
+// Reads the events that this project writes about groups. By default the API server keeps an event for one hour.
 import { listObjects } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { startReflector } from '../../cluster/watch/reflector.ts';
@@ -14,7 +14,6 @@ export interface GroupEvent {
   readonly atMs: number;
   readonly count: number;
   readonly type: string;
-  /** In PascalCase. */
   readonly reason: string;
   readonly action: string;
   /** For example `statefulset/ingester-zone-a`. */
@@ -24,7 +23,7 @@ export interface GroupEvent {
   readonly request?: string;
 }
 
-/** The annotation in which the webhook stores the request. */
+/** The annotation in which the webhook stores the denied request. */
 const requestAnnotation = 'rollout-group.dev/request';
 
 /** A group, and the StatefulSets that its events can name. */
@@ -42,7 +41,7 @@ export function isAbout({ namespace, group, zones }: EventSubject): (event: Grou
   };
 }
 
-/** Lists events of the agent and the plugin, the oldest first, optionally by label. */
+/** Lists the events that this project wrote, the oldest first; with `labelSelector`, only those that match. */
 export async function listEvents(
   { env, timeoutMs }: Cluster,
   namespace: string | undefined,
@@ -72,7 +71,6 @@ export function watchEvents({ env }: Cluster, namespace: string | undefined, onE
   return () => reflector.stop();
 }
 
-/** Parses an event. Returns nothing for an event of another writer. */
 function eventView(object: KubernetesObject): readonly GroupEvent[] {
   const fields = reader(object);
   const by = fields.text('reportingController') ?? fields.text('deprecatedSource.component') ?? '';

@@ -2,7 +2,8 @@
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { observePod } from '../../engine/observe/objects.ts';
 import { type Estimate, estimateEnd, type SuccessorPod } from '../../engine/plan/estimate.ts';
-import type { PublishedDecision } from '../../engine/publish/published.ts';
+import type { PublishedDecision, PublishedWait } from '../../engine/publish/published.ts';
+import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { valueAt } from '../../policies/schema/schema-walk.ts';
@@ -10,7 +11,7 @@ import { evidenceNames, itemsOf, type Listing, unreadLists } from '../cluster-sn
 import { clusterSnapshot } from '../cluster-snapshot/snapshot.ts';
 import { isUnderWay, isUnfinished, type LiveGroup, type ReadGroups } from './groups.ts';
 
-/** Each part is absent while it is unknown. */
+/** Displays omit an absent part. */
 export interface Facts {
   readonly estimation?: Estimation;
   /** The roles by zone: `leader` or `follows a`. */
@@ -35,12 +36,12 @@ export function rolesIn({ zones }: Pick<GroupDefinition, 'zones'>): ReadonlyMap<
   );
 }
 
-/** The estimate of a running rollout, or the reason why it is unknown. Undefined without a rollout or before all lists were read. */
+/** The estimate if `isUnderWay` is true, or the reason why it is unknown. Otherwise, or if a list was not read, undefined. */
 export type Estimation = Known<Estimate> | undefined;
 
 export type Estimator = (read: ReadGroups, live: LiveGroup, nowMs: number) => Estimation;
 
-/** The minimum time between two estimates, and the limit of their cost: at most 1/20 of the time. */
+/** If nothing changes, the next estimate follows after at least 5 s, and after at least 20 times the duration of the last estimate. */
 const minIntervalMs = 5000;
 const costShare = 20;
 
@@ -50,7 +51,7 @@ export function createEstimator(clock: () => number): Estimator {
   return (read, live, nowMs) => {
     const { decision, unattended } = live;
     const key = `${decision.namespace}/${decision.group}`;
-    const about = `${decision.phase} ${decision.run?.id} ${decision.wave?.index} ${decision.outcome} ${unattended !== undefined}`;
+    const about = `${decision.phase} ${decision.run?.id} ${decision.wave?.index} ${decision.outcome} ${unattended !== undefined} ${personsWait(decision)?.fact}`;
     const known = latest.get(key);
     if (known?.estimation !== undefined && known.about === about && nowMs < known.untilMs) return known.estimation;
     const beganMs = clock();
@@ -67,6 +68,8 @@ export function estimationOf(
 ): Estimation {
   if (!isUnderWay(decision)) return undefined;
   if (unattended !== undefined) return { unknown: 'the agent is not running' };
+  const wait = personsWait(decision);
+  if (wait !== undefined) return { unknown: wait.fact };
   if (group === undefined) return { unknown: 'the group is defined in files of the agent' };
   if (evidenceNames.some((name) => listing[name] === undefined)) return undefined;
   const unread = unreadLists(listing);
@@ -75,7 +78,12 @@ export function estimationOf(
   return estimateEnd({ snapshot, group, pods: successorsOf(itemsOf(listing.pods), decision, group) });
 }
 
-/** Returns the pods of this run with start times. A pod that was unready again counts as slow: only the latest ready time is known. */
+/** Returns the wait that only a person ends. The estimate does not know its cause, for example a missing webhook or right of the agent. */
+function personsWait({ waits }: PublishedDecision): PublishedWait | undefined {
+  return waits.find((wait) => (wait.outcome === 'no' && wait.earliestMs === undefined) || isMisplacedUntilRetry(wait));
+}
+
+/** Returns the successor pods of this run. A pod that became unready later counts as slow: only its latest ready time is known. */
 function successorsOf(
   pods: readonly KubernetesObject[],
   { run }: PublishedDecision,
@@ -93,7 +101,6 @@ function successorsOf(
   );
 }
 
-/** The images of one container before and after. */
 export interface ImageChange {
   readonly from: string;
   readonly to: string;
@@ -106,7 +113,7 @@ export function imageChanges(decision: PublishedDecision, listing: Listing): rea
   const changes = decision.zones.flatMap(({ zone, statefulSet }) => {
     const set = itemsOf(listing.statefulSets).find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
     if (set === undefined) return [];
-    // A finished run has the target of the previous rollout.
+    // The target of a finished run may be older than the update revision.
     const running = decision.run?.outcome === 'running' ? decision.run.target[zone] : undefined;
     const target = running ?? valueAt(set, ['status', 'updateRevision']);
     return changesOf(set, podsOf(itemsOf(listing.pods), namespace, statefulSet), target);

@@ -8,17 +8,16 @@ import { withoutControls } from '../output/terminal.ts';
 import { type LiveGroup, type ReadGroups, type Scope, watchGroups } from './groups.ts';
 import { onLeaving } from './keyboard.ts';
 import type { OtherView } from './keys.ts';
-import { markAllUnattended, type Notes, notesOn } from './notes.ts';
+import { allWithAgentState, type Notes, notesOn } from './notes.ts';
 import { createScreenKeys, type ScreenHost } from './screen-keys.ts';
 import { nameOf } from './target.ts';
 
 interface FollowOptions {
   readonly scope: Scope;
-  /** As for `readGroups`. */
+  /** True to read also the objects that an estimate needs. */
   readonly forEstimate?: boolean;
-  /** The notes from the first read. */
   readonly notes: Notes;
-  /** The interval of lines while nothing changes; 0 for none. */
+  /** The interval of heartbeat lines; 0 for no such lines. */
   readonly heartbeatMs: number;
   /** Absent for no timeout. */
   readonly timeoutMs?: number;
@@ -59,13 +58,14 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
   const display = options.screen === undefined ? undefined : await openDisplay(context);
   const cancels = new Set<() => void>();
   const repeat = repeater(env.timers, cancels);
+  let read: ReadGroups | undefined;
   let latest: ReadGroups | undefined;
   let { notes } = options;
   let isOver = false;
   const readNotes = async (): Promise<void> => {
-    if (latest === undefined) return;
-    notes = await notesOn(cluster, latest);
-    if (!isOver) onGroups(latest);
+    if (read === undefined) return;
+    notes = await notesOn(cluster, read);
+    if (!isOver) onGroups(read);
   };
   let onGroups: (read: ReadGroups) => void = () => undefined;
   let leave: (kind: 'interrupted' | 'quit') => void = () => undefined;
@@ -82,8 +82,9 @@ export async function follow(context: CommandContext, cluster: Cluster, options:
   let due: EarlyEnd | undefined;
   try {
     return await new Promise<Ending>((resolve, reject) => {
-      onGroups = (read) => {
-        latest = markAllUnattended(read, notes);
+      onGroups = (next) => {
+        read = next;
+        latest = allWithAgentState(next, notes);
         // A watch calls this function; an error thrown here would be lost.
         try {
           show();

@@ -43,16 +43,16 @@ export function scopeOf(names: readonly GroupName[]): Scope {
 export interface ReadGroups {
   /** Sorted by namespace and name. */
   readonly groups: readonly LiveGroup[];
-  /** The objects that could not be used, each as a part of a sentence. */
+  /** The published decisions that could not be read, each as a part of a sentence. */
   readonly problems: readonly string[];
   readonly world: ClusterState;
   readonly listing: Listing;
-  /** The replica sources of groups that were decided or estimated here. */
+  /** The replica sources that were read for decisions, estimates or judgements of this command. */
   readonly replicaSources: readonly ReplicaSourceView[];
 }
 
 interface ReadOptions {
-  /** True to read also the objects that an estimate of a running rollout needs. */
+  /** True to read also the objects that the estimate of a rollout needs. */
   readonly forEstimate?: boolean;
 }
 
@@ -82,7 +82,7 @@ async function withEvidence(cluster: Cluster, scope: Scope, shown: Listing, grou
   return { listing, world: clusterState(listing, cluster.agentNamespace), replicaSources };
 }
 
-/** Returns the groups that need more than the published decision. */
+/** Returns the groups without a published decision and, for an estimate, also the unfinished groups. */
 function evidenceFor(
   world: ClusterState,
   isWanted: (name: GroupName) => boolean,
@@ -95,18 +95,13 @@ function evidenceFor(
   return [...unpublished(world, isWanted), ...(forEstimate ? moving : [])];
 }
 
-/** Reads all objects that a decision or judgement in the scope needs. */
-export async function readEvidence(cluster: Cluster, scope: Scope): Promise<ReadGroups> {
-  return found(cluster, scope, await readSources(cluster, scope, snapshotNames));
-}
-
 /** Reads a snapshot of the scope, and the objects behind it. Reads replica sources only of groups that `isMirrorRead` accepts. */
 export async function readSnapshot(
   cluster: Cluster,
   scope: Scope,
   isMirrorRead: (group: GroupDefinition) => boolean = () => true,
 ): Promise<ReadGroups & { readonly snapshot: Snapshot }> {
-  const read = await readEvidence(cluster, scope);
+  const read = found(cluster, scope, await readSources(cluster, scope, snapshotNames));
   const { world, listing } = read;
   const replicaSources = await readReplicaSources(cluster, world.policies.groups.filter(isMirrorRead));
   const snapshot = clusterSnapshot(listing, { ...world, nowMs: cluster.env.clock.nowMs(), replicaSources });
@@ -117,12 +112,12 @@ function inScope({ namespace }: Scope): Namespaces {
   return namespace === undefined ? undefined : [namespace];
 }
 
-/** Reports whether a rollout is in progress, waits for a person or failed. */
+/** Reports whether a rollout or a change of replicas is not complete. A failed run counts as not complete. */
 export function isUnfinished({ outcome, phase }: Pick<PublishedDecision, 'outcome' | 'phase'>): boolean {
   return outcome !== 'done' && phase !== 'Done';
 }
 
-/** Reports whether a rollout is in progress or waits for a person. */
+/** Reports whether a rollout or a change of replicas is not complete and the run has not failed. */
 export function isUnderWay(decision: Pick<PublishedDecision, 'outcome' | 'phase'>): boolean {
   return isUnfinished(decision) && decision.phase !== 'Failed';
 }
@@ -130,7 +125,7 @@ export function isUnderWay(decision: Pick<PublishedDecision, 'outcome' | 'phase'
 /** The delay that combines a burst of changes. It is too short to be noticed. */
 const gatherMs = 50;
 
-/** Calls `onGroups` now and after each change, at most every 50 ms, without deleted groups. Rejects if the first read fails. */
+/** Calls `onGroups` after the first read and after changes, at most every 50 ms. Omits deleted groups. Rejects if the first read fails. */
 export async function watchGroups(
   cluster: Cluster,
   scope: Scope,
@@ -138,7 +133,7 @@ export async function watchGroups(
   options: ReadOptions = {},
 ): Promise<() => void> {
   const { env } = cluster;
-  // The first screen does not wait for the evidence of an estimate.
+  // The first screen does not wait for the lists that only an estimate needs.
   const first = await readGroups(cluster, scope);
   const isWanted = wanted(scope);
   const isDecided = (group: GroupDefinition): boolean => isWanted(named(group)) && first.world.published.has(nameOf(named(group)));
@@ -220,12 +215,10 @@ export function onlyGroup({ groups }: Pick<ReadGroups, 'groups'>): LiveGroup {
   return live;
 }
 
-/** Returns the groups without a published decision. */
 function unpublished({ policies, published }: ClusterState, isWanted: (name: GroupName) => boolean): readonly GroupDefinition[] {
   return policies.groups.filter((group) => isWanted(named(group)) && !published.has(nameOf(named(group))));
 }
 
-/** Returns one decision per wanted group, sorted by namespace and name. */
 function liveGroups({ world, listing, replicaSources }: Sources, nowMs: number, isWanted: (name: GroupName) => boolean) {
   const definitions = new Map(world.policies.groups.map((group) => [nameOf(named(group)), group]));
   const groups = [...world.published.values()].filter(isWanted).map((decision): LiveGroup => {

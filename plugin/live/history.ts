@@ -65,7 +65,6 @@ function revisionOf(object: KubernetesObject): readonly Revision[] {
   return [{ name: object.metadata.name, number, template }];
 }
 
-/** The options that name the revision to undo to. */
 export interface UndoTarget {
   /** A number as in `kubectl rollout history`, a hash, or a full name. */
   readonly toRevision?: string;
@@ -110,7 +109,7 @@ function isNamed({ name, number }: Revision, statefulSet: string, wanted: string
   return wanted === name || wanted === `${number}` || name === `${statefulSet}-${wanted}`;
 }
 
-/** Returns the revision that the newest run of the commit rolled out in the zone. Throws Failure if no run has the commit and the zone. */
+/** Returns the revision that the newest run of the commit rolled out in the zone. Throws Failure if no such run or revision exists. */
 function revisionOfCommit(runs: readonly RunRecord[], commit: string, zone: string): string {
   if (commit.length < 4) throw usageFailure(`--to-commit ${commit} is too short`, 'give at least four characters');
   const record = runs.find((run) => run.kind !== 'scale' && run.commit?.startsWith(commit) === true);

@@ -13,7 +13,6 @@ import type { GroupName } from './target.ts';
 /** The field manager of objects that the plugin writes. */
 export const fieldManager = 'kubectl-rollout-group';
 
-/** An active intent, with the object to delete. */
 interface StoredIntent {
   readonly view: IntentView;
   readonly object: KubernetesObject;
@@ -27,18 +26,17 @@ async function listIntents({ env, timeoutMs }: Cluster, { namespace, group }: Gr
   });
 }
 
-/** Returns the unexpired intents that pause the group or one of its zones: `pause`, and an unverified `abort`. */
+/** Returns the unexpired intents that pause the group or a zone: each `pause`, and each `abort` that is unverified or names no run. */
 export async function listActivePauses(cluster: Cluster, name: GroupName, nowMs: number): Promise<readonly StoredIntent[]> {
   return (await listIntents(cluster, name)).filter(({ view }) => isPause(view, nowMs));
 }
 
-/** Reports whether the intent pauses its group or zone and has not expired. */
 function isPause(intent: IntentView, nowMs: number): boolean {
   const { expiresMs, runId } = intent;
   return pauses({ nowMs }, intent, runId === undefined ? undefined : { id: runId }) && (expiresMs === undefined || expiresMs > nowMs);
 }
 
-/** Returns the undo intents that name one of these revisions. */
+/** Returns the intents that undid one of these revisions. */
 export async function listUndos(
   cluster: Cluster,
   name: GroupName,
@@ -56,7 +54,7 @@ export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObjec
   return applyObject(env, rolloutIntents, object, { fieldManager, dryRun: isDryRun, site: 'intents.apply', timeoutMs });
 }
 
-/** Deletes an intent or another request. Succeeds if it no longer exists. */
+/** Deletes an intent or an exception. Succeeds if the object no longer exists. */
 export async function deleteRequest(
   { env, timeoutMs }: Cluster,
   { metadata }: KubernetesObject,

@@ -1,8 +1,7 @@
-// Reads single keys and signals of the terminal for live screens, and always restores the terminal mode.
+// Reads single keys and signals of the terminal for live screens, and restores the terminal mode.
 import type { Writable } from 'node:stream';
 import { exitCodes } from '../failure.ts';
 
-/** The parts of standard input that keys need. */
 export interface KeyInput {
   readonly setRawMode: (isRaw: boolean) => unknown;
   readonly on: (event: 'data', listener: (chunk: Buffer | string) => void) => unknown;
@@ -29,10 +28,10 @@ const named: Readonly<Record<string, Key>> = {
   '\u001b': 'escape',
 };
 
-/** The signals after which Node.js does not restore the terminal mode. It restores the mode after SIGTERM and a second SIGINT. */
+/** The signals after which Node.js does not restore the terminal mode. It restores the mode after SIGTERM; `onLeaving` handles SIGINT. */
 const signalsWithoutRestore = ['SIGHUP', 'SIGQUIT'] as const;
 
-/** Captures keys and calls `onKey` with each. Ignores pasted text and special keys, but not Ctrl-C. Restores the terminal mode at exit. */
+/** Calls `onKey` with each key. Ignores pasted text and arrow keys, but finds Ctrl-C in pasted text. Restores the terminal mode at exit. */
 export function openKeyboard(input: KeyInput, onKey: (key: Key) => void): Keyboard {
   let isCapturing = false;
   const onData = (chunk: Buffer | string): void => {

@@ -12,7 +12,7 @@ export interface KeyCommand {
   /** As `NAMESPACE/NAME`. */
   readonly group: string;
   readonly zone?: string;
-  /** The approval that was on the screen when the key was pressed. */
+  /** The wave, or else the rule, that waited for an approval when the user pressed `a`. */
   readonly wave?: string;
   readonly rule?: string;
 }
@@ -35,7 +35,7 @@ interface Pressed {
   readonly effect?: KeyEffect;
 }
 
-/** Returns the state after a key. A shown command runs only if the next key is `y`. A screen of several groups can only be left. */
+/** Returns the state after a key. A shown command runs only after `y`. On a screen of several groups, only q, Ctrl-C and Ctrl-Z work. */
 export function press(state: KeyState, key: Key, decision: PublishedDecision | undefined): Pressed {
   const { asked, message: _message, ...rest } = state;
   if (key === 'interrupt' || key === 'suspend') return { state, effect: key };
@@ -116,7 +116,7 @@ export function commandText({ verb, group, zone, wave, rule }: KeyCommand): stri
 /** The view that the key `d` opens. */
 export type OtherView = 'details' | 'summary';
 
-/** Returns at most three lines that fit the terminal. */
+/** Returns the selected zone and the message, if any, then the question or the keys. */
 export function keyBar(state: KeyState, other: OtherView, look: TableLook): readonly string[] {
   const zone = state.zone === undefined ? [] : [`only zone ${state.zone}; tab: next zone, esc: all zones`];
   const message = state.message === undefined ? [] : paragraph('', state.message, look.columns).slice(0, 2);
@@ -145,7 +145,7 @@ export function helpLines(other: OtherView): readonly string[] {
     '  e       show or hide the explanation, rule by rule',
     '  p       pause the group or the selected zone',
     '  r       resume the group or the selected zone',
-    '  a       approve the wave that waits for approval',
+    '  a       approve the wave or rule that waits for approval',
     '  tab     select the next zone; after the last one, all zones',
     '  esc     return to the first view',
     'p, r and a show the command first and run it only after y.',

@@ -8,8 +8,9 @@ import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.
 import { resourcesOf, rolloutGroups } from '../cluster-snapshot/kinds.ts';
 import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
-import { type Failure, notFoundFailure, refusedFailure, usageFailure } from '../failure.ts';
-import { sourceText } from '../output/plan/plan-text.ts';
+import { connectionFailure } from '../connection-failure.ts';
+import { Failure, notFoundFailure, refusedFailure, usageFailure } from '../failure.ts';
+import { exceptionText, sourceText } from '../output/plan/plan-text.ts';
 import { type LiveGroup, onlyGroup, readSnapshot, scopeOf } from './groups.ts';
 import { findGroup } from './named-group.ts';
 import { type GroupName, nameOf } from './target.ts';
@@ -22,7 +23,6 @@ export interface Member {
 
 export interface Members {
   readonly target: GroupName;
-  /** The name in messages and commands. */
   readonly name: string;
   readonly live: LiveGroup;
   readonly members: readonly Member[];
@@ -51,9 +51,9 @@ function memberOf({ statefulSets }: Listing, namespace: string, zone: string, st
   });
 }
 
-/** Throws Failure with exit code 5 if the judgement denies the request. */
-export function refuseWhenDenied({ outcome, message, results }: Judgement, name: string): void {
-  if (outcome !== 'deny') return;
+/** Throws Failure with exit code 5 if the judgement denies the request. Returns a sentence for each exception that permits it. */
+export function refuseWhenDenied({ outcome, message, results }: Judgement, name: string): readonly string[] {
+  if (outcome !== 'deny') return results.flatMap((result) => (result.exception === undefined ? [] : exceptionText(result, undefined)));
   const leading = leadingResult(results);
   const written = sourceText(leading?.source);
   throw refusedFailure(message, {
@@ -74,13 +74,40 @@ export function refuseUnguarded({ view, zone }: Member, what: string): void {
   });
 }
 
+/** Writes one member after another. If a write fails, the error names the members that were already written, except in a dry run. */
+export async function writeEach<One>(
+  { server }: Cluster,
+  ones: readonly One[],
+  write: (one: One) => Promise<KubernetesObject>,
+  { what, again, isDryRun }: { readonly what: string; readonly again: string; readonly isDryRun: boolean },
+): Promise<readonly KubernetesObject[]> {
+  const done: KubernetesObject[] = [];
+  for (const one of ones) {
+    try {
+      done.push(await write(one));
+    } catch (error) {
+      const failure = connectionFailure(error, server);
+      if (isDryRun || done.length === 0 || !(failure instanceof Failure)) throw failure;
+      const { why, todo, ...details } = failure.details;
+      const names = done.map(({ metadata }) => metadata.name).join(', ');
+      const known = `${names} ${done.length === 1 ? 'already has its' : 'already have their'} new template`;
+      throw new Failure({
+        ...details,
+        what: `${what} only in part: ${details.what}`,
+        why: [known, why].filter((part) => part !== undefined).join('; then: '),
+        todo: [todo, `repeat the command. That is safe: ${again}`].filter((part) => part !== undefined).join('; then '),
+      });
+    }
+  }
+  return done;
+}
+
 export interface ScaleTarget {
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
-  /** The leading zone. If the target is the group or a replica source, the first zone that gets its replicas from the target. */
+  /** The zone that --zone names, else the first leading zone. The target sets the replicas of this zone. */
   readonly zone: ZoneDefinition;
-  /** The name in messages. */
   readonly shown: string;
 }
 
@@ -91,7 +118,7 @@ export async function scaleTarget(cluster: Cluster, { live, listing }: Members, 
   if (definition === undefined) {
     throw notFoundFailure(`the replica source of ${namespace}/${group} cannot be read here`, {
       why: 'the group is defined in files of the agent, not as an object',
-      todo: 'install the kind, so that the agent writes the group as an object: kubectl rollout-group schema RolloutGroup -o crd | kubectl apply -f -',
+      todo: 'define the group as an object instead: kubectl apply -f FILE',
     });
   }
   const zone = leaderOf(definition, zoneName);

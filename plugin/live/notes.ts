@@ -3,17 +3,23 @@ import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { isStopRequest } from '../../engine/decide/stops.ts';
+import type { RuleResult } from '../../engine/decision.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
 import { observeIntent, observeStatefulSet } from '../../engine/observe/objects.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { withoutRequesters } from '../../engine/rules/approval.ts';
 import { objectOf, requestOf } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
+import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
+import { defined } from '../../policies/values/defined.ts';
+import { groupBy } from '../../policies/values/group-by.ts';
 import { itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
 import type { Cluster } from '../connection.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
 import type { ChannelFact } from '../doctor/check.ts';
+import { readWebhookProblems } from '../doctor/gather/admission.ts';
 import { ageText } from '../output/plan/plan-text.ts';
 import { type AgentLeases, agentState, notRunningText, readAgentLeases } from './agent.ts';
 import type { LiveGroup, ReadGroups } from './groups.ts';
@@ -21,37 +27,64 @@ import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
 
 export interface Notes {
-  /** The notes, one sentence each. */
   readonly lines: readonly string[];
   /** The groups of stopped agents, as `namespace/group`, each with the sentence about its agent. */
   readonly unattended: ReadonlyMap<string, string>;
   /** The groups of `unattended` whose agent did not restart within the duration of a Lease. */
   readonly lost: ReadonlySet<string>;
+  /** The groups that wait for an approval which cannot count, each with the problem of the webhook that records requesters. */
+  readonly unrecorded: ReadonlyMap<string, string>;
 }
 
-/** Returns the group with the sentence that its agent stopped, if it stopped. */
-export function markUnattended(live: LiveGroup, { unattended }: Pick<Notes, 'unattended'>): LiveGroup {
-  const stopped = unattended.get(nameOf(live.decision));
+/**
+ * Returns the group with the sentence that its agent stopped, if it stopped. An approval that it waits for is blocked if no webhook records
+ * requesters, as in a plan: `approve` would fail.
+ */
+export function withAgentState(live: LiveGroup, { unattended, unrecorded }: Pick<Notes, 'unattended' | 'unrecorded'>): LiveGroup {
+  const name = nameOf(live.decision);
   const { unattended: _before, ...rest } = live;
-  return stopped === undefined ? rest : { ...rest, unattended: stopped };
+  const problem = unrecorded.get(name);
+  const decision = problem === undefined ? live.decision : withoutApprovals(live.decision, problem);
+  return { ...rest, decision, ...defined({ unattended: unattended.get(name) }) };
 }
 
-/** Marks all groups whose agent stopped. */
-export function markAllUnattended(read: ReadGroups, notes: Notes): ReadGroups {
-  return { ...read, groups: read.groups.map((live) => markUnattended(live, notes)) };
+function withoutApprovals(decision: PublishedDecision, problem: string): PublishedDecision {
+  const blocked = <Result extends RuleResult>(result: Result): Result => withoutRequesters(result, problem);
+  const steps = decision.steps.map((step) => ({ ...step, ...defined({ results: step.results?.map(blocked) }) }));
+  return { ...decision, waits: decision.waits.map(blocked), steps };
+}
+
+export function allWithAgentState(read: ReadGroups, notes: Notes): ReadGroups {
+  return { ...read, groups: read.groups.map((live) => withAgentState(live, notes)) };
 }
 
 /** Collects the notes, with one read of the Leases. */
 export async function notesOn(cluster: Cluster, { groups, problems }: Pick<ReadGroups, 'groups' | 'problems'>): Promise<Notes> {
   const notUsed = problems.map((problem) => `not used: ${problem}`);
-  if (groups.length === 0) return { lines: notUsed, unattended: new Map(), lost: new Set() };
+  if (groups.length === 0) return { lines: notUsed, unattended: new Map(), lost: new Set(), unrecorded: new Map() };
   const decisions = groups.map(({ decision }) => decision);
-  const agents = await readAgentLeases(cluster, decisions);
+  const [agents, unrecorded] = await Promise.all([readAgentLeases(cluster, decisions), readUnrecorded(cluster, decisions)]);
   const here = groups.filter(({ from }) => from === 'here');
   const published = groups.filter(({ from }) => from === 'agent');
   const { lines, ...stopped } = agentsOf(published, agents);
   const unenforced = new Set(decisions.flatMap((decision) => decision.unenforced ?? []));
-  return { ...stopped, lines: [...hereLines(here, agents), ...lines, ...unenforced, ...notUsed] };
+  return { ...stopped, unrecorded, lines: [...hereLines(here, agents), ...lines, ...unenforced, ...notUsed] };
+}
+
+export function agentNamespaceFor({ agentNamespace }: Cluster, { lease }: PublishedDecision): string {
+  return lease?.namespace ?? agentNamespace ?? usualAgentNamespace;
+}
+
+/** Reads the webhook that records requesters, once per namespace of an agent, for the groups that wait for an approval. */
+async function readUnrecorded(cluster: Cluster, decisions: readonly PublishedDecision[]): Promise<Notes['unrecorded']> {
+  const waiting = decisions.filter(({ waits }) => waits.some(({ digest }) => digest !== undefined));
+  const byAgent = groupBy(waiting, (decision) => agentNamespaceFor(cluster, decision));
+  const found = [...byAgent].map(async ([namespace, ofAgent]) => {
+    const problems = await readWebhookProblems(cluster, namespace, { pins: false, requesters: true });
+    const { requesters } = isUnknown(problems) ? {} : problems;
+    return requesters === undefined ? [] : ofAgent.map((decision) => [nameOf(decision), requesters] as const);
+  });
+  return new Map((await Promise.all(found)).flat());
 }
 
 function hereLines(here: readonly LiveGroup[], agents: AgentLeases): readonly string[] {
@@ -64,15 +97,20 @@ function hereLines(here: readonly LiveGroup[], agents: AgentLeases): readonly st
   return [`no agent has published ${names}${why}; evaluated here${unread}`];
 }
 
-/** Writes a note if the agent of the group does not run: the stored request then has no effect yet. */
-export async function writeAgentNote(context: CommandContext, cluster: Cluster, live: LiveGroup): Promise<void> {
-  writeNotes(context, (await notesOn(cluster, { groups: [live], problems: [] })).lines);
+/** Writes the given notes, and the notes on the group, for example that its agent does not run: the stored request then has no effect yet. */
+export async function writeAgentNote(
+  context: CommandContext,
+  cluster: Cluster,
+  live: LiveGroup,
+  more: readonly string[] = [],
+): Promise<void> {
+  writeNotes(context, [...more, ...(await notesOn(cluster, { groups: [live], problems: [] })).lines]);
 }
 
 /** The age above which a decision does not show that its agent still runs. */
 const freshMs = 60_000;
 
-function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Notes {
+function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Omit<Notes, 'unrecorded'> {
   const lines = new Map<string, string>();
   const unattended = new Map<string, string>();
   const lost = new Set<string>();
@@ -124,7 +162,7 @@ export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecis
   if (stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
   const ofGroup = intents.map(observeIntent).flatMap((view) => (isUnknown(view) || nameOf(view) !== nameOf(decision) ? [] : [view]));
   const before = new Set(stops.filter((stop) => requestOf(stop) !== undefined).map(({ source }) => source?.object));
-  // Only the agent knows whether a new rejection blocks. A stored rejection blocks until it is cancelled.
+  // Only the agent knows whether a new rejection blocks. A rejection in the decision counts while its request exists.
   const isStop = (view: IntentView): boolean =>
     view.action === 'reject' ? before.has(objectOf(view).object) : isStopRequest({ nowMs }, view, decision.run);
   const now = ofGroup.filter(isStop).map((view) => objectOf(view).object);

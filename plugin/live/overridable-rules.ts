@@ -5,7 +5,6 @@ import { canOverride, type PolicyRules } from '../../policies/rollout/rules-with
 
 type NamedRules = readonly Pick<RuleResult, 'rule'>[];
 
-/** The rules that a published decision names. */
 interface DecidedRules {
   readonly stops?: NamedRules;
   readonly waits: NamedRules;

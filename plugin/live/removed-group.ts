@@ -42,14 +42,13 @@ export function removedFailure(listing: Defined, name: GroupName): Failure {
   return released ?? notFoundFailure(`${nameOf(name)} was deleted`);
 }
 
-/** Returns a note for a removed group whose last published decision is still shown. */
+/** Returns the note that a removed group is being released; no note before the agent noticed the removal. */
 export function releaseLines(listing: Defined, name: GroupName): readonly string[] {
   const terms = releaseTerms(listing, name);
   if (terms?.goneMs === undefined) return [];
   return [`the definition of ${nameOf(name)} was deleted, and the group is being released: ${releaseText(terms)}; ${howToStop}`];
 }
 
-/** Describes which StatefulSets are released next and when. */
 function releaseText({ zones, released = [], goneMs }: ReleaseTerms): string {
   const left = zones.filter(({ zone }) => !released.includes(zone));
   const names = left.map(({ statefulSet }) => statefulSet);

@@ -90,7 +90,7 @@ export function createScreenKeys(context: CommandContext, screen: Screen, host: 
   }
 }
 
-/** Returns the group if the screen shows exactly one group. */
+/** Returns the group of a screen for one group; undefined for a list of groups, before the first read, or if the group was deleted. */
 function onlyGroup(read: ReadGroups | undefined, { other }: Screen): LiveGroup | undefined {
   return other === undefined || read?.groups.length !== 1 ? undefined : read.groups[0];
 }

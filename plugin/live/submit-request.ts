@@ -2,17 +2,18 @@
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
-import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
+import { type IntentView, isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
-import { type LiveGroup, onlyGroup, type ReadGroups, readEvidence, type readGroups, scopeOf } from './groups.ts';
+import { type LiveGroup, onlyGroup, type ReadGroups, type readGroups, readSnapshot, scopeOf } from './groups.ts';
 import { applyIntent } from './intents.ts';
 import { findGroup } from './named-group.ts';
 import { writeAgentNote } from './notes.ts';
+import { remainingStops } from './remaining-stops.ts';
 import { type GroupName, nameOf } from './target.ts';
 import { accessFor, type DryRun, printObjects } from './write-options.ts';
 
@@ -25,10 +26,11 @@ export interface RequestFlags extends ConnectionFlags {
 export interface RequestedGroup {
   readonly cluster: Cluster;
   readonly target: GroupName;
-  /** The name in messages and commands. */
   readonly name: string;
   readonly live: LiveGroup;
   readonly read: ReadGroups;
+  /** Absent if fewer lists were read. */
+  readonly snapshot: Snapshot | undefined;
 }
 
 type IntentSpec = RolloutIntent['spec'];
@@ -38,7 +40,7 @@ export interface Request {
   readonly spec?: Omit<IntentSpec, 'group'>;
   /** The name of the object; default: a name with a hash of the key. */
   readonly objectName?: string;
-  /** Distinguishes requests of one action and group. The same key makes the same object. */
+  /** Requests with the same action, group and key share one object. With `needsRequester`, each requester has a separate object. */
   readonly key?: string;
   /** True if the request counts only with a verified requester. Without a webhook that verifies the requester, the request is not sent. */
   readonly needsRequester?: boolean;
@@ -46,11 +48,13 @@ export interface Request {
   readonly confirm?: () => Promise<boolean>;
   /** Checks the verified requester. Throws Failure if the requester does not qualify. */
   readonly check?: (stamped: IntentView) => void;
-  /** Returns the output, including what happens next. `by` is the user name of the requester, from the API server. */
+  /** Returns the output, including what happens next. `by` is the requester that the webhook recorded, if any. */
   readonly text: (by: string | undefined) => string;
   /** The message if the kind is not installed. */
   readonly notSent?: string;
   readonly next?: readonly string[];
+  /** Reports whether the rule can still block what the request asks for; absent for a request that asks for no progress. */
+  readonly concerns?: (rule: string) => boolean;
 }
 
 /** Reads the group and submits the request. Throws Failure if the kind is not installed or the requester cannot be verified. */
@@ -66,24 +70,17 @@ export function readAndSubmit(
   });
 }
 
-/** Reads the group of a request; by default also the policies. Throws Failure if the group does not exist. */
-export async function readRequestedGroup(
-  cluster: Cluster,
-  group: string,
-  readScope: typeof readGroups = readEvidence,
-): Promise<RequestedGroup> {
+/** Reads the group of a request, by default with all lists for a decision. Throws Failure if the group does not exist. */
+export async function readRequestedGroup(cluster: Cluster, group: string, readScope?: typeof readGroups): Promise<RequestedGroup> {
   const target = await findGroup(cluster, group);
-  const read = await readScope(cluster, scopeOf([target]));
-  return { cluster, target, name: nameOf(target), live: onlyGroup(read), read };
+  const scope = scopeOf([target]);
+  const read = { snapshot: undefined, ...(await (readScope?.(cluster, scope) ?? readSnapshot(cluster, scope, () => false))) };
+  return { cluster, target, name: nameOf(target), live: onlyGroup(read), read, snapshot: read.snapshot };
 }
 
-export async function submit(
-  context: CommandContext,
-  flags: RequestFlags,
-  { cluster, target, name, live }: RequestedGroup,
-  request: Request,
-): Promise<ExitCode> {
+export async function submit(context: CommandContext, flags: RequestFlags, requested: RequestedGroup, request: Request): Promise<ExitCode> {
   const { stdout } = context;
+  const { cluster, target, name, live } = requested;
   const { key = '', needsRequester = false, notSent = 'the request was not sent', next = [] } = request;
   if (request.spec === undefined) {
     stdout.write(request.text(undefined));
@@ -93,6 +90,9 @@ export async function submit(
   const send = (intent: KubernetesObject, isDryRun: boolean) =>
     applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, notSent));
   const object = intentObject(target, spec, key, request.objectName);
+  const { concerns } = request;
+  const stops = concerns === undefined ? [] : await remainingStops(cluster, requested, { verb: spec.action, concerns });
+  if (flags.dryRun !== undefined) await writeAgentNote(context, cluster, live, stops);
   if (flags.dryRun === 'client') return printObjects(context, [object]);
   // A request with an unverified requester would have no effect.
   const checked = needsRequester || flags.dryRun === 'server' ? await send(object, true) : undefined;
@@ -106,12 +106,12 @@ export async function submit(
   const own = needsRequester ? intentObject(target, spec, `${key} ${userIn(checked)}`) : object;
   const written = await send(own, false);
   stdout.write(request.text(userIn(written)));
-  await writeAgentNote(context, cluster, live);
+  await writeAgentNote(context, cluster, live, stops);
   suggestNext(context, ...next);
   return exitCodes.done;
 }
 
-/** Builds the RolloutIntent. Its name contains the action, the group and a hash of the key, so that each request has its own object. */
+/** Builds the RolloutIntent. By default, its name contains the action, the group and, if the key is not empty, a hash of the key. */
 export function intentObject(
   { namespace, group }: GroupName,
   spec: Omit<IntentSpec, 'group'>,
@@ -134,8 +134,8 @@ function verifiedIntent(object: KubernetesObject | undefined, action: string, gr
     why: 'no webhook records the requester, so the requester cannot be verified',
     todo:
       action === 'abort'
-        ? `to stop the group now: kubectl rollout-group pause ${group}; for abort, install the webhook: kubectl rollout-group install`
-        : 'install the webhook: kubectl rollout-group install',
+        ? `to stop the group now: kubectl rollout-group pause ${group}; for abort, install the webhook: kubectl rollout-group install --policies DIR --apply`
+        : 'install the webhook: kubectl rollout-group install --policies DIR --apply',
   });
 }
 

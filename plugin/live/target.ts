@@ -10,7 +10,7 @@ export interface GroupName {
   readonly group: string;
 }
 
-/** The kinds before a name, as in `kubectl get KIND/NAME`. The namespace of such a name comes from -n. */
+/** The kinds before a name, as in `kubectl get KIND/NAME`. The namespace of such a name is that of the connection. */
 const groupKinds = /^(?:rg|rolloutgroups?(?:\.rollout-group\.dev)?)\//i;
 const memberKinds = /^(?:(?:sts|statefulsets?)(?:\.apps)?|po|pods?)\//i;
 
@@ -28,7 +28,7 @@ export function groupNamed(text: string, { namespace }: Pick<Cluster, 'namespace
   return second === undefined ? { namespace, group: first } : { namespace: first, group: second };
 }
 
-/** Reports whether the text names the group: GROUP in any namespace, NAMESPACE/GROUP, or KIND/NAME of the group or of a member. */
+/** Reports whether the text names the group: GROUP in any namespace, NAMESPACE/GROUP, or KIND/NAME of the group, a member or a pod. */
 export function isNamed({ namespace, name, zones }: Pick<GroupDefinition, 'namespace' | 'name' | 'zones'>, text: string): boolean {
   const member = text.replace(memberKinds, '');
   if (member !== text) return zones.some(({ statefulSet }) => member === statefulSet || member.replace(/-\d+$/, '') === statefulSet);

@@ -11,7 +11,7 @@ import type { LiveGroup } from './groups.ts';
 
 export type DryRun = 'client' | 'server' | undefined;
 
-/** Returns the access of the connection. With a dry run, the connection rejects writes. */
+/** Returns the access of the connection. With a dry run, the connection rejects requests that would change an object. */
 export function accessFor(dryRun: DryRun): Access {
   return dryRun === undefined ? 'write' : 'read';
 }
@@ -34,7 +34,7 @@ export function findZone({ decision }: LiveGroup, zone: string | undefined): str
 interface Recorded {
   /** In PascalCase, such as Restarted. */
   readonly reason: string;
-  /** The verb, such as Restart. */
+  /** The verb in PascalCase, such as Restart. */
   readonly action: string;
   /** The reason that the user gave, if any. */
   readonly note: string | undefined;
@@ -54,7 +54,7 @@ export async function recordReason(
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
     metadata: { name: `${name}.${Math.floor(nowMs).toString(16)}${Math.floor(env.random() * 0x10000).toString(16)}`, namespace },
-    // The API server requires exactly six digits.
+    // The API server requires exactly six digits after the decimal point.
     eventTime: `${new Date(nowMs).toISOString().slice(0, -1)}000Z`,
     reportingController: 'rollout-group.dev/kubectl',
     reportingInstance: 'kubectl-rollout_group',
@@ -88,7 +88,6 @@ export async function confirmByPrompt({ ask, stderr }: CommandContext, { yes, in
   return isYes;
 }
 
-/** Returns the error of an act that was not confirmed. */
 function unconfirmed(preview: string): string {
   return `${preview.trim().replace(/\.$/, '')}; it must be confirmed`;
 }

@@ -1,4 +1,4 @@
-// Renders differences as text, or compares both states with an external program.
+// Renders differences as text, or runs an external program on the current and the desired objects.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -126,7 +126,6 @@ function sumOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0);
 }
 
-/** Returns the added or removed ordinals of each zone: `a 6..5, b 6..5`. */
 function replicaPods({ before, after, zones }: PlannedChange): string {
   const [from, to] = [Number(before ?? 1), Number(after ?? 1)];
   const count = Math.abs(to - from);

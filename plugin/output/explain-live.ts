@@ -1,11 +1,23 @@
-// Renders the explanation of a live group from its published status.
+// Renders the explanation of a live group from its decision, which the agent published or this command made.
 
+import { ordinalsIn } from '../../engine/amount.ts';
 import type { PublishedDecision, PublishedPod, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import type { LiveGroup, Subject } from '../live/groups.ts';
 import { type Explanation, renderExplanation } from './explain.ts';
-import { asOfText, metricText, podTrouble, readingText, seenAtMs, shortRevision, troubledPods, unreadZones } from './group-text.ts';
+import {
+  asOfText,
+  countedLimit,
+  metricText,
+  podTrouble,
+  readingText,
+  seenAtMs,
+  shortRevision,
+  troubledPods,
+  unreadZones,
+  updatedRevision,
+} from './group-text.ts';
 import { ageText, shortDigest } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { podText, shortPods } from './pod-text.ts';
@@ -13,7 +25,7 @@ import { reasonSuffix } from './text.ts';
 
 interface LiveExplanation {
   readonly live: LiveGroup;
-  /** The subject of the question. For a pod or a StatefulSet, only its zone is explained. */
+  /** The subject of the question. A pod or a StatefulSet limits the shown steps and troubled pods to its zone. */
   readonly subject: Subject;
   readonly nowMs: number;
   readonly showsAllRules: boolean;
@@ -63,7 +75,7 @@ function mayAbort({ run, unenforced }: PublishedDecision): boolean {
   return run?.outcome === 'running' && run.kind === 'rollout' && unenforced === undefined;
 }
 
-/** Returns the command that ends the rollout of a revision whose pods fail. */
+/** Returns the command that ends the run, as an alternative to the repair of the troubled pods. */
 function abortText({ namespace, group, strategy }: PublishedDecision): string {
   const rollback = strategy !== undefined && strategyTraits[strategy].canRollBack ? ' --rollback' : '';
   return `or end the run: kubectl rollout-group abort ${namespace}/${group}${rollback}`;
@@ -93,18 +105,13 @@ function podFacts(live: LiveGroup, { pod: name, zone: zoneName }: Subject, nowMs
   return [['pod', `${podText(zone.zone, name)}: ${state}${since}${asOf}${revision === undefined ? '' : `; revision ${revision}`}`]];
 }
 
-/** Returns the revision of the pod, marked as outdated if a newer one runs in its zone. */
-function revisionOf(pod: string, { statefulSet, revisions }: PublishedZone): string | undefined {
+/** Returns the revision of the pod, marked as outdated if it is not the revision of updated pods. */
+function revisionOf(pod: string, zone: PublishedZone): string | undefined {
+  const { statefulSet, revisions } = zone;
   const ordinal = Number(pod.slice(statefulSet.length + 1));
-  const index = revisions.findIndex(({ ordinals }) => ordinals.split(',').some((range) => isWithin(ordinal, range)));
-  const revision = revisions[index];
-  if (revision === undefined) return undefined;
-  return `${shortRevision(revision.revision, statefulSet)}${index < revisions.length - 1 ? ', outdated' : ''}`;
-}
-
-function isWithin(ordinal: number, range: string): boolean {
-  const [first = Number.NaN, last = first] = range.split('-').map(Number);
-  return ordinal >= first && ordinal <= last;
+  const found = revisions.find(({ ordinals }) => ordinalsIn(ordinals, countedLimit)?.includes(ordinal));
+  if (found === undefined) return undefined;
+  return `${shortRevision(found.revision, statefulSet)}${found.revision === updatedRevision(zone) ? '' : ', outdated'}`;
 }
 
 /** Returns the partitions and pins of the zones. The strategy onDelete uses neither. */

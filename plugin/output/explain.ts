@@ -39,7 +39,7 @@ export interface Explanation {
   readonly ends?: string;
   /** Requested changes that policy denies. */
   readonly refused: readonly Refusal[];
-  /** The time of the decision; undefined if nothing in it depends on the calendar. */
+  /** The current time, or the evaluation time of files; undefined if nothing in the files depends on the calendar. */
   readonly nowMs: number | undefined;
   /** The zones that could not be read; needed if not all steps are given. */
   readonly unread?: readonly string[];
@@ -98,13 +98,15 @@ function verdict(explanation: Explanation): string {
     explanation,
     decision.stops.filter(({ isBlocking }) => isBlocking),
   );
-  const stopped = decision.stops.length === 0 ? undefined : '. The group continues by itself; the stopped revision does not roll out.';
+  const stopped = decision.stops.every(({ rule }) => rule === 'protected')
+    ? undefined
+    : '. The group continues by itself; the stopped revision does not roll out.';
   return (
     waitVerdict(waits, trouble.length > 0, stop) ?? doubt ?? exception ?? stopped ?? '. Nothing is wrong; the group continues by itself.'
   );
 }
 
-/** Returns how the cluster changed since the decision, because an outdated decision proves nothing; undefined without a change. */
+/** Returns a sentence about the first change of the cluster since the decision; undefined without a change. */
 function doubtVerdict({ outdated = [] }: Explanation): string | undefined {
   const [first] = outdated;
   return first === undefined ? undefined : `. ${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
@@ -158,7 +160,6 @@ function stepLines(step: ExplainedStep, explanation: Explanation, look: TableLoo
   return [...field('step', `${stepText(step)}   ${summary}`, look), ...resultLines(step.results, explanation, look)];
 }
 
-/** Returns how many rules of the explanation are not shown, and how to see them. */
 function hiddenLines({ decision, refused, showsAllRules }: Explanation, look: TableLook): readonly string[] {
   const hidden = [...decision.steps, ...refused].flatMap(({ results }) => results).filter((result) => !blocks(result));
   if (hidden.length === 0 || showsAllRules) return [];
@@ -191,7 +192,9 @@ function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: E
   });
 }
 
-function doLines({ decision, refused, trouble = [], ends }: Explanation, look: TableLook): readonly string[] {
+const findOutWhy = 'find out why: kubectl rollout-group doctor';
+
+function doLines({ decision, refused, trouble = [], unattended, ends }: Explanation, look: TableLook): readonly string[] {
   // The wait of a stop is left out, because the stop names the command that ends it.
   const waits = decision.waits.filter((wait) => wait.outcome === 'unknown' || !decision.stops.some((stop) => isOfStop(wait, stop)));
   const results = [...waits, ...refused.flatMap((refusal) => refusal.results)];
@@ -199,6 +202,7 @@ function doLines({ decision, refused, trouble = [], ends }: Explanation, look: T
   const pods = decision.phase === 'Done' && podsMissing(decision) > 0 ? [`kubectl get pods -n ${decision.namespace}`] : [];
   const todo = [
     ...new Set([
+      ...(unattended === undefined ? [] : [findOutWhy]),
       ...trouble.map(({ todo: text }) => text),
       ...(trouble.length > 0 && ends !== undefined ? [ends] : []),
       ...pods,
@@ -215,20 +219,20 @@ function endTexts({ isBlocking, endsWith, alternatives = [] }: Stop): readonly s
   return [`${isBlocking ? 'to continue' : 'to allow it again'}: ${endsWith}`, ...alternatives.map((other) => `or: ${other}`)];
 }
 
-/** Returns the commands that a person can run about the waits of a group, each once. */
+/** Returns the commands and edits with which a person can act on the waits of a group, each once. */
 export function waitCommands({ namespace, group, waits, waves }: GroupPlan): readonly string[] {
   const wave = waves.findLast(({ steps }) => steps.some(({ rules }) => rules.some((result) => blocks(result) && lacksApproval(result))));
   const todo = todosOf(waits, `${namespace}/${group}`, wave?.name);
   return [...new Set(todo.filter((text) => text.startsWith('to continue: ') || text.includes('kubectl ')))];
 }
 
-/** Returns the actions about each result. If several approvals are missing, the command for the wave names the wave. */
+/** Returns the actions about each result. If several rules lack approvals, the command that approves the wave has the flag --wave. */
 function todosOf(results: readonly RuleResult[], name: string, wave: string | undefined): readonly string[] {
   const approvals = new Set(results.filter((result) => lacksApproval(result) || isRejection(result)).map(({ rule }) => rule));
   return results.flatMap((result) => todoOf(result, name, approvals.size > 1 && wave !== undefined ? ` --wave ${wave}` : ''));
 }
 
-/** Returns the actions that a person can take about one rule, one per line. Empty if time alone resolves it. */
+/** Returns the actions that a person can take about one rule, such as the command that skips a soak; empty if no action is known. */
 export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonly string[] {
   if (!blocks(result)) return [];
   const where = sourceText(result.source);
@@ -241,7 +245,7 @@ export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonl
       `to stop on purpose: set paused: true on its zones, or kubectl rollout-group pause ${name}`,
     ];
   }
-  if (isOfInstallation(result) && result.outcome !== 'unknown') return ['find out why: kubectl rollout-group doctor'];
+  if (isOfInstallation(result) && result.outcome !== 'unknown') return [findOutWhy];
   if (result.outcome === 'no') return denialTodo(result, name, where);
   if (result.outcome === 'unknown') {
     const skip = result.rule === 'gate' ? waitTodo(result, name) : [];
@@ -251,7 +255,7 @@ export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonl
   return [`to approve: kubectl rollout-group approve ${name}${result.rule === 'approval' ? waveFlag : ` --rule ${result.rule}`}`];
 }
 
-/** Returns the actions that a person can take about a rule that time does not end. */
+/** Returns the actions that a person can take about a rule that answers `no`. */
 function denialTodo(result: RuleResult, name: string, where: string | undefined): readonly string[] {
   if (isRejection(result)) return [`to continue: kubectl rollout-group cancel ${name} ${requestOf(result)}`];
   if (result.rule === 'view-complete') return ['put the group and its StatefulSets into the same namespace'];

@@ -1,4 +1,4 @@
-// Writes the findings of lint and of files in every format: text, JSON, SARIF, JUnit, GitHub commands and Markdown.
+// Writes the findings of lint as text, JSON, SARIF, JUnit, GitHub commands or Markdown. Prints the findings of other verbs as text.
 import { createHash } from 'node:crypto';
 import { isAbsolute, normalize } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -46,7 +46,6 @@ export async function writeFindings(stream: OutputStream, format: FindingsFormat
   stream.write(texts[format](report, stream));
 }
 
-/** Returns `4 findings (2 errors, 1 warning, 1 notice) in 9 files`. */
 function summarySentence({ findings, files }: FindingsReport): string {
   const { error, warning, notice } = countFindings(findings);
   const where = `in ${plural(files.length, 'file')}`;

@@ -16,7 +16,7 @@ export async function writeDocument(stream: OutputStream, format: 'json' | 'yaml
   else stream.write((await import('./yaml.ts')).toYaml(enveloped));
 }
 
-/** Writes the fields of one result, and a note for each path that finds nothing although its field is elsewhere. */
+/** Writes the fields of one result, and a note for each path that finds nothing although the result has its last field elsewhere. */
 export async function writeFields(context: CommandContext, format: `jsonpath=${string}`, document: ResultDocument): Promise<void> {
   const { jsonPathText, misplacedPaths } = await import('./json-path.ts');
   const enveloped = { apiVersion: cliApiVersion, ...document };
@@ -51,7 +51,7 @@ function instantKey(name: string): string {
   return name === 'at' || /(?:At|[Ss]ince)$/.test(name) ? name : `${name}At`;
 }
 
-/** Converts each time, such as `decidedMs: 0` to `decidedAt: 1970-01-01T00:00:00.000Z`, and the only duration, `maxAgeMs`, to seconds. */
+/** Converts instants: `decidedMs: 0` becomes `decidedAt: 1970-01-01T00:00:00.000Z`. Converts the only duration, `maxAgeMs`, to seconds. */
 function withInstants(value: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(value).map(([key, member]): [string, unknown] => {

@@ -9,6 +9,7 @@ import type { LiveGroup } from '../live/groups.ts';
 import {
   asOfText,
   changeText,
+  countedLimit,
   endText,
   goalText,
   marks,
@@ -21,6 +22,7 @@ import {
   shortRevision,
   summaryText,
   unreadZones,
+  updatedRevision,
   waveText,
   type ZoneProgress,
   zoneProgress,
@@ -36,7 +38,7 @@ interface GroupsTable {
   readonly hasNamespaces: boolean;
 }
 
-/** Returns the table with a final line break. Groups are sorted by name, so that two lists can be compared. */
+/** Returns the table with a final line break. The groups keep the given order. */
 export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look: TableLook): string {
   const isWide = look.isWide === true;
   const isShort = look.columns !== undefined && look.columns < 110 && !isWide;
@@ -78,7 +80,7 @@ interface TreeLook extends TableLook {
   readonly pods?: PodDetail;
 }
 
-/** Returns the lines of one group: a headline, its zones and pods, and what blocks, stops or measures it. */
+/** Returns the lines of one group: headline, zones, pods, waits, stops, exceptions, gates, metrics and last action. */
 export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts: Facts = {}): readonly string[] {
   const { decision } = live;
   const { metrics = [] } = decision;
@@ -146,12 +148,11 @@ function zoneRows(zone: PublishedZone, tree: Tree): readonly Row[] {
   const name = zoneName(zone, tree);
   if (unreadZones(decision).includes(zone.zone)) return [{ cells: [name, 'unknown', '-', '?', '-', 'could not be read'] }];
   const progress = zoneProgress(zone, decision.pods);
-  const revisions = zone.revisions.map(({ revision }) => shortRevision(revision, zone.statefulSet));
   const row: Row = {
     cells: [
       name,
       zoneState(progress),
-      revisions.join(look.glyphs.arrow) || '-',
+      revisionText(zone, look.glyphs.arrow),
       `${zone.available}/${zone.replicas}`,
       flightText(zone, decision, nowMs),
       zoneInfo(progress, zone, decision),
@@ -160,13 +161,21 @@ function zoneRows(zone: PublishedZone, tree: Tree): readonly Row[] {
   return [row, ...podRows(zone, decision, nowMs, look.pods ?? 'ranges')];
 }
 
-/** Returns how long the oldest pod of the zone has been in flight, or `-`. */
+/** Returns the revisions of outdated pods, and the revision of updated pods after an arrow; `-` if none is known. */
+function revisionText(zone: PublishedZone, arrow: string): string {
+  const { revisions, statefulSet } = zone;
+  const target = updatedRevision(zone);
+  const outdated = revisions.flatMap(({ revision }) => (revision === target ? [] : shortRevision(revision, statefulSet)));
+  const parts = [outdated.join(', '), target === undefined ? '' : shortRevision(target, statefulSet)];
+  return parts.filter((part) => part !== '').join(arrow) || '-';
+}
+
+/** Returns the longest time that a published pod of the zone has been in its state, or `-`. */
 function flightText({ zone }: PublishedZone, { pods }: PublishedDecision, nowMs: number): string {
   const starts = pods.flatMap((pod) => (pod.zone === zone && pod.sinceMs !== undefined ? [pod.sinceMs] : []));
   return starts.length === 0 ? '-' : ageText(Math.min(...starts), nowMs);
 }
 
-/** Returns the name of the zone with its role. The roles of all zones are aligned. */
 function zoneName({ zone }: PublishedZone, { decision, facts }: Tree): string {
   const role = facts.roles?.get(zone);
   return role === undefined ? zone : `${zone.padEnd(Math.max(...decision.zones.map((one) => one.zone.length)))}  ${role}`;
@@ -210,7 +219,7 @@ function waitLines(
   );
 }
 
-/** Returns who stops the group, why, until when, and the command that ends the stop. */
+/** Returns the stop with its zones, its cause, its end time, and the commands that end it. */
 function stopLines(stop: Stop, nowMs: number, { columns }: TableLook): readonly string[] {
   const where = stop.zones.length === 0 ? '' : `${stop.zones.join(', ')}: `;
   return paragraph('  ', `${where}${stopAndEndText(stop, nowMs)}`, columns);
@@ -242,9 +251,6 @@ function section(title: string, lines: readonly string[], { paint }: TableLook):
 
 export type PodDetail = 'ranges' | 'all';
 
-/** The maximum number of rows of a zone. A zone with more pods is shown as ranges. */
-const rowLimit = 10_000;
-
 /** Returns the rows of a zone. The published status names the pods in flight; of all other pods only the revision is known. */
 function podRows(zone: PublishedZone, { pods }: PublishedDecision, nowMs: number, detail: PodDetail): readonly Row[] {
   const moving = pods.filter((pod) => pod.zone === zone.zone);
@@ -253,14 +259,14 @@ function podRows(zone: PublishedZone, { pods }: PublishedDecision, nowMs: number
   return [...moving.map((pod) => movingRow(pod, nowMs)), ...(zone.revisions.length > 1 ? rangeRows(zone, moving) : [])];
 }
 
-/** Returns one row per pod, sorted by ordinal; undefined if the ordinals cannot be parsed or are more than `rowLimit`. */
+/** Returns one row per pod, sorted by ordinal; undefined if the ordinals cannot be parsed or are more than `countedLimit`. */
 function allRows(zone: PublishedZone, moving: readonly PublishedPod[], nowMs: number): readonly Row[] | undefined {
-  const { revisions, statefulSet, updated } = zone;
+  const { revisions, statefulSet } = zone;
   const rows = new Map<number, Row>();
-  for (const [index, { revision, ordinals: ranges }] of revisions.entries()) {
-    const ordinals = ordinalsIn(ranges, rowLimit - rows.size);
+  for (const { revision, ordinals: ranges } of revisions) {
+    const ordinals = ordinalsIn(ranges, countedLimit - rows.size);
     if (ordinals === undefined) return undefined;
-    const state = updated > 0 && index === revisions.length - 1 ? 'updated' : 'outdated';
+    const state = revision === updatedRevision(zone) ? 'updated' : 'outdated';
     const short = shortRevision(revision, statefulSet);
     for (const ordinal of ordinals)
       rows.set(ordinal, { cells: [`  ${podText(zone.zone, `${statefulSet}-${ordinal}`)}`, state, short, '', '', ''] });
@@ -278,12 +284,13 @@ function movingRow({ zone, pod, state, reason, node, sinceMs }: PublishedPod, no
 }
 
 /** Returns one row per revision, so that 200 pods fit on a screen. Pods in flight have their own rows. */
-function rangeRows({ revisions, statefulSet }: PublishedZone, moving: readonly PublishedPod[]): readonly Row[] {
+function rangeRows(zone: PublishedZone, moving: readonly PublishedPod[]): readonly Row[] {
+  const { revisions, statefulSet } = zone;
   const shown = new Set(moving.map(({ pod }) => Number(pod.slice(statefulSet.length + 1))));
-  return revisions.flatMap(({ revision, ordinals }, index) => {
-    const others = ordinalsIn(ordinals, rowLimit)?.filter((ordinal) => !shown.has(ordinal));
+  return revisions.flatMap(({ revision, ordinals }) => {
+    const others = ordinalsIn(ordinals, countedLimit)?.filter((ordinal) => !shown.has(ordinal));
     if (others?.length === 0) return [];
-    const state = index === revisions.length - 1 ? 'updated' : 'outdated';
+    const state = revision === updatedRevision(zone) ? 'updated' : 'outdated';
     const ranges = others === undefined ? ordinals : ordinalRanges(others);
     return [{ cells: [`  ${ranges}`, state, shortRevision(revision, statefulSet), '', '', ''] }];
   });

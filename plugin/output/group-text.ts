@@ -51,7 +51,6 @@ export interface ZoneProgress {
   readonly done: number;
   /** The terminating, starting or unavailable pods. */
   readonly inFlight: number;
-  /** The outdated pods that are available. */
   readonly toDo: number;
 }
 
@@ -66,13 +65,19 @@ export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[])
 }
 
 /** The maximum number of pods of a zone that are counted one by one. */
-const countedLimit = 10_000;
+export const countedLimit = 10_000;
 
-/** Returns a predicate for unavailable pods: a pod is updated if it is starting, or if its ordinal is updated and the pod is not leaving. */
-function updatedPods({ statefulSet, updated, revisions }: PublishedZone): (pod: PublishedPod) => boolean {
-  const target = updated === 0 ? undefined : revisions.at(-1);
+/** Returns a predicate that is true if a pod is starting, or if it runs the update revision and is not leaving. */
+function updatedPods(zone: PublishedZone): (pod: PublishedPod) => boolean {
+  const { statefulSet, revisions } = zone;
+  const target = revisions.find(({ revision }) => revision === updatedRevision(zone));
   const ordinals = new Set(target === undefined ? [] : ordinalsIn(target.ordinals, countedLimit));
   return ({ pod, state }) => state === 'starting' || (state !== 'leaving' && ordinals.has(Number(pod.slice(statefulSet.length + 1))));
+}
+
+/** Returns the revision of updated pods; undefined if unknown. Earlier versions publish it only as the last revision of the pods. */
+export function updatedRevision({ desiredRevision, updated, revisions }: PublishedZone): string | undefined {
+  return desiredRevision ?? (updated === 0 ? undefined : revisions.at(-1)?.revision);
 }
 
 /** Returns a revision without the name of its StatefulSet, at most 10 characters long. */
@@ -190,7 +195,7 @@ function shortStop({ rule, by }: Pick<Stop, 'rule' | 'by'>): string {
   return by === undefined ? rule : `${rule} by ${by}`;
 }
 
-/** Returns the first rule that an exception permits, and the number of the other exceptions. */
+/** Returns the first exception in use and the number of the other exceptions; in the short form, only the total number. */
 function exceptionPart(decision: PublishedDecision, { isShort, nowMs }: InfoLook): string {
   const [first, ...more] = decision.permitted ?? [];
   if (first === undefined) return '';
@@ -222,7 +227,8 @@ export function podTrouble({ zone, pod, state, reason, node }: PublishedPod): st
   return `${podText(zone, pod)} is on ${node === undefined ? 'a node' : `node ${node}`}, which is not ready`;
 }
 
-function troubleText(decision: PublishedDecision, isShort: boolean): string {
+/** Returns the first pod that does not recover by waiting, and the number of the others; empty without any. */
+export function troubleText(decision: PublishedDecision, isShort = false): string {
   const troubled = troubledPods(decision);
   const [first] = troubled;
   if (first === undefined) return '';
@@ -275,7 +281,7 @@ function spanOf(atMs: number, nowMs: number): string {
   return seconds < 60 ? '1m' : spanText(Math.ceil(seconds / 60) * 60);
 }
 
-/** Returns `b-12 has been starting for 2m2s (usually 3m10s)` for the oldest starting pod, or undefined if no pod starts. */
+/** Returns `b-12 has been starting for 2m2s (usually 3m10s)` for the oldest starting pod; undefined without an estimate or starting pod. */
 export function startingText({ pods }: PublishedDecision, estimate: Known<Estimate> | undefined, nowMs: number): string | undefined {
   if (estimate === undefined || isUnknown(estimate)) return undefined;
   const starting = pods.flatMap(({ zone, pod, state, sinceMs }) =>
@@ -340,7 +346,7 @@ function imageText({ from, to }: ImageChange, arrow: string): string {
   return `${name}:${versionOf(before)} ${arrow} ${versionOf(after)}`;
 }
 
-/** Returns a clause such as `mimir/ingester is paused. To end it: kubectl rollout-group resume mimir/ingester`. */
+/** Returns a text such as `mimir/ingester is paused. To end it: kubectl rollout-group resume mimir/ingester`. */
 export function personNeededText(why: PersonNeeded, decision: PublishedDecision, nowMs: number): string {
   const { namespace, group, waits, stops = [] } = decision;
   const name = `${namespace}/${group}`;

@@ -37,14 +37,13 @@ export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
   return `${[...lines, summary(runs)].join('\n')}\n`;
 }
 
-/** Returns `3/9`: the pods that the agent replaced, of all pods; `-` if the record does not count them. */
+/** Returns `3/9` if 3 of 9 pods were replaced; `-` if the record has no number of pods, as for a change of replicas. */
 function podsText({ zones, steps }: ShownRun): string {
   const counts = zones.flatMap(({ pods }) => (pods === undefined ? [] : [pods]));
   const replaced = steps.filter(({ action }) => action === 'replace').reduce((sum, { count }) => sum + count, 0);
   return counts.length === 0 ? '-' : `${replaced}/${counts.reduce((sum, count) => sum + count, 0)}`;
 }
 
-/** Returns the target images or revisions, or the target replicas. */
 function targetText({ zones }: ShownRun): string {
   const targets = zones.flatMap((zone) => {
     if (zone.toRevision !== undefined) return [revisionText(zone)];
@@ -53,7 +52,7 @@ function targetText({ zones }: ShownRun): string {
   return [...new Set(targets)].join(',') || '-';
 }
 
-/** Returns the images that change, such as `mimir:2.17.1`; else the other changes; else the number or the hash of the revision. */
+/** Returns the changed images, as `mimir:2.17.1 and 1 more`; else the changed fields; else the number or the hash of the revision. */
 function revisionText(zone: ShownZone): string {
   const { toRevision = '', statefulSet = '', fromImages, toImages = {}, changedFields = [], revisionNumber } = zone;
   const changed = fromImages === undefined ? Object.values(toImages) : changesOf(zone).map(({ to }) => to);
@@ -63,7 +62,7 @@ function revisionText(zone: ShownZone): string {
   return revisionNumber === undefined ? shortRevision(toRevision, statefulSet) : `revision ${revisionNumber}`;
 }
 
-/** Returns `env LOG_LEVEL`, or `template (3 fields)` for other changes. */
+/** Returns `env LOG_LEVEL` if only one or two environment variables changed, else `template (3 fields)`. */
 function fieldsText(paths: readonly string[]): string {
   const names = paths.map((path) => /\.env\[([^\]]+)\]/.exec(path)?.[1]);
   const known = [...new Set(names)].filter((name) => name !== undefined);
@@ -92,7 +91,7 @@ function summary(runs: readonly ShownRun[]): string {
   const completed = ended.filter(({ outcome }) => outcome === 'completed').length;
   const middle = took.slice(Math.ceil(took.length / 2) - 1, Math.floor(took.length / 2) + 1);
   const median = middle.length === 0 ? '' : `; median duration ${spanText(middle.reduce((sum, one) => sum + one, 0) / middle.length)}`;
-  return `${plural(runs.length, 'run')}; ${completed} of ${ended.length} ended runs completed${median}`;
+  return `${plural(runs.length, 'run')}; ${completed} completed, ${ended.length - completed} failed${median}`;
 }
 
 export function renderRun(run: ShownRun, look: TableLook): string {

@@ -18,7 +18,7 @@ export function misplacedPaths(template: string, document: object): readonly str
   return expressions.filter((one) => !one.startsWith('"')).flatMap((one) => placeNote(one, [document], (path) => `{${path}}`));
 }
 
-/** Returns a note for each column without values whose last field is elsewhere in the objects. */
+/** Returns a note for each column that is empty for every object although its last field is elsewhere in the objects. */
 export function misplacedColumns(spec: string, objects: readonly object[]): readonly string[] {
   return columnsIn(spec).flatMap(({ path }) => placeNote(path, objects, (other) => other));
 }

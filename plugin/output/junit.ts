@@ -4,7 +4,6 @@ export interface JunitCase {
   readonly name: string;
   readonly className: string;
   readonly failure?: { readonly type: string; readonly message: string; readonly text: string };
-  /** The output of a passed case. */
   readonly output?: string;
 }
 
@@ -38,7 +37,7 @@ function attributes(values: Readonly<Record<string, string | number>>): string {
     .join('');
 }
 
-/** Escapes text for XML. XML 1.0 cannot represent most control characters, so they become the replacement character. */
+/** Escapes text for XML. Replaces control characters except tab and newline, because XML 1.0 cannot represent many of them. */
 function escaped(text: string): string {
   return text
     .replace(/(?![\t\n])[\p{Cc}\p{Cs}\ufffe\uffff]/gu, '\ufffd')

@@ -1,7 +1,7 @@
 // Escapes text from clusters and files for Markdown, so that the text cannot add formatting, mentions or links, or break a table.
 import { visible } from './text.ts';
 
-/** The characters that Markdown interprets anywhere in a line. As entities they are plain text, also inside HTML and tables. */
+/** The characters that Markdown or a forge interprets anywhere in a line. As entities they are plain text, also inside HTML and tables. */
 const meaning = /[\\`*_[\]<>#!|~@&$%]|:(?=[\w/])/g;
 
 /** Signs that forges turn into mentions, issues, merge requests, epics, labels, snippets and milestones if a word follows. */
@@ -18,7 +18,7 @@ export function markdownText(text: string): string {
     .replace(/\b(gh)-(?=\d)/gi, '$1&#45;');
 }
 
-/** Returns text of several lines for the inside of one line. */
+/** Returns text for the inside of a Markdown line. Each line break becomes a space. */
 export function markdownLine(text: string): string {
   return markdownText(text.replace(/\s+/g, ' '));
 }
@@ -46,7 +46,7 @@ export function markdownTable(titles: readonly string[], rows: readonly (readonl
   return [line(titles), `|${titles.map(() => ' --- ').join('|')}|`, ...rows.map(line)].join('\n');
 }
 
-/** The maximum number of shown rows, because forges cut long comments. */
+/** The maximum number of shown rows, because forges limit the length of a comment. */
 const maxRows = 50;
 
 /** Returns an empty line, a table of the first rows, and the number of the other rows; nothing without rows. */

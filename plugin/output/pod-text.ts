@@ -34,7 +34,6 @@ export function podsText(pods: readonly string[]): string {
   return [...ranges.map(({ first, last }) => (first === last ? `${first}` : `${first}..${last}`)), ...others].join(', ');
 }
 
-/** Reports whether the ordinal continues the range in its direction. */
 function continues(range: { readonly first: number; readonly last: number }, ordinal: number): boolean {
   if (range.first === range.last) return Math.abs(ordinal - range.last) === 1;
   return ordinal - range.last === Math.sign(range.last - range.first);

@@ -40,20 +40,17 @@ export function countCases(suites: readonly TestSuite[]): { readonly passed: num
   return { passed, failed: cases.length - passed };
 }
 
-/** Returns `12 cases in 3 tests: 11 passed, 1 failed`. */
 function testSummary({ suites }: Pick<TestReport, 'suites'>): string {
   const { passed, failed } = countCases(suites);
   return `${plural(passed + failed, 'case')} in ${plural(suites.length, 'test')}: ${passed} passed, ${failed} failed`;
 }
 
-/** Returns why a case failed and its decision, one fact per line. */
 function failureFacts({ decision, rules, message, problems }: CaseResult): readonly string[] {
   if (decision === '') return problems;
   const by = rules.length === 0 ? '' : ` by ${rules.join(', ')}`;
   return [...problems, `answered ${decision}${by}${message === '' ? '' : `: ${message}`}`];
 }
 
-/** Reports whether the rule blocked in one case and passed in another. */
 function isCovered({ held, passed }: RuleCoverage): boolean {
   return held.length > 0 && passed.length > 0;
 }
@@ -63,7 +60,6 @@ function isOpen(one: RuleCoverage): boolean {
   return !isCovered(one) && one.unreachable === undefined;
 }
 
-/** Returns `14 of 16 rules both blocked and passed; 2 more unreachable`. */
 function coverageSummary(coverage: readonly RuleCoverage[]): string {
   const outOfReach = coverage.filter(({ unreachable }) => unreachable !== undefined).length;
   const seen = `${coverage.filter(isCovered).length} of ${plural(coverage.length - outOfReach, 'rule')} both blocked and passed`;

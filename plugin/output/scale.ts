@@ -38,7 +38,7 @@ function delays({ betweenZonesMs, delayed, prepare }: ZoneDefinition, from: numb
   if (to >= from) return [];
   return [
     ...(betweenZonesMs === undefined ? [] : [`at least ${formatDuration(betweenZonesMs)} after the last scale-down of another zone`]),
-    ...(delayed === undefined ? [] : [`after the pods to be removed have been prepared for ${formatDuration(delayed.afterMs)}`]),
-    ...(prepare === undefined ? [] : ['after the pods to be removed have prepared']),
+    ...(delayed === undefined ? [] : [`after the pods to be removed have been prepared for at least ${formatDuration(delayed.afterMs)}`]),
+    ...(prepare === undefined ? [] : ['after the pods to be removed are prepared']),
   ];
 }

@@ -11,7 +11,6 @@ export interface GroupSimulation {
   readonly zones: readonly string[];
   readonly faults: string;
   readonly simulation: Simulation;
-  /** The command that repeats the shown simulation. */
   readonly repeat: string;
 }
 
@@ -59,12 +58,11 @@ function endText({ end, durationMs, smallest, violations }: ShownRun): string {
   const after = secondsText(durationMs);
   if (smallest === undefined) return end === 'done' ? `done after ${after}` : `not done after ${after}`;
   const { events, faults, agents } = smallest.scenario;
-  const left = `${plural(events.length, 'accident')}, ${plural(faults.length, 'placed fault')} and ${plural(agents, 'agent')}`;
+  const left = `${plural(events.length, 'accident')}, ${plural(faults.length, 'fault')} and ${plural(agents, 'agent')}`;
   const cut = smallest.isCutShort ? ' (search stopped early)' : '';
   return `${plural(violations.length, 'violation')}; reduced in ${smallest.triedRuns} tries to ${left}${cut}`;
 }
 
-/** Returns the last events before the first violation. */
 function eventLines({ violations, timeline }: ShownRun, look: TableLook): readonly string[] {
   const [first] = violations;
   if (first === undefined) return [];
@@ -89,7 +87,7 @@ export interface LaneSpan {
   readonly endSeconds: number;
 }
 
-/** The marks and the words of the legend, in drawing order: later kinds cover earlier kinds. ASCII, because it must look the same everywhere. */
+/** The marks and the words of the legend, in drawing order: later kinds cover earlier kinds. ASCII marks suit every terminal. */
 const kinds: Readonly<Record<LaneSpan['kind'], readonly [mark: string, word: string]>> = {
   wait: ['.', 'wait'],
   soak: ['=', 'soak'],
@@ -98,7 +96,7 @@ const kinds: Readonly<Record<LaneSpan['kind'], readonly [mark: string, word: str
   fault: ['x', 'fault'],
 };
 
-/** Returns the lanes in their order, an axis and a legend of the used marks, or no line without spans. The default width is 80 columns. */
+/** Returns the lanes in order, an axis and a legend of the used marks; no lines if `spans` is empty. The default width is 80 columns. */
 export function renderLanes(
   spans: readonly LaneSpan[],
   { lanes, columns = 80 }: { readonly lanes: readonly string[]; readonly columns: number | undefined },

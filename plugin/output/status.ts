@@ -13,6 +13,7 @@ import {
   startingText,
   summaryText,
   troubledPods,
+  troubleText,
   unreadZones,
   waveText,
   type ZoneProgress,
@@ -32,6 +33,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
   const zones = decision.zones.map((zone) => zoneProgress(zone, decision.pods));
   const startedMs = decision.run?.startedMs ?? decision.phaseSinceMs;
   const endedMs = decision.run?.completedMs ?? decision.run?.failedMs ?? nowMs;
+  const trouble = troubleText(decision);
   const starting = startingText(decision, estimation, nowMs);
   return {
     decision,
@@ -47,6 +49,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
       }),
     ),
     more: [
+      ...(trouble === '' ? [] : [['trouble', trouble] as const]),
       ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
       ...(decision.permitted ?? []).map((result) => ['exception', exceptionText(result, nowMs)] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
@@ -55,13 +58,13 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
   };
 }
 
-/** Returns one log line: `2026-08-22T12:31:04Z mimir/ingester rolling wave=2/3 updated=27/60 available=55/60`. */
+/** Returns one log line: `2026-08-22T12:31:04Z mimir/ingester rolling wave=2/3 name=rest zone=b updated=27/60 available=55/60`. */
 export function statusLine(live: LiveGroup, nowMs: number): string {
   const { decision } = live;
   return [secondText(nowMs), `${decision.namespace}/${decision.group}`, ...factsOf(live, nowMs)].join(' ');
 }
 
-/** Returns the log line printed while nothing changes, with the duration of the phase and the range of the estimated end. */
+/** Returns the log line printed at regular intervals, with the duration of the phase and, if estimated, p50 and p90 of the end. */
 export function heartbeatLine(live: LiveGroup, nowMs: number, estimation?: Estimation): string {
   const { decision } = live;
   const line = [secondText(nowMs), 'heartbeat', `${decision.namespace}/${decision.group}`, ...factsOf(live, nowMs)].join(' ');
@@ -98,7 +101,7 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   ];
 }
 
-/** Returns a key that changes with every transition: phase, wave, zones, failing pods, waits, stops, exceptions and the agent. A single pod is no transition. */
+/** Returns a key of the phase, wave, zones, failing pods, waits, stops, exceptions and agent state. A new key is a transition. */
 export function statusKey({ decision, unattended }: LiveGroup): string {
   const zones = decision.zones.map((zone) => [zone.zone, zone.available < zone.replicas, zone.updated === zone.replicas, zone.replicas]);
   const waits = decision.waits.map(({ rule, outcome }) => [rule, outcome]);
@@ -133,13 +136,13 @@ export interface Moment {
   readonly change?: string | undefined;
   /** The estimated total duration; undefined if unknown. */
   readonly totalSeconds: number | undefined;
-  /** The estimated end of each unfinished zone: `about 16m`. */
+  /** The estimated time until each unfinished zone is done: `about 16m`. */
   readonly zoneEnds?: Readonly<Record<string, string>>;
   /** Further lines below the zones, each a label and a text. */
   readonly more?: readonly (readonly [string, string])[];
 }
 
-/** Returns the lines of one frame: a headline, a bar per zone, and the current wait. */
+/** Returns the lines of one frame: a headline, a bar per zone, the current work or wait, and `moment.more`. */
 export function renderFrame(moment: Moment, look: TableLook): readonly string[] {
   const { decision, zones, elapsedSeconds, totalSeconds, more = [], change = '' } = moment;
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
@@ -170,12 +173,13 @@ function zoneLine(progress: ZoneProgress, nameWidth: number, { zoneEnds = {} }: 
   return `  ${shorten(zone, nameWidth, look.glyphs.ellipsis).padEnd(nameWidth)} ${count} ${bar(progress, width, look)}  ${text}`;
 }
 
-/** Returns a bar with three fills that differ without colour: done, in flight, outdated. A count of at least one is always visible. */
+/** Returns a bar with three fills that differ without colour: done, in flight, outdated. Each count above 0 gets a cell. */
 function bar({ done, inFlight, toDo }: ZoneProgress, width: number, { glyphs, paint }: TableLook): string {
   const total = Math.max(1, done + inFlight + toDo);
   const cells = (count: number) => (count === 0 ? 0 : Math.max(1, Math.round((count / total) * width)));
-  const flying = Math.min(cells(inFlight), width);
-  const finished = toDo + inFlight === 0 ? width : Math.min(cells(done), width - flying - (toDo > 0 ? 1 : 0));
+  const last = toDo > 0 ? 1 : 0;
+  const flying = Math.min(cells(inFlight), width - (done > 0 ? 1 : 0) - last);
+  const finished = toDo + inFlight === 0 ? width : Math.min(cells(done), width - flying - last);
   const rest = Math.max(0, width - finished - flying);
   return `[${paint('green', glyphs.full.repeat(finished))}${paint('cyan', glyphs.half.repeat(flying))}${glyphs.empty.repeat(rest)}]`;
 }
@@ -221,7 +225,6 @@ export function transitionKey(moment: Moment): string {
   return [decision.outcome === 'done', decision.wave?.index, finished, ...working, ...waits].join(' ');
 }
 
-/** Returns the zones with pods in flight or with an action of this decision. */
 function workingZones({ decision, zones }: Moment): readonly string[] {
   const acting = new Set(decision.actions.flatMap(({ zone }) => (zone === undefined ? [] : [zone])));
   return zones.filter((zone) => zone.inFlight > 0 || acting.has(zone.zone)).map((zone) => zone.zone);

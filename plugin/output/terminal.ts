@@ -42,7 +42,7 @@ export function outputStream(
   };
 }
 
-/** Reports whether the locale is UTF-8, in POSIX order. Windows terminals show Unicode and have no such variables. */
+/** Reports whether the first locale variable that is set names UTF-8. Windows terminals show Unicode without these variables. */
 function isUtf8(env: Readonly<Record<string, string | undefined>>): boolean {
   const locale = [env['LC_ALL'], env['LC_CTYPE'], env['LANG']].find((value) => value !== undefined && value !== '');
   if (locale === undefined) return process.platform === 'win32';
@@ -54,7 +54,7 @@ const control = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 /** Matches a colour sequence after its escape character. */
 const colourSequence = /\[\d+(?:;\d+)*m/y;
 
-/** Escapes control characters of files and clusters as JSON does. Colour sequences pass only if colour is on. */
+/** Replaces control characters, which files and clusters may contain, with `\u` and four digits. Keeps colour sequences if colour is on. */
 export function withoutControls(text: string, colour: boolean): string {
   return text.replace(control, (character, offset: number) => {
     colourSequence.lastIndex = offset + 1;
@@ -69,7 +69,7 @@ export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'unde
 /** Styles text if colour is on; otherwise returns the text unchanged. */
 export type Paint = (style: Style, text: string) => string;
 
-/** Reports whether the stream gets colour: by --color, NO_COLOR (https://no-color.org), FORCE_COLOR, then stream. */
+/** Reports whether the output has colour. --color decides first, then NO_COLOR (https://no-color.org), FORCE_COLOR and the terminal. */
 export function hasColour({
   isTerminal,
   env,

@@ -10,7 +10,6 @@ export interface Column {
   readonly isFlexible?: boolean;
 }
 
-/** A column with its cell of each item. */
 export interface ItemColumn<Item> extends Column {
   readonly cell: (item: Item) => string;
   /** For the last column: its cells are paragraphs below the rows if the table is too wide. */
@@ -19,7 +18,7 @@ export interface ItemColumn<Item> extends Column {
 
 export interface Row {
   readonly cells: readonly string[];
-  /** The first of these columns has the room of all of them, and its text is wrapped. The other cells are not printed. */
+  /** Wraps the cell of column `first` in the width of columns `first` to `last`. The other cells of these columns are not printed. */
   readonly span?: { readonly first: number; readonly last: number };
   readonly style?: Style;
 }
@@ -116,7 +115,7 @@ function widestFlexible(columns: readonly Column[], widths: readonly number[]): 
   return widest;
 }
 
-/** Returns a paragraph after a label of fixed width. Without a width it is one line. */
+/** Returns the label and the text as lines of at most `width` characters; one line if `width` is undefined. Indents later lines. */
 export function paragraph(label: string, text: string, width: number | undefined): readonly string[] {
   const indent = ' '.repeat(label.length);
   return wrapWords(oneLine(text), width === undefined ? undefined : width - label.length).map(
@@ -135,7 +134,6 @@ export function styledParagraph(
   return [paint(style, label) + first.slice(label.length), ...rest];
 }
 
-/** Returns a text from a person, such as a reason, without its line breaks. */
 function oneLine(text: string): string {
   return text.replace(/\s*[\n\t]\s*/g, ' ');
 }

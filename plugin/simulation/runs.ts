@@ -17,7 +17,7 @@ interface SimulatedRun {
   readonly seed: number;
   /** `done`: the group reached the desired state and then stayed unchanged. */
   readonly end: 'done' | 'unfinished';
-  /** The virtual milliseconds until the desired state, in steps of five seconds; for an unfinished run, until its end. */
+  /** The virtual milliseconds until the desired state, rounded up to 5 s; for an unfinished run, until its end. */
   readonly durationMs: number;
   readonly unfinished?: string;
   readonly violations: readonly Violation[];
@@ -36,10 +36,8 @@ export interface ShownRun extends SimulatedRun {
 export interface Simulation {
   readonly seed: number;
   readonly runs: readonly SimulatedRun[];
-  /** The number of runs that broke an invariant. */
   readonly violated: number;
   readonly unfinished: number;
-  /** The durations of the finished runs. */
   readonly durationMs: { readonly p50: number; readonly p90: number; readonly max: number };
   readonly shown: ShownRun;
   readonly spans: readonly LaneSpan[];
@@ -173,9 +171,9 @@ function describedRun(simulated: Simulated, { scenario, result, turns, last }: P
     timeline: readableEntries(result.timeline, group),
     heldBy: isUnfinished ? (last?.waits.map((answer) => `${answer.rule}: ${answer.fact}`) ?? []) : [],
   };
-  // Lanes cover the whole run, not only the time between the first and the last turn.
+  // The lanes end at `durationMs`. The last turn may be earlier.
   const within = turns.filter(({ nowMs }) => nowMs <= run.durationMs);
-  // A group that keeps waiting takes no further turn, so its last state is repeated at the end.
+  // So the last state is repeated at `durationMs`.
   const end = within.at(-1);
   const lanes = end === undefined ? [] : [...within, { ...end, nowMs: run.durationMs }];
   return { shown, spans: [...zoneSpans(lanes), ...faultSpans(scenario.events, group, run.durationMs)] };
@@ -199,7 +197,6 @@ function withZones(what: string, group: GroupDefinition): string {
     .replace(/(\w*)Ms=(\d+)/g, (_, name: string, ms: string) => `${name}=${Math.round(Number(ms) / 100) / 10}s`);
 }
 
-/** Returns a span in the lane of its zone for each fault of a zone. */
 function faultSpans(events: readonly ScenarioEvent[], { zones }: GroupDefinition, endMs: number): readonly LaneSpan[] {
   return events.flatMap((event): readonly LaneSpan[] => {
     const letter = 'zone' in event ? event.zone : undefined;

@@ -107,7 +107,7 @@ function groupOf({ group, given, pods }: Simulated, seed: number): GroupShape {
   return shapeOf(group, given, { drainMs: drawn(pods.drain), startMs: drawn(pods.start) });
 }
 
-/** Reports whether the fault class occurs in the run. A single named kind occurs in every run. Of several kinds, each run draws some. */
+/** Reports whether the fault class occurs in the run. If `--faults` has several names, each run draws some of their classes. */
 function occurs({ faults }: Simulated, seed: number, faultClass: FaultClass): boolean {
   return faultsNamed(faults).classes.includes(faultClass) && (faults.length === 1 || isDrawn(seed, faultClass));
 }
@@ -131,7 +131,7 @@ interface FaultRequest {
   readonly kind: Kind;
   readonly name: string;
   readonly afterMs: number;
-  /** The duration; undefined for the default. */
+  /** The parsed `+LENGTH`; undefined without a length. */
   readonly forMs?: number;
 }
 
@@ -155,7 +155,7 @@ const nodeAwayMs = 10 * 60_000;
 const agentAwayMs = 5000;
 const agentNames = ['a', 'b'];
 
-/** Returns the events of the fault requests. The container of a pod restarts; with a length, the pod is not ready for that time instead. */
+/** Returns the events of the requests by time. A `pod` or `zone` request kills pods; with a length, it makes them unready for that time. */
 export function eventsOf(
   requests: readonly FaultRequest[],
   group: GroupDefinition,
@@ -195,7 +195,7 @@ function podEvents({ afterMs: atMs, forMs }: FaultRequest, zone: string, pods: r
   });
 }
 
-/** Throws Failure if no group has an object with the name of a request. */
+/** Throws Failure for the first request that names no known pod, zone or agent. */
 export function refuseUnknownFault(
   requests: readonly FaultRequest[],
   groups: readonly GroupDefinition[],
@@ -207,7 +207,7 @@ export function refuseUnknownFault(
   const isPod = unknown.kind === 'pod';
   throw notFoundFailure(`--fail ${unknown.text} names no ${isPod ? 'pod' : unknown.kind === 'agent' ? 'agent' : 'zone'} of the groups`, {
     why: isPod
-      ? `pods are named after ${zones.map(({ statefulSet }) => statefulSet).join(', ')} or their zone, with their number`
+      ? `a pod name is a StatefulSet or zone with an ordinal; StatefulSets: ${zones.map(({ statefulSet }) => statefulSet).join(', ')}`
       : `known are ${unknown.kind === 'agent' ? agentNames.join(', ') : zones.map(({ name }) => name).join(', ')}`,
   });
 }

@@ -43,7 +43,7 @@ function parseSpec(spec: string): { readonly revision: string; readonly path: st
   const [, revision = '', rawPath = ''] = /^git:([^:]*)(?::(.*))?$/s.exec(spec) ?? [];
   const isRevision = revision !== '' && !/^-|\.\.|\p{Cc}|\s/u.test(revision);
   if (!isRevision) {
-    throw usageFailure(`${spec} has no revision`, 'write git:REV or git:REV:PATH, such as git:main:policies');
+    throw usageFailure(`${spec} has no valid revision`, 'write git:REV or git:REV:PATH, such as git:main:policies');
   }
   const segments = rawPath.split('/').filter((segment) => segment !== '' && segment !== '.');
   if (segments.includes('..')) {
@@ -94,7 +94,7 @@ async function readBlobs(blobs: readonly TreeEntry[], access: InputAccess): Prom
   return blobs.map(({ id, path }) => {
     const lineEnd = result.stdout.indexOf(0x0a, offset);
     const [foundId, type, size] = result.stdout.toString('utf8', offset, lineEnd).split(' ');
-    if (foundId !== id || type !== 'blob') throw missing(`${path} cannot be read`, 'its content is missing in this clone', 'git fetch');
+    if (foundId !== id || type !== 'blob') throw missing(`${path} cannot be read`, 'the clone lacks it', 'git fetch --refetch --no-filter');
     const start = lineEnd + 1;
     offset = start + Number(size) + 1;
     return result.stdout.toString('utf8', start, offset - 1);

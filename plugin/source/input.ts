@@ -28,7 +28,7 @@ export async function readInput(spec: string, access: InputAccess): Promise<read
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw unreadable(spec, error);
   });
-  // A file has this name also as a part of its directory, so that `readInputs` returns a file in two sources once.
+  // A file has the same name if its directory is read. So `readInputs` returns a file in two sources once.
   return found.isDirectory() ? readDirectory(path, spec) : [{ name: shownPath(spec), text: await readFile(path, spec) }];
 }
 
@@ -41,7 +41,7 @@ export async function readInputs(specs: readonly string[], access: InputAccess):
   return [...byName.values()];
 }
 
-/** Reports whether a file of a directory is read: by its extension, and not in hidden directories or node_modules. */
+/** Reports whether a file of a directory is read: it has a known extension, and no part of its path is hidden or node_modules. */
 export function isDocumentFile(path: string): boolean {
   return /\.(?:ya?ml|json)$/i.test(path) && !path.split('/').some(isLeftOut);
 }
@@ -54,7 +54,7 @@ export async function readDirectory(root: string, shownAs: string): Promise<read
   let bytes = 0;
   for (const path of paths) {
     const text = await readFile(join(root, path), shownPath(shownAs, path));
-    bytes += text.length;
+    bytes += Buffer.byteLength(text);
     if (bytes > maxTotalBytes) throw tooLarge(shownAs, bytes, maxTotalBytes);
     files.push({ name: shownPath(shownAs, path), text });
   }
@@ -70,7 +70,6 @@ export async function readFile(path: string, shownAs: string): Promise<string> {
   }
 }
 
-/** Returns the paths below the root, with slashes, sorted. */
 async function list(root: string, shownAs: string): Promise<readonly string[]> {
   const found: string[] = [];
   const folders = [''];
@@ -97,7 +96,7 @@ function withinDepth(path: string, shownAs: string): string {
   throw new Failure({ exitCode: exitCodes.usage, what: `${shownAs} has folders more than ${maxDepth} deep` });
 }
 
-/** Accepts links below the root, as in mounted ConfigMaps. A link out of the root could show any file of the machine in an excerpt. */
+/** Accepts links to files below the root, as in mounted ConfigMaps. Other links could show any file of the machine in an excerpt. */
 async function withinRoot(root: string, path: string, shownAs: string): Promise<string> {
   const shown = shownPath(shownAs, path);
   const target = await realpath(join(root, path)).catch((error: NodeJS.ErrnoException) => {

@@ -38,7 +38,7 @@ export interface PlanInputOptions {
 
 export interface PlanInputs {
   readonly input: PlanInput;
-  /** The documents of our kinds next to the manifests, before and after. */
+  /** The documents of our kinds, before and after the change. */
   readonly documents: { readonly current: readonly ObjectContent[]; readonly desired: readonly ObjectContent[] };
   /** The notes for the reader of the plan, each as a part of a sentence. */
   readonly notes: readonly string[];
@@ -47,7 +47,6 @@ export interface PlanInputs {
 interface FilePlanInputs extends PlanInputs {
   /** Every desired document of our kinds, including --filename. */
   readonly policies: readonly ObjectContent[];
-  /** The desired manifests with their places. */
   readonly manifests: readonly Manifest[];
 }
 
@@ -112,6 +111,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       ...bundle,
       groups,
       groupsBefore,
+      desiredGroups: bundle.groups,
       policyDigest: policyDigest(bundle),
       agentNamespace,
       current: currentObjects,
@@ -206,6 +206,8 @@ export interface LivePlanOptions extends PlanInputOptions {
   readonly allNamespaces?: boolean;
   /** True if apply moves fields of kubectl to its own field manager. */
   readonly forceConflicts?: boolean;
+  /** The names of objects of the files that are neither planned nor applied; default: changes that the plan does not show. */
+  readonly omitted?: readonly string[];
   /** Replaces the namespaces that the files name; empty for all. */
   readonly namespaces?: readonly string[];
 }

@@ -18,7 +18,7 @@ export interface PlanSources {
   readonly desired: readonly Manifest[];
 }
 
-/** Throws Failure with exit code 10 if the StatefulSets of a group are all in another namespace: `--set` would apply to nothing. */
+/** Throws Failure with exit code 10 if no group has a member here, and StatefulSets of a group are in another namespace. */
 export function refuseOtherNamespace(sources: PlanSources): void {
   const [first] = groupsElsewhere(sources);
   const isMember = ({ namespace, name }: Manifest) =>
@@ -30,7 +30,7 @@ export function refuseOtherNamespace(sources: PlanSources): void {
   });
 }
 
-/** Returns notes on groups without their members, with places, for verbs that do not show the plan. */
+/** Returns notes on groups with missing members, with places, for verbs that do not show the plan. */
 export function absenceNotes(absent: readonly AbsentMembers[] = []): readonly string[] {
   return absent.flatMap(({ namespace, group, results }) =>
     results.map(({ fact, source }) => {
@@ -131,7 +131,7 @@ function placeOf(manifest: Manifest, field: string | undefined): Place | undefin
   return find(['metadata', 'annotations', field]) ?? find(['metadata', 'labels', field]) ?? find(field.split('.'));
 }
 
-/** Returns a plan or a decision with file and line in every source. */
+/** Returns a plan or a decision, with file and line in each source that `locate` finds. */
 export function located<Value>(value: Value, locate: Locate): Value;
 export function located(value: unknown, locate: Locate): unknown {
   if (Array.isArray(value)) return value.map((part) => located(part, locate));

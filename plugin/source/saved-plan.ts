@@ -1,6 +1,6 @@
 // Writes and reads saved plans: the shown plan, its basis and its objects, with a digest that reveals changes.
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import type { Plan } from '../../engine/plan/document.ts';
@@ -18,13 +18,12 @@ export interface SavedPlan {
   readonly apiVersion: 'rollout-group.dev/cli/v1';
   readonly kind: 'SavedPlan';
   readonly metadata: {
-    /** The SHA-256 over all other fields, in canonical JSON. */
+    /** The SHA-256 over scope, basis, objects and plan, in canonical JSON. */
     readonly digest: string;
     readonly createdAt: string;
     readonly tool: string;
   };
   readonly scope: PlanScope;
-  /** The objects that the decision read. */
   readonly basis: readonly ReadObject[];
   /** The objects to apply, in this order. */
   readonly objects: readonly ObjectContent[];
@@ -37,12 +36,13 @@ interface PlanScope {
   readonly server: string;
   /** Empty for all namespaces. */
   readonly namespaces: readonly string[];
-  /** The assumed namespace of the agent. */
   readonly agentNamespace?: string;
   /** `namespace/name`, sorted. */
   readonly groups: readonly string[];
   /** The contents of the files, so that apply needs no files. */
   readonly files: GivenFiles;
+  /** The names of the objects of the files that are not applied, if any. */
+  readonly omitted?: readonly string[];
   /** Present if apply moves fields of kubectl to its own field manager. */
   readonly forceConflicts?: boolean;
 }
@@ -65,6 +65,8 @@ export function shortDigest(digest: string): string {
 export function writePlanFile(content: object, path: string, cwd: string): void {
   try {
     writeFileSync(resolve(cwd, path), `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+    // The mode applies only to a new file.
+    chmodSync(resolve(cwd, path), 0o600);
   } catch (error) {
     const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new Failure({ exitCode: exitCodes.notAllowed, what: `${path} cannot be written`, why });

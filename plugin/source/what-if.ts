@@ -33,7 +33,6 @@ export function parseWhatIf(text: string): WhatIf {
   );
 }
 
-/** Returns the value as a number or boolean if possible, otherwise as text. */
 function scalar(value: string): unknown {
   if (value === 'true' || value === 'false') return value === 'true';
   return /^-?\d{1,15}$/.test(value) ? Number(value) : value;

@@ -51,7 +51,7 @@ const scale: Verb = {
     'Updates the scale subresource of the leading StatefulSet, of the object whose replicas the group mirrors, or of the group. Shows which zones follow, and when. If Git sets the replicas, change them there too.',
   options: [
     { flags: '--replicas <number>', description: 'Number of replicas.', isRequired: true, atLeast: 0 },
-    { flags: '--zone <name>', description: 'The leading zone, if the group has several.', completes: 'zone' },
+    { flags: '--zone <name>', description: 'The leading zone, if the group has several leading zones.', completes: 'zone' },
     { flags: '--confirm <group>', description: 'Name of the group; required to scale to zero without a prompt.' },
     ...prompts('Scaling to zero needs --confirm.'),
   ],
@@ -83,7 +83,7 @@ const approve: Verb = {
 const reject: Verb = {
   name: 'reject',
   summary: 'Reject a wave that waits for approval',
-  description: `The wave does not start until you approve it or cancel the rejection. ${ofAnswer}`,
+  description: `The wave or rule stays blocked until you approve it, or the rejection expires or is cancelled. ${ofAnswer}`,
   options: subject,
   examples: ['reject ingester --wave rest --reason "errors in the canary"'],
   exits: requestExits,
@@ -175,7 +175,7 @@ const cancel: Verb = {
     { name: 'intent', description: 'Name of a RolloutIntent or RolloutException, from explain.', completes: 'request' },
   ],
   options: [{ flags: '--zone <name>', description: 'The zone whose scale-down is cancelled.', completes: 'zone' }],
-  examples: ['cancel ingester --zone zone-b', 'cancel ingester protect.ingester'],
+  examples: ['cancel ingester --zone zone-b', 'cancel ingester protect.ingester.36a9e7f1c9'],
   load: async () => (await import('../commands/cancel.ts')).run,
 };
 

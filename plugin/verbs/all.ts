@@ -6,7 +6,6 @@ import { observeVerbs } from './observe.ts';
 import { previewVerbs } from './preview.ts';
 import { connectionOptions, flagNames, type OptionSpec, takesValue, type Verb } from './verb.ts';
 
-/** The verbs under their headings in the help. */
 export const verbGroups: Readonly<Record<string, readonly Verb[]>> = {
   Author: authorVerbs,
   Preview: previewVerbs,

@@ -37,7 +37,7 @@ const fmt: Verb = {
 const schema: Verb = {
   name: 'schema',
   summary: 'Show the fields of a kind, its JSON Schema or its CRD',
-  description: 'This is the reference of the fields. To see why a group waits, use explain.',
+  description: 'Prints the reference of the fields. To see why a group waits, use explain.',
   arguments: [{ name: 'path', description: 'A kind, or a field path such as RolloutGroup.spec.scaling.down.', completes: 'schemaPath' }],
   options: [outputOption('table', 'jsonschema', 'crd')],
   examples: ['schema', 'schema RolloutGroup.spec.rollout', 'schema RolloutPolicy -o jsonschema'],
@@ -72,7 +72,7 @@ const init: Verb = {
   name: 'init',
   summary: 'Write policy files for existing StatefulSets',
   description:
-    'Reads groups from the labels and objects of other rollout operators. Without such labels, or with --guess, it also proposes groups of StatefulSets whose names or zones belong together, and says why. Every other StatefulSet becomes a group with one zone.',
+    'Reads groups from the labels and objects of other rollout operators. If it finds no such group, or with --guess, it also proposes groups and says why. StatefulSets whose names or zones belong together form one proposed group; each remaining StatefulSet forms a proposed group alone.',
   options: [
     { flags: '--from-dir <source>', description: 'Read manifests: a directory, a file, - or git:REV[:PATH].', completes: 'source' },
     { flags: '--from-cluster', description: 'Read StatefulSets and other objects from the cluster.' },
@@ -81,7 +81,7 @@ const init: Verb = {
     { flags: '--out <directory>', description: 'Directory for the policy files.', isRequired: true, completes: 'directory' },
     {
       flags: '--guess',
-      description: 'Also propose groups for StatefulSets without group labels. This is the default if no label is found.',
+      description: 'Also propose groups for StatefulSets without group labels. This is the default if labels and objects define no group.',
     },
     { flags: '--force', description: 'Overwrite existing files.' },
   ],

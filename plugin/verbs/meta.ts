@@ -75,12 +75,12 @@ const installOptions: readonly OptionSpec[] = [
   { ...fileOption, description: 'Same as --policies, for a file, a directory, - for standard input, or git:REV[:PATH].' },
   {
     flags: '--groups-in <namespace>',
-    description: 'Also the objects for groups in this namespace. Without this flag and without policies: every namespace.',
+    description: 'Also include the objects for groups in this namespace. Without this flag and without policies: every namespace.',
     isRepeatable: true,
   },
   {
     flags: '--compat',
-    description: 'Also the kinds and webhook configurations of grafana/rollout-operator, under their own names.',
+    description: 'Also include the kinds and webhook configurations of grafana/rollout-operator, under their own names.',
   },
 ];
 
@@ -94,7 +94,7 @@ const install: Verb = {
   name: 'install',
   summary: 'Print or apply the agent, its RBAC and its webhooks',
   description:
-    'Prints YAML for Git or kubectl apply. --apply uses server-side apply without force. The RBAC rules contain no wildcards. The webhooks deny nothing in a namespace unless it has the label rollout-group.dev/enforce=true.',
+    'Prints YAML for Git or kubectl apply. --apply uses server-side apply without force. The RBAC rules contain no wildcards. The webhooks deny requests for StatefulSets and pods only in namespaces with the label rollout-group.dev/enforce=true.',
   options: [
     ...installOptions,
     { flags: '--image <image>', description: 'Image of the agent; default: rollout-group-agent in this version.' },
@@ -107,7 +107,8 @@ const install: Verb = {
     },
     {
       flags: '--no-admission-policies',
-      description: 'Omit the ValidatingAdmissionPolicies for update strategies and requesters. Needed before Kubernetes 1.30.',
+      description:
+        'Omit the ValidatingAdmissionPolicies for update strategies and requesters. Before Kubernetes 1.30, kubectl apply fails without this flag.',
     },
     { flags: '--apply', description: 'Apply to the cluster instead of printing.' },
     dryRun,

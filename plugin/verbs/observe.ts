@@ -86,7 +86,7 @@ const explain: Verb = {
   name: 'explain',
   summary: 'Show why a group progresses, waits or is blocked, rule by rule',
   description:
-    'Lists every rule that blocks, with its fact, its limit and the file and line of the limit. Counts the other rules. Reads the cluster, or manifests if you name them. To see the documentation of fields, use schema.',
+    'Lists every rule that blocks, with its fact, its limit and the place that defines the limit. Counts the other rules. Reads the cluster, or manifests if you name them. To see the documentation of fields, use schema.',
   arguments: [
     {
       name: 'group',
@@ -114,7 +114,7 @@ const explain: Verb = {
     'explain decision/3f9c2e1b8a40 -n mimir',
     'explain ingester --current manifests/ --set image=grafana/mimir:2.17.1',
   ],
-  exits: { 10: 'the group or decision does not exist' },
+  exits: { 4: 'a file has errors', 10: 'a file, a revision, the group or the decision does not exist' },
   load: async () => (await import('../commands/explain.ts')).run,
 };
 

@@ -20,7 +20,7 @@ export const usualFaults: readonly string[] = ['network', 'watch', 'crash', 'pod
 const namespace: OptionSpec = { flags: '-n, --namespace <name>', description: 'Only groups in this namespace.', completes: 'namespace' };
 const agentNamespaceOption: OptionSpec = {
   ...agentNamespaceBase,
-  description: `${agentNamespaceBase.description} With a cluster: the namespace of its Lease, if there is one.`,
+  description: `${agentNamespaceBase.description} With a cluster: the namespace of the agent's Lease, if there is one.`,
 };
 const assumptionsOption: OptionSpec = {
   flags: '--assumptions <file>',
@@ -96,7 +96,7 @@ const plan: Verb = {
     1: 'with --detailed-exitcode: an error',
     2: 'with --detailed-exitcode: there are changes',
     4: 'a file has errors',
-    5: 'a policy denies a part of the plan',
+    5: 'a part of the plan is denied, or blocked until a person acts',
     10: 'a file, a revision or a group does not exist',
   },
   usesCluster: true,
@@ -128,7 +128,7 @@ const diff: Verb = {
     'diff -f policies/ -f manifests/',
     'diff --current manifests/ --zones --group ingester',
   ],
-  exits: { 1: 'there are differences', 4: 'a file has errors', 10: 'a file or a revision does not exist' },
+  exits: { 1: 'there are differences', 4: 'a file has errors', 10: 'a file, a revision or a group does not exist' },
   usesCluster: true,
   load: async () => (await import('../commands/diff.ts')).run,
 };
@@ -166,9 +166,9 @@ const apply: Verb = {
     1: 'with --detailed-exitcode: an error',
     2: 'with --dry-run and --detailed-exitcode: there are changes',
     4: 'a file has errors',
-    5: 'denied by policy, by another field manager or by another tool, or not confirmed',
+    5: 'denied by policy, by another field manager or by another tool, blocked until a person acts, or not confirmed',
     9: 'the plan is stale',
-    10: 'a file or a kind does not exist',
+    10: 'a file, a revision, a group or a kind does not exist',
   },
   usesCluster: true,
   load: async () => (await import('../commands/apply.ts')).run,
@@ -178,7 +178,7 @@ const simulate: Verb = {
   name: 'simulate',
   summary: 'Run the plan on a virtual clock, with failures',
   description:
-    'Two agents carry out the change against a model of the API server while faults happen. Invariants are checked at every write. If a simulation breaks an invariant, the command reduces the scenario to the causes and shows a timeline. For the kinds of fault run: docs simulate.',
+    'Two agents carry out the change against a model of the API server while faults happen. Invariants are checked at every write. If a simulation breaks an invariant, the command reduces the scenario to the causes and shows a timeline. To see the kinds of fault, run: docs simulate.',
   options: [
     ...planInputs,
     { flags: '--seed <number>', description: 'Seed of the first simulation; default: 1. The same seed gives the same result.', atLeast: 0 },
@@ -202,10 +202,10 @@ const simulate: Verb = {
     'simulate --current manifests/ --set replicas=5 --fail node=zone-a@14m+5m --faults network,crash --seed 7',
   ],
   exits: {
-    4: 'an invariant was broken',
+    4: 'an invariant was broken, or a file has errors',
     5: 'a policy denies a part of the change, or members of a group are missing; that part is left out',
     7: 'a simulation did not finish',
-    10: 'a file or a revision does not exist',
+    10: 'a file, a revision, a group or the target of --fail does not exist',
   },
   load: async () => (await import('../commands/simulate.ts')).run,
 };

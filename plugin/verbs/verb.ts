@@ -40,7 +40,6 @@ type RunCommand = (context: CommandContext, options: never) => Promise<ExitCode>
 
 export interface Verb {
   readonly name: string;
-  /** The line in the list of verbs. */
   readonly summary: string;
   /** Further sentences in the help of the verb. */
   readonly description?: string;
@@ -48,7 +47,7 @@ export interface Verb {
   readonly options: readonly OptionSpec[];
   /** Examples without the name of the program. */
   readonly examples: readonly string[];
-  /** The exit codes other than 0, 3 and 70, with their meaning for this verb. `exitsOf` adds those of every verb of a cluster. */
+  /** The exit codes other than 0, 3 and 70, with their meaning for this verb. `exitsOf` adds 11 and 12 if the verb uses a cluster. */
   readonly exits?: Readonly<Partial<Record<ExitCode, string>>>;
   readonly isHidden?: boolean;
   /** True if the verb can talk to a cluster, so that it also takes the connection flags (`ConnectionFlags`). */
@@ -74,7 +73,6 @@ export const fileOption: OptionSpec = {
   completes: 'source',
 };
 
-/** The command that users type. */
 export const programName = 'kubectl rollout-group';
 
 /** Returns the usage line of a verb, for example `kubectl rollout-group lint [FILES...] [flags]`. */
@@ -157,7 +155,7 @@ export const groupArgument: ArgumentSpec = { name: 'group', description: groupFo
 /** The argument for groups of a verb that acts on one group after the other. */
 export const eachGroupArgument: ArgumentSpec = { ...groupArgument, isEach: true, isVariadic: true };
 
-/** The argument for groups of a verb that reads all groups together. */
+/** The argument for groups of a verb whose command receives all groups at once. */
 export const groupsArgument: ArgumentSpec = { name: 'groups', description: groupForms, isVariadic: true, completes: 'group' };
 
 export const selectorOption: OptionSpec = {
@@ -165,7 +163,7 @@ export const selectorOption: OptionSpec = {
   description: 'Only groups whose RolloutGroup has these labels, as in kubectl.',
 };
 
-/** Returns the exit codes of a verb other than 0, 3 and 70, by code. Those of a verb that talks to a cluster include missing permission. */
+/** Returns the exit codes of a verb other than 0, 3 and 70, by code. Adds the codes 11 and 12 for a verb that talks to a cluster. */
 export function exitsOf({ exits, usesCluster }: Verb): readonly (readonly [code: string, meaning: string])[] {
   const ofCluster = { 11: 'permission is missing', 12: 'the cluster is unreachable' };
   return Object.entries({ ...(usesCluster === true && ofCluster), ...exits });

@@ -27,13 +27,15 @@ export interface FakeApiServer {
 export interface FakeOptions extends ServedLimits {
   /** Names of objects that may be read and not changed. */
   readonly forbiddenWrites?: readonly string[];
+  /** Names of objects of which only dry runs succeed. */
+  readonly dryRunsOnly?: readonly string[];
   /** The requester that a webhook writes into intents and exceptions; no webhook does if absent. */
   readonly stamp?: { readonly user: string; readonly groups: readonly string[] };
 }
 
 export async function fakeApiServer(
   initial: readonly FakeObject[],
-  { forbiddenWrites = [], stamp, ...limits }: FakeOptions = {},
+  { forbiddenWrites = [], dryRunsOnly = [], stamp, ...limits }: FakeOptions = {},
 ): Promise<FakeApiServer> {
   const { api, put, objects } = serveObjects(initial, limits, { clock: processClock, timers: processTimers });
   const { server } = api;
@@ -61,7 +63,8 @@ export async function fakeApiServer(
       writes.push({ method: request.method, path: request.path, body: request.body === undefined ? undefined : JSON.parse(request.body) });
     const address = addressOf(request.path);
     if (address.isWatch) return watch(request, address, answer);
-    const isWithheld = request.method !== 'GET' && forbiddenWrites.includes(address.name);
+    const withheld = request.path.includes('dryRun=All') ? forbiddenWrites : [...forbiddenWrites, ...dryRunsOnly];
+    const isWithheld = request.method !== 'GET' && withheld.includes(address.name);
     if (isWithheld) server.forbid(`* ${address.resource}`);
     const response = server.handle(isApply(request) ? applyAs(server, stamped(request, stamp), address) : request);
     if (isWithheld) server.permit(`* ${address.resource}`);

@@ -93,7 +93,7 @@ describe('init without labels', () => {
     expect(plain).toEqual({
       status: 0,
       stdout: 'p/ingester.yaml  RolloutGroup mimir/ingester, 2 zones\n',
-      stderr: 'note: 1 StatefulSet without labels is left out: mimir/compactor. Run init with --guess to propose groups for them\n',
+      stderr: 'note: 1 StatefulSet is in no group: mimir/compactor. Run init with --guess to propose groups\n',
     });
     const asked = await runInProcess(['init', '--from-dir', 'all.yaml', '--out', 'p', '--guess'], { cwd });
     expect([asked.status, asked.stdout.split('\n').map((line) => line.split(' ')[0])]).toEqual([

@@ -93,6 +93,11 @@ describe('diff --zones', () => {
     expect(status).toBe(0);
   });
 
+  it('takes the name of the zone as the value of a flag', async () => {
+    const manifests = zones.map((zone) => member(zone, { args: [`--zone=${zone}`] }));
+    expect((await diff({ 'now/a.yaml': manifests.join('') }, '--zones')).stdout).toBe('kafka/kafka   no differences between zones\n');
+  });
+
   it('leaves alone what all zones share, also if a StatefulSet has the name of its container and image', async () => {
     const files = {
       'now/a.yaml': [

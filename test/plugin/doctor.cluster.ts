@@ -356,7 +356,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
       .toBe(true);
     expect(await problems()).toEqual([
       'warn decisions RG6003 mimir/ingester: the agent has published no decision',
-      'warn CRDs RG6006 RolloutPolicy is installed in another version. Run: kubectl rollout-group install',
+      'warn CRDs RG6006 RolloutPolicy is installed in another version. Run: kubectl rollout-group schema RolloutPolicy -o crd | kubectl apply -f -',
       'warn CRDs RG6005 RolloutIntent is not installed',
       'FAIL operators RG6008 Deployment mimir/rollout-operator runs grafana/rollout-operator:v0.38.1 next to the agent',
       'FAIL strategy RG6013 mimir/ingester-zone-b has the updateStrategy RollingUpdate: the rollout strategy onDelete needs OnDelete',

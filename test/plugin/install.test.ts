@@ -93,7 +93,7 @@ note: enforcement is off until you run: kubectl label namespace NAMESPACE rollou
     const cwd = folderOf({ 'group.yaml': group.replace('onDelete', 'magic') });
     const { status, stdout, stderr } = await runInProcess(['install', '-f', '.'], { cwd });
     expect([status, stdout]).toEqual([4, '']);
-    expect(stderr).toMatch(/RG\d{4}[\s\S]*1 error in the policies; nothing was printed or changed\n$/);
+    expect(stderr).toMatch(/RG\d{4}[\s\S]*1 error in the policies; no object was printed or changed\n$/);
   });
 
   it('asks where groups are when the policies do not say', async () => {

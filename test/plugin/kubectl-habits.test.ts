@@ -208,6 +208,17 @@ describe('names of groups', () => {
       expect([status, stdout]).toEqual([0, expect.stringContaining('  pod      b-12: starting')]);
     },
   );
+
+  it('names the group of a pod that does not exist', async () => {
+    const { status, stderr } = await type(await fakeApiServer(published), 'explain ingester/z-9');
+    expect([status, stderr]).toEqual([10, expect.stringContaining('kubectl rollout-group get ingester --pods=all')]);
+    expect(stderr).toContain('z-9 is not a pod of ingester');
+  });
+
+  it('help is --help', async () => {
+    const server = await fakeApiServer([]);
+    expect((await type(server, 'help')).stdout).toContain('kubectl rollout-group');
+  });
 });
 
 describe('paths of fields', () => {

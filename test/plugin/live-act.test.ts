@@ -46,7 +46,7 @@ describe('pause', () => {
     const server = await fakeApiServer(adoptedObjects({ updateRevision: 'rev-2' }));
     const on = (...words: readonly string[]): Promise<Ended> => runInProcess([...words, '--server', server.url, '-n', 'mimir'], {});
     await on('pause', 'ingester', '--reason', 'INC-441');
-    expect((await on('explain', 'ingester')).stdout).toContain('the group is paused (INC-441)');
+    expect((await on('explain', 'ingester')).stdout).toContain('the group is paused by an unverified requester (INC-441)');
     expect((await on('status', 'ingester', '--for=paused')).status).toBe(0);
     await on('resume', 'ingester');
     expect((await on('explain', 'ingester')).stdout).not.toContain('is paused');
@@ -183,6 +183,55 @@ describe('restart', () => {
     expect(stderr).toContain('then repeat the command. That is safe');
     const first = await act('restart ingester', { options: { forbiddenWrites: ['ingester-zone-a'] } });
     expect(first.stderr).not.toContain('only a part');
+  });
+});
+
+describe('a request under a stop', () => {
+  const paused = (verb: string) =>
+    `note: the group is paused by an unverified requester; ${verb} does not change it. To end it: kubectl rollout-group resume mimir/ingester\n`;
+
+  it.each([
+    ['restart ingester', paused('restart')],
+    ['restart ingester --dry-run=client', paused('restart')],
+    ['scale ingester --replicas 4', paused('scale')],
+  ])('names the stop and what ends it: %s', async (line, note) => {
+    const { stdout, stderr } = await act(line, { extra: [pauseOf()] });
+    expect(stderr).toContain(note);
+    expect(stderr).toContain('no agent has published mimir/ingester');
+    if (line === 'restart ingester') expect(stdout).toContain('will be replaced in the order of the group once nothing blocks it');
+  });
+
+  it('does not name a stop of another zone', async () => {
+    const { stdout, stderr } = await act('restart ingester --zone a', { extra: [pauseOf('c')] });
+    expect([stdout.includes('once nothing blocks it'), stderr.includes('paused')]).toEqual([false, false]);
+    expect((await act('restart ingester --zone c', { extra: [pauseOf('c')] })).stderr).toContain('resume mimir/ingester --zone c');
+  });
+
+  it('names the missing webhook of a pinned group', async () => {
+    const members = { zones: ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ingester-zone-${name}` })) };
+    const group: FakeObject = { ...pauseOf(), kind: 'RolloutGroup', metadata: { name: 'ingester', namespace: 'mimir' } };
+    const pinned = { ...group, spec: { members, rollout: { strategy: 'pinned' } } };
+    expect((await act('restart ingester', { extra: [pinned] })).stderr).toMatch(
+      /no pod is replaced without the webhook on pod creation: .* does not exist; restart does not change it; find out why: kubectl rollout-group doctor\n/,
+    );
+  });
+
+  it('names the exception that permits it', async () => {
+    const kinds = [
+      ['RolloutPolicy', { targets: { all: true }, rules: [{ name: 'calm', actions: ['scaleDown', 'restart'], effect: 'deny' }] }],
+      [
+        'RolloutException',
+        { rule: 'p/calm', target: { group: 'ingester' }, allow: { anything: true }, reason: 'CHG-1', expires: '2999-01-01T00:00:00Z' },
+      ],
+    ] as const;
+    const extra = kinds.map(([kind, spec]) => ({
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind,
+      metadata: { name: 'p', namespace: 'mimir' },
+      spec,
+    }));
+    for (const line of ['scale ingester --replicas 1', 'restart ingester'])
+      expect((await act(line, { extra })).stderr).toMatch(/note: p\/calm: .*; permitted by exception p until 2999-01-01 .*\(CHG-1\)\n/);
   });
 });
 

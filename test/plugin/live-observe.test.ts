@@ -389,7 +389,7 @@ describe('history', () => {
     expect((await ask([record], 'history ingester', {})).stdout).toMatchInlineSnapshot(`
       "RUN       KIND     TO  PODS  START              TOOK  WAITED  RESULT     NOTE
       4f1c9a02  rollout  d2  1/20  2026-08-02 09:12  1h31m     12m  completed  image 2.17.1
-      1 run; 1 of 1 ended runs completed; median duration 1h31m
+      1 run; 1 completed, 0 failed; median duration 1h31m
       "
     `);
     expect((await ask([record], 'history ingester 4f1c', {})).stdout).toMatchInlineSnapshot(`

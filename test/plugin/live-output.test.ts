@@ -8,7 +8,7 @@ import { groupDocument } from '../../plugin/output/formats.ts';
 import { renderGroups, renderTree } from '../../plugin/output/get.ts';
 import { endText, etaDocument, startingText, zoneProgress } from '../../plugin/output/group-text.ts';
 import type { TableLook } from '../../plugin/output/plan/table.ts';
-import { heartbeatLine, renderStatus, statusKey, statusLine } from '../../plugin/output/status.ts';
+import { heartbeatLine, renderFrame, renderStatus, statusKey, statusLine } from '../../plugin/output/status.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { definition, done, fromAgent, paused, rolling, waiting } from './live-kit.ts';
 import { look } from './plan-kit.ts';
@@ -46,7 +46,7 @@ const screens: Readonly<Record<string, (look: TableLook) => string>> = {
   'status-end': (at) => `${renderStatus(fromAgent(rolling), nowMs, at, { estimation: estimate, changes }).join('\n')}\n`,
   'tree-end': (at) => `${renderTree(fromAgent(rolling), nowMs, at, { estimation: estimate, changes }).join('\n')}\n`,
   'status-unknown-end': (at) =>
-    `${renderStatus(fromAgent(paused), nowMs, at, { estimation: { unknown: 'the group is paused (read latency)' } }).join('\n')}\n`,
+    `${renderStatus(fromAgent(paused), nowMs, at, { estimation: { unknown: 'the group is paused by an unverified requester (read latency)' } }).join('\n')}\n`,
   'explain-waiting': (at) =>
     renderLiveExplanation({ live: fromAgent(waiting), subject: {}, nowMs, showsAllRules: false, outdated: [] }, at),
   'explain-pod': (at) =>
@@ -145,6 +145,33 @@ describe('the pods of a zone', () => {
   });
 });
 
+describe('the revisions of a zone', () => {
+  const [a] = paused.zones;
+  const revisions = [
+    { revision: 'ingester-zone-a-5885', ordinals: '1-2' },
+    { revision: 'ingester-zone-a-b9c5', ordinals: '0' },
+  ];
+  const zone = { ...a, zone: 'a', statefulSet: 'ingester-zone-a', replicas: 3, available: 3, isReady: true, revisions };
+  const rows = (more: Pick<PublishedDecision['zones'][number], 'updated' | 'desiredRevision'>, detail: 'ranges' | 'all') =>
+    renderTree(fromAgent({ ...paused, pods: [], zones: [{ ...zone, ...more }] }), nowMs, { ...look(), pods: detail })
+      .filter((line) => / {2}(outdated|updated)/.test(line))
+      .map((line) => line.trim().split(/ {2,}/).slice(0, 3));
+
+  it('are outdated while no pod has the update revision, which is after the arrow', () => {
+    const target = { updated: 0, desiredRevision: 'ingester-zone-a-6c99' };
+    expect(rows(target, 'ranges')).toEqual([
+      ['a', 'outdated', '5885, b9c5→6c99'],
+      ['1-2', 'outdated', '5885'],
+      ['0', 'outdated', 'b9c5'],
+    ]);
+    expect(
+      rows(target, 'all')
+        .slice(1)
+        .map(([, state]) => state),
+    ).toEqual(['outdated', 'outdated', 'outdated']);
+  });
+});
+
 describe('an age in a fact', () => {
   it('is that of the time at which it is shown', () => {
     const soak = { rule: 'soak', outcome: 'wait', fact: 'wave canary has soaked since 1970-01-01T00:00:00Z', limit: '1h' } as const;
@@ -157,7 +184,7 @@ describe('an age in a fact', () => {
     expect(renderLiveExplanation({ live, subject: {}, nowMs, showsAllRules: false, outdated: [] }, look())).toContain(text);
     expect(renderStatus(live, nowMs, look()).join(' ')).toContain(text);
     expect(renderGroups({ groups: [live], nowMs, hasNamespaces: false }, look())).toContain(text);
-    expect(renderTree(live, 3_600_001, look()).join(' ')).toContain('its time was 1970-01-01 01:00 UTC; it passes with the next decision');
+    expect(renderTree(live, 3_600_001, look()).join(' ')).toContain('wait ended at 1970-01-01 01:00 UTC; passes with the next decision');
   });
 
   it('does not exceed the time of a wait while no agent decides, and no time to come is 0s', () => {
@@ -168,7 +195,7 @@ describe('an age in a fact', () => {
     const unattended = 'agent not running: Lease expired 4m ago';
     const live = { decision, from: 'agent', unread: [], unattended } as const;
     const screen = renderTree(live, 5 * 60_000, look()).join('\n');
-    expect(screen).toContain('wave canary has soaked for 1m (limit: 1m); its time was 1970-01-01 00:01 UTC');
+    expect(screen).toContain('wave canary has soaked for 1m (limit: 1m); the wait ended at 1970-01-01 00:01 UTC');
     expect(screen).toContain(`${unattended}; nothing is carried out`);
     expect(screen).toContain('the group is paused, until 1970-01-01 00:01 UTC (passed)');
     const soon = [renderTree(live, 59_900, look()), renderStatus({ decision, from: 'agent', unread: [] }, 59_900, look())].join('\n');
@@ -183,7 +210,7 @@ describe('lines of a log', () => {
       [
         "2026-03-02T12:00:42Z mimir/ingester rolling wave=3/3 name=rest zone=b updated=28/60 available=58/60 waits=zone-budget "2 pods of b in flight"",
         "2026-03-02T12:00:42Z mimir/ingester waiting wave=3/3 name=rest updated=20/60 available=60/60 waits=approval "approval: 0 of 1 approvals from oncall (limit: 1 from oncall)"",
-        "2026-03-02T12:00:42Z mimir/ingester paused wave=2/3 name=zone-a updated=1/60 available=60/60 waits=paused stops=paused "paused: the group is paused (read latency)"",
+        "2026-03-02T12:00:42Z mimir/ingester paused wave=2/3 name=zone-a updated=1/60 available=60/60 waits=paused stops=paused "paused: the group is paused by an unverified requester (read latency)"",
         "2026-03-02T12:00:42Z mimir/ingester done updated=9/9 available=9/9",
       ]
     `);
@@ -192,10 +219,21 @@ describe('lines of a log', () => {
     );
   });
 
+  it('draw a bar for every number of pods', () => {
+    const { glyphs } = look({ ascii: true });
+    const zones = (done: number, inFlight: number, toDo: number) => [{ zone: 'a', done, inFlight, toDo }];
+    const bars = [zones(0, 79, 1), zones(1, 99, 0), zones(1, 99, 1)].map((given) => {
+      const moment = { decision: { ...rolling, actions: [] }, zones: given, nowMs, elapsedSeconds: 0, totalSeconds: undefined };
+      return /\[(.*)\]/.exec(renderFrame(moment, look({ columns: 80, ascii: true })).join('\n'))?.[1]?.replace(/(.)\1*/g, '$1');
+    });
+    expect(bars).toEqual([`${glyphs.half}${glyphs.empty}`, `${glyphs.full}${glyphs.half}`, `${glyphs.full}${glyphs.half}${glyphs.empty}`]);
+  });
+
   it('name a crashing pod, which is a transition', () => {
     const pod = { zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing', reason: 'CrashLoopBackOff' } as const;
     const crashing = { ...rolling, pods: [pod, ...rolling.pods.slice(1)] };
     expect(statusLine(fromAgent(crashing), nowMs)).toContain('"b-12 crashes (CrashLoopBackOff); 1 pod of b in flight"');
+    expect(renderStatus(fromAgent(crashing), nowMs, look({}))).toContain('  trouble: b-12 crashes (CrashLoopBackOff)');
     expect(statusKey(fromAgent(crashing))).not.toBe(statusKey(fromAgent(rolling)));
   });
 
@@ -216,7 +254,7 @@ describe('the explanation of a group', () => {
 
   it('says that a paused group continues when it is resumed', () => {
     const text = explained(paused);
-    expect(text).toContain('Stopped: the group is paused (read latency).');
+    expect(text).toContain('Stopped: the group is paused by an unverified requester (read latency).');
     expect(text).not.toContain('Nothing is wrong');
     expect(text).toContain('do       to continue: kubectl rollout-group resume mimir/ingester');
   });

@@ -236,6 +236,17 @@ describe('abort and retry', () => {
     expect(acted.stdout).toContain(text);
   });
 
+  it.each([
+    ['a run', rolling],
+    ['an idle group', over],
+  ])('retry of %s that an unverified abort pauses names resume', async (_name, decision) => {
+    const endsWith = 'kubectl rollout-group resume mimir/ingester';
+    const stop = { rule: 'paused', fact: 'paused by an abort', zones: ['a'], isBlocking: true, endsWith, isAbort: true } as const;
+    const acted = await act('retry ingester', { decision: { ...decision, stops: [stop] } });
+    expect([acted.status, acted.kept]).toEqual([5, []]);
+    expect(acted.stderr).toContain(endsWith);
+  });
+
   it('abort --rollback of a run that has already failed requests the rollback', async () => {
     const acted = await act('abort ingester --rollback', { decision: failed, extra: [pinned] });
     expect([acted.status, acted.stderr]).toEqual([0, '']);
@@ -260,6 +271,26 @@ describe('abort and retry', () => {
     const again = await act('retry ingester', { decision: { ...failed, run: { ...runOf(failed), failedMs: 2000 } } });
     expect(again.kept[0]?.path).not.toBe(acted.kept[0]?.path);
     expect((await act('retry ingester', { decision: failed, options: {} })).status).toBe(5);
+  });
+});
+
+describe('under a pause', () => {
+  const spec = { group: 'ingester', action: 'pause' };
+  const pause = { apiVersion, kind: 'RolloutIntent', metadata: { name: 'pause.ingester', namespace: 'mimir' }, spec };
+
+  it.each([
+    ['approve ingester --wave rest', waiting],
+    ['promote ingester --wave canary --dry-run=client', { ...rolling, wave: { name: 'canary', index: 0, count: 3 } }],
+    ['promote ingester --full --yes', { ...rolling, wave: { name: 'canary', index: 0, count: 3 } }],
+    ['retry ingester', failed],
+    ['undo ingester', rolling],
+  ])('%s names the pause and what ends it', async (line, decision) => {
+    const { stderr } = await act(line, { decision, extra: [...history, pause] });
+    const [verb] = line.split(' ');
+    expect(stderr).toContain(
+      `note: the group is paused by an unverified requester; ${verb} does not change it. To end it: kubectl rollout-group resume mimir/ingester\n`,
+    );
+    expect(stderr).not.toContain('run failed');
   });
 });
 

@@ -26,7 +26,7 @@ describe('undo', () => {
         value: { metadata: { labels: { 'rollout-group': 'ingester' } }, spec: { containers: [{ name: 'ingester', image: 'mimir:1' }] } },
       },
     ]);
-    expect(acted.stdout).toContain('  a: rev-2 -> rev-1 (revision 2)\n');
+    expect(acted.stdout).toContain('earlier revision; no pod is replaced:\n  a: rev-2 -> rev-1 (revision 2)\n');
     expect(acted.stdout).toContain('manifests in Git still request the undone revision');
   });
 
@@ -236,7 +236,7 @@ describe('protect and cancel', () => {
     expect(asked(acted)).toEqual([
       { group: 'ingester', action: 'protect', zone: 'b', ordinals: [0, 1], expires: '2099-01-01T00:00:00.000Z', reason: 'restore' },
     ]);
-    expect(acted.stdout).toContain('2 pods (0-1) of mimir/ingester zone b protected until 2099-01-01 00:00 UTC (restore)');
+    expect(acted.stdout).toContain('mimir/ingester pods 0-1 of zone b protected until 2099-01-01 00:00 UTC (restore)');
   });
 
   it.each([

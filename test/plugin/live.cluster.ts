@@ -115,7 +115,9 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     await group.setImage('example.com/server:3');
     const held = await viewer.run(['status', 'ingester', '--fail-on-pause', '--timeout', '60s']);
     expect(held.status, held.stdout).toBe(8);
-    expect((await viewer.run(['explain', 'ingester'])).stdout).toMatch(/\[WAIT\] paused +the group is paused \(INC-441\)/);
+    expect((await viewer.run(['explain', 'ingester'])).stdout).toMatch(
+      /\[WAIT\] paused +the group is paused by an unverified requester \(INC-441\)/,
+    );
     expect((await group.pods()).map(({ metadata }) => metadata.uid).sort()).toEqual(before);
     expect((await operator.run(['pause', 'ingester', '--zone', 'b'])).status).toBe(0);
     const zone = 'kubectl rollout-group resume mimir/ingester --zone b';

@@ -9,7 +9,7 @@ import { holdingPartition } from '../../policies/strategies.ts';
 import { type FakeApiServer, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { denied, paused, rolling, waiting } from './live-kit.ts';
-import { adoptedObjects, leaseObject, publishedObject, statefulSetObject } from './live-objects.ts';
+import { adoptedObjects, leaseObject, publishedObject, requesterWebhook, statefulSetObject } from './live-objects.ts';
 import { misplacedAfter } from './person-needed-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -69,7 +69,7 @@ describe('a timeout of status', () => {
     ['blocked', [now({ ...waiting, phase: 'Blocked' })], 8, 'mimir/ingester is blocked: approval: 0 of 1 approvals from oncall'],
     ['rolling', [now(rolling)], 7, `the rollout continues: 2 pods of b in flight. ${explain}`],
   ] as const)('says why the group needs a person, or that the rollout continues: %s', async (_, objects, status, text) => {
-    const ended = await ask(objects, 'status ingester --timeout 50ms');
+    const ended = await ask([...objects, requesterWebhook], 'status ingester --timeout 50ms');
     expect(ended.stderr).toMatch(/timed out before complete; [^;]*\n$/);
     expect(ended.stderr).toContain(text);
     expect(ended.status).toBe(status);
@@ -83,14 +83,29 @@ describe('a timeout of status', () => {
   });
 });
 
+describe('an estimated end', () => {
+  const outdated = adoptedObjects({ updateRevision: 'rev-2' });
+  const eta = async (objects: readonly FakeObject[]) =>
+    JSON.parse((await ask([...objects, ...outdated], 'status ingester --watch=false -o json')).stdout).eta;
+
+  it('is unknown while a rule blocks until a person acts', async () => {
+    const waits = [{ rule: 'pin-webhook', outcome: 'no', fact: 'no webhook pins pods', sinceMs: Date.now(), zones: ['a'] }] as const;
+    const blocked = now({ ...rolling, phase: 'Blocked', outcome: 'blocked', waits });
+    expect(await eta([blocked])).toEqual({ unknown: 'no webhook pins pods' });
+    expect(await eta([now(waiting)])).toEqual({ unknown: expect.stringContaining('so no approval counts') });
+    const log = await ask([blocked, ...outdated], 'status ingester --heartbeat 300ms --timeout 1s');
+    expect(log.stdout).toMatch(/ heartbeat mimir\/ingester .* end=\?$/m);
+  });
+});
+
 describe('an agent that is not running', () => {
   // A decision of just now proves nothing.
   const objects = [publishedObject({ ...waiting, decidedMs: Date.now() - 1000 }), leaseObject('agent-0', Date.now() - 300_000)];
 
-  it('is the headline of explain', async () => {
-    expect((await ask(objects, 'explain ingester')).stdout).toMatch(
-      /^mimir\/ingester is WAITING[^.]*\. Nothing is carried out: agent not running: Lease expired 4m4\ds ago\.\n/,
-    );
+  it('is the headline of explain, with the command that finds out why', async () => {
+    const { stdout } = await ask(objects, 'explain ingester');
+    expect(stdout).toMatch(/^mimir\/ingester is WAITING[^.]*\. Nothing is carried out: agent not running: Lease expired 4m4\ds ago\.\n/);
+    expect(stdout).toMatch(/\n {2}do {7}find out why: kubectl rollout-group doctor\n/);
   });
 
   it('is shown by get, without an estimated end', async () => {
@@ -166,7 +181,7 @@ describe('the action for a template applied together with its group', () => {
     expect(passesText({ ...held, limit: 'OnDelete' }, undefined)).toContain('passes when the StatefulSets have the');
     // The second after a write.
     const unobserved = { rule: 'view-complete', outcome: 'wait', fact: 'not observed' } as const;
-    expect(passesText(unobserved, undefined)).toBe('passes when the StatefulSet controller has observed it, normally within seconds');
+    expect(passesText(unobserved, undefined)).toContain('when the StatefulSet controller has observed the change, normally');
   });
 });
 

@@ -49,7 +49,9 @@ describeOnControlPlane('plans of what runs', (controlPlane) => {
     const [fromCluster, fromFiles] = [JSON.parse(live.stdout), JSON.parse(files.stdout)];
     expect(fromCluster.groups[0].totals.restarts).toBe(6);
     expect(fromCluster.groups).toEqual(fromFiles.groups);
-    expect(fromCluster).toEqual({ ...fromFiles, metadata: fromCluster.metadata });
+    const { metadata, notes } = fromCluster;
+    expect(fromCluster).toEqual({ ...fromFiles, metadata, notes });
+    expect(notes).toContain('no permission to list nodes; every node counts as ready');
     expect(live.stderr).toContain('no permission to list nodes; every node counts as ready');
   });
 

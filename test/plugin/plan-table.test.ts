@@ -79,6 +79,18 @@ describe('the table of a plan', () => {
     expect(renderPlanTable(plan, look({}))).toContain(`${zone}-19`);
   });
 
+  it('prints a value of several lines in one line', () => {
+    const change = {
+      kind: 'settings',
+      zones: ['a'],
+      field: 'metadata.annotations.note',
+      before: 'a',
+      after: 'b\nc',
+      consequence: 'none',
+    } as const;
+    expect(renderPlanTable(planOf([ingester({ changes: [change] })]), look())).toContain('a -> "b\\nc"');
+  });
+
   it('names every approver at 80 columns and below', () => {
     const limit = '2 from team-of-the-storage-engineers or oncall-of-the-metrics-platform or consul-owners';
     const rules = [{ rule: 'approval', outcome: 'wait', fact: '', limit }] as const;
@@ -90,8 +102,10 @@ describe('the table of a plan', () => {
   it('names assumptions that differ from those of every plan, and the start without a comment', () => {
     const plan = planOf([ingester()], { startsAt: '2026-11-18T17:20:00Z' });
     expect(renderPlanTable(plan, look())).toMatch(/approvals\.\n\nSTARTS {3}2026-11-18 17:20 UTC\n$/);
-    const slow = { ...plan, assumptions: { ...plan.assumptions, gates: 'fail' as const, metrics: { 'safety/lag': 0 } } };
-    expect(renderPlanTable(slow, look())).toContain('ASSUMES  gates fail, safety/lag 0\n');
+    const drain = { p50Seconds: 5, p90Seconds: 5 };
+    const groups = { ingester: { drain }, 'without-steps': { drain } };
+    const slow = { ...plan, assumptions: { ...plan.assumptions, groups, gates: 'fail' as const, metrics: { 'safety/lag': 0 } } };
+    expect(renderPlanTable(slow, look())).toContain('ASSUMES  pods of ingester stop in 5s (p90 5s), gates fail, safety/lag 0\n');
     expect(renderPlanTable(slow, look({ wide: true }))).toContain('ASSUMES  pods stop in 30s (p90 2m)');
   });
 

@@ -154,7 +154,7 @@ describe('revisions of Git', () => {
   it('are named in a form that cannot be an option, a range or a way out', async () => {
     const cwd = repository({ 'a.yaml': 'a' });
     for (const spec of ['git:', 'git:--output=/tmp/x', 'git:a..b', 'git:HEAD x'])
-      expect(await failureOf(spec, cwd)).toEqual([3, `${spec} has no revision`]);
+      expect(await failureOf(spec, cwd)).toEqual([3, `${spec} has no valid revision`]);
     expect(await failureOf('git:HEAD:../a.yaml', cwd)).toEqual([3, 'git:HEAD:../a.yaml has a path outside the repository']);
   });
 

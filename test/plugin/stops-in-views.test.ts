@@ -389,7 +389,7 @@ describe('status that ends with its timeout', () => {
     [rowOf('window during a rollout'), 7, 'the rollout continues'],
   ])('says whether a person must act: %#', async (row, exitCode, text) => {
     const decision = published(row);
-    const ended = await endOf('status ingester --timeout 50ms', decision);
+    const ended = await endOf('status ingester --timeout 50ms', decision, requesterWebhook);
     expect([ended.status, ended.stderr]).toEqual([exitCode, expect.stringContaining(text)]);
     const { conditions } = groupStatus(decision);
     expect(conditions.find(({ type }) => type === 'Progressing')?.status).toBe(exitCode === 8 ? 'False' : 'True');
@@ -423,10 +423,10 @@ describe('missing webhooks', () => {
 
   it('keep explain from naming an approval that would be refused', async () => {
     const waiting = published({ ...rowOf('rejection of the wave'), overrides: afterRun({ ...run, outcome: 'running' }) });
+    const problem = 'no webhook records requesters, so no approval counts: MutatingWebhookConfiguration rollout-group does not exist';
+    for (const line of ['get', 'get ingester', 'status ingester --watch=false']) expect(await shownBy(line, waiting)).toContain(problem);
     const shown = await shownBy('explain ingester', waiting);
-    expect(shown).toContain(
-      'no webhook records requesters, so no approval counts: MutatingWebhookConfiguration rollout-group does not exist',
-    );
+    expect(shown).toContain(problem);
     expect(shown).toContain('find out why: kubectl rollout-group doctor');
     expect(shown).not.toContain('rollout-group approve');
   });

@@ -1,7 +1,7 @@
 // An undo restores fields that the undone manifests had removed. The same manifests must ask for exactly the undone revision again.
 import { expect, it } from 'vitest';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
-import { type StatefulSet, statefulSet } from '../control-plane/workloads.ts';
+import { isReady, type Pod, revisionOf, type StatefulSet, statefulSet } from '../control-plane/workloads.ts';
 import { serveKinds } from './apply-kit.ts';
 import { filesOf, person, writerRules } from './live-people.ts';
 
@@ -58,5 +58,63 @@ describeOnControlPlane('an undo of a change that removed a field', (controlPlane
     expect((await run('diff -f two.json')).stdout).toContain('--old');
     expect((await run('apply -f three.json --yes')).status).toBe(0);
     expect([await args(), (await run('diff -f three.json')).stdout]).toEqual([undefined, expect.stringMatching(/no differences\n$/)]);
+  });
+});
+
+describeOnControlPlane('an undo in the middle of a run of the strategy partition', (controlPlane) => {
+  const namespace = 'undone-midway';
+  const path = `/apis/apps/v1/namespaces/${namespace}/statefulsets`;
+  const pods = `/api/v1/namespaces/${namespace}/pods`;
+  const name = 'qart-a';
+  const group = (strategy: string): object => ({
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutGroup',
+    metadata: { name: 'qart' },
+    spec: { members: { zones: [{ name: 'a', statefulSet: name }] }, rollout: { strategy } },
+  });
+  const withImage = (image: string, partition: number) => ({
+    spec: {
+      updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition } },
+      template: { spec: { containers: [{ name: 'server', image: `example.com/server:${image}` }] } },
+    },
+  });
+
+  it('names the pods that the StatefulSet controller replaces at once, which the plan also shows first', async () => {
+    const { client } = controlPlane();
+    await client.create('/api/v1/namespaces', { metadata: { name: namespace } });
+    await serveKinds(controlPlane(), namespace);
+    const writer = await person(controlPlane(), namespace, 'writer', writerRules);
+    await client.create(path, statefulSet({ name, replicas: 3, strategy: 'RollingUpdate' }));
+    const groups = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
+    await client.create(groups, group('partition'));
+    const untilReady = (what: string, isMet: (one: readonly Pod[]) => boolean) =>
+      client.until<Pod>(pods, what, (items) => items.length === 3 && items.every(isReady) && isMet(items), 60_000);
+    await untilReady('three pods', () => true);
+    // As the agent writes it.
+    await client.patch(`${path}/${name}`, 'strategic', withImage('2', 2));
+    const midway = await untilReady('an updated pod', (items) => new Set(items.map(revisionOf)).size === 2);
+    const old = revisionOf(midway.find(({ metadata }) => metadata.name === `${name}-0`) as Pod);
+    const atOnce = `the StatefulSet controller replaces ${name}-2 at once: it is at or above the partition 2`;
+
+    const manifest = statefulSet({ name, replicas: 3, strategy: 'RollingUpdate', image: 'example.com/server:3' });
+    const cwd = filesOf({ 'three.json': JSON.stringify({ apiVersion: 'apps/v1', kind: 'StatefulSet', ...manifest }) });
+    const planned = await writer.run(['plan', '-n', namespace, '-f', 'three.json', '-o', 'json'], { cwd });
+    const [{ waves, totals, risks }] = JSON.parse(planned.stdout).groups;
+    expect([waves[0].name, waves[0].steps[0].pods, totals.restarts]).toEqual(['at once', [`${name}-2`], 3]);
+    expect(risks).toContainEqual(expect.objectContaining({ code: 'RG5012', message: expect.stringContaining(atOnce) }));
+
+    const undone = await writer.run(['undo', 'qart', '-n', namespace, '--yes'], { cwd });
+    expect([undone.status, undone.stdout], undone.stderr).toEqual([0, expect.stringContaining(atOnce)]);
+    await untilReady('the earlier revision', (items) => items.every((pod) => revisionOf(pod) === old));
+  });
+
+  it('stays denied in a group whose strategy does not hold the pods', async () => {
+    const { client } = controlPlane();
+    const writer = await person(controlPlane(), namespace, 'second-writer', writerRules);
+    const groups = `/apis/rollout-group.dev/v1alpha1/namespaces/${namespace}/rolloutgroups`;
+    await client.patch(`${groups}/qart`, 'merge', group('onDelete'));
+    await client.patch(`${path}/${name}`, 'strategic', withImage('4', 0));
+    const refused = await writer.run(['undo', 'qart', '-n', namespace, '--yes'], { cwd: filesOf({}) });
+    expect([refused.status, refused.stderr]).toEqual([5, expect.stringContaining('a template under RollingUpdate would replace 3 pods')]);
   });
 });

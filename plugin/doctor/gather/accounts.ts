@@ -21,15 +21,14 @@ interface AccountsQuestion {
   readonly pinned: readonly string[];
   /** The namespaces with groups whose replicas come from a ReplicaTemplate. */
   readonly mirroring?: readonly string[];
-  /** The groups that are objects. */
   readonly objects?: readonly { readonly namespace: string; readonly name: string }[];
   readonly leases: Known<readonly AgentLease[]>;
   readonly published: Known<readonly LatestDecision[]>;
-  /** `namespace/name` from the flag, for every namespace. */
+  /** The account from the flag, as `namespace/name`. Its rights are read in every namespace. */
   readonly serviceAccount?: string;
-  /** The agent's namespace from the flag. */
+  /** If present, only a Lease in this namespace counts. */
   readonly agentNamespace?: string;
-  /** The expected namespace of the agent while no agent holds a Lease. */
+  /** The agent's namespace if no agent holds a Lease, or if the flag names the account. */
   readonly usualNamespace: string;
   /** Selects the rights to review; default: all. */
   readonly isAsked?: (right: AgentRight) => boolean;
@@ -39,7 +38,6 @@ const nameTheAccount = 'name it with --agent-service-account NAMESPACE/NAME';
 
 const serviceAccounts = resourceOf('v1', 'serviceaccounts', 'ServiceAccount');
 
-/** An agent and the namespaces that it decides about. */
 interface DecidingAgent {
   readonly agentNamespace: string;
   /** Absent if no agent holds a Lease. */
@@ -78,8 +76,8 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
 }
 
 /**
- * Returns the access that the agents lack for actions in these namespaces. If the user may not review rights, adds `denied`: the rights that
- * the API server denied to the agents.
+ * Returns the access that the agents lack for actions in these namespaces. If the rights of an agent are unknown, adds `denied`: the rights
+ * that the API server denied to the agents.
  */
 export async function readMissingAccess(
   cluster: Cluster,
@@ -114,7 +112,7 @@ function assignNamespaces({ watched, leases, published, serviceAccount, agentNam
       namespaces: [...watched],
       ...(first && { lease: first }),
     };
-    // An account that the user names belongs to the agent that decides.
+    // An account that the user names belongs to the agent in `usualNamespace`.
     return { deciding: [serviceAccount === undefined ? only : { ...only, agentNamespace: usualNamespace }], undecided: [] };
   }
   const deciding = new Map<AgentLease, DecidingAgent>();
@@ -177,7 +175,7 @@ type RightInNamespace = Omit<RightFact, 'isAllowed'>;
 /** The number of reviews at once. One after the other would be slow if the authorizer calls a webhook. */
 const atOnce = 16;
 
-/** Returns every right in every namespace. Unknown if the user may not review the rights of the account. */
+/** Returns each right, with the answer for each namespace that needs it. Unknown if the user may not review the rights of the account. */
 export async function readRights(cluster: Cluster, question: RightsQuestion): Promise<Known<readonly RightFact[]>> {
   const { account, agentNamespace, namespaces, pinned, mirroring = [], rights } = question;
   const needing = { pinned, mirroring };
@@ -196,7 +194,6 @@ export async function readRights(cluster: Cluster, question: RightsQuestion): Pr
   return { unknown: `no permission to create subjectaccessreviews, so the rights of ${account} are unknown; try --as ${user}` };
 }
 
-/** Reviews the rights of the subject; without a subject, those of the user. */
 async function reviewAll(cluster: Cluster, asked: readonly RightInNamespace[], subject?: object): Promise<readonly RightFact[]> {
   const kind = subject === undefined ? 'SelfSubjectAccessReview' : 'SubjectAccessReview';
   const review = async (one: RightInNamespace): Promise<RightFact> => {

@@ -36,7 +36,6 @@ const validatingConfigurations = admissionResource('ValidatingWebhookConfigurati
 const configurations = [validatingConfigurations, mutatingConfigurations];
 const policyResources = admissionPolicyKinds.map(admissionResource);
 
-/** Returns a cluster-wide resource of the admission API. */
 function admissionResource(kind: string): Resource {
   return resourceOf(admissionVersion, pluralOf(kind), kind, false);
 }
@@ -154,7 +153,7 @@ function servicesOf({ webhooks }: Registered): readonly string[] {
 
 const services = resourceOf('v1', 'services', 'Service');
 
-/** Returns the accounts behind these Services that are not in `known`, with the rights of a process that only serves webhooks. */
+/** Returns the accounts of the pods behind the webhook Services, except `known`, with the rights that a webhook process needs. */
 export async function readWebhookAccounts(
   cluster: Cluster,
   registration: Known<RegistrationFact>,
@@ -212,7 +211,7 @@ async function readLabels({ env, timeoutMs }: Cluster, name: string): Promise<Kn
   return found !== undefined && isUnknown(found) ? found : (found?.metadata.labels ?? {});
 }
 
-/** Returns why webhooks cannot answer: no caBundle, no Service or no ready endpoint. Leaves out Services that the user may not read. */
+/** Returns why webhooks cannot answer, such as no caBundle or no ready endpoint. Leaves out Services that the user may not read. */
 async function readUnanswered(
   cluster: Cluster,
   stored: readonly StoredConfiguration[],
@@ -232,7 +231,7 @@ async function readUnanswered(
 
 const endpointSlices = resourceOf('discovery.k8s.io/v1', 'endpointslices', 'EndpointSlice');
 
-/** Returns a sentence about a Service without a ready endpoint; undefined if it has one, or if the user may not read it. */
+/** Returns a sentence if the Service does not exist or has no ready endpoint. Undefined otherwise, and if the user may not read it. */
 async function serviceProblem({ env, timeoutMs }: Cluster, service: string): Promise<string | undefined> {
   const [namespace = '', name = ''] = service.split('/');
   try {
@@ -254,8 +253,8 @@ function isReady({ endpoints }: KubernetesObject): boolean {
 }
 
 /**
- * Reads our admission policies and bindings. Undefined if none is installed and none is expected, because no webhook is registered and no
- * namespace is enforced. Unknown, with the missing permission, if the user may not read them.
+ * Reads our admission policies and bindings. They are expected if a webhook is registered or a namespace is enforced. Undefined if none is
+ * found and none is expected. Unknown, with the missing permission, if they are expected and the user may not read them.
  */
 export async function readAdmissionPolicies(
   cluster: Cluster,

@@ -34,7 +34,7 @@ interface DoctorScope {
   readonly namespaces?: readonly string[];
   /** The namespace of the agent; if absent, the namespace of the Lease of a deciding agent. */
   readonly agentNamespace?: string;
-  /** `namespace/name` of the agent's account; if absent, the default account in the agent's namespace. */
+  /** `namespace/name` of the agent's account; if absent, the account of the agent's pod, else the default account. */
   readonly serviceAccount?: string;
 }
 
@@ -98,7 +98,6 @@ function createdAt({ metadata }: KubernetesObject): readonly [name: string, crea
   return [`${metadata.namespace}/${metadata.name}`, Date.parse(metadata.creationTimestamp ?? '')];
 }
 
-/** Reports whether replicas of the group come from a ReplicaTemplate. */
 function isMirrored({ zones }: GroupDefinition): boolean {
   return zones.some(({ replicas }) => replicas.kind === 'mirror' && replicas.resourceKind === 'ReplicaTemplate');
 }

@@ -8,7 +8,7 @@ interface ChangeLine {
   readonly consequence: string;
 }
 
-/** Returns one line per change of the group, with the number of affected pods. `fullPaths` keeps the full path of each field. */
+/** Returns one line per change of the group. `fullPaths` keeps the full path of each field. */
 export function changeLines(group: GroupPlan, { fullPaths = false } = {}): readonly ChangeLine[] {
   const containers = new Set(group.changes.map((change) => containerOf(change.field)).filter((name) => name !== undefined));
   const restarted = new Set<string>();
@@ -67,7 +67,7 @@ function listText(removed: readonly unknown[], added: readonly unknown[]): strin
   return [...part('added', added), ...part('removed', removed)].join(', ');
 }
 
-/** Returns the new tag if only the tag of an image changes. */
+/** Returns the new tag if only the tag of an image changes; undefined otherwise, and for an image without a slash. */
 function sameImage(before: unknown, after: unknown): string | undefined {
   if (typeof before !== 'string' || typeof after !== 'string') return undefined;
   const image = /^([\w.-]+(?::\d+)?(?:\/[\w.-]+)+):([\w.-]+)$/;
@@ -75,12 +75,11 @@ function sameImage(before: unknown, after: unknown): string | undefined {
   return repository !== undefined && image.exec(before)?.[1] === repository ? tag : undefined;
 }
 
-/** Returns a value as one line. */
+/** Returns a text of one line unchanged, and any other value as JSON. */
 export function valueText(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return typeof value === 'string' && !value.includes('\n') ? value : (JSON.stringify(value) ?? '');
 }
 
-/** Returns the zones of a change, or an empty text if the change affects all zones. */
 function zonesText(group: GroupPlan, change: PlannedChange): string {
   return change.zones.length === 0 || change.zones.length === group.zones.length ? '' : `(${change.zones.join(', ')})`;
 }
@@ -107,7 +106,7 @@ function consequenceText(group: GroupPlan, change: PlannedChange): string {
   }
 }
 
-/** Returns the requested difference in replicas, or undefined if the change is not about two numbers. */
+/** Returns the new value less the old value; undefined for a mirrored object, or if one of the values is not a number. */
 function requestedDifference({ kind, before, after }: PlannedChange): number | undefined {
   if (kind === 'source') return undefined;
   return typeof before === 'number' && typeof after === 'number' ? after - before : undefined;

@@ -1,4 +1,4 @@
-// Provides the basics of the HTML plan page: templates that escape every value except markup, tables, and the style.
+// Provides the basics of the HTML plan page: tables, the style, and templates that escape every value except markup.
 import { visible } from '../text.ts';
 
 /** Safe markup. `html` escapes texts, so that no text is used as markup by mistake. */
@@ -32,7 +32,7 @@ export function htmlTable(titles: readonly string[], rows: readonly (readonly (H
   return html`<div class="scroll"><table><thead><tr>${head}</tr></thead>\n<tbody>${body}</tbody></table></div>`;
 }
 
-/** The CSS. Kinds of steps differ by pattern and colour. */
+/** The CSS of the page, with a light and a dark colour scheme. */
 export const planStyle = `
 :root {
   color-scheme: light dark;

@@ -13,7 +13,7 @@ const barHeight = 18;
 const top = 30;
 const gateRow = 'gates';
 const leastBar = 3;
-/** The character width of the fonts in use, rounded up, so that labels always fit. */
+/** An estimate of the average character width, in units of the SVG. By this estimate labels are placed or left out. */
 const characterWidth = 6.6;
 
 interface Scale {
@@ -59,7 +59,7 @@ function isZoneStep(step: PlannedStep): boolean {
   return step.zone !== undefined && step.kind !== 'soak' && step.kind !== 'check' && step.kind !== 'approval';
 }
 
-/** Reports whether the step is drawn as a long shape, which must not cover other shapes. */
+/** Reports whether the step is a soak or a wait. The shape of such a step is drawn first, because it could cover other shapes. */
 function isSpan(step: PlannedStep): boolean {
   return step.kind === 'soak' || step.kind === 'wait';
 }
@@ -160,7 +160,6 @@ function stepTitle(step: PlannedStep): string {
   ].join(', ');
 }
 
-/** Marks the point where the plan stops early, with the rule that blocks it. */
 function blockedLine(group: GroupPlan, scale: Scale): Html {
   const [first] = group.waits;
   if (first === undefined) return nothing;
@@ -175,7 +174,7 @@ export const timelinePatterns: Html = html`<svg width="0" height="0" aria-hidden
 </defs></svg>`;
 
 const legendShapes: readonly (readonly [string, Html])[] = [
-  ['replace pods, with the pods in the bar', html`<rect class="roll" width="26" height="12" rx="2"/>`],
+  ['replace pods, labelled with their ordinals', html`<rect class="roll" width="26" height="12" rx="2"/>`],
   ['up to p90', html`<rect class="roll late" y="3" width="26" height="6"/>`],
   ['change replicas', html`<rect class="scale" width="26" height="12" rx="2"/>`],
   ['soak', html`<rect class="soak" fill="url(#hatch)" x="1" y="1" width="24" height="10"/>`],

@@ -8,23 +8,24 @@ import { type Html, html, htmlTable, nothing, planStyle } from './html-text.ts';
 import { timelineLegend, timelinePatterns, timelineSvg } from './html-timeline.ts';
 import * as words from './plan-text.ts';
 
-/** The number of changed groups up to which all groups are unfolded. With more, only groups that need attention are unfolded. */
+/** The number of changed groups up to which all of them are unfolded. With more, only blocked groups and groups with a denial are. */
 const maxUnfolded = 6;
 
 /** Returns the page. Its content security policy allows only its own style, so that no text of a plan can load or run anything. */
 export function renderPlanHtml(plan: Plan): string {
   const { changed, same } = words.splitByChange(plan);
   const title = plan.groups.length === 1 ? `Plan of ${name(plan.groups[0])}` : `Plan of ${plan.groups.length} groups`;
-  const isOpen = (group: GroupPlan) => changed.length <= maxUnfolded || group.refused.length > 0 || group.outcome === 'blocked';
+  const isOpen = (group: GroupPlan) =>
+    changed.length <= maxUnfolded || group.refused.length > 0 || ['blocked', 'waits'].includes(group.outcome);
   const startMs = words.startMs(plan);
   const body = html`<header><h1>${title}</h1><p class="soft">${subtitle(plan)}</p></header>
 <main>
 ${keyFigures(plan)}${(plan.denied ?? []).map(({ objects, message }) => html`<div class="notice refused"><b>Denied: ${namesText(objects)}</b><p>${message}</p></div>\n`)}
-${overview(changed)}
+${(plan.notes ?? []).map((note) => html`<p>Note: ${note}</p>\n`)}${overview(changed)}
 ${changed.length > 0 ? timelineLegend : nothing}
 ${changed.map((group, index) => groupHtml(group, { id: anchor(index), isOpen: isOpen(group), startMs }))}
 ${same.length === 0 ? nothing : html`<h3>Without changes</h3><p>${same.map(name).join(', ')}</p>`}
-<h3>Assumptions</h3><p>The durations assume: ${words.assumptionsText(plan.assumptions)}. Half of all runs are done within p50, nine of ten within p90.</p>
+<h3>Assumptions</h3><p>The durations assume: ${words.assumptionsText(plan)}. Half of all runs are done within p50, nine of ten within p90.</p>
 </main>`;
   return page(title, body).markup;
 }
@@ -96,7 +97,6 @@ function overview(changed: readonly GroupPlan[]): Html {
   return html`<h3>Groups</h3>${htmlTable(['group', 'outcome', 'restarts', 'scale changes', 'p50', 'p90', 'time'], rows, [2, 3, 4, 5])}`;
 }
 
-/** Returns a bar that compares the duration of a group with the longest one. */
 function share({ totals }: GroupPlan, longest: number): Html {
   const width = (seconds: number | undefined) => (144 * (seconds ?? 0)) / longest;
   return html`<svg class="share" viewBox="0 0 144 10" aria-hidden="true"><rect class="track" y="4" width="144" height="2"/><rect class="roll late" y="1" width="${width(totals.p90Seconds)}" height="8"/><rect class="roll" y="1" width="${width(totals.p50Seconds)}" height="8"/></svg>`;
@@ -111,7 +111,6 @@ function anchor(index: number): string {
 }
 
 interface GroupPlace {
-  /** The anchor of the group, unique in the page. */
   readonly id: string;
   readonly isOpen: boolean;
   /** The start time of the plan, if the plan depends on the calendar. */

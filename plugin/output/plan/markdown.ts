@@ -1,4 +1,4 @@
-// Renders a plan as a comment on a pull request, within the size limit of the forges.
+// Renders a plan as a comment on a pull request, within the size limit of GitHub.
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
@@ -10,13 +10,18 @@ import { plural } from '../text.ts';
 import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';
 
-/** The maximum length of a comment in UTF-16 units: the limit of GitHub, which is the smallest, less 1,000 for additions of a bot. */
+/** The maximum length of a comment in UTF-16 units: the limit of GitHub, less 1,000 for additions of a bot. */
 export const commentBudget = 65_536 - 1_000;
 
-/** Returns the comment. The marker in its first line has the digest of the whole plan, so that a bot finds the comment again. */
+/** Returns the comment. A bot finds it again by the marker in its first line, which also has the digest of the whole plan. */
 export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): string {
   const { changed, same } = words.splitByChange(plan);
   const sections = [
+    listed(
+      '**Notes**',
+      'note',
+      (plan.notes ?? []).map((note) => [`- ${markdownText(clip(note, 500))}`]),
+    ),
     denials(changed, plan),
     waits(changed, plan),
     exceptions(changed),
@@ -127,7 +132,6 @@ function waits(changed: readonly GroupPlan[], plan: Plan): Section {
   return listed('**Waits**', 'wait', items);
 }
 
-/** Returns each risk once, with the groups that have it. */
 function risks(changed: readonly GroupPlan[]): Section {
   const groupsOf = new Map<string, string[]>();
   for (const group of changed) {
@@ -174,7 +178,7 @@ function ruleText(result: RuleResult, fact: string | undefined = words.factText(
 function foot(plan: Plan): string {
   const start = words.hasDurations(plan) ? words.startMs(plan) : undefined;
   const assumptions = words.hasDurations(plan)
-    ? markdownDetails('Assumptions behind the durations', `Assumed: ${words.assumptionsText(plan.assumptions)}.`)
+    ? markdownDetails('Assumptions behind the durations', `Assumed: ${words.assumptionsText(plan)}.`)
     : '';
   const policy = plan.metadata.policyDigest === '' ? '' : `policy ${markdownText(words.shortDigest(plan.metadata.policyDigest))}`;
   const starts = start === undefined ? '' : `starts ${words.instantText(start)}`;
@@ -188,7 +192,7 @@ function groupName(group: GroupPlan): string {
 
 const longestText = 300;
 
-/** Returns the group from its longest form to its shortest: complete, without the folded parts, and as one line. */
+/** Returns three forms of the group, from the longest to the shortest: complete, without the folded parts, and only title and totals. */
 export function groupForms(group: GroupPlan): readonly string[] {
   const title = `#### ${markdownText(`${group.namespace}/${group.group}`)}: ${words.outcomeText(group)}`;
   const line = [title, words.totalsText(group.totals)].filter((part) => part !== '').join('\n\n');
@@ -236,7 +240,6 @@ function folded(group: GroupPlan): readonly string[] {
   ];
 }
 
-/** Returns each rule once, with its most severe result. */
 function ruleRows(group: GroupPlan): readonly (readonly string[])[] {
   const weight: Readonly<Record<RuleResult['outcome'], number>> = { no: 4, unknown: 3, wait: 2, ok: 1, skip: 0 };
   const worst = new Map<string, RuleResult>();
@@ -275,7 +278,7 @@ export interface Section {
 
 const between = '\n\n';
 
-/** Returns the head, as many items of the sections as fit into `budget` UTF-16 units, and the foot. Never cuts head and foot. */
+/** Returns the head, the sections and the foot. If they exceed `budget` UTF-16 units, shortens or omits items, but not the head or foot. */
 export function fitSections(head: string, sections: readonly Section[], foot: string, budget: number): string {
   const shown = sections.filter((section) => section.items.length > 0);
   const reserves = shown.map((section) => section.title.length + section.more(section.items.length).length + 3 * between.length);

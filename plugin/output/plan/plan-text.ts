@@ -11,6 +11,7 @@ import {
   type PodTimes,
   type Quantiles,
   type Refusal,
+  rollingWaves,
 } from '../../../engine/plan/document.ts';
 import { endsText, isMisplacedUntilRetry, stopFact } from '../../../engine/publish/status.ts';
 import { blockingResults, factAt, isLimitOfZero, isUntilPerson } from '../../../engine/rule.ts';
@@ -56,11 +57,11 @@ const stepVerbs: Readonly<Record<PlannedStep['kind'], string>> = {
 
 /** Returns the titles of the waves. Waves that replace pods have a number and a name, other waves only a name. */
 export function waveTitles({ waves }: Pick<GroupPlan, 'waves'>): readonly string[] {
-  const rolling = [...new Set(waves.filter(({ steps }) => steps.some(({ kind }) => kind === 'roll')).map(({ name }) => name))];
+  const rolling = rollingWaves(waves);
   return waves.map(({ name }) => (rolling.includes(name) ? `${rolling.indexOf(name) + 1} ${name}` : name).trim());
 }
 
-/** The cells of a step. A format chooses its columns, and its sign for an absent number. Only the first step of a wave has the title of the wave. */
+/** The cells of a step. Only the first step of a wave has the title of the wave. Each format has its own sign for an absent number. */
 type StepRow = Readonly<Record<'wave' | 'verb' | 'object' | 'gate' | 'p50' | 'p90' | 'start' | 'source', string>> & {
   readonly kind: PlannedStep['kind'];
   readonly podCount: number | undefined;
@@ -113,7 +114,6 @@ function approversText(step: PlannedStep): string | undefined {
   return step.rules.find((result) => result.outcome === 'wait' && lacksApproval(result))?.limit;
 }
 
-/** Returns the condition for the start of the next step. */
 function stepGate(step: PlannedStep): string {
   switch (step.kind) {
     case 'roll':
@@ -161,7 +161,7 @@ export function factText(result: RuleResult, nowMs?: number): string {
   return result.limit === undefined ? fact : `${fact} (limit: ${result.limit})`;
 }
 
-/** Returns the fact with its instants as people read them. */
+/** Returns the fact with each instant as `2026-08-22 12:31 UTC`, and with `nowMs` also the time until then. */
 export function shownFact(result: RuleResult, nowMs?: number): string {
   const fact = nowMs === undefined ? result.fact : factAt(result, nowMs);
   return fact.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (instant) => untilText(Date.parse(instant), nowMs));
@@ -198,7 +198,7 @@ export function untilText(atMs: number, nowMs: number | undefined): string {
   return `${instantText(atMs)}${left}`;
 }
 
-/** Returns the rule that an exception permits, with the requester, the end and the reason of the exception. */
+/** Returns `rule: fact` for a result that an exception permits. The fact names the requester, the end and the reason of the exception. */
 export function exceptionText(result: RuleResult, nowMs: number | undefined): string {
   return `${result.rule}: ${shownFact(result, nowMs)}`;
 }
@@ -213,9 +213,9 @@ export function stopAndEndText(stop: Stop, nowMs: number): string {
   return `${stopText(stop, nowMs)}. To end it: ${endsText(stop)}`;
 }
 
-/** Returns the action of a person after which a blocking result passes, if time alone never changes the result. */
+/** Returns the condition for a result `no` to pass, if the result gives no time. */
 function passesOnlyBy(result: RuleResult): string {
-  if (result.rule === 'view-complete') return 'passes when the manifests include its members';
+  if (result.rule === 'view-complete') return 'passes when the manifests have the StatefulSets in the namespace of the group';
   if (result.rule === 'pin-webhook') return 'passes when the webhook on pod creation answers';
   if (isRejection(result)) return 'passes when the rejection is cancelled, or when its requester approves';
   if (lacksRequesters(result)) return 'passes when a webhook records requesters';
@@ -229,7 +229,7 @@ function passesOnlyBy(result: RuleResult): string {
 /** Returns when a blocking result would pass. */
 export function passesText(result: RuleResult, nowMs: number | undefined): string {
   if (result.earliestMs !== undefined && nowMs !== undefined && result.earliestMs <= nowMs) {
-    return `its time was ${instantText(result.earliestMs)}; it passes with the next decision if nothing else changes`;
+    return `the wait ended at ${instantText(result.earliestMs)}; passes with the next decision if nothing else changes`;
   }
   if (result.earliestMs !== undefined && nowMs !== undefined) {
     return `passes at ${untilText(result.earliestMs, nowMs)} if nothing else changes`;
@@ -243,9 +243,9 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
       return 'passes when the missing evidence can be read';
     case 'wait':
       if (waitsForPartition(result))
-        return 'passes a few seconds after the group is applied without the new template, when the agent has set the partitions';
+        return 'passes when the agent has set the partitions, a few seconds after the group is applied without the new template';
       if (isMisplacedUntilRetry(result)) return 'passes after a retry, or when the pods run that revision again';
-      if (result.rule === 'view-complete') return 'passes when the StatefulSet controller has observed it, normally within seconds';
+      if (result.rule === 'view-complete') return 'passes when the StatefulSet controller has observed the change, normally within seconds';
       if (result.endsBy === 'person') return 'passes when the rule is changed, or by an exception';
       return `passes when ${passesWhen(result)}`;
     case 'ok':
@@ -257,7 +257,7 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
 /** Returns the condition for which a rule waits. A policy rule states the condition in its message. */
 function passesWhen({ rule, digest }: RuleResult): string {
   if (rule !== 'approval' && digest !== undefined) return 'the rule has the required approvals';
-  if (rule === 'rolled-back') return 'a person retries it, or another template is applied';
+  if (rule === 'rolled-back') return 'a person retries the run, or another template is applied';
   return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'the condition of the rule is false';
 }
 
@@ -357,10 +357,12 @@ export function hasDurations({ groups }: Plan): boolean {
   return groups.some(({ waves }) => waves.length > 0);
 }
 
-/** Returns the assumptions, or only those that differ from the default. */
-export function assumptionsText(assumptions: Assumptions, { isComplete = true } = {}): string {
+/** Returns the assumptions. Omits those about groups without steps, and if `isComplete` is false also those that equal the defaults. */
+export function assumptionsText({ assumptions, groups }: Plan, { isComplete = true } = {}): string {
   const usual = isComplete ? [] : assumptionTexts(defaultAssumptions);
-  return assumptionTexts(assumptions)
+  const hasSteps = (name: string) => groups.some(({ group, waves }) => group === name && waves.length > 0);
+  const own = Object.entries(assumptions.groups).filter(([name]) => hasSteps(name));
+  return assumptionTexts({ ...assumptions, groups: Object.fromEntries(own) })
     .filter((text) => !usual.includes(text))
     .join(', ');
 }

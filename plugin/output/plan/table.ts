@@ -63,7 +63,7 @@ function unchangedLines(groups: readonly GroupPlan[], look: TableLook): readonly
 
 /** Returns the basis of the durations: the assumptions (without `-o wide` only those that differ from the defaults) and the start. */
 function basisLines(plan: Plan, look: TableLook): readonly string[] {
-  const assumed = words.hasDurations(plan) ? words.assumptionsText(plan.assumptions, { isComplete: look.isWide === true }) : '';
+  const assumed = words.hasDurations(plan) ? words.assumptionsText(plan, { isComplete: look.isWide === true }) : '';
   const start = words.hasDurations(plan) ? words.startMs(plan) : undefined;
   const lines = [
     ...(assumed === '' ? [] : labelled('ASSUMES', assumed, look)),

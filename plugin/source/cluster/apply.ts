@@ -19,7 +19,6 @@ export interface AppliedObject {
 }
 
 interface ApplyRun {
-  /** The digest that marks the objects. */
   readonly plan: string;
   readonly forceConflicts: boolean;
 }

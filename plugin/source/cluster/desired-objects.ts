@@ -55,11 +55,11 @@ export async function storedObject(cluster: Cluster, desired: ManifestObject, fo
   }
 }
 
-/** Returns the object of an apply that the API server refuses: as if the apply forced its conflicts, or computed here if it has no conflict. */
+/** Returns the result of a refused apply: from a dry run that forces the conflicts, or computed here if the error names no conflict. */
 async function refusedObject(cluster: Cluster, ready: ReadyObject, error: Error, mode: ApplyMode): Promise<StoredObject> {
   const { live } = ready;
   const merged = applied(live, ready.object);
-  // Client-side apply also owns defaults, which stay. The last applied manifest names the fields that are removed.
+  // --force-conflicts also removes fields that only the last `kubectl apply` named. Defaults stay, although client-side apply owns them.
   const kept = mode.forceConflicts ? overlaid(merged, ready.object) : merged;
   const object = live === undefined ? kept : withDefaults(live, kept);
   if (conflictsOf(error).length === 0) return computedObject(live, object, error);
@@ -104,7 +104,7 @@ async function triedObject(
   }
 }
 
-/** Returns the object that its GitOps tool would write from the manifest. The apply itself is rejected. */
+/** Returns the object that its GitOps tool would write from the manifest. `apply` rejects a change of such an object. */
 async function writtenByOwner(
   { env, timeoutMs }: Cluster,
   resource: Resource,
@@ -119,7 +119,7 @@ async function writtenByOwner(
 }
 
 /**
- * Pairs each manifest with its resource and the live object of the same name. Adds the namespace of the context to manifests without one.
+ * Pairs each manifest with its resource and the live object of the same name. Adds `cluster.namespace` to manifests without a namespace.
  * Objects in `seen` are not read again.
  */
 export async function pairWithLiveObjects(
@@ -186,8 +186,8 @@ const partitionPath = ['spec', 'updateStrategy', 'rollingUpdate', 'partition'];
 const partitionField = partitionPath.map((name) => `/f:${name}`).join('');
 
 /**
- * Adds the partition that keeps templates from the pods, if an earlier manifest named it and this manifest omits it. Otherwise the apply
- * would remove the partition, and the StatefulSet controller would replace pods until the agent writes it again.
+ * Adds `holdingPartition` if an earlier manifest named it and the new manifest omits it. Otherwise the apply would remove the partition,
+ * and the StatefulSet controller would replace pods until the agent restores the partition.
  */
 function withHeldPartition(manifest: ObjectContent, live: KubernetesObject): ObjectContent {
   const partition = fieldAt(live, partitionPath);
@@ -219,7 +219,7 @@ export function overlaid(live: ObjectContent | undefined, manifest: ObjectConten
   return isRecord(merged) ? merged : manifest;
 }
 
-/** Removes replicas that the manifest neither names nor changes, because a plan treats replicas in a manifest as desired. */
+/** Removes `spec.replicas` that the manifest does not name and the apply does not change. A plan treats remaining replicas as desired. */
 export function withManifestReplicas(object: ObjectContent, desired?: Pick<ManifestObject, 'manifest' | 'live'>): ObjectContent {
   const spec = object['spec'];
   if (object['kind'] !== 'StatefulSet' || !isRecord(spec) || fieldAt(desired?.manifest, ['spec', 'replicas']) !== undefined) return object;
@@ -229,7 +229,6 @@ export function withManifestReplicas(object: ObjectContent, desired?: Pick<Manif
   return { ...object, spec: rest };
 }
 
-/** Returns the merged value; undefined for a field that the merge removes. */
 function merge(live: unknown, manifest: unknown, last: unknown, name: string): unknown {
   if (manifest === undefined) return last === undefined ? live : undefined;
   if (isRecord(live) && isRecord(manifest)) return mergeMaps(live, manifest, isRecord(last) ? last : {});

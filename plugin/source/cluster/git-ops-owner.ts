@@ -2,9 +2,9 @@
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { managedFields } from './managed-fields.ts';
 
-/** A tool that reverts an object to its state in Git. */
+/** A tool that manages an object from Git or from a release. */
 interface GitOpsOwner {
-  /** Such as Argo CD. */
+  /** The name of the tool, such as `Argo CD`. */
   readonly tool: string;
   /** The application or release, if the object names it. */
   readonly of?: string;

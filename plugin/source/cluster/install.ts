@@ -1,4 +1,4 @@
-// Applies or deletes an installation object by object, and finds the StatefulSets whose updates a partition blocks.
+// Applies or deletes the objects of an installation, and finds the StatefulSets whose updates a partition blocks.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
@@ -35,7 +35,6 @@ const rbac = 'rbac.authorization.k8s.io';
 const admission = 'admissionregistration.k8s.io';
 const deployments = resource('apps', 'deployments', 'Deployment');
 
-/** The resources of all objects in an installation. */
 const installed: readonly Resource[] = [
   resources.namespaces,
   resources.customResourceDefinitions,
@@ -69,8 +68,8 @@ interface ApplyInstallation {
 }
 
 /**
- * Applies the objects in order, without kinds that the API server does not serve. Returns the number of applied objects. Throws Failure at
- * the first error; a repeated call continues.
+ * Applies the objects in order, without admission policies if the API server does not serve them. Returns the number of applied objects.
+ * Throws Failure at the first error. A repeated call applies all objects again.
  */
 export async function applyInstallation(
   { env, timeoutMs, server }: Cluster,
@@ -89,7 +88,7 @@ export async function applyInstallation(
           onSkipped(nameOf(object));
           continue;
         }
-        // A dry run creates no namespace, so objects in it fail.
+        // A dry run does not create the namespace, so the API server answers 404 for objects in that namespace.
         const isOfDryRun = dryRun === 'server' && isStatus(error, 404) && hasItsNamespace(objects, object);
         if (!isOfDryRun) throw installFailure(error, object, { done: index, of: objects.length, server, isDryRun: dryRun === 'server' });
       }
@@ -149,13 +148,13 @@ interface DeleteInstallation {
   readonly onDeleted: (object: string) => void;
 }
 
-/** Deletes every object with the label of the installation, in the order of `removal`. Returns their number. Throws Failure on an error. */
+/** Deletes the objects with the label of the installation, and with `hasDefinitions` the CRDs. Returns the number of these objects. */
 export async function deleteInstallation(
   cluster: Cluster,
   options: InstallOptions,
   { dryRun, hasDefinitions, onDeleted }: DeleteInstallation,
 ): Promise<number> {
-  // All objects are read before the first is deleted, so that a missing permission changes nothing.
+  // All objects are listed before the first is deleted, so that nothing is deleted if the permission to list a kind is missing.
   const found: { readonly resource: Resource; readonly object: KubernetesObject }[] = [];
   for (const one of inOrder(options, hasDefinitions)) {
     for (const object of await objectsOf(cluster, one, options)) found.push({ resource: one, object });
@@ -209,7 +208,7 @@ async function deleteOne({ env, timeoutMs }: Cluster, one: Resource, object: Kub
   }
 }
 
-/** Returns the StatefulSets whose partition blocks updates, sorted. For members of `partition` or `pinned` groups, any partition counts. */
+/** Returns StatefulSets whose partition blocks updates: at least 1000000, or in `partition` and `pinned` groups above the first ordinal. */
 export async function readBlockedStatefulSets(
   cluster: Cluster,
   { scope, namespace: agentNamespace }: InstallOptions,

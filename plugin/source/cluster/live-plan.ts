@@ -1,13 +1,16 @@
-// Plans on a cluster: reads the live objects, merges the manifests and policies into them, and saves the plan for apply.
+// Plans on a cluster: reads the live objects, merges the manifests and policies into them, and prepares a saved plan for apply.
 import { ApiFailure } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { fieldDiff, type ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt, objectKey } from '../../../engine/observe/raw.ts';
 import { withRevisions } from '../../../engine/observe/revisions.ts';
+import { plannedChanges } from '../../../engine/plan/changes.ts';
 import { type ApiDenial, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type AbsentMembers, type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
+import { readPlanSnapshots } from '../../../engine/plan/world.ts';
+import { usualOrder, type WriteOrder, type WritePart, writeOrder } from '../../../engine/plan/write-order.ts';
 import type { PublishedDecision } from '../../../engine/publish/published.ts';
 import { needsApproval } from '../../../engine/rules/approval.ts';
 import { isUnknown, type Known, type MissingAccess, type Snapshot, type WebhookProblems } from '../../../engine/snapshot.ts';
@@ -18,7 +21,9 @@ import { loadPolicies } from '../../../policies/load.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { ofKind } from '../../../policies/resolve/resolve.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
+import { defined } from '../../../policies/values/defined.ts';
 import { groupBy } from '../../../policies/values/group-by.ts';
+import { firstOf } from '../../../policies/wording.ts';
 import { rolloutGroups } from '../../cluster-snapshot/kinds.ts';
 import {
   denialsByKind,
@@ -76,6 +81,10 @@ export type TriedObject = ReadyObject & Pick<StoredObject, 'trouble' | 'taken'>;
 export interface LivePlanInputs extends PlanInputs {
   /** The desired objects in the order in which they are applied. */
   readonly desiredObjects: readonly DesiredObject[];
+  readonly given: GivenFiles;
+  readonly writeOrder: WriteOrder;
+  /** The changed objects that --group and --namespace leave out, if any. */
+  readonly omitted?: readonly string[];
   readonly forceConflicts: boolean;
   readonly namespaces: Namespaces;
   readonly agentNamespace: string;
@@ -88,34 +97,53 @@ export interface LivePlanInputs extends PlanInputs {
 
 export interface Planned extends LivePlanInputs {
   readonly plan: Plan;
-  readonly given: GivenFiles;
 }
 
-/** Reads the files of the options. Manifests among the policies are desired unless --desired names other manifests. */
-export async function givenFiles(context: CommandContext, { desired, filename: file = [] }: PlanInputOptions): Promise<GivenFiles> {
+/** Reads the files of --filename and --desired. Without --desired, the manifests among the files of --filename are desired. */
+async function givenFiles(context: CommandContext, { desired, filename: file = [] }: PlanInputOptions): Promise<GivenFiles> {
   const policies = await readInputs(file, context);
   return { manifests: desired === undefined ? policies : await readInput(desired, context), policies };
 }
 
-export async function readAndPlan(
-  context: CommandContext,
-  options: LivePlanOptions,
-  cluster: Cluster,
-  files?: GivenFiles,
-): Promise<Planned | InputErrors> {
-  const given = files ?? (await givenFiles(context, options));
-  const inputs = await readLiveInputs(context, options, cluster, given);
-  return 'errors' in inputs ? inputs : { ...inputs, plan: planGroups(inputs.input), given };
+export async function readAndPlan(...question: ReadArguments): Promise<Planned | InputErrors> {
+  const inputs = await readLiveInputs(...question);
+  return 'errors' in inputs ? inputs : { ...inputs, plan: planGroups(inputs.input) };
 }
 
 /** Reads the cluster and merges the files into its objects. Throws Failure like `readPlanInputs`, and if StatefulSets cannot be read. */
-export async function readLiveInputs(
-  context: CommandContext,
-  options: LivePlanOptions,
-  cluster: Cluster,
-  given: GivenFiles,
-): Promise<LivePlanInputs | InputErrors> {
-  const { changes, nowMs, assumptions } = await readScenario(context, options);
+export async function readLiveInputs(...[context, options, cluster, files]: ReadArguments): Promise<LivePlanInputs | InputErrors> {
+  const given = files ?? (await givenFiles(context, options));
+  const inputs = await readOnce(given, context, options, cluster);
+  if ('errors' in inputs) return inputs;
+  const { omitted = unseenObjects(inputs, options) } = options;
+  if (omitted.length === 0) return inputs;
+  if (options.omitted === undefined) return readLiveInputs(context, { ...options, omitted }, cluster, given);
+  const selected = inputs.input.groups.map(({ namespace, name }) => `${namespace}/${name}`);
+  const note = `the flags select ${firstOf(selected, 3)}; not applied: ${firstOf(omitted, 1)}`;
+  return { ...inputs, omitted, notes: [note, ...inputs.notes] };
+}
+
+type ReadArguments = [context: CommandContext, options: LivePlanOptions, cluster: Cluster, files?: GivenFiles];
+
+/** Returns the changed objects that the plan of the selected groups does not show. */
+function unseenObjects({ input, ...desired }: LivePlanInputs, options: LivePlanOptions): readonly string[] {
+  const ready = readyObjects(desired);
+  if (!isPart(options)) return ready.filter((one) => isElsewhere(one, options)).map(({ object }) => nameOf(object));
+  const compared = { ...input, ...readPlanSnapshots(input) };
+  const shown = input.groups.flatMap((group) => {
+    const parts = plannedChanges(group, compared, []).map(({ field }) => field.replace(/ (\S+).*/, ` ${group.namespace}/$1`));
+    return [`RolloutGroup ${group.namespace}/${group.name}`, ...memberNames([group]), ...parts];
+  });
+  return ready.flatMap(({ object }) => (isPolicy(object) || shown.includes(nameOf(object)) ? [] : [nameOf(object)]));
+}
+
+function isElsewhere({ object, resource }: Pick<DesiredObject, 'object' | 'resource'>, { namespace }: LivePlanOptions): boolean {
+  const isScoped = namespace !== undefined && resource?.isNamespaced !== false && !isPolicy(object);
+  return isScoped && fieldAt(object, ['metadata', 'namespace']) !== namespace;
+}
+
+async function readOnce(given: GivenFiles, ...[context, options, cluster]: ReadArguments): Promise<LivePlanInputs | InputErrors> {
+  const { changes, ...scenario } = await readScenario(context, options);
   const { namespace } = cluster;
   const files = unique([...given.manifests, ...given.policies]);
   const loaded = loadPolicies(files, { namespace });
@@ -126,12 +154,15 @@ export async function readLiveInputs(
   const live = comparedObjects(listing);
   const manifestObjects = await pairWithLiveObjects(cluster, [...documentsOf(files), ...manifests.map(({ value }) => value)], live);
   const forceConflicts = options.forceConflicts === true;
-  const desiredObjects = await Promise.all(
-    manifestObjects.map(async (one) => ({ ...one, ...(await storedObject(cluster, one, forceConflicts)) })),
-  );
-  const { bundle, groupsBefore, errors } = policiesOver({ files, desiredObjects, live, namespace, agentNamespace });
+  const stored = await Promise.all(manifestObjects.map(async (one) => ({ ...one, ...(await storedObject(cluster, one, forceConflicts)) })));
+  const isWritten = ({ manifest }: ManifestObject): boolean => options.omitted?.includes(nameOf(manifest)) !== true;
+  const desiredObjects = stored.filter(isWritten);
+  const resulting = stored.map((one) => (isWritten(one) || one.live === undefined ? one : { manifest: one.live, object: one.live }));
+  const { bundle, errors, ...definitions } = policiesOver({ files, desiredObjects: resulting, live, namespace, agentNamespace });
   if (errors.length > 0) return { errors, notes: unreadNotes(listing) };
-  const groups = selectGroups(groupsToPlan(bundle.groups, groupsBefore), options, denialsByKind(listing).get('RolloutGroup'));
+  const allGroups = groupsToPlan(bundle.groups, definitions.groupsBefore);
+  const needed = desiredObjects.some((one) => isElsewhere(one, options)) ? { mayHaveNoGroup: false } : {};
+  const groups = selectGroups(allGroups, { ...options, ...needed }, denialsByKind(listing).get('RolloutGroup'));
   const sources = await readReplicaSourceObjects(cluster, groups);
   const { policies, published } = clusterState(listing, agentNamespace);
   const { intents, ...before } = policies;
@@ -139,37 +170,34 @@ export async function readLiveInputs(
   const snapshot = clusterSnapshot(listing, {
     policies: { ...bundle, groups, digest: policyDigest(bundle), intents: believedIntents(intents, webhookProblems) },
     agentNamespace,
-    nowMs,
+    nowMs: scenario.nowMs,
     replicaSources: sources.map(({ view }) => view),
   });
   const sourceObjects = sources.flatMap(({ object }) => (object === undefined || object.kind === 'Scale' ? [] : [object]));
   const current = firstOfEachName([...live, ...manifestObjects.flatMap((one) => one.live ?? []), ...sourceObjects]);
-  const members = memberNames(groupsToPlan(bundle.groups, groupsBefore));
-  const desired = replaceByDesired(current, desiredObjects, members);
+  const desired = replaceByDesired(current, desiredObjects, memberNames(allGroups));
   const desiredGroups = new Set(ofKind(loaded.documents, 'RolloutGroup').map(({ namespace: place, name }) => `${place}/${name}`));
   const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
   const { stopped, ...agents } = await readAgents(cluster, groups, { listing, published, agentNamespace });
   const running = { ...snapshot, ...agents, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
+  const state = { groups, ...definitions, running, before, absent };
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
   const others = { current: current.filter((object) => !isOurs(object)), desired: desired.filter((object) => !isOurs(object)) };
+  const input = {
+    ...bundle,
+    ...state,
+    policyDigest: snapshot.policyDigest,
+    current: others.current,
+    desired: withRevisions(applyWhatIf(others.desired, groups, changes), current, itemsOf(listing.revisions)),
+    ...scenario,
+    ...objectChanges(documents, others, isPart(options) ? undefined : memberNames(allGroups)),
+    denied: denialsOf(readyObjects({ desiredObjects, forceConflicts })),
+  };
   return {
     documents,
-    input: {
-      ...bundle,
-      groups,
-      groupsBefore,
-      policyDigest: snapshot.policyDigest,
-      current: others.current,
-      desired: withRevisions(applyWhatIf(others.desired, groups, changes), current, itemsOf(listing.revisions)),
-      assumptions,
-      running,
-      before,
-      ...objectChanges(documents, others, isPart(options) ? undefined : members),
-      denied: denialsOf(readyObjects({ desiredObjects, forceConflicts })),
-      absent,
-      nowMs,
-    },
-    desiredObjects,
+    given,
+    input,
+    ...inWriteOrder({ desiredObjects, forceConflicts }, input),
     forceConflicts,
     namespaces,
     agentNamespace,
@@ -180,7 +208,24 @@ export async function readLiveInputs(
   };
 }
 
-/** Reads the reasons why webhooks that the groups need do not work. */
+/** Returns the desired objects in the order of the writes. The order matters only if several parts change. */
+function inWriteOrder(
+  desired: Pick<LivePlanInputs, 'desiredObjects' | 'forceConflicts'>,
+  input: PlanInput,
+): Pick<LivePlanInputs, 'desiredObjects' | 'writeOrder'> {
+  const changed = new Set(readyObjects(desired).map(({ object }) => partOf(object)));
+  const order = changed.size > 1 ? writeOrder(input) : usualOrder;
+  const place = ({ manifest }: DesiredObject): number => order.parts.indexOf(partOf(manifest));
+  return { desiredObjects: desired.desiredObjects.toSorted((a, b) => place(a) - place(b)), writeOrder: order };
+}
+
+const isPolicy = (object: ObjectContent): boolean => isOurs(object) && partOf(object) === 'policies';
+
+function partOf(object: ObjectContent): WritePart {
+  if (isOurs(object)) return object['kind'] === 'RolloutGroup' ? 'groups' : 'policies';
+  return String(object['kind']).endsWith('PodDisruptionBudget') ? 'policies' : 'members';
+}
+
 function neededWebhooks(
   cluster: Cluster,
   { groups, policies }: Pick<PlanInput, 'groups' | 'policies'>,
@@ -190,7 +235,6 @@ function neededWebhooks(
   return readWebhookProblems(cluster, agentNamespace, needs);
 }
 
-/** Returns the notes on webhooks that the user may not read, and on desired objects. */
 function furtherNotes(webhookProblems: Known<WebhookProblems>, desiredObjects: readonly DesiredObject[]): readonly string[] {
   const unread = isUnknown(webhookProblems) ? [webhookProblems.unknown] : [];
   const notes = desiredObjects.flatMap(({ manifest, notes: texts, taken }) =>
@@ -199,7 +243,6 @@ function furtherNotes(webhookProblems: Known<WebhookProblems>, desiredObjects: r
   return [...unread, ...byMessage(notes).map(({ objects, message }) => `${namesText(objects)}: ${message}`)];
 }
 
-/** Returns the denials of changes by webhooks, admission policies and quotas. */
 function denialsOf(ready: readonly TriedObject[]): readonly ApiDenial[] {
   return byMessage(
     ready.flatMap(({ object, trouble }) =>
@@ -208,7 +251,6 @@ function denialsOf(ready: readonly TriedObject[]): readonly ApiDenial[] {
   );
 }
 
-/** Returns each message once, with its objects. */
 function byMessage(said: readonly { readonly object: string; readonly message: string }[]): readonly ApiDenial[] {
   const byText = groupBy(said, ({ message }) => message);
   return [...byText].map(([message, same]) => ({ objects: [...new Set(same.map(({ object }) => object))], message }));
@@ -218,7 +260,7 @@ function firstOfEachName(objects: readonly ObjectContent[]): readonly ObjectCont
   return [...groupBy(objects, nameOf).values()].map(([first]) => first);
 }
 
-/** Returns the running objects, with desired objects instead of those of the same name. New objects come last. */
+/** Returns the running objects. A desired object replaces the running object of the same name. New objects come last. */
 function replaceByDesired(
   current: readonly ObjectContent[],
   desiredObjects: readonly DesiredObject[],
@@ -232,9 +274,9 @@ function replaceByDesired(
 }
 
 /**
- * Searches all namespaces for the StatefulSets of these groups. `desiredGroups` contains `namespace/name`. Returns the groups that are
- * blocked because their StatefulSets exist only in another namespace, where no group names them, and a note on every other group
- * without StatefulSets.
+ * Checks the groups in `desiredGroups` (`namespace/name`) that have no StatefulSet in their namespace. Returns the groups whose
+ * StatefulSets exist only in another namespace, where no group names them: these groups are blocked. Returns a note on every other
+ * checked group.
  */
 export async function liveAbsence(
   cluster: Cluster,
@@ -260,7 +302,7 @@ export async function liveAbsence(
   return { absent, notes };
 }
 
-/** Returns the desired objects that change something, as they are applied. */
+/** Returns the desired objects that change something, in the form in which `apply` sends them. */
 export function readyObjects({
   desiredObjects,
   forceConflicts,
@@ -274,12 +316,14 @@ export function readyObjects({
   });
 }
 
-/** Returns the plan with the data that `apply` needs. Throws Failure for a Secret in the manifests, because saved plans are shared. */
+/** Throws Failure for a Secret in the manifests, because saved plans are shared. */
+export function refuseSecrets({ desiredObjects, omitted = [] }: Planned): void {
+  if (![...desiredObjects.map(({ manifest }) => nameOf(manifest)), ...omitted].some((name) => name.startsWith('Secret '))) return;
+  throw usageFailure('a saved plan must not contain a Secret', 'remove the Secrets from the manifests, and apply them separately');
+}
+
 export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number): Promise<SavedPlan> {
   const { basis, plan, given, namespaces, agentNamespace } = planned;
-  if (planned.desiredObjects.some(({ manifest }) => manifest['kind'] === 'Secret')) {
-    throw usageFailure('a saved plan must not contain a Secret', 'remove the Secrets from the manifests, and apply them separately');
-  }
   const uid = await clusterUid(cluster);
   const scope = {
     ...(uid === undefined ? {} : { cluster: uid }),
@@ -288,12 +332,13 @@ export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number)
     agentNamespace,
     groups: planned.input.groups.map(({ namespace, name }) => `${namespace}/${name}`).sort(),
     files: given,
+    ...defined({ omitted: planned.omitted }),
     ...(planned.forceConflicts ? { forceConflicts: true } : {}),
   };
   return savedPlan({ scope, basis, objects: readyObjects(planned).map(({ object }) => object), plan }, nowMs);
 }
 
-/** Returns the identity of a cluster, which does not depend on its address; undefined if the user may not read it. */
+/** Returns the UID of the namespace kube-system, which does not depend on the address of the cluster; undefined if it cannot be read. */
 export async function clusterUid({ env, timeoutMs }: Cluster): Promise<string | undefined> {
   try {
     const namespace = await getObject(env, resources.namespaces, { name: 'kube-system' }, { site: 'source.cluster', timeoutMs });
@@ -321,7 +366,7 @@ export function comparedObjects(listing: Listing): readonly ObjectContent[] {
   return [statefulSets, podBudgets, zoneBudgets, groups, policies, exceptions, agentPolicies].flatMap(itemsOf);
 }
 
-/** Returns a note on each list that the user may not read, except policies of the agent's namespace. */
+/** Returns a note on each list that the user may not read. Policies of the agent's namespace, and revisions, get no note. */
 function unreadNotes(listing: Listing): readonly string[] {
   const { pods, nodes, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents } = listing;
   const unread = [pods, podBudgets, zoneBudgets, groups, policies, exceptions, intents, documents];
@@ -360,7 +405,7 @@ interface AgentFacts extends Required<Pick<Snapshot, 'unattended' | 'missingAcce
   readonly stopped: readonly string[];
 }
 
-/** Reads which agents of the groups do not run, and which access they lack. Such an agent would not carry out the plan. */
+/** Reads which agents of the groups do not run, and which access agents lack. Such agents would not carry out the plan. */
 async function readAgents(
   cluster: Cluster,
   groups: readonly GroupDefinition[],

@@ -16,7 +16,6 @@ export function managedFields(live: unknown): readonly ManagedFields[] {
   return specEntriesOf(live).flatMap(({ manager, fieldsV1: fields }) => (typeof manager === 'string' ? [{ manager, fields }] : []));
 }
 
-/** Returns the entries of managers that own more than the status. */
 function specEntriesOf(live: unknown): readonly ObjectContent[] {
   return entriesOf(live).filter(({ subresource }) => subresource !== 'status');
 }
@@ -66,8 +65,8 @@ export function adoptionOf(live: unknown): Adoption | undefined {
 export const patchManager = 'kubectl-rollout_group';
 
 /**
- * Returns the managed fields after the fields that our patch added moved to the manager that applies the pod template; undefined without
- * such a field or manager. If these fields stayed with our patch, no manifest could remove them again.
+ * Returns managed fields in which the manager that applies the pod template owns the fields that our patch added; undefined without such a
+ * field or manager. If the manager of our patch kept these fields, no manifest could remove them again.
  */
 export function handedOver(before: unknown, patched: unknown): readonly ObjectContent[] | undefined {
   const entries = entriesOf(patched);
@@ -140,7 +139,7 @@ function union(left: unknown, right: unknown): unknown {
 
 function merge(live: unknown, asked: unknown, ours: unknown, others: unknown): unknown {
   if (asked === undefined) return withoutOurs(live, ours, others);
-  // If no part of a map or list has an owner, it is one value.
+  // A map or list is one value if it has an owner, but its parts have no owners.
   const known = union(ours, others);
   const isWhole = isRecord(known) && Object.keys(known).length === 0;
   if (isRecord(live) && isRecord(asked) && !isWhole) return mergeMaps(live, asked, ours, others);
@@ -183,7 +182,7 @@ interface Lists {
   readonly identify: Identify;
 }
 
-/** Merges entry by entry. As in the API server, the result has the desired order, and other live entries keep their predecessors. */
+/** Merges entry by entry. As in the API server, desired entries keep their order, and each other live entry follows its predecessor. */
 function mergeLists({ live, asked, ours, others, identify }: Lists): readonly unknown[] {
   const [mine, theirs] = [entryFields(ours, identify), entryFields(others, identify)];
   const running = new Map(live.map((entry) => [identify(entry), entry]));

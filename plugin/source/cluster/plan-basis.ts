@@ -13,7 +13,7 @@ import { removableFields } from './managed-fields.ts';
 export interface ReadObject {
   /** `kind namespace/name`. */
   readonly object: string;
-  /** Set for StatefulSets, pods and objects to apply that exist. */
+  /** Set for existing StatefulSets, pods, desired objects and policy objects. */
   readonly uid?: string;
   /** The parts by name: the first digits of the SHA-256, or a short value unchanged. */
   readonly parts: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ interface BasisInput {
   readonly snapshot: Snapshot;
   /** The live objects, as the API server sent them. */
   readonly live: readonly ObjectContent[];
-  /** The objects to apply. The basis contains the live object of each name, or states that it does not exist. */
+  /** The desired objects. The basis contains the live object of each name, or states that it does not exist. */
   readonly desiredObjects: readonly ObjectContent[];
 }
 
@@ -117,7 +117,7 @@ function readsOf(group: GroupDefinition, snapshot: Snapshot): readonly ReadObjec
 }
 
 /**
- * Returns the problems of webhooks and of the agent's access, which block whole groups. A part without a problem has no entry, because the
+ * Returns the problems of webhooks and of the agent's access that can block groups. A part without a problem has no entry, because the
  * user who applies the plan may have other read permissions.
  */
 function problemsOf({ webhookProblems = {}, missingAccess = [] }: Snapshot): readonly ReadObject[] {
@@ -160,7 +160,7 @@ function unread(object: string): ReadObject {
   return { object, parts: { reading: 'not permitted or not possible' } };
 }
 
-/** Returns the parts of an object that an apply may overwrite: all except the status and fields of the API server. */
+/** Returns the parts of an object that an apply may overwrite: labels, annotations, and every field except metadata and status. */
 export function targetOf(object: string, live: ObjectContent | undefined): ReadObject {
   if (live === undefined) return { object, parts: { exists: 'no' } };
   const uid = fieldAt(live, ['metadata', 'uid']);

@@ -19,7 +19,6 @@ interface PolicyQuestion {
   /** The desired objects, each as it is after the apply. */
   readonly desiredObjects: readonly { readonly manifest: ObjectContent; readonly object: ObjectContent }[];
   readonly live: readonly ObjectContent[];
-  /** The namespace of objects without a namespace. */
   readonly namespace: string;
   /** The namespace of the agent. Policies in it may apply to other namespaces. */
   readonly agentNamespace: string;
@@ -27,8 +26,8 @@ interface PolicyQuestion {
 
 interface PoliciesOver {
   readonly bundle: PolicyBundle;
-  /** The groups as they are without the files. */
   readonly groupsBefore: readonly GroupDefinition[];
+  readonly desiredGroups: readonly GroupDefinition[];
   /** The errors of the files. Errors of live objects do not block a plan. */
   readonly errors: readonly Finding[];
 }
@@ -51,12 +50,12 @@ export function policiesOver({ files, desiredObjects, live, ...options }: Policy
   const blocking = unusable.map((policy) => blockInsteadOf(policy, bundle.groups, options.agentNamespace));
   return {
     bundle: { ...bundle, policies: [...bundle.policies, ...blocking] },
+    desiredGroups: bundle.groups,
     groupsBefore: readPolicyFiles(live.map(asFile), options).resolution.bundle.groups,
     errors: distinctErrors(errors),
   };
 }
 
-/** Reports whether the object is of one of our kinds. */
 export function isOurs(object: ObjectContent): boolean {
   return String(object['apiVersion']).startsWith('rollout-group.dev/');
 }
@@ -80,14 +79,10 @@ export function asFile(object: ObjectContent): PolicyFile {
   return { name: `${livePrefix}${nameOf(object)}`, text: JSON.stringify(contentOf(object)) };
 }
 
-/** Returns the object without fields of the API server. */
 function contentOf({ apiVersion, kind, metadata, spec }: ObjectContent): ObjectContent {
   const { name, namespace, labels, annotations } = (metadata ?? {}) as Readonly<Record<string, unknown>>;
   return tryParseJson(JSON.stringify({ apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec })) as ObjectContent;
 }
-
-/** The kinds that exist only in files. */
-const fileKinds: ReadonlySet<unknown> = new Set(['PolicyTest', 'PolicySet']);
 
 /** Returns our documents as written, without the defaults that loading adds. */
 export function documentsOf(files: readonly PolicyFile[]): readonly ObjectContent[] {
@@ -95,5 +90,5 @@ export function documentsOf(files: readonly PolicyFile[]): readonly ObjectConten
     .flatMap((file) => parseDocuments(file.name, file.text).documents)
     .flatMap(({ value }) => (isRecord(value) && Array.isArray(value['items']) ? value['items'] : [value]))
     .filter(isRecord)
-    .filter((value) => isOurs(value) && !fileKinds.has(value['kind']));
+    .filter((value) => isOurs(value) && value['kind'] !== 'PolicyTest');
 }

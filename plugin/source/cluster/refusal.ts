@@ -1,6 +1,6 @@
 // Finds the reason why apply would reject a whole request. plan and diff show the reason as a note.
 
-import { firstOf } from '../../../policies/wording.ts';
+import { firstOf, listed } from '../../../policies/wording.ts';
 import { nameOf } from '../../difference.ts';
 import { exitCodes, type FailureDetails } from '../../failure.ts';
 import { plural } from '../../output/text.ts';
@@ -8,18 +8,23 @@ import { gitOpsOwner } from './git-ops-owner.ts';
 import { type LivePlanInputs, readyObjects, type TriedObject } from './live-plan.ts';
 import { conflictsOf, isOfKubectl } from './server-apply.ts';
 
-type Question = Pick<LivePlanInputs, 'desiredObjects' | 'forceConflicts'>;
+type Question = Pick<LivePlanInputs, 'desiredObjects' | 'forceConflicts' | 'writeOrder'>;
 
 /** Returns the first reason why apply rejects the whole request; undefined if apply carries it out. */
 export function refusalOf(inputs: Question): FailureDetails | undefined {
   const ready = readyObjects(inputs);
-  return missingKinds(inputs) ?? gitOpsOwned(ready) ?? conflicting(ready, inputs.forceConflicts);
+  return missingKinds(inputs) ?? gitOpsOwned(ready) ?? conflicting(ready, inputs.forceConflicts) ?? unordered(inputs);
 }
 
-/** Returns the refusal as a note of plan and diff. */
+/** Returns a note on another order of the writes than the usual one. */
+export function orderNotes({ writeOrder: { parts, isSafe, early } }: Question): readonly string[] {
+  return isSafe && early.length > 0 ? [`apply writes in the order ${listed(parts, 'and')}: ${earlyText(early)}`] : [];
+}
+
+/** Returns the refusal as a note of plan and diff, else the note on the order of the writes. */
 export function refusalNotes(inputs: Question): readonly string[] {
   const refusal = refusalOf(inputs);
-  if (refusal === undefined) return [];
+  if (refusal === undefined) return orderNotes(inputs);
   return [[`apply refuses this: ${refusal.what}`, refusal.why, refusal.todo].filter((part) => part !== undefined).join('; ')];
 }
 
@@ -55,6 +60,27 @@ function gitOpsOwned(ready: readonly TriedObject[]): FailureDetails | undefined 
     why: `${owner.evidence}${owner.of === undefined ? '' : ` names ${owner.of}`}; the tool would revert the change`,
     todo: `commit the change to the Git repository that ${owner.tool} applies`,
   };
+}
+
+/** Returns the failure for a change whose parts cannot be written one after the other. */
+function unordered({ writeOrder: { isSafe, early } }: Question): FailureDetails | undefined {
+  if (isSafe) return undefined;
+  const groups = [...new Set(early.map(({ group }) => group))];
+  const run = (verb: string): string => groups.map((group) => `kubectl rollout-group ${verb} ${group}`).join('; ');
+  return {
+    exitCode: exitCodes.refused,
+    what: `the agent would act on a part of the change of ${groups.join(', ')} in every order of the writes`,
+    why: earlyText(early),
+    todo: `${run('pause')}; then apply, and ${run('resume')}; or apply its parts one after the other`,
+  };
+}
+
+/** Returns `with only the new policies, the agent of shop/cache would act on pod cache-a-1`. */
+function earlyText(early: Question['writeOrder']['early']): string {
+  const parts = early.map(
+    ({ group, after, actions }) => `with only the new ${listed(after, 'and')}, the agent of ${group} would act on ${firstOf(actions, 3)}`,
+  );
+  return firstOf(parts, 4, '; ');
 }
 
 function conflicting(ready: readonly TriedObject[], forceConflicts: boolean): FailureDetails | undefined {

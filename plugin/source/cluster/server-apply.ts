@@ -33,7 +33,6 @@ export interface Conflict {
 }
 
 interface Applied {
-  /** The object as the API server stores it. */
   readonly object: KubernetesObject;
   /** The fields of other managers that the manifest now owns. */
   readonly taken: readonly Conflict[];
@@ -44,7 +43,7 @@ interface Applied {
 /** The maximum number of attempts: the status may change between read and apply. A change of the spec stops the apply. */
 const attempts = 4;
 
-/** Applies the object in the state in which it was read. Throws ApiFailure 409 with the conflicts if a manager keeps a field. */
+/** Applies the object. Throws ApiFailure 409 if the spec changed since it was read, or, with the conflicts, if a manager keeps a field. */
 export async function serverApply(cluster: Cluster, given: ReadyObject, mode: ApplyMode): Promise<Applied> {
   const adoption = mode.forceConflicts ? adoptionOf(given.live) : undefined;
   const moved = adoption?.managers ?? [];
@@ -80,15 +79,15 @@ async function adopt(cluster: Cluster, ready: ReadyObject): Promise<ReadyObject>
 }
 
 /**
- * Gives the fields that our patch added to the manager that applies the pod template, so that a later manifest without these fields removes
- * them. Returns the patched object.
+ * Makes the manager that applies the pod template the owner of the fields that our patch added. Then a later manifest without these fields
+ * removes them. Returns the patched object.
  */
 export async function handOver(cluster: Cluster, before: KubernetesObject, patched: KubernetesObject): Promise<KubernetesObject> {
   const ready = { resource: resources.statefulSets, object: patched, live: patched };
   return (await writeManagers(cluster, ready, (live) => handedOver(before, live))) ?? patched;
 }
 
-/** Writes the managed fields that follow from the newest object, if any, and returns the object. */
+/** Writes the managed fields that `from` returns for the newest object. Writes nothing if it returns undefined. Returns the object. */
 function writeManagers(
   cluster: Cluster,
   ready: ReadyObject,
@@ -103,11 +102,11 @@ function writeManagers(
       { op: 'test', path: '/metadata/resourceVersion', value: target.resourceVersion },
       { op: 'replace', path: '/metadata/managedFields', value: managedFields },
     ] as const;
-    return patchByOperations(env, ready.resource, target, { operations, site: 'apply.adopt', timeoutMs });
+    return patchByOperations(env, ready.resource, target, { operations, site: 'apply.patchManagers', timeoutMs });
   });
 }
 
-/** Returns the object as it is after the move of its fields and the apply, because no single dry run can do both. */
+/** Computes the object after the move of its fields and the apply. No single dry run can do both. */
 function afterAdoption(cluster: Cluster, ready: ReadyObject): Promise<KubernetesObject> {
   const { env, timeoutMs } = cluster;
   return onNewest(cluster, ready, 409, async (live) => {

@@ -67,7 +67,7 @@ describe('doctor', () => {
     [
       'a kind of another version',
       { kinds: [{ kind: 'RolloutGroup', isServed: true, isOurs: false }] },
-      'warn CRDs RG6006 RolloutGroup is installed in another version. Run: kubectl rollout-group install',
+      'warn CRDs RG6006 RolloutGroup is installed in another version. Run: kubectl rollout-group schema RolloutGroup -o crd | kubectl apply -f -',
     ],
     [
       'the other operator next to the agent',
@@ -87,7 +87,7 @@ describe('doctor', () => {
     [
       'a member without the label name',
       { sets: members.map((name) => setNamed(name, name.endsWith('c') ? { podLabels: {} } : {})) },
-      'FAIL labels RG4013 the pods of mimir/ingester-zone-c have no label name',
+      'FAIL labels RG4013 the pods of mimir/ingester-zone-c have no label "name"',
     ],
     [
       'two members with one label name',
@@ -139,12 +139,12 @@ describe('doctor', () => {
     [
       'the ledger of a group that is being released',
       { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old', isReleased: true, goneMs: Date.parse('2026-07-30T10:00:00Z') }] },
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and releases its StatefulSets (onPolicyDeleted: release) after 2026-07-30T10:01:00Z. The agent then deletes the ConfigMap; if it is deleted earlier, the release stops',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group. The agent releases the StatefulSets of the deleted group (onPolicyDeleted: release) after 2026-07-30T10:01:00Z, and then deletes the ConfigMap. If the ConfigMap is deleted earlier, the release stops',
     ],
     [
       'the ledger of a group that will be released',
       { ledgers: [{ namespace: 'mimir', name: 'rollout-group-old', isReleased: true }] },
-      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group and releases its StatefulSets (onPolicyDeleted: release) one minute after the agent sees that no policy defines the group. The agent then deletes the ConfigMap; if it is deleted earlier, the release stops',
+      'warn ledgers RG6016 ConfigMap mimir/rollout-group-old belongs to no group. The agent releases the StatefulSets of the deleted group (onPolicyDeleted: release) one minute after the agent sees that no policy defines the group, and then deletes the ConfigMap. If the ConfigMap is deleted earlier, the release stops',
     ],
     [
       'a StatefulSet that a partition holds back and nobody lets go',

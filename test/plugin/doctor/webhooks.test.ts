@@ -30,7 +30,7 @@ describe('the registration of the webhooks', () => {
     const lines = said({ ...well, problems });
     expect(lines).toHaveLength(6);
     expect(lines[0]).toBe('FAIL rules of webhook 0 were changed. Requests may pass unchecked; install again');
-    expect(lines[5]).toBe('FAIL 2 more differences from the installed configuration');
+    expect(lines[5]).toBe('FAIL 2 more differences from the configuration of this version');
     expect(said({ ...well, namespaces: [...well.namespaces, { name: 'loki', isOptedIn: false }] })).toEqual([
       'warn namespace loki is not enforced. Run: kubectl label namespace loki rollout-group.dev/enforce=true',
     ]);

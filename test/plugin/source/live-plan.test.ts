@@ -30,7 +30,7 @@ describe('a group without any StatefulSet in its namespace', () => {
       {
         rule: 'view-complete',
         outcome: 'no',
-        fact: `namespace prdo has no StatefulSet of the group store, but prod has StatefulSets of these names without a group (${names.join(' and ')}); set that namespace in the group, or apply its StatefulSets with it`,
+        fact: `namespace prdo has no StatefulSet of the group store, but prod has StatefulSets of these names without a group (${names.join(' and ')}); set that namespace in the group, or apply the StatefulSets together with the group`,
         source: { file: 'g.yaml', line: 5, column: 3 },
       },
     ]);

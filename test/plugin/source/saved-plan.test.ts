@@ -29,6 +29,7 @@ describe('a saved plan', () => {
   it('comes back as it was, readable by its owner alone', () => {
     const cwd = filesOf({});
     const saved = savedPlan(content, kitNowMs);
+    writeFileSync(join(cwd, 'the.plan'), 'an older file', { mode: 0o644 });
     writePlanFile(saved, 'the.plan', cwd);
     expect(readSavedPlan('the.plan', cwd)).toEqual(JSON.parse(JSON.stringify(saved)));
     expect(statSync(join(cwd, 'the.plan')).mode & 0o777).toBe(0o600);

@@ -112,7 +112,7 @@ describe('the registration of the webhooks', () => {
     const ofKind = (all: typeof bare, start: string) => all.filter(({ kind }) => kind.startsWith(start));
     const unsigned = { ...objects, validatingwebhookconfigurations: ofKind(bare, 'Val') };
     const untrusted = (name: string) =>
-      `${name} has no caBundle: the API server trusts no certificate of the webhooks. The agent writes it when it serves webhooks; see its log`;
+      `${name} has no caBundle: without it, the API server cannot call a webhook. See the log of the agent, which writes caBundle`;
     expect(await unanswered({ objects: unsigned })).toEqual([[true, untrusted('ValidatingWebhookConfiguration rollout-group')]]);
     // No group here pins pods.
     const pinned = ofKind(bare, 'Mut').find(({ metadata }) => metadata.name.includes('pinned'));
@@ -123,7 +123,7 @@ describe('the registration of the webhooks', () => {
     const annotations = { 'cert-manager.io/inject-ca-from': 'a/b' };
     const injected = ofKind(bare, 'Val').map((one) => ({ ...one, metadata: { ...one.metadata, annotations } }));
     expect(await unanswered({ objects: { ...objects, validatingwebhookconfigurations: injected } })).toEqual([
-      [true, untrusted('ValidatingWebhookConfiguration rollout-group').replace(/The agent .*/, 'cert-manager writes it; see its log')],
+      [true, untrusted('ValidatingWebhookConfiguration rollout-group').replace('the agent', 'cert-manager')],
     ]);
 
     const service = 'Service rollout-group/rollout-group-agent of the webhooks';

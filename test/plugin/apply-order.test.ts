@@ -1,0 +1,99 @@
+// Tests the order in which apply writes policies and StatefulSets, with commands that run in the process of the test.
+import { expect, it } from 'vitest';
+import { type FakeOptions, fakeApiServer } from './api-server.ts';
+import { runInProcess } from './in-process.ts';
+import { adoptedObjects } from './live-objects.ts';
+import { folderWith } from './process.ts';
+import type { FakeObject } from './served-objects.ts';
+
+/** The group of the zones a, b and c; these zones are paused. */
+function groupWith(...paused: readonly string[]): FakeObject {
+  const zones = ['a', 'b', 'c'].map((name) => ({ name, statefulSet: `ingester-zone-${name}`, paused: paused.includes(name) }));
+  return {
+    apiVersion: 'rollout-group.dev/v1alpha1',
+    kind: 'RolloutGroup',
+    metadata: { name: 'ingester', namespace: 'mimir' },
+    spec: { members: { zones }, rollout: { strategy: 'onDelete' } },
+  };
+}
+
+const budget: FakeObject = {
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: 'ingester', namespace: 'mimir' },
+  spec: { maxUnavailable: 1, selector: { matchLabels: { 'rollout-group': 'ingester' } } },
+};
+
+/** The StatefulSets with another image; no pod runs their present template. */
+const current = adoptedObjects({ updateRevision: 'rev-2' });
+const next = current
+  .filter(({ kind }) => kind === 'StatefulSet')
+  .map(({ status: _status, ...object }) => JSON.parse(JSON.stringify(object).replace('mimir:1', 'mimir:3')) as FakeObject);
+
+async function world(before: FakeObject, after: FakeObject, options: FakeOptions = {}) {
+  const cwd = folderWith({
+    '1.json': JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [...next, budget] }),
+    '2.json': JSON.stringify(after),
+  });
+  const { url, writes } = await fakeApiServer([before, ...current], { forbidden: ['nodes'], ...options });
+  const written = () =>
+    writes
+      .filter(({ method, path }) => method === 'PATCH' && !path.includes('dryRun=All'))
+      .map(({ path }) => /([^/]+)(?=\?)/.exec(path)?.[1]);
+  return { written, run: (line: string) => runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], { cwd }) };
+}
+
+const sets = ['a', 'b', 'c'].map((zone) => `ingester-zone-${zone}`);
+const note =
+  /note: apply writes in the order members, policies and groups: with only the new policies and groups, the agent of mimir\/ingester would act on pod ingester-zone-a-1/;
+
+it('writes the policies and budgets first', async () => {
+  const { written, run } = await world(groupWith(), groupWith('a', 'b', 'c'));
+  expect(await run('apply -f . --yes')).toMatchObject({ status: 0, stderr: expect.not.stringContaining('last') });
+  expect(written()).toEqual(['ingester', 'ingester', ...sets]);
+});
+
+it('writes the members first if the group releases the present template, shows it in the plan, and keeps the order of a saved plan', async () => {
+  const { written, run } = await world(groupWith('a', 'b', 'c'), groupWith());
+  const planned = await run('plan --live -f . --desired . --out the.plan');
+  expect(planned).toMatchObject({ status: 0, stderr: expect.stringMatching(note) });
+  const applied = await run('apply the.plan --yes');
+  expect([applied.status, applied.stderr]).toEqual([0, expect.stringMatching(note)]);
+  expect(written()).toEqual([...sets, 'ingester', 'ingester']);
+  expect(applied.stdout.match(/^\w+ mimir\/\S+ (?:configured|created)/gm)?.map((line) => line.split(' ')[0])).toEqual([
+    ...sets.map(() => 'StatefulSet'),
+    'PodDisruptionBudget',
+    'RolloutGroup',
+  ]);
+});
+
+it('keeps the usual order without an agent', async () => {
+  const { written, run } = await world(groupWith('a', 'b', 'c'), groupWith(), { hasAgent: false });
+  await run('apply -f . --yes');
+  expect(written()).toEqual(['ingester', 'ingester', ...sets]);
+});
+
+it('refuses a change that no order makes safe, until the group is paused', async () => {
+  const { written, run } = await world(groupWith('a'), groupWith('b', 'c'));
+  const refused = await run('apply -f . --yes');
+  expect([refused.status, written()]).toEqual([5, []]);
+  expect(refused.stderr).toContain('nothing was applied: the agent would act on a part of the change of mimir/ingester in every order');
+  expect(refused.stderr).toContain('do:  kubectl rollout-group pause mimir/ingester; then apply, and kubectl rollout-group resume');
+  const refusal = 'apply refuses this: the agent would act on a part';
+  expect((await run('plan --live -f . --desired .')).stderr).toContain(refusal);
+  expect(JSON.parse((await run('plan --live -f . --desired . -o json')).stdout).notes).toContainEqual(expect.stringContaining(refusal));
+  for (const format of ['markdown', 'html']) expect((await run(`plan --live -f . --desired . -o ${format}`)).stdout).toContain(refusal);
+  expect(await run('pause ingester --yes')).toMatchObject({ status: 0 });
+  expect(await run('apply -f . --yes')).toMatchObject({ status: 0 });
+  expect(written().slice(1)).toEqual(['ingester', 'ingester', ...sets]);
+});
+
+it('names what is in force, and how to stop the group, if a write fails', async () => {
+  const { run } = await world(groupWith(), groupWith('a', 'b', 'c'), { dryRunsOnly: ['ingester-zone-b'] });
+  const { status, stderr } = await run('apply -f . --yes');
+  expect(status).toBe(11);
+  expect(stderr).toContain(
+    'in force already: PodDisruptionBudget mimir/ingester, RolloutGroup mimir/ingester, StatefulSet mimir/ingester-zone-a; the agent may already act on mimir/ingester',
+  );
+  expect(stderr).toContain('to stop: kubectl rollout-group pause mimir/ingester');
+});
