@@ -19,12 +19,12 @@ export interface GivenInput {
   readonly refused: ReadonlySet<string>;
   /** The wall-clock time at the start; undefined if it does not matter. */
   readonly startMs: number | undefined;
-  /** True if gates or approvals of waves are left out, because a simulation has no answers for them. */
+  /** `withoutGates` leaves out all gates, and `withoutApprovals` all approvals of waves: a simulation has no answers for them. */
   readonly withoutGates: boolean;
   readonly withoutApprovals: boolean;
 }
 
-/** Returns the group and its dependencies; the requested state becomes patches with the differences only. */
+/** Returns the group and its dependencies. The requested state becomes new StatefulSets, and patches of existing objects. */
 export function givenGroup(input: GivenInput): GivenGroup {
   const { group, running, desired, startMs } = input;
   const { namespace, name } = group;
@@ -122,7 +122,6 @@ function fileOf(document: Json, index: number): readonly { readonly name: string
   return [{ name: `${index}-${metadataOf(document).name}.yaml`, text: JSON.stringify(withoutServerFields(document)) }];
 }
 
-/** Returns the group without the gates or approvals of its waves. */
 function withoutWaits(document: Json, withoutGates: boolean, withoutApprovals: boolean): Json {
   const spec = partOf(document, 'spec');
   const rollout = partOf(spec, 'rollout');
@@ -176,7 +175,6 @@ function keyOf(object: Json): string {
   return `${object['kind']} ${metadataOf(object).name}`;
 }
 
-/** Returns the object without the fields that the API server sets. */
 function withoutServerFields(object: Json): Json {
   const { status, metadata: _, ...rest } = object;
   const { name, namespace, labels, annotations } = metadataOf(object);

@@ -79,7 +79,7 @@ export function areContainersReady(pod: ModelObject): boolean {
   );
 }
 
-/** Returns the RFC 3339 text at a path of keys in milliseconds since the simulation began; undefined if absent or invalid. */
+/** Returns the RFC 3339 time at a path of keys, as milliseconds since the simulation began; undefined if absent or invalid. */
 export function instantAt(value: unknown, ...path: readonly string[]): number | undefined {
   const ms = Date.parse(textAt(value, ...path) ?? '');
   return Number.isNaN(ms) ? undefined : ms - runStartMs;

@@ -21,11 +21,11 @@ export interface RunOptions {
   readonly keepsTimeline?: boolean;
   /** True to end the simulation at the first violation. */
   readonly stopsAtViolation?: boolean;
-  /** The final time without writes, in virtual milliseconds, instead of that of the scenario. */
+  /** Replaces `quietMs` of the scenario. */
   readonly quietMs?: number;
   /** True to end faults as soon as all events happened and the group has its requested state, instead of after `safetyMs`. */
   readonly endsWhenConverged?: boolean;
-  /** Receives every event after the judges. */
+  /** Receives each event after the judges have received it. */
   readonly observer?: RunObserver;
 }
 
@@ -38,16 +38,16 @@ export interface RunResult {
   readonly violations: readonly Violation[];
   /** The reason why the group did not converge, writes did not end, or a process left something open; absent otherwise. */
   readonly unfinished?: string;
-  /** The time at which the group converged, rounded up to 5 s. Without `endsWhenConverged` it is at least `safetyMs`. */
+  /** The time of the check that found the group converged. Without `endsWhenConverged`, checks begin 5 s after `safetyMs`. */
   readonly convergedMs?: number;
   readonly faults: Readonly<Partial<Record<FaultClass, number>>>;
   /** The faults with a place. A scenario with these `faults` and empty `rates` gives the same simulation. */
   readonly placed: readonly PlacedFault[];
-  /** The number of crashes by `site moment`. */
+  /** The number of crashes at requests. The key is `site moment`, for example `act.deletePod afterApply`. */
   readonly crashes: Readonly<Record<string, number>>;
   /** The number of agents' requests that changed something, by `verb resource[/subresource]`, without Leases. */
   readonly writes: Readonly<Record<string, number>>;
-  /** The end state of each StatefulSet and mirrored object, by name. */
+  /** The end state of each StatefulSet by its name, and of each ReplicaTemplate and RolloutGroup by kind and name. */
   readonly endState: Readonly<Record<string, string>>;
   readonly events: number;
   /** The end of the simulation on the scheduler's clock. */
@@ -57,7 +57,7 @@ export interface RunResult {
   readonly timeline: readonly TimelineEntry[];
 }
 
-/** Plays the scenario with the real loop of the agent. Never rejects: the result contains errors of the agent. */
+/** Plays the scenario with the real loop of the agent. The result contains the errors of the agent. */
 export async function runScenario(scenario: Scenario, options: RunOptions = {}): Promise<RunResult> {
   const run = new Run(scenario, options);
   const { scheduler } = run;
@@ -68,7 +68,8 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
     const check = convergenceCheck(run);
     if (options.endsWhenConverged !== true) await scheduler.runUntil(scenario.safetyMs, isOver);
     else await runUntilConverged(run, scenario, check, isOver);
-    if (!isOver()) unfinished = await heal(run, scenario, { check, isOver, quietMs: options.quietMs ?? scenario.quietMs ?? usualQuietMs });
+    const quietMs = run.hasLostEvent ? usualQuietMs : (options.quietMs ?? scenario.quietMs ?? usualQuietMs);
+    if (!isOver()) unfinished = await heal(run, scenario, { check, isOver, quietMs });
     convergedMs = check.sinceMs();
     if (!isOver()) unfinished ??= await leave(run);
   } catch (error) {
@@ -92,9 +93,8 @@ export async function runScenario(scenario: Scenario, options: RunOptions = {}):
   };
 }
 
-/** The interval of the convergence check. */
 const checkEveryMs = 5000;
-/** The default time without writes at the end. It is longer than the interval of periodic work, which is at most five minutes. */
+/** The default of `quietMs`. It is longer than the interval of periodic work, which is at most five minutes. */
 const usualQuietMs = 330_000;
 /** The time of the first convergence check. Before this time, a part of the requested change may not be applied yet. */
 const firstCheckMs = 30_000;
@@ -174,7 +174,7 @@ async function leave({ agents, scheduler }: Run): Promise<string | undefined> {
 
 const mirrored = ['replicatemplates.rollout-operator.grafana.com', 'rolloutgroups.rollout-group.dev'];
 
-/** Returns each StatefulSet with its pods, and the replica counts of mirrored objects, by name. */
+/** Returns each StatefulSet with its pods, and `status.replicas` of each ReplicaTemplate and RolloutGroup. */
 function endStateOf(scene: Pick<Scene, 'namespace' | 'statefulSets' | 'list' | 'get'>): Readonly<Record<string, string>> {
   const state: Record<string, string> = {};
   for (const name of scene.statefulSets) {

@@ -11,7 +11,6 @@ const groupShape = z.strictObject({
   /** `native`: a RolloutGroup object defines the group. `adopted`: labels and annotations of grafana/rollout-operator define it. */
   kind: z.enum(['native', 'adopted']),
   zones: z.number().int().min(1).max(5),
-  /** The initial pods per zone. */
   podsPerZone: z.number().int().min(1).max(20),
   /** The pods of a zone that may be unavailable at once. */
   maxUnavailable: z.union([
@@ -20,7 +19,7 @@ const groupShape = z.strictObject({
   ]),
   minReadySeconds: z.number().int().min(0),
   podManagementPolicy: z.enum(['Parallel', 'OrderedReady']),
-  /** `delete`: by DELETE. `evict`: by eviction under a PodDisruptionBudget per zone that allows `maxUnavailable`. */
+  /** `delete`: the agent deletes pods. `evict`: it evicts them, and each zone has a PodDisruptionBudget with `maxUnavailable`. */
   rotateBy: z.enum(['delete', 'evict']),
   /**
    * `own`: each zone has its own replicas. `leader`: the other zones follow zone a. `mirror`: all zones mirror a ReplicaTemplate.
@@ -30,9 +29,9 @@ const groupShape = z.strictObject({
   delaySeconds: z.number().int().min(0),
   /** The minimum time between downscales of two zones. */
   betweenZonesSeconds: z.number().int().min(0),
-  /** The mean time until a deleted pod is gone. Each pod varies around this time. */
+  /** The approximate time until a deleted pod is gone. It differs between pods. */
   drainMs: ms,
-  /** The mean time until a created pod is ready. Each pod varies around this time. */
+  /** The approximate time until a created pod is ready. It differs between pods. */
   startMs: ms,
   /** The strategy of a native group; `onDelete` by default. */
   strategy: z.enum(strategyNames).exactOptional(),
@@ -50,13 +49,12 @@ const json = z.record(z.string(), z.unknown());
 const givenGroup = z.strictObject({
   namespace: z.string().min(1),
   name: z.string().min(1),
-  /** The wall-clock time at the start, rounded to seconds; 2026-01-15T12:00:00Z by default. */
+  /** The wall-clock time at the start in Unix milliseconds; 2026-01-15T12:00:00Z by default. */
   startMs: z.number().int().exactOptional(),
   /** The StatefulSets in the order of the zones. The first one is zone `a` of events. */
   statefulSets: z.array(z.string().min(1)).min(1).max(26),
   /** The initial objects: StatefulSets (their pods are ready), RolloutGroups, budgets, mirrored objects. */
   objects: z.array(json),
-  /** The files of the agents' policy directory. */
   policies: z.array(z.strictObject({ name: z.string(), text: z.string() })),
   /** The manifests that are applied one after the other at the start. */
   changes: z.array(json),
@@ -76,15 +74,14 @@ const onPod = { zone: letter, ordinal };
 /** The process is a letter, which the process keeps when it restarts. */
 const onProcess = { process: letter };
 
-/** The kinds of events with their parameters. */
 const eventKinds = {
-  /** Sets the image in the templates of all or of these zones. Pods with an image `broken/...` never become ready. */
+  /** Sets the image in the templates of `zones`, by default of all zones. Pods with an image `broken/...` never become ready. */
   setImage: { by: 'people', fields: { image: z.string().min(1), zones: z.array(letter).exactOptional() } },
   /** Changes the replicas at their source: the leader, the mirrored object, or each StatefulSet. */
   setReplicas: { by: 'people', fields: { replicas, zone: letter.exactOptional() } },
   pause: { by: 'people', fields: {} },
   resume: { by: 'people', fields: {} },
-  /** Runs `kubectl delete pod` or `kubectl scale`, which no rule restricts. */
+  /** Deletes the pod as `kubectl delete pod` does. No rule restricts this event or `scaleByHand`. */
   deletePod: { by: 'people', class: 'F17', fields: onPod },
   scaleByHand: { by: 'people', class: 'F17', fields: { ...onZone, replicas } },
   /** Deletes the StatefulSet, with or without its pods, and recreates it under the same name. */
@@ -103,7 +100,7 @@ const eventKinds = {
   },
   stuckTerminating: { by: 'cluster', class: 'F15', fields: { ...onPod, forMs: ms } },
   nodeLost: { by: 'cluster', class: 'F15', fields: { ...onZone, forMs: ms } },
-  /** Evicts the pods of a node one after the other, as `kubectl drain` does. */
+  /** Drains a node: evicts its pods one after the other. */
   nodeDrained: { by: 'cluster', class: 'F17', fields: onZone },
   controllerLags: { by: 'cluster', class: 'F16', fields: { delayMs: ms, forMs: ms } },
   /** Makes the StatefulSet controller use an old cache, so that it creates pods at the old revision. */
@@ -139,7 +136,7 @@ export type PeopleEvent = EventBy<'people'>;
 /** Accidents of pods, nodes, controllers and the webhook (F15, F16, F17, F20). */
 export type ClusterEvent = EventBy<'cluster'>;
 
-/** One event, in virtual milliseconds from the start. `zone` is a letter. */
+/** One event. `atMs` counts virtual milliseconds from the start, and `zone` is a letter. */
 export type ScenarioEvent = { readonly atMs: number } & EventBy<EventKind['by']>;
 
 /** Returns whether people or their autoscalers cause the event. */
@@ -152,7 +149,7 @@ export function isOfProcesses({ kind }: ScenarioEvent): boolean {
   return eventKinds[kind].by === 'process';
 }
 
-/** Returns the class of an event; undefined if it is no fault. A new image or number of replicas is a fault only after an earlier one. */
+/** Returns the class of an event; undefined if it is no fault. The first `setImage` and the first `setReplicas` are no faults. */
 export function classOfEvent({ kind }: ScenarioEvent, before: readonly ScenarioEvent[]): FaultClass | undefined {
   if (kind === 'setImage') return before.some((other) => other.kind === kind) ? 'F18' : undefined;
   if (kind === 'setReplicas') return before.some((other) => other.kind === kind) ? 'F17' : undefined;
@@ -164,24 +161,24 @@ const eventSchemas = Object.entries(eventKinds).map(([kind, { fields }]) => z.st
 const event = z.discriminatedUnion('kind', eventSchemas as [(typeof eventSchemas)[number]]) as unknown as z.ZodType<ScenarioEvent>;
 
 export const scenarioSchema = z.strictObject({
-  /** The seed of all random numbers: latencies, the order of events at one time, and the faults of `rates`. */
+  /** The seed of all random numbers, for example of latencies and of the faults of `rates`. */
   seed: z.number().int().min(0),
   group: groupShape,
   /** The objects and policies of a user, which replace those that `group` describes. */
   given: givenGroup.exactOptional(),
   /** The number of agents. A dead process is restarted. */
   agents: z.number().int().min(1).max(5),
-  /** The rate of each agent's monotonic clock by letter: `{ a: 1.2 }` is a fifth too fast. The default is 1. */
+  /** The rate of each agent's clocks by letter: with `{ a: 1.2 }` the clocks of `a` run a fifth too fast. The default is 1. */
   clockRates: z.record(letter, z.number().positive()).exactOptional(),
-  /** The duration of faults, in virtual milliseconds. */
+  /** The time until which faults happen, in virtual milliseconds from the start. */
   safetyMs: ms,
-  /** The time after the faults to converge and become quiet, in virtual milliseconds. */
+  /** The time limit to converge and become quiet, in virtual milliseconds from `safetyMs`. */
   healingMs: ms,
-  /** The final time without writes, in virtual milliseconds. The default is longer than the interval of any periodic write. */
+  /** The time for which agents must write nothing but Leases at the end, in virtual milliseconds; 330 s by default. */
   quietMs: ms.exactOptional(),
   /** The events in order of time, all within `safetyMs`. */
   events: z.array(event),
-  /** The share of places at which each class of fault is drawn, until `safetyMs`. */
+  /** The probability of a fault at a place, by class. Crashes and pauses also depend on the site (faults/source.ts). */
   rates: z.partialRecord(z.enum(faultClasses), z.number().min(0).max(1)),
   /** The faults at named places, which happen when a process reaches the place. */
   faults: z.array(placedFault),

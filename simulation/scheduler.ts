@@ -55,7 +55,6 @@ export function createScheduler(seed: number) {
     after,
     runUntil,
     pendingCount: () => pending,
-    /** Returns the number of past events. */
     eventCount: () => events,
   };
 }
@@ -63,7 +62,7 @@ export function createScheduler(seed: number) {
 /** The number of events between two real turns of the event loop, which handle signals and messages of other threads. */
 const eventsOfOneTurn = 512;
 
-/** Resolves when all promises have settled. A next tick needs no system call; `setImmediate` needs one. */
+/** Resolves when all pending promise callbacks have run. A next tick needs no system call; `setImmediate` needs one. */
 function settled(events: number): Promise<void> {
   return new Promise((resolve) => {
     if (events % eventsOfOneTurn === 0) setImmediate(resolve);

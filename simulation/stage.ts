@@ -20,10 +20,8 @@ import { ModelServer } from './server/server.ts';
 import { answeredText, committedText, eventAuthor, eventText, faultText, turnText } from './timeline-text.ts';
 import { createTrace, type Trace } from './trace.ts';
 
-/** The number of front ends of the API server. */
 const frontEnds = 2;
 
-/** The log messages that report a defect of the agent. */
 export const defectMessages: readonly string[] = [
   'decision violates an invariant; destructive actions are blocked',
   'policies cannot be resolved',
@@ -39,8 +37,10 @@ export class Run {
   readonly violations: Violation[] = [];
   readonly writes: Record<string, number> = {};
   readonly timeline: TimelineEntry[] = [];
-  /** The time since which agents have written nothing but renewals of the Lease. */
+  /** The time of the last agent write except to the Lease. During healing, it is the time of convergence if that is later. */
   quietSinceMs = 0;
+  /** True after a watch lost an event. Only the next direct read of the agent shows the change, after up to five minutes. */
+  hasLostEvent = false;
   lastWrite = 'no agent wrote';
   readonly #scenario: Scenario;
   readonly #options: RunOptions;
@@ -93,11 +93,11 @@ export class Run {
     this.#addToTimeline('verdict', 'faults end');
     this.#cluster.heal();
     this.agents.heal();
-    for (let frontEnd = 0; frontEnd < frontEnds; frontEnd += 1) this.#server.lagFrontEnd(frontEnd, this.scheduler.nowMs());
+    this.#server.endLag();
     this.#judge((oracle) => oracle.healingBegan?.());
   }
 
-  /** Returns the first difference from the requested state; undefined if the group has converged. */
+  /** Returns the first reason why the group has not converged; undefined if it has converged. */
   missing(): string | undefined {
     const missing = firstDifference(this.scene, this.#cluster.wanted());
     if (missing !== undefined) return missing;
@@ -203,7 +203,7 @@ export class Run {
       podCalled: (call) => {
         this.#note('pod', call.process, call.method, call.pod, call.uid);
         this.#judge((oracle) => oracle.podCalled?.(call));
-        this.#addToTimeline(call.process, `${call.method} ${call.path} is heard by pod ${call.pod}`);
+        this.#addToTimeline(call.process, `pod ${call.pod} receives ${call.method} ${call.path}`);
       },
       touch: (request) => {
         this.#touches += 1;
@@ -237,7 +237,6 @@ export class Run {
     });
   }
 
-  /** Reports each request and line to the observers before its fault is chosen. */
   #observedFaults(): Faults {
     return {
       ...this.faults,
@@ -247,7 +246,9 @@ export class Run {
       },
       ofLine: (point, line = '') => {
         this.#options.observer?.lineArrived?.(point, line);
-        return this.faults.ofLine(point, line);
+        const fault = this.faults.ofLine(point, line);
+        this.hasLostEvent ||= fault?.kind === 'lose';
+        return fault;
       },
     };
   }
@@ -281,7 +282,6 @@ export interface Stage {
   readonly agents: Pick<Agents, 'crash' | 'stop' | 'pause' | 'jumpWallClock'>;
   readonly cluster: { readonly happen: (event: PeopleEvent | ClusterEvent) => boolean };
   readonly server: Pick<ModelServer, 'change' | 'remove' | 'lagFrontEnd' | 'restartFrontEnd'>;
-  /** The number of front ends of the API server. */
   readonly frontEnds: number;
 }
 

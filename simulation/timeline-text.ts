@@ -21,7 +21,7 @@ export function answeredText({ verb, resource, subresource, name, status, reques
   return `${verb} ${what} ${name}: ${status} (${request.actor.site ?? 'no site'})`;
 }
 
-/** Describes a commit that concerns the group or the Lease; undefined for routine commits. */
+/** Describes an important change of a pod, a StatefulSet or the Lease; undefined for other commits. */
 export function committedText({ type, resource, before, after }: Commit): string | undefined {
   const { name } = after.metadata;
   if (resource === podResource) return podText({ type, before, after });

@@ -8,7 +8,7 @@ export interface Trace {
   readonly hash: () => string;
 }
 
-/** The length of the buffered text. A hash call for each event would take longer than the hash itself. */
+/** The number of buffered characters at which the hash is updated. An update for each event would be slower. */
 const batchLength = 16_384;
 
 /** Returns an empty trace. Its memory does not depend on the number of events. */

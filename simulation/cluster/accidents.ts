@@ -10,7 +10,6 @@ import type { World } from './world.ts';
 
 interface AccidentsOptions extends Pick<World, 'scheduler' | 'seed'> {
   readonly namespace: string;
-  /** The StatefulSets in the order of the zones. */
   readonly statefulSets: readonly string[];
   readonly kubelets: Kubelets;
   readonly nodes: Nodes;
@@ -24,9 +23,8 @@ interface AccidentsOptions extends Pick<World, 'scheduler' | 'seed'> {
 export class Accidents {
   readonly #options: AccidentsOptions;
   readonly #random: Random;
-  /** The functions that end the current accidents. */
   readonly #endings = new Set<() => void>();
-  /** The number of accidents that set each value. Only the end of the latest accident resets the value. */
+  /** The number of accidents so far, by the setting that they change. Only the end of the latest accident resets the setting. */
   readonly #turns = new Map<string, number>();
   #isHealed = false;
 
@@ -50,7 +48,7 @@ export class Accidents {
         return this.#options.kubelets.die(this.#options.namespace, pod);
       case 'slowKubelet':
         this.#options.report(
-          `kubelets start pods ${event.startFactor} times and drain them ${event.drainFactor} times slower for ${seconds(event.forMs)}`,
+          `pods start ${event.startFactor} times slower and drain ${event.drainFactor} times slower for ${seconds(event.forMs)}`,
         );
         this.#options.kubelets.setPace(event.startFactor, event.drainFactor);
         return this.#setting('pace', event.forMs, () => this.#options.kubelets.setPace(1, 1));

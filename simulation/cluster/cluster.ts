@@ -26,9 +26,9 @@ import type { ClusterApi, World } from './world.ts';
 
 interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wallMs'> {
   readonly scenario: Scenario;
-  /** Receives each new pod before the webhook sees it. */
+  /** Receives each new pod before the webhook changes it; without the webhook, it is never called. */
   readonly admitted?: (pod: PodAdmitted) => void;
-  /** Receives timeline entries, such as `people`, `roll to app:2` and `cluster`, `ingester-zone-a-1 fails for 40 s`. */
+  /** Receives timeline entries, such as ('people', 'roll to app:2') or ('cluster', 'ingester-zone-a-1 fails for 40 s'). */
   readonly report: (who: string, what: string) => void;
 }
 
@@ -36,14 +36,12 @@ export interface PodCall {
   readonly method: 'POST' | 'DELETE';
   /** `POD.SERVICE.NAMESPACE.svc...`, with or without a port. */
   readonly host: string;
-  /** The path with its query. */
   readonly path: string;
 }
 
 export interface PodReply {
   readonly status: number;
   readonly body: string;
-  /** The UID of the pod that received the call. */
   readonly uid: string;
   readonly pod: string;
   readonly namespace: string;
@@ -51,16 +49,14 @@ export interface PodReply {
 
 export interface WantedStatefulSet {
   readonly statefulSet: string;
-  /** The image of the first container. */
   readonly image: string;
-  /** The images of the containers in order. */
   readonly images: readonly string[];
   readonly replicas: number;
 }
 
 export type ClusterModel = ReturnType<typeof startCluster>;
 
-/** Creates the group with pods that have run for an hour, and starts the models around it. */
+/** Creates the group with pods that have run for at least an hour, and starts the models around it. */
 export function startCluster({ server, scheduler, wallMs, scenario, admitted, report }: ClusterModelOptions) {
   const { seed, group: shape, given } = scenario;
   const objects: GroupObjects = given ?? groupObjects(shape);
@@ -88,7 +84,16 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, re
     },
   });
   const clearsBrokenPods = given === undefined && shape.kind === 'adopted';
-  const people = new People({ ...world, namespace, group, sources, clearsBrokenPods, report: (what) => report('people', what) });
+  const keepsBrokenSets = traitsOfShape(shape).lowersPartition;
+  const people = new People({
+    ...world,
+    namespace,
+    group,
+    sources,
+    clearsBrokenPods,
+    keepsBrokenSets,
+    report: (what) => report('people', what),
+  });
   const models = { kubelets, nodes, controller, disruptions, webhook };
   const accidents = new Accidents({ ...world, ...models, namespace, statefulSets, report: (what) => report('cluster', what) });
   if (given !== undefined) people.apply(given.changes);
@@ -96,13 +101,11 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, re
   return {
     namespace,
     group,
-    /** The StatefulSets in the order of the zones. */
     statefulSets,
-    /** The files of the agents' policy directory. */
     policies: objects.policies,
     /** Performs or begins the event. Returns false if the event has no effect, for example because the pod is absent. */
     happen: (event: PeopleEvent | ClusterEvent): boolean => (isByPeople(event) ? people.happen(event) : accidents.happen(event)),
-    /** Ends all accidents: nodes, kubelets, controllers, pauses, broken images, members and update strategies become normal. */
+    /** Ends all accidents, drains and pauses. Replaces broken images, and restores members and update strategies. */
     heal: (): void => {
       accidents.heal();
       people.heal();
@@ -110,9 +113,7 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, re
     },
     /** Returns the answer of the pod when the call arrives; undefined if the pod does not listen. */
     podAnswer: endpoints.answer,
-    /** Returns the requested end state. */
     wanted: (): readonly WantedStatefulSet[] => people.wanted(),
-    /** Returns the UIDs of pods that are prepared to leave. */
     preparedPods: endpoints.prepared,
   };
 }
@@ -142,7 +143,6 @@ function startMachines(world: World, { startMs, drainMs }: GroupShape, { zones, 
   return { nodes, kubelets, endpoints };
 }
 
-/** Returns whether the StatefulSet has no ordinal for a pod of this name. */
 function hasLeft(server: ClusterApi, namespace: string, pod: string): boolean {
   const set = server.get(statefulSetResource, namespace, pod.replace(/-\d+$/, ''));
   if (set === undefined) return false;
@@ -162,7 +162,6 @@ const administrator: Actor = { user: 'kubernetes-admin' };
 
 const hourMs = 3_600_000;
 
-/** Creates all objects. The API server must serve every resource. */
 function begin(options: StatefulSetOptions & { readonly objects: readonly Json[]; readonly namespace: string }): void {
   const { server, objects, namespace } = options;
   const taken: string[] = [];
@@ -244,11 +243,10 @@ function createPodEndpoints({ wallMs, isKeptOnVolume, listens, hasLeft, pods }: 
   };
   return {
     answer,
-    /** Called when a container restarted or a pod was removed. */
+    /** Called when an accident ends the container of a pod, or when the pod is removed. */
     restarted: (namespace: string, pod: string): void => {
       if (!isKeptOnVolume || hasLeft(namespace, pod)) preparations.delete(`${namespace}/${pod}`);
     },
-    /** Returns the UIDs of pods that are prepared to leave. */
     prepared: (): readonly string[] =>
       pods()
         .filter(({ namespace, name }) => preparations.has(`${namespace}/${name}`))

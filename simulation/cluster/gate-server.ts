@@ -22,14 +22,13 @@ export interface GateServerOptions {
   readonly nowMs: () => number;
   /** Returns the wall-clock time of the server. */
   readonly wallMs: () => number;
-  /** The time (scheduler clock) from which on a flipping gate passes. */
+  /** The time (scheduler clock) from which a flipping gate always passes. */
   readonly flipsUntilMs: number;
   readonly answered?: (answer: GateAnswered) => void;
 }
 
 /** The number of consecutive good readings that pass the gate. */
 export const gateConsecutive = 3;
-/** The source and the query in the group's gate. */
 export const gateSource = 'prometheus';
 export const gateQuery = 'sum(rate(request_errors_total[1m]))';
 
@@ -37,7 +36,6 @@ export const gateQuery = 'sum(rate(request_errors_total[1m]))';
 const spellMs = 25_000;
 /** The share of good states of a flipping gate. */
 const passingShare = 0.6;
-/** The age of a stale sample. */
 const staleMs = 600_000;
 
 /** Creates the server for one simulation. */

@@ -93,7 +93,7 @@ function adoptedMarks(zone: string, shape: GroupShape) {
   };
 }
 
-/** Returns the time between zones; 0 for a single zone, because lint reports such a setting. */
+/** Returns the time between zones; 0 for a single zone, because lint reports a time between zones there. */
 function zoneGapOf({ zones, betweenZonesSeconds }: GroupShape): number {
   return zones > 1 ? betweenZonesSeconds : 0;
 }
@@ -124,7 +124,7 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       ...(gates === undefined ? {} : { gates }),
       rollout: {
         strategy: shape.strategy ?? 'onDelete',
-        // With these strategies the StatefulSet controller deletes the pods, so lint reports `rotateBy`.
+        // With the strategy `partition` the StatefulSet controller deletes the pods, so lint reports `rotateBy`.
         ...(traitsOfShape(shape).lowersPartition ? {} : { rotateBy }),
         maxUnavailable,
         ...(waves === undefined ? {} : { waves }),

@@ -11,7 +11,7 @@ interface KubeletOptions extends World {
   readonly startMs: number;
   readonly drainMs: number;
   readonly isNodeLost: (node: string) => boolean;
-  /** Called when a container restarted or a pod was removed. */
+  /** Called when an accident ends the container of a pod, or when the pod is removed. */
   readonly restarted: (namespace: string, pod: string) => void;
 }
 
@@ -33,7 +33,7 @@ interface Running {
   endedMs: number | undefined;
   restartCount: number;
   address: string | undefined;
-  /** True if the container would be ready without failing probes. */
+  /** True if the container would be ready if no accident failed its probe. */
   isUp: boolean;
   /** The number of accidents that fail the readiness probe now. */
   failures: number;
@@ -41,7 +41,7 @@ interface Running {
   sticks: number;
   isTerminating: boolean;
   hasDrained: boolean;
-  /** A counter that grows with each new state, so that pending transitions of an earlier state are dropped. */
+  /** A counter that grows when the pod dies or begins to terminate. Transitions that were pending before are then dropped. */
   life: number;
 }
 
@@ -180,7 +180,7 @@ export class Kubelets {
       isTerminating: false,
       hasDrained: false,
       life: 0,
-      // The random numbers depend only on the name of the pod and its number of predecessors, so events of other pods do not change them.
+      // The random numbers depend on the seed, the name of the pod and its number of predecessors, not on other pods.
       random: streamOf(this.#options.seed, `pod ${namespace}/${name} ${this.#incarnationOf(namespace, name)}`),
     };
     this.#pods.set(uid, pod);
@@ -194,7 +194,7 @@ export class Kubelets {
     return count;
   }
 
-  /** Calls back after the delay, unless the pod was removed or entered a new state. */
+  /** Calls back after the delay, unless the pod was removed, died or began to terminate. */
   #later(pod: Running, delayMs: number, callback: () => void): void {
     const { life } = pod;
     this.#options.scheduler.after(delayMs, () => {

@@ -9,7 +9,6 @@ interface MembershipOptions {
   readonly actor: Actor;
   readonly namespace: string;
   readonly group: string;
-  /** The StatefulSets in the order of the zones. */
   readonly statefulSets: readonly string[];
 }
 

@@ -7,7 +7,6 @@ import { type Condition, type PodStatus, podFacts } from './workload.ts';
 import type { World } from './world.ts';
 
 export interface NodesOptions extends World {
-  /** The letters of the zones. */
   readonly zones: readonly string[];
   /** Returns the zone of a pod by its name; the first zone if unknown. */
   readonly zoneOf: (pod: string) => string;
@@ -18,7 +17,7 @@ const schedulerActor: Actor = { user: 'system:kube-scheduler' };
 const controllerActor: Actor = { user: 'system:serviceaccount:kube-system:node-controller' };
 const drainActor: Actor = { user: 'kubernetes-admin' };
 
-/** The time after which pods on a lost node are deleted (kubernetes.io, Taints and Tolerations, taint based evictions). */
+/** The time until pods on a node with unknown readiness are deleted (kubernetes.io, Taints and Tolerations, taint based evictions). */
 const evictedAfterMs = 300_000;
 /** The pause after which `kubectl drain` repeats a denied eviction. */
 const retryEvictionMs = 5000;
@@ -44,7 +43,7 @@ export class Nodes {
     }
   }
 
-  /** Returns the schedulable node with the fewest pods. */
+  /** Returns the schedulable node of the zone with the fewest pods. */
   placeFor(zone: string, taken: readonly string[]): string | undefined {
     const names = (this.#nodesOfZone.get(zone) ?? this.#nodesOfZone.get(this.#options.zones[0] ?? '') ?? []).filter((name) =>
       this.#mayPlace(name),
@@ -59,7 +58,7 @@ export class Nodes {
     const life = (this.#lost.get(name) ?? 0) + 1;
     this.#lost.set(name, life);
     let isOver = false;
-    // The node controller marks a lost node after 40 s in most clusters, and earlier in some.
+    // The node controller marks a lost node after 40 s or 50 s by default, depending on the version, and earlier in some clusters.
     this.#options.scheduler.after(between(this.#random, 10_000, 50_000), () => {
       if (isOver) return;
       this.#setNodeReady(name, 'Unknown');

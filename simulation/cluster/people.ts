@@ -18,11 +18,15 @@ interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
   readonly sources: readonly ReplicaSource[];
   /** True if people delete pods with a broken image, because the operator of the group does not replace them. */
   readonly clearsBrokenPods: boolean;
+  /**
+   * True if people recreate no StatefulSet with a broken image. With the strategy `partition`, its current revision would be broken, so
+   * that every pod below the partition stays broken (docs/strategies.md, Limits of partition).
+   */
+  readonly keepsBrokenSets: boolean;
   readonly report: (what: string) => void;
 }
 
 interface Desired {
-  /** The images of the containers in order. */
   images: readonly string[];
   lastGood: readonly string[];
   /** `spec.updateStrategy`. */
@@ -50,7 +54,6 @@ export class People {
   readonly #autoscaler: Autoscaler;
   readonly #membership: Membership;
   readonly #desired: Map<string, Desired>;
-  /** The requested replicas, by source. */
   readonly #numbers = new Map<string, number>();
   readonly #initialReplicas: Map<string, number>;
 
@@ -159,7 +162,6 @@ export class People {
     return { resource: statefulSetResource, namespace: this.#options.namespace, name };
   }
 
-  /** Sets template and update strategy of the StatefulSet. */
   #applyTo(name: string): void {
     const want = this.#desired.get(name);
     const set = this.#live(name);
@@ -217,7 +219,7 @@ export class People {
     return isNew;
   }
 
-  /** Deletes pods with a broken image, as runbooks say if the operator waits because pods of two zones are unavailable. */
+  /** Deletes pods with a broken image. Runbooks advise this if the operator waits because pods of two zones are unavailable. */
   #clearBrokenPods(): void {
     for (const pod of this.#options.server.list('pods', this.#options.namespace)) {
       const isOurs = pod.metadata.ownerReferences?.some((owner) => this.#statefulSets.includes(owner.name)) === true;
@@ -231,6 +233,7 @@ export class People {
     const set = this.#live(name);
     const want = this.#desired.get(name);
     if (set === undefined || want === undefined || want.absent !== undefined) return false;
+    if (this.#options.keepsBrokenSets && want.images.some((image) => brokenImage.test(image))) return false;
     const { apiVersion, kind, metadata } = set;
     const { labels = {}, annotations = {} } = metadata;
     const manifest = { apiVersion, kind, metadata: { name, namespace: this.#options.namespace, labels, annotations }, spec: specOf(set) };
@@ -343,7 +346,7 @@ interface AutoscalerOptions extends Pick<World, 'server' | 'scheduler'> {
 }
 
 interface Autoscaler {
-  /** Writes the number to its source, and replaces every earlier request. */
+  /** Writes the number to its origin, and cancels a pending write to the same origin. */
   readonly scale: (origin: ReplicaOrigin, replicas: number, who: 'person' | 'machine') => void;
   /** Writes pending numbers at once. */
   readonly finish: () => void;
@@ -412,7 +415,7 @@ const administrator: Actor = { user: 'kubernetes-admin' };
 /** The interval of the checks, and the pause before another retry for the same pods. */
 const checkEveryMs = 20_000;
 const retryIntervalMs = 120_000;
-/** The number of failed placements of a pod after which the agent waits for a retry request. */
+/** The number of replacements that try to bring a pod to its pinned revision, before the agent waits for a retry request. */
 const maxTries = 2;
 
 interface Pinned {
@@ -433,7 +436,7 @@ export function startRetries({ server, scheduler, wallMs, namespace, group, repo
     const waiting = pins.filter(({ placements = 0 }) => placements >= maxTries).map(({ zone, ordinal }) => `${zone}-${ordinal}`);
     const text = waiting.join(', ');
     if (run === undefined || text === '' || (text === lastText && scheduler.nowMs() - lastMs < retryIntervalMs)) return;
-    // An earlier request no longer has an effect, so it is deleted.
+    // The new request replaces the earlier request, which is deleted.
     if (count > 0) server.remove(administrator, { resource: intentResource, namespace, name: `retry-${group}-${count}` });
     count += 1;
     lastMs = scheduler.nowMs();

@@ -23,7 +23,6 @@ interface WebhookOptions extends Pick<World, 'server'> {
   readonly admitted: (pod: PodAdmitted) => void;
 }
 
-/** A pod before it is stored. */
 export interface PodAdmitted {
   readonly namespace: string;
   readonly pod: string;

@@ -1,4 +1,4 @@
-// Finds for each StatefulSet the field in which people request its replicas, as policies define it, and the resulting number.
+// Finds the field in which people request the replicas of each StatefulSet, and computes the replicas that follow from the policies.
 import { boundedReplicas } from '../../engine/decide/replicas.ts';
 import type { ZoneDefinition } from '../../policies/definition.ts';
 import { resolveLive } from '../../policies/live/sources.ts';

@@ -140,7 +140,6 @@ export class StatefulSetController {
     this.#timers.set(key, { atMs, cancel });
   }
 
-  /** Returns whether everything succeeded. */
   #reconcile(set: ModelObject): boolean {
     this.#adoptRevisions(set);
     const updateRevision = this.#ensureRevision(set);
@@ -238,8 +237,8 @@ export class StatefulSetController {
   }
 
   /**
-   * Creates the ControllerRevision of the template, or gives it the highest number, and returns its name. A template that returns keeps its
-   * name.
+   * Creates the ControllerRevision of the template, or gives the existing ControllerRevision the highest number. Returns its name.
+   * The same template always has a ControllerRevision with the same name.
    */
   #ensureRevision(set: ModelObject): string {
     const { namespace = '', uid } = set.metadata;
@@ -350,7 +349,7 @@ function isOtherTemplate(before: ModelObject, after: ModelObject): boolean {
   return revisionName(before) !== revisionName(after);
 }
 
-/** Compares two statuses. The API server leaves out counters that are 0. */
+/** Compares two statuses. A missing counter counts as 0. */
 function isSameStatus(before: StatefulSetStatus, after: StatefulSetStatus): boolean {
   return Object.entries(after).every(([key, value]) => (before[key] ?? 0) === value);
 }
@@ -359,7 +358,7 @@ type Informer = ReturnType<typeof createInformer>;
 
 interface InformerOptions {
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
-  /** Returns the time until the next commit arrives, in milliseconds. */
+  /** Returns the delay until a commit arrives in the cache, in milliseconds. */
   readonly delayMs: () => number;
   /** Called after each arrival; `before` is the previous state. */
   readonly arrived: (after: ModelObject, before: ModelObject | undefined) => void;
@@ -419,7 +418,7 @@ function createInformer({ scheduler, delayMs, arrived, settled }: InformerOption
       if (isFrozen || (before !== undefined && versionOf(before) >= versionOf(object))) return;
       objects.set(keyOf(object), object);
     },
-    /** Freezes the cache until it is thawed; the given objects replace the known ones. */
+    /** Puts the given objects into the cache, and freezes the cache until `thaw`. */
     freeze: (past: readonly ModelObject[]): void => {
       isFrozen = true;
       cancel?.();

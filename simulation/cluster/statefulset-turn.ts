@@ -3,7 +3,6 @@ import type { PodFacts, StatefulSetSpec } from './workload.ts';
 
 export interface TurnInput {
   readonly spec: StatefulSetSpec;
-  /** The pods of the StatefulSet in any order. */
   readonly pods: readonly PodFacts[];
   readonly currentRevision: string;
   readonly updateRevision: string;
@@ -13,16 +12,15 @@ export interface TurnInput {
 
 interface Turn {
   readonly creates: readonly { readonly ordinal: number; readonly revision: string }[];
-  /** The names of the pods to delete. */
   readonly deletes: readonly string[];
   /** The next time at which a pod becomes available without an event. */
   readonly nextTurnMs?: number;
 }
 
 /**
- * Computes one turn of the controller: it creates missing pods and deletes ended pods, then surplus pods, then outdated pods. OrderedReady
- * waits for every lower ordinal, so a pod at a broken revision also blocks the update that would repair it (kubernetes.io, StatefulSet,
- * "Forced rollback"). The feature gate MaxUnavailableStatefulSet is off.
+ * Computes one turn of the controller: it creates missing pods and deletes ended pods, then surplus pods, then one outdated pod.
+ * OrderedReady waits for every lower ordinal, so a pod at a broken revision also blocks the update that would repair it (kubernetes.io,
+ * StatefulSet, "Forced rollback"). The model assumes that the feature gate MaxUnavailableStatefulSet is off.
  */
 export function turnOf(input: TurnInput): Turn {
   const { spec, pods, isTerminating } = input;
@@ -42,7 +40,6 @@ export function turnOf(input: TurnInput): Turn {
   return { creates, deletes: [...removed.deletes, ...(outdated === undefined ? [] : [outdated.name])], ...next };
 }
 
-/** The ordinals of the StatefulSet and their pods. */
 interface Range {
   readonly first: number;
   /** The first ordinal above the range. */
@@ -147,7 +144,7 @@ function isReadyLongEnough(pod: PodFacts, { spec, wallMs }: TurnInput): boolean 
   return pod.isReady && wallMs - pod.readyChangedMs >= (spec.minReadySeconds ?? 0) * 1000;
 }
 
-/** Returns the lowest ordinal that is not running and ready. */
+/** Returns the pod with the lowest ordinal of all pods that terminate or are not ready. */
 function firstUnhealthy(pods: readonly PodFacts[]): PodFacts | undefined {
   return pods
     .filter((pod) => pod.isTerminating || !pod.isReady)

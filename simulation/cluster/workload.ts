@@ -56,7 +56,6 @@ export interface PodStatus extends Json {
   readonly conditions?: readonly Condition[];
 }
 
-/** A pod as controllers see it. */
 export interface PodFacts {
   readonly namespace: string;
   readonly name: string;
@@ -65,7 +64,6 @@ export interface PodFacts {
   readonly ordinal: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly revision: string;
-  /** The name and UID of the controlling StatefulSet. */
   readonly owner: { readonly name: string; readonly uid: string } | undefined;
   readonly isOrphan: boolean;
   readonly isTerminating: boolean;

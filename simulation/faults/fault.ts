@@ -92,7 +92,6 @@ const watchFault = z.discriminatedUnion('kind', [
   z.strictObject({ class: z.literal('F9'), kind: z.literal('lose') }),
 ]);
 
-/** The schema of a fault of one call to a pod. */
 export const podFault = z.strictObject({
   class: z.literal('F21'),
   kind: z.enum(['refuse', 'hang', 'replyLost', 'error', 'redirect', 'hugeBody', 'lie', 'noTimestamp']),
@@ -100,7 +99,6 @@ export const podFault = z.strictObject({
   byMs: z.number().int().exactOptional(),
 });
 
-/** The schema of a fault of one reading of a gate. */
 export const gateFault = z.strictObject({
   class: z.literal('F22'),
   kind: z.enum(['empty', 'nan', 'stale', 'partial', 'flip', 'unauthorized', 'hang']),
@@ -132,7 +130,7 @@ export interface Point {
 
 /** A source of faults. It is called once per place. */
 export interface Faults {
-  /** Returns the fault of a request, or undefined. `verb` has the values of `Answered.verb`. */
+  /** Returns the fault of a request, or undefined. `verb` is a verb as in Answered, `watch`, or podVerb. */
   readonly ofRequest: (point: Point, verb: string) => RequestFault | undefined;
   /** Returns the fault of a watch at this place, or undefined. `line` is the line to deliver, if there is one. */
   readonly ofLine: (point: Point, line?: string) => WatchFault | undefined;

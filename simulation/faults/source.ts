@@ -196,7 +196,6 @@ function weightOf({ site }: Point): number {
   return site.startsWith('watch.') || site.startsWith('gate.') ? 1 : 4;
 }
 
-/** Returns whether the request changes an existing object. */
 function isChange({ site }: Point, verb: string): boolean {
   return verb === 'update' || verb === 'patch' || verb === 'delete' || site === 'act.evictPod';
 }

@@ -15,7 +15,6 @@ import { judgeRequests } from './requests.ts';
 import { SettlingJudge } from './settling.ts';
 import { judgeTargets } from './targets.ts';
 
-/** The judges that use the book of places, by file. */
 export const bookJudges = {
   availability: judgeAvailability,
   targets: judgeTargets,
@@ -27,7 +26,6 @@ export const bookJudges = {
   decisions: (book) => new DecisionJudge(book),
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
-/** The judges without the book, by file. */
 export const sceneJudges = {
   requests: judgeRequests,
   leadership: judgeLeadership,

@@ -62,7 +62,7 @@ export function otherZones(book: Book, own: Zone, moment: Moment, isRepair: bool
   return others.flatMap((zone) => unavailabilityOf(book, zone, moment) ?? []);
 }
 
-/** Returns the unavailability of the zone that the decision had to know, as part of a sentence; undefined without any. */
+/** Reports, as part of a sentence, the missing StatefulSet or the unavailable pods that the decision had to know; else undefined. */
 export function unavailabilityOf(book: Book, zone: Zone, moment: Moment): string | undefined {
   if (isAbsent(book, zone, moment)) return `the StatefulSet ${zone.statefulSet} does not exist`;
   const unavailable = unavailableIn(book, zone, moment) ?? [];
@@ -98,7 +98,7 @@ function checkBudget(disruption: Disruption): void {
   }
 }
 
-/** Checks S8, and the part of S9 that keeps a broken revision within the budget. */
+/** Checks S8, and the part of S9 that limits how many pods are replaced at the same time. */
 function checkSettled({ book, place, what, moment }: Disruption): void {
   const { scene } = book;
   const open = book.zones.flatMap((zone) => [...zone.places.values()].filter((other) => other !== place && isStillOpen(other, moment)));
@@ -146,7 +146,7 @@ function checkShrinking({ book, place, what, moment }: Disruption): void {
   for (const zone of book.zones) {
     const { statefulSet, surplus } = zone;
     if (surplus === undefined || (!surplus.isOurs && surplus.sinceMs > moment.fromMs)) continue;
-    // An unavailable pod may be replaced if it blocks the removal of the surplus pods.
+    // An unavailable pod may be replaced while unavailable pods block the removal of the surplus pods.
     if (wasDown(place, moment) && isRemovalBlocked(zone, moment)) continue;
     book.scene.violated('S15', `${what} while pods of ${statefulSet} are being removed`);
   }

@@ -19,7 +19,7 @@ import type { ModelObject } from '../server/request.ts';
 import { isLedger, readLedger, stayingPods } from './documents.ts';
 import type { Scene } from './oracle.ts';
 
-/** The requested state of a StatefulSet. `image` is the image of every container that `images` does not name. */
+/** The requested state of a StatefulSet. `images` has one image per container; `image` is the image of containers beyond this list. */
 type RequestedSet = Omit<WantedStatefulSet, 'images'> & Partial<WantedStatefulSet>;
 
 type SceneView = Pick<Scene, 'namespace' | 'list' | 'get' | 'group' | 'nowMs'>;
@@ -43,7 +43,7 @@ export function firstDifference(scene: SceneView, wanted: readonly RequestedSet[
   );
 }
 
-/** Returns the first open work of the group: a missing, surplus, outdated or unavailable pod, different replicas, or a claim. */
+/** Returns the first open work of the group: a missing, surplus, outdated or unavailable pod, different replicas, a claim or a pin. */
 export function openWork(scene: SceneView, statefulSets: readonly string[]): string | undefined {
   for (const name of statefulSets) {
     const set = scene.get(statefulSetResource, scene.namespace, name);
@@ -66,7 +66,7 @@ function openWorkInLedgers(scene: SceneView): string | undefined {
   return undefined;
 }
 
-/** Returns a zone whose replicas differ from the replicas of its leader or of the mirrored object. */
+/** Reports, as part of a sentence, the first zone whose replicas differ from the replicas of the leader or of the mirrored object. */
 function followerBehind(scene: SceneView, statefulSets: readonly string[]): string | undefined {
   const [leader = '', ...followers] = statefulSets;
   switch (scene.group.replicas) {

@@ -12,7 +12,7 @@ import type { Book } from './places.ts';
 
 /** The most time between a snapshot and a disruption that was decided from it. */
 const maxSnapshotAgeMs = 10_000;
-/** The tolerance of every comparison of clocks: for rounding, and for the time that a process needs. */
+/** The tolerance of every comparison of clocks. */
 const toleranceMs = 1_000;
 /** The judge computes every decision with a disruption again, and every eighth decision. */
 const sampleEvery = 8;
@@ -25,7 +25,6 @@ type Versions = { readonly revision: number; readonly atMs: number }[];
 /** The judge of turns. It learns from the commits how old each snapshot was. */
 export class DecisionJudge implements Oracle {
   readonly #book: Book;
-  /** The versions of each object, by UID. */
   readonly #versions = new Map<string, Versions>();
   /** The resource version after the last change by each process, by process and UID. */
   readonly #lastChanges = new Map<string, number>();
@@ -116,7 +115,7 @@ export class DecisionJudge implements Oracle {
       return Math.abs(wallMs - runStartMs - atMs - expectedErrorMs) > toleranceMs ? [] : [ageMs];
     });
     const ageMs = Math.max(0, ...ages);
-    if (ageMs > maxSnapshotAgeMs + toleranceMs) this.#report('S5', process, `was ${Math.round(ageMs)} ms old when its disruption was sent`);
+    if (ageMs > maxSnapshotAgeMs + toleranceMs) this.#report('S5', process, `was carried out ${Math.round(ageMs)} ms after its snapshot`);
   }
 
   /** Checks S21: the snapshot contains every change that a process of the machine made and knows to have succeeded. */
@@ -131,7 +130,6 @@ export class DecisionJudge implements Oracle {
     }
   }
 
-  /** Keeps the values with which the next turn of the process is compared. */
   #remember(process: string, performed: readonly TakenAction[]): void {
     for (const { action, result } of performed) {
       if (!('uid' in action) || result !== 'done') continue;

@@ -6,7 +6,6 @@ import type { Scene } from './oracle.ts';
 
 type ClaimVerb = 'deletePod' | 'evictPod' | 'scaleDown' | 'setPartition';
 
-/** A claim: an announced disruption. */
 export interface Claimed {
   readonly verb: ClaimVerb;
   readonly zone: string;
@@ -46,7 +45,7 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
   const claims = new Map<string, Claimed>();
   for (const entry of listAt(value, 'claims')) for (const claim of claimsOf(entry)) claims.set(keyOf(claim), claim);
   const prepared = listAt(value, 'preparations')
-    // A pod whose preparation was cancelled after a failure is kept only to delay the next call.
+    // The entry of a failed preparation stays after the withdrawal, but its pod is no longer prepared.
     .filter((entry) => field(entry, 'isWithdrawn') !== true)
     .flatMap((entry) => ordinalsOf(textAt(entry, 'ordinals') ?? '').map((ordinal) => ({ zone: textAt(entry, 'zone') ?? '', ordinal })));
   const pins = new Map(
@@ -61,7 +60,6 @@ export function pinKey(zone: string, ordinal: number): string {
   return `${zone} ${ordinal}`;
 }
 
-/** Reads one row: a pod in flight, or all pods at a revision. */
 function pinnedOf(row: unknown): readonly PinnedPod[] {
   const [zone, revision] = [textAt(row, 'zone') ?? '', textAt(row, 'revision') ?? ''];
   const one = numberAt(row, 'ordinal');
@@ -83,7 +81,6 @@ export function stayingPods({ prepared }: LedgerText, scene: Pick<Scene, 'list' 
   });
 }
 
-/** Parses `0-2,4` to numbers. */
 function ordinalsOf(ranges: string): readonly number[] {
   return ranges.split(',').flatMap((range) => {
     const [from = 0, to = from] = range.split('-').map(Number);

@@ -13,9 +13,7 @@ const failoverMs = 20_000;
 /** A renewal, or (`isHeld` false) a release of the Lease. */
 interface Holding {
   readonly sentMs: number;
-  /** The time of the commit. */
   readonly atMs: number;
-  /** The rate of the process's clock at that time. */
   readonly rate: number;
   readonly isHeld: boolean;
 }
@@ -58,7 +56,7 @@ export function judgeLeadership(scene: Scene): Oracle {
       const last = holdings.get(process)?.at(-1);
       return last?.isHeld === true && last.sentMs >= healingMs;
     });
-    if (!hasLeader) scene.violated('L3', `no process took the Lease within ${failoverMs} ms of the repair`);
+    if (!hasLeader) scene.violated('L3', `no process took the Lease within ${failoverMs} ms after all faults ended`);
   };
   return {
     answered: (answered) => {
@@ -83,7 +81,6 @@ export function judgeLeadership(scene: Scene): Oracle {
   };
 }
 
-/** Returns whether the request requires leadership. */
 function isGuarded({ agentUser, namespace: ours }: Scene, { verb, resource, namespace, name, request, isDryRun }: Answered): boolean {
   if (verb === 'get' || verb === 'list' || isDryRun || namespace !== ours || !isAgent(request.actor, agentUser)) return false;
   if (resource === podResource || resource === statefulSetResource) return true;

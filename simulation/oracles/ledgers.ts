@@ -9,7 +9,6 @@ import { outdated } from './partitions.ts';
 import type { Book, Zone } from './places.ts';
 import { isHalted, isPaused } from './targets.ts';
 
-/** A claim and its writer. */
 interface Open {
   readonly claim: Claimed;
   readonly by: string;
@@ -22,10 +21,8 @@ const unappliedMs = 120_000;
 /** The judge of ledgers. It sees each commit before the book records it. */
 export class LedgerJudge implements Oracle {
   readonly #book: Book;
-  /** The ledgers by name of their ConfigMap. */
   readonly #ledgers = new Map<string, LedgerText>();
   readonly #open = new Map<string, Open>();
-  /** The epoch of each process at its last write. */
   readonly #epochs = new Map<string, number>();
   #epoch = 0;
   #healingMs: number | undefined;
@@ -146,7 +143,6 @@ export class LedgerJudge implements Oracle {
     return binds(this.#book, zone.statefulSet, this.#book.momentOf({ actor, atMs }));
   }
 
-  /** Checks the part of S1 about claims: only one zone has open claims. */
   #checkAdded(added: readonly Claimed[], ledger: LedgerText, { actor, atMs }: Commit): void {
     const { scene, terms } = this.#book;
     const { fromMs } = this.#book.momentOf({ actor, atMs });
@@ -161,7 +157,7 @@ export class LedgerJudge implements Oracle {
       scene.violated('S1', `${actor.process ?? ''} announces ${describe(first)} next to ${elsewhere.map(describe).join(', ')}`);
   }
 
-  /** Returns whether the zone has belonged to the group since `fromMs`. Claims of removed or recreated StatefulSets may be dropped. */
+  /** Returns whether the zone has belonged to the group since `fromMs`. Claims of removed or recreated StatefulSets do not count. */
   #hasBeenMember(claim: Claimed, fromMs: number): boolean {
     const zone = this.#book.zones.find(({ statefulSet }) => this.#book.terms.zoneName(statefulSet) === claim.zone);
     if (zone === undefined) return false;
@@ -169,7 +165,7 @@ export class LedgerJudge implements Oracle {
     return uids.size === 1 && !uids.has(undefined) && this.#book.terms.wasMember(zone.statefulSet, fromMs);
   }
 
-  /** Checks a dropped claim: its object was deleted, replaced or written since, its own writer drops it, or no request can be in flight. */
+  /** Checks that a claim may be dropped: its pod is gone or has changed, its own writer drops it, or no request can be in flight. */
   #checkDropped(claim: Claimed, ledger: LedgerText, by: string, atMs: number): void {
     const { scene } = this.#book;
     if (claim.verb === 'scaleDown') {

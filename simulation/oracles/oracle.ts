@@ -1,4 +1,4 @@
-// Defines the judges of a simulation, which see every event as it happens and report violations. They share no code with the agent.
+// Defines the judges of a simulation, which report violations. They share no code with the agent; only the check of S27 runs the engine.
 
 import type { TurnReport } from '../../agent/report.ts';
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
@@ -26,7 +26,6 @@ export interface Scene {
   /** True for the group of a user. It may wait longer than a generated group, for example for a person. */
   readonly isGiven?: boolean;
   readonly namespace: string;
-  /** The names of the StatefulSets in the order of the zones. */
   readonly statefulSets: readonly string[];
   readonly agentUser: string;
   /** Returns the newest state of the stored objects, sorted by name. */
@@ -39,7 +38,6 @@ export interface Scene {
   readonly isWatchDead?: () => boolean;
 }
 
-/** A call of an agent that arrived at a pod. */
 export interface PodCalled {
   readonly process: string;
   readonly atMs: number;
@@ -64,7 +62,7 @@ export interface GateAnswered {
 export type ProcessChange = 'started' | 'crashed' | 'paused' | 'resumed' | 'stopped';
 
 export interface Oracle {
-  /** Called before a request or a call to a pod is sent. `verb` is the argument of `Faults.ofRequest`. */
+  /** Called before a request, a call to a pod or a query of a gate is sent. `verb` is the argument of `Faults.ofRequest`. */
   readonly sending?: (point: Point, verb: string) => void;
   readonly committed?: (commit: Commit) => void;
   readonly answered?: (answered: Answered) => void;
@@ -74,7 +72,7 @@ export interface Oracle {
   /** Called before a pod is stored, but only for groups with pinned pods. */
   readonly podAdmitted?: (admitted: PodAdmitted) => void;
   readonly processChanged?: (process: string, change: ProcessChange) => void;
-  /** Called when faults have ended, repairs are done and every agent runs. */
+  /** Called when all faults have ended and the repairs are done. */
   readonly healingBegan?: () => void;
   /** Called at the end of the simulation, before the agents stop. */
   readonly ended?: () => void;

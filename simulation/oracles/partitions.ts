@@ -25,7 +25,6 @@ export function judgePartitions(book: Book): Oracle {
   };
 }
 
-/** The partition before and after a write. */
 interface Change {
   readonly from: number;
   readonly to: number;

@@ -1,4 +1,4 @@
-// Judges pinned pods: a new pod has the revision of its predecessor or one that an agent decided, with few attempts (S6, S7, S19, L4).
+// Judges pins: a new pod comes up at its pinned revision, and agents stop after two failed replacements of a pod (S6, S7, S19, L4).
 
 import type { PodAdmitted } from '../cluster/pin-webhook.ts';
 import {
@@ -20,14 +20,13 @@ import { isLedger, type LedgerText, type PinnedPod, pinKey, readLedger } from '.
 import type { Oracle } from './oracle.ts';
 import { type Book, isDisruption, isInRange, type Place, type SetFacts, type Zone } from './places.ts';
 
-/** The partition under which the StatefulSet controller replaces no pod. */
+/** The partition with which the StatefulSet controller replaces no pod. */
 const holding = 1_000_000;
 /** The most deletions of a pod for one revision before agents must wait for a person. */
 const maxTries = 2;
 
 /** The last deleted pod of a place, and the pin of its successor. */
 interface Left {
-  /** The UID of the StatefulSet. */
   readonly owner: string | undefined;
   readonly revision: string;
   /** True if the ledger pinned the pod to its revision. */
@@ -108,7 +107,7 @@ class PinJudge implements Oracle {
     }
   }
 
-  /** Checks that a pin is dropped only if the StatefulSet controller would create the same revision, or if the pod is to be updated. */
+  /** Checks that agents do not drop a pin while a pod needs it. A change to the update revision is allowed. */
   #checkForgotten(place: Place, { revision }: PinnedPod, commit: Commit): void {
     const facts = this.#factsIfPinNeeded(place, revision, commit);
     const next = this.#pinOf(place)?.revision;
@@ -116,7 +115,7 @@ class PinJudge implements Oracle {
     this.#book.scene.violated('S6', `${commit.actor.process ?? ''} drops the pin of ${place.pod?.metadata.name} to ${revision}`);
   }
 
-  /** Returns the facts since the decision if the pod has this revision, and a successor without a pin would have another revision. */
+  /** Returns the facts that the decision may have seen, if the pod needs a pin to come back at this revision; else undefined. */
   #factsIfPinNeeded({ pod, zone }: Place, revision: string, { actor, atMs }: Commit): readonly SetFacts[] | undefined {
     const { fromMs } = this.#book.momentOf({ actor, atMs });
     const facts = zone.facts.since(fromMs);
@@ -134,7 +133,7 @@ class PinJudge implements Oracle {
     return isPinNeeded ? known : undefined;
   }
 
-  /** Checks that agents write only the maximum partition, and only after every pod is pinned. */
+  /** Checks that agents write only the partition `holding`, and only after the ledger pins every pod that needs a pin. */
   #checkPartition(commit: Commit): void {
     const { before, after, actor } = commit;
     const { scene } = this.#book;
@@ -187,7 +186,7 @@ class PinJudge implements Oracle {
     const tries = isSame ? { ...known, count: known.count + 1 } : { revision: pinned, count: 1, sinceMs: atMs };
     this.#tries.set(place, tries);
     if (tries.count > maxTries)
-      scene.violated('S7', `${by} disrupts ${name} for the ${tries.count}. time, and no successor was ever at ${pinned}`);
+      scene.violated('S7', `${by} disrupts ${name} after ${tries.count - 1} earlier disruptions, and no successor was at ${pinned}`);
   }
 
   #podCreated({ after, atMs }: Commit): void {
@@ -215,7 +214,7 @@ class PinJudge implements Oracle {
     if (left !== undefined) this.#checkSame(zone, left, { after, admitted, atMs });
   }
 
-  /** Checks the revision of a new pod, unless the webhook was unavailable, the controller lagged, or the pod is above the partition. */
+  /** Checks the revision of a new pod, unless the webhook was unavailable, the controller lagged, or the partition exposes the pod. */
   #checkSame(
     zone: Zone,
     { owner, revision: before, isNoted, pinnedTo }: Left,
@@ -231,6 +230,6 @@ class PinJudge implements Oracle {
     if (isOther || is === before || admitted.isUnavailable || admitted.createdRevision !== facts.currentRevision) return;
     const wanted = pinnedTo ?? (isNoted ? before : facts.currentRevision);
     if (is === wanted) return;
-    this.#book.scene.violated('S6', `${after.metadata.name} was recreated at ${is} after ${before}, and should be at ${wanted}`);
+    this.#book.scene.violated('S6', `${after.metadata.name} was at ${before}, and its successor is at ${is} instead of ${wanted}`);
   }
 }

@@ -18,11 +18,9 @@ import type { Commit, ModelObject } from '../server/request.ts';
 import { type Moment, momentOf, type Oracle, type Scene, type Sent } from './oracle.ts';
 import { limitOf, TermsBook, Timeline } from './terms.ts';
 
-/** The state of a StatefulSet at one time. */
 export interface SetFacts {
   readonly uid: string;
   readonly replicas: number;
-  /** The lowest ordinal. */
   readonly first: number;
   readonly minReadyMs: number;
   readonly updateRevision: string;
@@ -36,13 +34,12 @@ export interface Place {
   readonly ordinal: number;
   /** The pod with the name of this place, even if the StatefulSet does not own it. */
   pod: ModelObject | undefined;
-  /** The time since which the place has no available pod; undefined if it has an available pod. */
+  /** The start of the outage that ends at `upAtMs`; undefined if the pod was available at the last change. */
   downSinceMs: number | undefined;
   /** True if an agent deleted the pod and no successor has been available since. */
   isOurs: boolean;
-  /** The time at which the ready pod becomes available; infinite if the pod is not ready. */
+  /** The time from which the pod counts as available; infinite if the pod is not ready. */
   upAtMs: number;
-  /** The end of the last outage. */
   lastDownMs: number;
   /** The time since which the ordinal belongs to the StatefulSet. */
   requiredSinceMs: number;
@@ -57,14 +54,13 @@ export interface Zone {
   set: ModelObject | undefined;
   /** The states of the StatefulSet; undefined while it does not exist. */
   readonly facts: Timeline<SetFacts | undefined>;
-  /** The number of pods that the StatefulSet owns. */
   readonly podCounts: Timeline<number>;
   readonly places: Map<number, Place>;
   /** The time since which surplus pods exist, and whether an agent caused them. */
   surplus: { readonly sinceMs: number; readonly isOurs: boolean } | undefined;
 }
 
-/** The book. It applies each commit to the places of the zones. */
+/** Applies each commit to the places of the zones. */
 export class Book implements Oracle {
   readonly scene: Scene;
   readonly terms: TermsBook;
@@ -237,7 +233,7 @@ export function isAbsent({ scene, terms }: Book, zone: Zone, { fromMs }: Moment)
   return terms.wasMember(zone.statefulSet, fromMs) && zone.facts.since(fromMs).every((facts) => facts === undefined);
 }
 
-/** Returns the most unavailable pods under any limit since `fromMs`; undefined if only the eviction API knows the limit. */
+/** Returns the highest limit of unavailable pods since `fromMs`; undefined if only the eviction API knows the limit. */
 export function limitSince({ terms }: Book, zone: Zone, { fromMs }: Moment): number | undefined {
   let most = 0;
   for (const { maxUnavailable } of terms.of(zone.statefulSet).since(fromMs)) {
@@ -260,7 +256,7 @@ export function isSettled(place: Place, atMs: number): boolean {
   return place.pod !== undefined && place.open.targets.has(revisionLabelOf(place.pod)) && isReplaced(place, atMs);
 }
 
-/** Returns whether another pod is available. Its revision does not matter, because a lagging controller may create an outdated pod. */
+/** Returns whether the disrupted pod has an available successor, outdated or not: a lagging controller may create an outdated pod. */
 export function isReplaced(place: Place, atMs: number): boolean {
   const { pod, open, downSinceMs, upAtMs } = place;
   if (open === undefined || !isInRange(place)) return true;
@@ -317,7 +313,7 @@ function require(zone: Zone, facts: SetFacts | undefined, { before, atMs, isOurs
     const place = placeIn(zone, ordinal, atMs);
     place.requiredSinceMs = atMs;
     place.isRequiredByUs = isOurs;
-    // The outage counts only from the time at which the ordinal belongs to the StatefulSet again.
+    // The outage counts only from the time at which the ordinal belongs to the StatefulSet.
     if (isDown(place, atMs)) place.downSinceMs = atMs;
     place.isOurs = false;
   }
@@ -338,7 +334,7 @@ function disrupt(place: Place, pod: ModelObject, atMs: number): void {
   place.open = { uid: pod.metadata.uid, targets: new Set(facts === undefined ? [] : [facts.updateRevision]) };
 }
 
-/** Returns the time at which the pod becomes available without further events; infinite if it does not. */
+/** Returns the time from which the pod counts as available if no event follows; infinite if it stays unavailable. */
 function availability({ pod, zone }: Place, isAdopted: boolean, isReadyNode: (name: string) => boolean): number {
   const facts = zone.facts.latest();
   const never = Number.POSITIVE_INFINITY;

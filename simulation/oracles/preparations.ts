@@ -5,13 +5,11 @@ import type { Commit, ModelObject } from '../server/request.ts';
 import { machineOf, type Oracle, type PodCalled } from './oracle.ts';
 import { type Book, isInRange } from './places.ts';
 
-/** The calls of one ordinal and path since the preparation was last cancelled. */
+/** The calls to the pods of one ordinal since the preparation was last cancelled. */
 interface PrepareCall {
-  /** The UID of the pod that received the last call. */
   readonly uid: string;
-  /** The start of the delay. */
   readonly sinceMs: number;
-  /** The lead of the requester's wall clock, in milliseconds. */
+  /** The lead of the calling agent's wall clock, in milliseconds. */
   readonly wallErrorMs: number;
   /** The earliest reported time, in milliseconds since the simulation began. */
   readonly reportedMs: number | undefined;
@@ -21,14 +19,13 @@ interface PrepareCall {
 const roundingMs = 1_000;
 
 /**
- * The judge of preparations. It sees each commit before the book records it. The delay of a downscale counts from the first received call
- * by the true clock. A later reported time restarts the delay. A wrong wall clock may shorten the delay by its error. In drop-in groups the
+ * The judge of preparations. It sees each commit before the book records it. The delay of a downscale counts in true time from the first
+ * received call. A later reported time restarts the delay. A wrong wall clock may shorten the delay by its error. In drop-in groups the
  * time that the pod reports counts.
  */
 export class PreparationJudge implements Oracle {
   readonly #book: Book;
   readonly #scene: Book['scene'];
-  /** The calls by name of the pod. */
   readonly #asked = new Map<string, PrepareCall>();
   /** The last received call by path and pod. `isAsked` is true if it asked the pod to leave. */
   readonly #isLeaving = new Map<string, { readonly pod: string; readonly isAsked: boolean }>();
@@ -77,15 +74,17 @@ export class PreparationJudge implements Oracle {
     if (!Number.isFinite(delayMs)) return;
     for (let ordinal = facts.first + to; ordinal < facts.first + from; ordinal += 1) {
       const pod = zone.places.get(ordinal)?.pod;
-      // An absent pod has nothing to prepare, and a new pod was unknown to the decision.
-      if (pod === undefined || (instantAt(pod, 'metadata', 'creationTimestamp') ?? 0) > moment.fromMs) continue;
+      const name = `${zone.statefulSet}-${ordinal}`;
+      const uid = pod?.metadata.uid ?? this.#asked.get(name)?.uid;
+      // An absent pod that was never asked has nothing to prepare, and a new pod was unknown to the decision.
+      if (uid === undefined || (instantAt(pod, 'metadata', 'creationTimestamp') ?? 0) > moment.fromMs) continue;
       const what = `${actor.process ?? ''} scales ${zone.statefulSet} to ${to}`;
-      this.#checkPrepared(pod.metadata, what, { actor, atMs, delayMs });
+      this.#checkPrepared({ name, uid }, what, { actor, atMs, delayMs });
     }
   }
 
   #checkPrepared(
-    { name, uid }: ModelObject['metadata'],
+    { name, uid }: Pick<ModelObject['metadata'], 'name' | 'uid'>,
     what: string,
     { actor, atMs, delayMs }: Pick<Commit, 'actor' | 'atMs'> & { readonly delayMs: number },
   ): void {

@@ -18,7 +18,6 @@ import { type Book, unavailableIn, type Zone } from './places.ts';
 import { checkObserved, isHalted } from './targets.ts';
 import { Timeline } from './terms.ts';
 
-/** A replica write of an agent. */
 interface Write {
   readonly zone: Zone;
   readonly from: number;
@@ -30,7 +29,7 @@ interface Write {
 
 interface Direction {
   readonly sign: number;
-  /** The number of changes before the decision of this write that may affect the replicas of the zone. */
+  /** The number of input changes of the zone (`isInput`) that were visible to the decision of this write. */
   readonly inputCount: number;
 }
 
@@ -73,7 +72,7 @@ export class ReplicaJudge implements Oracle {
       const passedMs = write.moment.atMs - last.sentMs + Math.max(0, wallErrorMs - last.wallErrorMs) + longestClaimAgeMs;
       if (zone === write.zone || gapMs === Number.POSITIVE_INFINITY || passedMs >= gapMs) continue;
       const sinceMs = Math.round(write.moment.atMs - last.sentMs);
-      scene.violated('S12', `${describe(write)} ${sinceMs} ms after ${zone.statefulSet} shrank, not ${gapMs} ms`);
+      scene.violated('S12', `${describe(write)}, only ${sinceMs} ms after ${zone.statefulSet} shrank; the minimum is ${gapMs} ms`);
     }
     this.#decreases.set(write.zone, { sentMs: write.sentMs, wallErrorMs });
   }
@@ -132,7 +131,7 @@ function checkDecrease(book: Book, write: Write): void {
   checkLeader(book, write);
 }
 
-/** Checks that a follower never has fewer replicas than its leader requests, or than the leader still has pods. */
+/** Checks that no follower shrinks below the replicas of its leader, or below the number of the leader's pods. */
 function checkLeader({ scene, zones }: Book, write: Write): void {
   const leader = zones[0];
   if (scene.group.replicas !== 'leader' || leader === undefined || leader === write.zone) return;
@@ -144,7 +143,7 @@ function checkLeader({ scene, zones }: Book, write: Write): void {
   }
 }
 
-/** Returns whether the change may change the replicas of a zone. Pods, records of agents and statuses do not. */
+/** Returns whether the change may affect the replicas of a zone. Changes of pods, nodes, statuses and agents' records do not count. */
 function isInput({ scene }: Book, { resource, before, after, actor, type }: Commit, write: Write | undefined): boolean {
   if (write !== undefined) return write.from !== write.to;
   if ([podResource, nodeResource, leaseResource, configMapResource, 'events', 'events.events.k8s.io'].includes(resource)) return false;

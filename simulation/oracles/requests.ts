@@ -33,7 +33,6 @@ export function judgeRequests(scene: Scene): Oracle {
 
 type Report = (invariant: 'S10' | 'S20', what: string) => void;
 
-/** Describes a request, such as `a1: delete pods mimir/server-0`. */
 function describe({ request, verb, resource, subresource, namespace, name }: Answered): string {
   return `${request.actor.process ?? request.actor.user}: ${verb} ${resource}${subresource === '' ? '' : `/${subresource}`} ${namespace}/${name}`;
 }
@@ -66,7 +65,6 @@ function checkChange({ verb, request }: Answered, body: unknown, report: Report)
     report('S20', `has no resourceVersion${verb === 'patch' ? ' and no test' : ''}`);
 }
 
-/** Returns whether a patch sets `finalizers` or has an operation on them. */
 function namesFinalizers(body: unknown): boolean {
   if (Array.isArray(body)) return body.some((operation) => String(field(operation, 'path') ?? '').startsWith('/metadata/finalizers'));
   const metadata = field(body, 'metadata');

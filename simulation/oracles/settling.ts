@@ -26,7 +26,6 @@ import { machineOf, type Oracle, type Scene } from './oracle.ts';
 
 /** The time in which records of finished work may follow: the run record, the published decision, Events, a status. */
 const afterworkMs = 60_000;
-/** The time within which a wait must be published. */
 const publishedWithinMs = 60_000;
 /** The time after the end of faults until a leader exists, and the time within which a change must then cause a turn. */
 const steadyMs = 45_000;
@@ -53,14 +52,12 @@ export class SettlingJudge implements Oracle {
   #isDirty = true;
   #checkedMs = 0;
   #lastTurnMs = 0;
-  /** The latest time of the next turn of a user's group without further changes. */
+  /** The time until which the last decision lets a user's group wait. For other groups the end of the last turn. */
   #dueMs = 0;
   /** The first and the last change after which no turn has begun. */
   #unseen: { readonly firstMs: number; readonly lastMs: number; readonly what: string } | undefined;
   #waiting: { readonly sinceMs: number; readonly report: TurnReport } | undefined;
-  /** The last failed turn of the leader, and its process. */
   #failed: { readonly process: string; readonly atMs: number } | undefined;
-  /** The reported invariants. Each is reported once. */
   readonly #reported = new Set<string>();
 
   constructor(scene: Scene) {
@@ -178,16 +175,15 @@ export class SettlingJudge implements Oracle {
     else if (this.#failed?.process === process) this.#failed = undefined;
   }
 
-  /** Checks L8: a process that was blocked by a fault retries soon after the faults. */
+  /** Checks L8: the leader retries a failed turn soon after the faults. */
   #checkRetried(nowMs: number): void {
     if (this.#failed === undefined) return;
     const { process, atMs } = this.#failed;
     if (nowMs - atMs <= retriedMs / Math.min(1, machineOf(this.#scene, process).rate)) return;
     this.#failed = undefined;
-    this.#report('L8', `${process} has not retried for ${Math.round(nowMs - atMs)} ms the turn that failed during the faults`);
+    this.#report('L8', `${process} has not retried its failed turn within ${Math.round(nowMs - atMs)} ms`);
   }
 
-  /** Checks L1: the group keeps its reached state. */
   #checkStay(commit: Commit): void {
     const { resource, before, after, type, actor } = commit;
     if (this.#convergedMs === undefined || this.#isPaused()) return;
@@ -208,7 +204,6 @@ export class SettlingJudge implements Oracle {
     }
   }
 
-  /** Checks L9: every wait has a published reason. */
   #checkPublished(nowMs: number): void {
     const { sinceMs, report } = this.#waiting ?? {};
     if (sinceMs === undefined || report === undefined || nowMs - sinceMs < publishedWithinMs) return;
@@ -241,7 +236,7 @@ export class SettlingJudge implements Oracle {
       .some((intent) => ['pause', 'hold', 'abort'].includes(textAt(intent, 'spec', 'action') ?? ''));
   }
 
-  /** Returns an unavailable pod at a revision that is no longer requested. */
+  /** Returns the name of an unready pod at a revision that is no longer requested. */
   #stuckPod(): string | undefined {
     for (const name of this.#scene.statefulSets) {
       const set = this.#scene.get(statefulSetResource, this.#scene.namespace, name);
@@ -267,7 +262,6 @@ function waitOf({ decision, snapshot }: TurnReport): number {
   return decision.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : Math.max(0, decision.wakeAtMs - snapshot.nowMs);
 }
 
-/** Returns whether the commit changes the requested state. */
 function isDemand({ resource, before, after }: Commit): boolean {
   if (resource === podResource || resource === configMapResource || resource === leaseResource) return false;
   return before === undefined || JSON.stringify(before['spec']) !== JSON.stringify(after['spec']);

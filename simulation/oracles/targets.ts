@@ -1,4 +1,5 @@
-// Judges which pods agents disrupt: outdated pods of the group by a current status, each once, and not while paused (S4, S6, S7, S22, S28).
+// Judges which pods agents disrupt: outdated pods of the group, each once, while every StatefulSet status is current and no pause
+// exists (S4, S6, S7, S22, S28).
 
 import { controllerOf, field, isAgent, parsed, podResource, revisionLabelOf, textAt } from '../objects.ts';
 import type { Answered, Commit } from '../server/request.ts';
@@ -8,7 +9,7 @@ import { type Book, isDisruption, type Place } from './places.ts';
 
 /** Creates the judge of targets. It sees each commit before the book records it. */
 export function judgeTargets(book: Book): Oracle {
-  /** The deletions by UID of the pod. `revision` is that of the storage. */
+  /** The deletions by UID of the pod. `revision` is `Commit.revision` of the deletion. */
   const ended = new Map<string, { readonly isOurs: boolean; readonly atMs: number; readonly revision: number }>();
   return {
     committed: (commit) => {
@@ -35,7 +36,6 @@ export function judgeTargets(book: Book): Oracle {
   };
 }
 
-/** Returns the UID of the pod that an agent deleted with this request. */
 function targetPod(
   { scene }: Book,
   { resource, subresource, verb, status, namespace, isDryRun, request }: Answered,
@@ -81,13 +81,13 @@ export function checkObserved({ scene, zones, terms }: Book, { fromMs }: Moment,
   }
 }
 
-/** Returns whether settings or a pause forbid to replace pods of the StatefulSet, and the decision had to know this. */
+/** Returns whether a setting or a pause forbids agents to disrupt pods of the StatefulSet, and the decision had to know this. */
 export function isPaused(book: Book, statefulSet: string, moment: Moment): boolean {
   const settings = book.terms.of(statefulSet).since(moment.fromMs);
   return (settings.length > 0 && settings.every((one) => one.isPaused)) || isHalted(book, statefulSet, moment);
 }
 
-/** Returns whether a person paused the group and the decision had to know this. `paused` of a zone stops its rollout, not its downscale. */
+/** Returns whether a RolloutIntent pauses the group or zone, and the decision had to know this. `paused` of a zone stops no downscale. */
 export function isHalted({ terms }: Book, statefulSet: string, { atMs, fromMs, aheadMs }: Moment): boolean {
   return terms.isPausedSince(statefulSet, fromMs, atMs + aheadMs);
 }

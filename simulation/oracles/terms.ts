@@ -6,10 +6,9 @@ import type { Scene } from './oracle.ts';
 
 type Amount = number | `${number}%`;
 
-/** The settings of one zone. */
 interface Terms {
   readonly isMember: boolean;
-  /** The last valid value; undefined if only budgets that the eviction API enforces limit the zone. */
+  /** The last valid value; undefined for `fromBudget`: then only the eviction API enforces a limit. */
   readonly maxUnavailable: Amount | undefined;
   /** True if the current value is invalid, so that `maxUnavailable` is an earlier value. */
   readonly isUnreadable: boolean;
@@ -56,7 +55,7 @@ export class TermsBook {
       .every(({ isMember }) => isMember);
   }
 
-  /** Returns whether a pause of the zone by a RolloutIntent began at `sinceMs` or before, and has not expired at `atMs`. */
+  /** Returns whether a RolloutIntent paused the zone or the group at `sinceMs` or before, and the pause has not expired at `atMs`. */
   isPausedSince(statefulSet: string, sinceMs: number, atMs: number): boolean {
     const isOfZone = ({ zone }: Pause): boolean => zone === undefined || zone === this.zoneName(statefulSet);
     return [...this.#pauses.values()].some((pause) => pause.sinceMs <= sinceMs && atMs < pause.expiresMs && isOfZone(pause));
@@ -165,7 +164,6 @@ export function limitOf(amount: Amount, replicas: number): number {
   return typeof amount === 'number' ? amount : Math.max(1, Math.floor((Number.parseInt(amount, 10) * replicas) / 100));
 }
 
-/** The values of a setting over time. */
 export class Timeline<Value> {
   readonly #instants: number[] = [];
   readonly #values: Value[] = [];

@@ -14,13 +14,12 @@ import { Transport, type TransportOptions } from './transport.ts';
 
 /** The user name of the agents at the API server. */
 export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agent';
-/** The namespace of the agents' Lease. */
 export const agentNamespace = 'rollout-group';
 export const leaseName = 'rollout-group-agent';
 
 interface AgentProcessOptions extends AgentsOptions, Pick<TransportOptions, 'frozenFrontEnd' | 'showVersion' | 'isPastShown'> {
   readonly life: Life;
-  /** Called when a part of the agent threw unexpectedly. */
+  /** Called when a listener of the agent threw an error. */
   readonly onDefect: (message: string) => void;
 }
 
@@ -96,7 +95,6 @@ function logOf({ life, log, onDefect }: AgentProcessOptions): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** Returns a listener that ignores reports after the end of the process. */
 function whileAlive({ time }: Life, listener: TurnListener): TurnListener {
   return {
     turnEnded: (report) => {

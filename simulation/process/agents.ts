@@ -20,7 +20,6 @@ export interface AgentsOptions {
   readonly scenario: Pick<Scenario, 'seed' | 'agents' | 'clockRates'>;
   readonly scheduler: Scheduler;
   readonly server: Pick<ModelServer, 'handle' | 'watch' | 'lagFrontEnd' | 'goBackFrontEnd'>;
-  /** The number of front ends of the API server. */
   readonly frontEnds: number;
   readonly faults: Faults;
   readonly namespace: string;
@@ -28,7 +27,6 @@ export interface AgentsOptions {
   readonly policies?: readonly { readonly name: string; readonly text: string }[];
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
   readonly podCalled: (call: PodCalled) => void;
-  /** The metric server. Without it no gate is read. */
   readonly gateServer?: GateServer;
   /** Changes the object of the request as another writer (F4). */
   readonly touch: (request: ModelRequest) => void;
@@ -73,7 +71,6 @@ export class Agents {
   readonly #seed: number;
   readonly #holds: Holds;
   readonly #defects: string[] = [];
-  readonly #lagging = new Set<number>();
   #pasts = 0;
   #isEnding = false;
   readonly #machines = new Map<string, Machine>();
@@ -123,10 +120,9 @@ export class Agents {
     return machine !== undefined;
   }
 
-  /** Ends all delays of faults: starts dead processes, resumes suspended processes, corrects clocks and updates lagging front ends. */
+  /** Ends all delays of faults: starts dead processes, resumes suspended processes and corrects clocks. */
   heal(): void {
     for (const { clock } of this.#machines.values()) clock.mend();
-    for (const frontEnd of this.#lagging) this.#options.server.lagFrontEnd(frontEnd, this.#options.scheduler.nowMs());
     this.#holds.release();
   }
 
@@ -181,7 +177,6 @@ export class Agents {
   #frozenFrontEnd(forMs: number): number {
     this.#pasts += 1;
     const frontEnd = Math.floor(draw(this.#seed, `front end of past ${this.#pasts}`) * this.#options.frontEnds);
-    this.#lagging.add(frontEnd);
     this.#options.server.lagFrontEnd(frontEnd, this.#options.scheduler.nowMs() + forMs);
     return frontEnd;
   }
@@ -260,7 +255,6 @@ export class Agents {
   }
 }
 
-/** Ends the process. It receives no further event, and its connections close. */
 function endTime({ time, onEnd }: Life): void {
   time.end();
   for (const callback of [...onEnd]) callback();

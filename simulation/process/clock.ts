@@ -18,13 +18,13 @@ export function beginRunAt(startMs: number = usualStartMs): void {
 /** The clock of a machine. It continues while the process on the machine is dead. */
 export type MachineClock = ReturnType<typeof createMachineClock>;
 
-/** Creates a clock with this rate and a correct wall clock. */
+/** Creates a clock with this rate. Its wall clock is correct at the start of the simulation. */
 export function createMachineClock(scheduler: Pick<Scheduler, 'nowMs'>, rate = 1) {
   let current = rate;
   let anchor = { nowMs: scheduler.nowMs(), elapsedMs: scheduler.nowMs() * rate };
   let jumpedMs = 0;
   const listeners = new Set<() => void>();
-  /** Returns the milliseconds since the simulation began by this clock. Never decreases. */
+  /** Returns the milliseconds that this clock has counted since the simulation began. Never decreases. */
   const elapsedMs = (): number => anchor.elapsedMs + (scheduler.nowMs() - anchor.nowMs) * current;
   return {
     elapsedMs,
@@ -229,6 +229,7 @@ interface Held {
 
 export function createHolds(scheduler: Pick<Scheduler, 'after'>): Holds {
   const waiting = new Set<Held>();
+  let isReleased = false;
   const arm = (held: Held, delayMs: number): void => {
     held.cancel = scheduler.after(delayMs, () => {
       if (waiting.delete(held)) held.callback();
@@ -238,13 +239,15 @@ export function createHolds(scheduler: Pick<Scheduler, 'after'>): Holds {
     after: (delayMs, callback) => {
       const held: Held = { callback, cancel: () => undefined };
       waiting.add(held);
-      arm(held, delayMs);
+      // A fault that was drawn before the end of the faults can take effect after it.
+      arm(held, isReleased ? 0 : delayMs);
       return () => {
         held.cancel();
         waiting.delete(held);
       };
     },
     release: () => {
+      isReleased = true;
       for (const held of waiting) {
         held.cancel();
         arm(held, 0);

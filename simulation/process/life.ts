@@ -41,7 +41,6 @@ export function createPlaces(name: string, scheduler: Pick<Scheduler, 'nowMs'>):
   };
 }
 
-/** The longest latency in one direction. */
 export const slowestWayMs = 3_000;
 
 /** Returns the latency in one direction: 1 to 30 ms, rarely up to 3 s. `lot` is at least 0 and less than 1. */
@@ -57,9 +56,8 @@ interface Call<Answer> {
   /** A verb as in Answered, `watch`, or podVerb. */
   readonly verb: string;
   readonly timeoutMs: number;
-  /** Returns the error after a timeout. */
   readonly timedOut: () => Error;
-  /** Sends the call, unless the process crashed before. Calls `replied` or `failed` with the result; both add the latency of the answer. */
+  /** Sends the call. Passes a result to `replied` or `failed`, which add the latency of the answer. Without a result the call times out. */
   readonly send: (sending: Sending<Answer>) => void;
   /** Called if the answer arrives after the caller stopped waiting. */
   readonly answerLost?: (answer: Answer) => void;
@@ -74,9 +72,7 @@ export interface Sending<Answer> {
   readonly hasDied: () => boolean;
 }
 
-/**
- * Models one call of a process from sending to its result, with every fault of the process. Never settles if the process ends first.
- */
+/** Models one call from sending to its result, with crashes and suspensions of the process. Never settles if the process ends first. */
 export function makeCall<Answer>(life: Life, call: Call<Answer>): Promise<Answer> {
   const { time, places, faults } = life;
   return new Promise((resolve, reject) => {

@@ -9,7 +9,6 @@ import { type Life, latencyMs } from './life.ts';
 interface LinesOptions {
   readonly life: Life;
   readonly site: string;
-  /** The key of the request that opened the watch. */
   readonly key: string;
   /** Makes a lagging server serve the next watch of this site. */
   readonly onReconnectToPast: (behindMs: number) => void;
@@ -19,10 +18,9 @@ interface LinesOptions {
 
 interface PendingLine {
   readonly kind: 'line' | 'end';
-  /** The line, or the reason for the end. */
   readonly text: string;
   readonly dueMs: number;
-  /** True if the fault of the line was decided. */
+  /** True if the fault of the line was already decided. */
   readonly isDecided: boolean;
 }
 
@@ -56,12 +54,12 @@ export class Lines {
   #resolveEnded: (reason: string) => void = () => undefined;
   #state: 'opening' | 'open' | 'ended' = 'opening';
   #isServed = true;
-  /** True during a stall, and during the wait for the next line of an object. */
+  /** True if the watch is stalled, is dead, or waits for the next line of an object. */
   #isBlocked = false;
   /** True if the connection is dead and neither side knows it. */
   #isDead = false;
   #isPlanned = false;
-  /** The lines of each object that are still dropped. */
+  /** The number of lines that are still to be dropped, by object. */
   readonly #hidden = new Map<string, { left: number; readonly cancel: () => void }>();
   #awaited: { readonly object: string; readonly found: () => void } | undefined;
 

@@ -12,7 +12,7 @@ import { type Life, makeCall, type Sending, sendingLatencyMs } from './life.ts';
 
 interface PodsOptions {
   readonly life: Life;
-  /** Returns the answer of the model of the pods; undefined if no pod listens. Its effects happen before it returns. */
+  /** Applies the effects of the call and returns the answer of the model of the pods; undefined if no pod listens. */
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
   readonly podCalled: (call: PodCalled) => void;
 }
@@ -21,7 +21,7 @@ interface PodsOptions {
 export function createPods({ life, podAnswer, podCalled }: PodsOptions): PodHttp {
   const hear = (request: PodRequest, sentAtMs: number, fault: PodFault | undefined): PodReply | undefined => {
     const { method } = request;
-    // A GET is a probe of a gate. No simulated group has such a gate.
+    // A GET is a probe of a gate. The model of the pods answers no probe.
     if (method === 'GET') return undefined;
     const url = new URL(request.url);
     const path = url.pathname + url.search;

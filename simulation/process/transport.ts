@@ -12,7 +12,6 @@ import { Lines } from './lines.ts';
 export interface TransportOptions {
   readonly life: Life;
   readonly server: Pick<ModelServer, 'handle' | 'watch'>;
-  /** The user name of the process. */
   readonly user: string;
   /** The number of front ends, 1 or more. */
   readonly frontEnds: number;
@@ -132,7 +131,6 @@ function isListOfCache(site: string): boolean {
   return site.startsWith('watch.') && site.endsWith('.list');
 }
 
-/** Returns the path with `resourceVersion=0`, so that the list may have any version. */
 function ofAnyVersion(path: string): string {
   const [collection = path, query = ''] = path.split('?');
   const parameters = new URLSearchParams(query);
@@ -142,7 +140,6 @@ function ofAnyVersion(path: string): string {
 
 interface Answer {
   readonly response: ModelResponse;
-  /** The lines of a watch that the server opened. */
   readonly lines?: Lines;
 }
 
@@ -239,7 +236,7 @@ function faultyAnswer(fault: AnswerFault & { readonly what: Exclude<AnswerFault[
   }
 }
 
-/** Returns the answer to a list or a watch whose resource version is too old or too new. */
+/** Returns the answer to a list or a watch: the continue token expired, or the server does not have the resource version yet. */
 function versionAnswer(kind: 'expired' | 'tooLarge'): ModelResponse {
   if (kind === 'expired') {
     const message = 'The provided continue parameter is too old to display a consistent list result.';

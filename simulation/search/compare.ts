@@ -10,7 +10,7 @@ export function withoutFaults(scenario: Scenario): Scenario {
   return { ...rest, rates: {}, faults: [], events: scenario.events.filter((event) => !isOfProcesses(event)) };
 }
 
-/** Returns the scenario with the same faults, but with work whose writes can be counted: one rollout or one change of replicas. */
+/** Returns the scenario with work whose writes can be counted: one rollout or one change of replicas. Drops accidents, but keeps pauses. */
 export function countable(scenario: Scenario): Scenario {
   const changes: readonly ScenarioEvent[] =
     draw(scenario.seed, 'countable') < 0.5
@@ -34,7 +34,7 @@ export function differentEnds(result: RunResult, faultless: RunResult): readonly
   });
 }
 
-/** The writes that change availability. Preconditions and the ledger must prevent duplicates, so their numbers are compared. */
+/** The writes that change availability. Their numbers are compared, because preconditions and the ledger must prevent duplicates. */
 const neverTwice: readonly string[] = [
   'delete pods',
   'create pods/eviction',
@@ -44,10 +44,10 @@ const neverTwice: readonly string[] = [
   'update statefulsets.apps/scale',
 ];
 
-/** The writes whose number depends on timing: after a pause, one lower partition may expose several pods. */
+/** The writes whose number depends on timing with the strategy `partition`: after a pause, one write may expose several pods. */
 const inSteps: readonly string[] = ['patch statefulsets.apps', 'update statefulsets.apps'];
 
-/** Returns the writes whose number differs without faults, one sentence each. Both results must come from scenarios of `countable`. */
+/** Returns the writes whose number differs from that without faults, one sentence each. Both results must be of `countable` scenarios. */
 export function differentWrites(result: RunResult, faultless: RunResult, shape: Pick<GroupShape, 'strategy'>): readonly string[] {
   return neverTwice.flatMap((write) => {
     if (traitsOfShape(shape).lowersPartition && inSteps.includes(write)) return [];

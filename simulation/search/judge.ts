@@ -13,7 +13,6 @@ export interface Failure {
   readonly scenario: Scenario;
 }
 
-/** The failures besides violated invariants. */
 export const failureIds = {
   /** The group did not converge, writes did not end, or a process left something open. */
   unfinished: 'unfinished',
@@ -33,7 +32,6 @@ export interface Checks {
 }
 
 export interface Judged {
-  /** The result of the scenario itself. */
   readonly result: RunResult;
   readonly failure?: Failure;
   readonly runs: number;
@@ -65,7 +63,6 @@ interface Compared {
   readonly runs: number;
 }
 
-/** Compares the end state of the scenario with the end state without faults. */
 async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compared> {
   const plain = withoutFaults(scenario);
   const faultless = await runScenario(plain);
@@ -75,7 +72,6 @@ async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compa
   };
 }
 
-/** Plays countable work with and without the faults of the scenario, and compares the writes. */
 async function compareWrites(scenario: Scenario): Promise<Compared> {
   const simple = countable(scenario);
   const simplePlain = withoutFaults(simple);

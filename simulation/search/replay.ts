@@ -7,7 +7,7 @@ import { type Scenario, scenarioSchema } from '../scenario.ts';
 const planSchema = z.strictObject({
   /** The name in kebab case, such as `delete-after-takeover`. */
   name: z.string().min(1),
-  /** The violated invariant such as `S7`, or the name of the planted defect. */
+  /** The id of the failure: a violated invariant such as `S7`, or another failure such as `unfinished`. */
   finds: z.string().min(1),
   /** One or two sentences about the events and the defect. */
   why: z.string().min(1),
@@ -63,7 +63,6 @@ function checked<Schema extends typeof scenarioSchema>(schema: Schema, value: un
   throw new PlanError(`${source} cannot be played:\n  events: ${late.kind} at ${late.atMs} ms comes after a later event`);
 }
 
-/** Returns a place such as `events[3].zone`. */
 function placeOf(path: readonly PropertyKey[]): string {
   const text = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   return text === '' ? 'the scenario' : text.replace(/^\./, '');
@@ -71,7 +70,7 @@ function placeOf(path: readonly PropertyKey[]): string {
 
 const lineWidth = 140;
 
-/** Returns JSON with short values on one line. The first line already has `before` characters. */
+/** Returns JSON with short values on one line. The first line already has `before` characters after its indent. */
 function written(value: unknown, indent: string, before: number, isOpen = false): string {
   const flat = flatText(value);
   if (typeof value !== 'object' || value === null) return flat;

@@ -4,13 +4,11 @@ import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { FaultClass, PlacedFault } from '../faults/fault.ts';
 import { type GroupShape, letterOf, type Scenario, type ScenarioEvent } from '../scenario.ts';
 
-/** The result of a scenario. */
 export interface Attempt {
   /** The first violated invariant, or another failure; undefined on success. */
   readonly failure?: string;
   /** The time of the failure, in virtual milliseconds. */
   readonly failedAtMs?: number;
-  /** The faults with their places (RunResult.placed). */
   readonly placed: readonly PlacedFault[];
 }
 
@@ -24,7 +22,6 @@ interface Shrunk {
   readonly isCutShort: boolean;
 }
 
-/** The default limit of simulations. */
 const usualRuns = 250;
 
 /**
@@ -48,14 +45,14 @@ async function startSearch(first: Scenario, failure: string, attempt: TryScenari
   let runs = 1;
   let best = first;
   let result = await attempt(first);
-  if (result.failure !== failure) throw new Error(`it does not fail by ${failure}, but ${result.failure ?? 'not at all'}`);
+  if (result.failure !== failure) throw new Error(`expected the failure ${failure}, found ${result.failure ?? 'no failure'}`);
   tried.add(canonicalJson(first));
   return {
     /** Returns the smallest failing scenario so far. */
     best: () => best,
     failedAtMs: () => result.failedAtMs ?? best.safetyMs,
     placed: () => result.placed,
-    /** Tries a candidate. If it fails in the same way, it becomes the best. A candidate beyond the limit or tried before returns false. */
+    /** Tries a candidate. If it fails in the same way, it becomes the best. Skips candidates tried before, and all beyond the limit. */
     fails: async (candidate: Scenario): Promise<boolean> => {
       const text = canonicalJson(candidate);
       if (runs >= maxRuns || tried.has(text)) return false;
@@ -84,7 +81,6 @@ async function placeFaults(search: Search): Promise<void> {
   }
 }
 
-/** Shortens the time before the failure. The time after it does not matter. */
 async function lessTime(search: Search): Promise<void> {
   const cut = (safetyMs: number): Promise<boolean> => {
     const scenario = search.best();
@@ -118,7 +114,6 @@ async function fewerAgents(search: Search): Promise<void> {
   }
 }
 
-/** The steps towards the simplest group. */
 const plainer: readonly ((group: GroupShape) => GroupShape)[] = [
   ({ gate: _, ...group }) => group,
   (group) => ({ ...group, zones: Math.max(1, group.zones - 1) }),
@@ -134,7 +129,6 @@ const plainer: readonly ((group: GroupShape) => GroupShape)[] = [
   (group) => ({ ...group, rotateBy: 'delete' }),
 ];
 
-/** Simplifies the group one step at a time. The group of a user is kept. */
 async function plainerGroup(search: Search): Promise<void> {
   if (search.best().given !== undefined) return;
   for (const change of plainer) {
@@ -156,8 +150,8 @@ function inZones(event: ScenarioEvent, zones: number): readonly ScenarioEvent[] 
 const reducers: readonly Reducer[] = [lessTime, fewerClasses, fewerEvents, fewerFaults, fewerAgents, plainerGroup];
 
 /**
- * Returns a shorter list, in the same order, for which `isSo` returns true. It removes shorter and shorter parts of the list. Calls `isSo`
- * at most about n log n + n² times.
+ * Removes shorter and shorter parts of the list if `isSo` returns true for the remaining items. Returns the remaining items in order.
+ * Calls `isSo` at most about n log n + n² times.
  */
 export async function fewest<Item>(items: readonly Item[], isSo: (items: readonly Item[]) => Promise<boolean>): Promise<readonly Item[]> {
   if (items.length === 0 || (await isSo([]))) return [];

@@ -31,7 +31,7 @@ export function optionalJson(body: string | undefined): unknown {
   }
 }
 
-/** Returns a function that applies the patch and throws Refusal if the patch is invalid. Throws Refusal for other formats. */
+/** Returns a function that applies a merge patch or JSON patch, or throws Refusal. Throws Refusal at once for other content types. */
 export function patchIn({ body = '', contentType = '' }: ModelRequest, kind: ServedKind): (before: Json) => unknown {
   switch (mediaTypeOf(contentType)) {
     case 'application/merge-patch+json':

@@ -1,4 +1,4 @@
-// Changes an object before it is stored as the API server does: drops unknown fields, and adds defaults.
+// Prepares objects for the storage, as the API server does: drops unknown fields and adds defaults.
 import { isObject, objectOf } from './json.ts';
 import { apiVersionOf, resourceOf, type ServedKind } from './kinds.ts';
 import type { Json } from './request.ts';
@@ -115,7 +115,6 @@ function isNothing(value: unknown): boolean {
   return value === 0 || value === '' || isEmpty(value);
 }
 
-/** Returns the object with missing fields added. */
 function filled(object: Json, defaults: Json): Json {
   for (const key in defaults) if (object[key] === undefined) return { ...defaults, ...object };
   return object;
@@ -134,7 +133,7 @@ const tolerations = ['not-ready', 'unreachable'].map((taint) => ({
   tolerationSeconds: 300,
 }));
 
-/** Adds the defaults of a pod spec. `isPod` also adds the changes of admission, which templates do not have. */
+/** Adds the defaults of a pod spec. `isPod` also adds the fields that pods get and templates do not. */
 function podSpec(spec: Json, isPod: boolean): Json {
   const containers = listOf(spec['containers']).map(container);
   const initContainers = listOf(spec['initContainers']).map(container);

@@ -96,7 +96,7 @@ export function refuseOther(
   }
 }
 
-/** Returns the pod with a deletion time. An existing deletion time may only decrease. */
+/** Returns the pod with a deletion time. An existing deletion time can only become earlier. */
 function graceOf(
   core: Core,
   pod: ModelObject,
@@ -137,7 +137,7 @@ function markAsGoing(core: Core, object: ModelObject): ModelObject {
   });
 }
 
-/** Sets the finalizer by which the garbage collector orphans owned objects. */
+/** Adds the finalizer `orphan` if the policy is `Orphan`, and removes it if the policy is `Background`. */
 function withFinalizers(object: ModelObject, { propagationPolicy }: DeleteOptions): ModelObject {
   const known = object.metadata.finalizers ?? [];
   if (propagationPolicy === undefined) return object;

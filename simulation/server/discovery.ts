@@ -40,7 +40,7 @@ function subresourcesOf(kind: ServedKind): readonly Subresource[] {
   return all.filter(({ name }) => hasSubresource(kind, name));
 }
 
-/** Returns one document for all groups, as API servers since 1.26 do for clients that accept it. */
+/** Returns one document for the groups of these kinds. API servers since 1.30 send it to clients that accept its type. */
 function aggregated(kinds: readonly ServedKind[]): ModelResponse {
   const items = [...versionsOf(kinds)].map(([group, names]) => ({
     metadata: group === '' ? {} : { name: group },

@@ -6,7 +6,7 @@ import type { Collection, Storage } from './store.ts';
 
 /** The range of the latency until a commit is in a watch cache, in milliseconds. */
 const latencyMs = { from: 5, to: 50 };
-/** The most unprocessed events in a cache without watches. */
+/** With more unprocessed events than this, a cache without watches processes the due events. */
 const maxUnread = 100;
 
 interface FrontEndOptions {
@@ -16,7 +16,6 @@ interface FrontEndOptions {
   readonly index: number;
 }
 
-/** A receiver of the events of a cache. */
 interface Follower {
   readonly saw: (commit: Commit) => void;
   readonly cut: (reason: string) => void;
@@ -60,6 +59,12 @@ export class FrontEnd {
     const revision = isLagging ? (this.#lag?.revision ?? 0) : this.storage.revision;
     for (const cache of this.#caches.values()) cache.catchUp();
     this.#lag = { untilMs: Math.max(untilMs, isLagging ? (this.#lag?.untilMs ?? 0) : 0), revision };
+  }
+
+  /** Ends the lag: processes the due events and sends them to the watches. */
+  endLag(): void {
+    this.#lag = undefined;
+    for (const cache of this.#caches.values()) cache.resume();
   }
 
   /** Goes back to that revision and shows no newer state until that time. Watches receive no event twice. */
@@ -109,7 +114,7 @@ export class WatchCache {
     else if (this.#expected.length > maxUnread) this.catchUp();
   }
 
-  /** Goes back to an earlier revision and delivers the later events again. */
+  /** Goes back to an earlier revision, so that the later events are processed again. */
   goBack(revision: number): void {
     this.#expected = this.collection.since(revision).map((commit) => ({ commit, dueMs: commit.atMs }));
   }
@@ -154,16 +159,20 @@ export class WatchCache {
     this.#startRevision = this.frontEnd.storage.revision;
   }
 
+  /** Processes the due events, and sets the timer for the next event. */
+  resume(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    this.catchUp();
+    this.#setTimer();
+  }
+
   /** Sets a timer for the next event, but only for followers. A read catches up without a timer. */
   #setTimer(): void {
     const next = this.#expected[0];
     if (this.#cancelTimer !== undefined || next === undefined || this.#followers.size === 0) return;
     const { scheduler } = this.frontEnd;
     const atMs = Math.max(next.dueMs, this.frontEnd.lagsUntilMs);
-    this.#cancelTimer = scheduler.after(atMs - scheduler.nowMs(), () => {
-      this.#cancelTimer = undefined;
-      this.catchUp();
-      this.#setTimer();
-    });
+    this.#cancelTimer = scheduler.after(atMs - scheduler.nowMs(), () => this.resume());
   }
 }

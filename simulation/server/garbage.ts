@@ -73,7 +73,7 @@ function orphaned(options: GarbageOptions, uid: string, existing: ReadonlySet<st
   for (const owned of ownedBy(options, uid)) collect(options, owned, existing);
 }
 
-/** Deletes the object if no owner exists, or else removes deleted owners from it. */
+/** Deletes the object if all of its owners are missing. Otherwise removes its references to missing owners. */
 function collect(options: GarbageOptions, { kind, object }: Owned, existing: ReadonlySet<string>): void {
   const { core } = options;
   const current = core.storage.collection(resourceOf(kind)).get(object.metadata.namespace ?? '', object.metadata.name);

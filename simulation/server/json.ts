@@ -75,7 +75,6 @@ function valueAt(document: unknown, keys: readonly string[]): unknown {
   return value;
 }
 
-/** A change of one value in a document. */
 interface Edit {
   readonly op: 'add' | 'replace' | 'remove';
   readonly value?: unknown;

@@ -13,7 +13,7 @@ export interface ServedKind extends Resource {
   /** The paths of `/scale`; absent without this subresource. */
   readonly scale?: ScalePaths;
   readonly shortNames?: readonly string[];
-  /** The top-level fields besides metadata; by default `spec`, and `status` if the kind has this subresource. */
+  /** The top-level fields besides metadata. By default `fieldsOf` (defaults.ts), or else `spec` and, if `hasStatus`, `status`. */
   readonly fields?: readonly string[];
 }
 

@@ -43,7 +43,7 @@ function pageText(cache: WatchCache, kind: ServedKind, { exact, isCached, after,
   const selected = selects === undefined ? rest : rest.filter(selects);
   const items = limit > 0 ? selected.slice(0, limit) : selected;
   const leftCount = selected.length - items.length;
-  // After a full page another page follows, even if no further item matches, unless an index shows that.
+  // Without an index, a full page is followed by another page if any object remains, even if no remaining object matches.
   const last = leftCount > 0 || (limit > 0 && items.length === limit) ? items.at(-1) : undefined;
   const isMore = last !== undefined && (selection.isIndexed ? leftCount > 0 : rest.at(-1) !== last);
   return textOfList(kind, items, {
@@ -110,7 +110,6 @@ function textOfList(kind: ServedKind, items: readonly ModelObject[], metadata: o
   return `{${name},${version},"metadata":${JSON.stringify(metadata)},"items":[${texts.join(',')}]}`;
 }
 
-/** Returns the beginning of the text of every object of the kind. */
 function prefixOf(kind: ServedKind): string {
   return `{"kind":"${kind.kind}","apiVersion":"${apiVersionOf(kind)}",`;
 }

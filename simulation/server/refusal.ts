@@ -11,7 +11,6 @@ export interface Cause {
 /** The error for a request that the API server rejects. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
-  /** The HTTP status code. */
   readonly status: number;
   /** The reason of the Status; empty if it has no reason. */
   readonly reason: string;
@@ -117,13 +116,13 @@ export function internal(message: string): Refusal {
   return new Refusal(500, '', message);
 }
 
-/** Returns the refusal of invalid fields. `kind` is the kind of the object or options, the resource if the storage rejects the object, or empty for a patch. */
+/** Returns the refusal of invalid fields. `kind` is the kind or the plural of the object or options, or empty for a patch. */
 export function invalid(
   { group, kind }: { readonly group: string; readonly kind: string },
   name: string,
   causes: readonly Cause[],
 ): Refusal {
-  // A repeated cause appears once in the message, but twice in the details.
+  // A repeated cause appears once in the message, but each time in the details.
   const texts = [...new Set(causes.map(({ field, message }) => `${field}: ${message}`))];
   const message = `${group === '' ? kind : `${kind}.${group}`} "${name}" is invalid: ${texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`}`;
   const details = { ...(name !== '' && { name }), ...(group !== '' && { group }), ...(kind !== '' && { kind }), causes };

@@ -45,7 +45,6 @@ export interface Actor {
 
 export interface ModelRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** The path with its query. */
   readonly path: string;
   /** The content type; `application/json` by default. */
   readonly contentType?: string;
@@ -56,7 +55,6 @@ export interface ModelRequest {
 
 export interface ModelResponse {
   readonly status: number;
-  /** The headers with lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
@@ -73,7 +71,6 @@ export interface WatchSink {
   readonly end: (reason: string) => void;
 }
 
-/** One change of the storage. */
 export interface Commit {
   /** The revision of the storage, which each commit increases by one. */
   readonly revision: number;
@@ -89,7 +86,7 @@ export interface Commit {
   readonly actor: Actor;
 }
 
-/** One answered request, without watches. */
+/** One answered request. Opened watches are not reported. */
 export interface Answered {
   readonly request: ModelRequest;
   readonly atMs: number;
@@ -102,7 +99,6 @@ export interface Answered {
   readonly subresource: string;
   readonly isDryRun: boolean;
   readonly status: number;
-  /** The revisions of the changes that the request made. */
   readonly revisions: readonly number[];
 }
 

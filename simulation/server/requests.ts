@@ -1,4 +1,4 @@
-// Serves the requests to the model of the API server: parses the path, authorises, executes, answers, and reports every answer.
+// Serves the requests to the model of the API server: parses the path, authorises, executes, answers, and tells the observers.
 
 import { objectIn, optionalJson, patchIn } from './body.ts';
 import { deleteOptionsOf, dryRunCauses, remove } from './deletion.ts';
@@ -29,7 +29,7 @@ import { type Core, create, patch, refuseOtherKind, replace } from './write.ts';
 interface RequestsOptions {
   readonly core: Core;
   readonly kinds: readonly ServedKind[];
-  /** Returns a random number from 0 to 1 for each watch. */
+  /** Returns a random number from 0 to 1. Each watch gets a new number. */
   readonly chance: () => number;
   readonly nowMs: () => number;
   readonly answered: (answered: Answered) => void;
@@ -40,7 +40,7 @@ interface RoutedRequest {
   readonly address: Address;
   readonly route: Route;
   readonly frontEnd: FrontEnd;
-  /** The values for observers that become known during the execution. */
+  /** The values that observers receive. The execution of the request completes them. */
   readonly report: Report;
 }
 
@@ -56,7 +56,7 @@ export class Requests {
   readonly #options: RequestsOptions;
   readonly #kinds: KindIndex;
   readonly #routes = new Map<string, Route>();
-  /** The requester and the changed revisions of the current request. */
+  /** The requester of the current request, and the revisions that the request committed. */
   #current: { readonly actor: Actor | undefined; readonly revisions: number[] } = { actor: undefined, revisions: [] };
 
   constructor(options: RequestsOptions) {
@@ -143,7 +143,7 @@ export class Requests {
       case 'delete':
         return this.#delete(routed);
       case 'deletecollection':
-        // Reported to the judges, which report the deletion of a collection, but not modelled.
+        // The model does not delete collections. The judges report the attempt as a violation.
         throw methodNotAllowed();
       default:
         return route.verb satisfies never;
@@ -254,7 +254,6 @@ function isDryRunOf(query: URLSearchParams, options: string): boolean {
   return values.length > 0;
 }
 
-/** An index of kinds by group, version and plural. */
 type KindIndex = ReturnType<typeof indexOf>;
 
 function indexOf(kinds: readonly ServedKind[]) {
@@ -293,13 +292,12 @@ interface Address {
 
 const noQuery = new URLSearchParams();
 
-/** Splits the address of a request into path and query. */
 function addressOf(text: string): Address {
   const at = text.indexOf('?');
   return at < 0 ? { path: text, query: noQuery } : { path: text.slice(0, at), query: new URLSearchParams(text.slice(at + 1)) };
 }
 
-/** Returns the target; undefined for a path outside the API or an unknown custom kind. Throws Refusal for other unknown targets. */
+/** Returns the route; undefined outside the API and for unknown custom kinds. Throws Refusal for other invalid paths and methods. */
 function routeOf({ path, query }: Address, method: ModelRequest['method'], kinds: KindIndex): Route | undefined {
   const parts = path.split('/').slice(1).map(decodeURIComponent);
   const isCore = parts[0] === 'api';
@@ -307,7 +305,7 @@ function routeOf({ path, query }: Address, method: ModelRequest['method'], kinds
   const [group = '', version = '', ...rest] = isCore ? ['', ...parts.slice(1)] : parts.slice(1);
   if (rest.length === 0) return undefined;
   const place = kinds.has(group, version) ? placeOf(rest, (plural) => kinds.find(group, version, plural)) : undefined;
-  // For an unknown path in a group of custom kinds, the answer has no Status.
+  // For an unknown path outside the built-in API groups, the answer has no Status.
   if (place === undefined && !kinds.isBuiltIn(group)) return undefined;
   if (place === undefined) throw noSuchResource();
   return { ...place, verb: verbOf(place, method, query) };

@@ -53,7 +53,6 @@ function labelRequirement(part: string): LabelsMatch {
   return not === '!' ? (labels) => labels[name] === undefined : (labels) => labels[name] !== undefined;
 }
 
-/** Splits the text at commas outside parentheses. */
 function splitOutside(text: string): readonly string[] {
   const parts: string[] = [];
   let depth = 0;
@@ -72,7 +71,7 @@ function splitOutside(text: string): readonly string[] {
 }
 
 const fieldPattern = /^([^=!]+)(==|=|!=)(.*)$/;
-/** The selectable fields of pods besides name and namespace. */
+/** The fields of pods, besides name and namespace, that the field selectors of the model support. */
 const podFields = ['spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName', 'spec.serviceAccountName', 'status.phase'];
 
 function fieldRequirements(kind: ServedKind, text: string): readonly Selects[] {

@@ -18,9 +18,9 @@ export interface ModelServerOptions {
   /** Returns the wall-clock time of the API server. */
   readonly wallMs: () => number;
   readonly seed: number;
-  /** The number of front ends over one storage, each with its own watch cache; 1 by default. */
+  /** The number of front ends over one storage, each with its own watch caches; 1 by default. */
   readonly frontEnds?: number;
-  /** The additional kinds; by default the kinds of the project. */
+  /** The kinds that are served in addition to the built-in kinds; `projectKinds` by default. */
   readonly kinds?: readonly ServedKind[];
   /** True if the garbage collector of kube-controller-manager runs; true by default. */
   readonly collectsGarbage?: boolean;
@@ -80,7 +80,7 @@ export class ModelServer {
     return this.#requests.watch(request, this.#frontEnd(frontEnd), sink);
   }
 
-  /** Adds an observer of every commit and every answered request, in order. Returns a function that removes the observer. */
+  /** Adds an observer of commits and answered requests. Returns a function that removes the observer. */
   observe(observer: ServerObserver): () => void {
     this.#observers.add(observer);
     return () => {
@@ -99,7 +99,7 @@ export class ModelServer {
     return namespace === undefined ? all : all.filter(({ metadata }) => (metadata.namespace ?? '') === namespace);
   }
 
-  /** Creates the object without its status, as a request does. Throws Refusal, for example if the name exists. */
+  /** Creates the object as a POST does: without its status, except for nodes. Throws Refusal, for example if the name exists. */
   create(actor: Actor, resource: string, object: Json): ModelObject {
     const kind = this.#kind(resource);
     const { namespace } = objectOf(object['metadata']);
@@ -108,8 +108,8 @@ export class ModelServer {
   }
 
   /**
-   * Merges the patch into the object, or into its `status`, without preconditions. `binding` sets the node of a pod. Returns undefined if
-   * the object does not change or does not exist. Throws Refusal if the result is invalid.
+   * Merges `change` into the object. With `status`, it changes only the status. With `binding`, it sets the node of a pod. Returns
+   * undefined if the object does not change or does not exist. Throws Refusal if the result is invalid.
    */
   change(
     actor: Actor,
@@ -138,7 +138,7 @@ export class ModelServer {
     return this.#remove({ kind: this.#kind('pods'), namespace, name: pod }, options, actor);
   }
 
-  /** Evicts the pod under its budgets. Returns the HTTP status, such as 201, 404 or 429. */
+  /** Evicts the pod if its PodDisruptionBudget allows it. Returns the HTTP status, such as 201, 404 or 429. */
   evict(actor: Actor, namespace: string, pod: string): number {
     const target = { kind: this.#kind('pods'), namespace, name: pod };
     const budgets = this.#kind('poddisruptionbudgets.policy');
@@ -165,18 +165,22 @@ export class ModelServer {
     this.#frontEnd(frontEnd).lag(untilMs);
   }
 
+  /** Ends the lag of every front end. */
+  endLag(): void {
+    for (const frontEnd of this.#frontEnds) frontEnd.endLag();
+  }
+
   /** Makes the front end show that earlier revision until that time. Reads without a resource version stay current. */
   goBackFrontEnd(frontEnd: number, revision: number, untilMs: number): void {
     this.#frontEnd(frontEnd).goBack(revision, untilMs);
   }
 
-  /** Ends every watch of the front end. If `isCompacted`, older versions can no longer be listed or watched. */
+  /** Ends every watch of the front end. If `isCompacted`, revisions older than the newest can no longer be listed or watched. */
   restartFrontEnd(frontEnd: number, { isCompacted }: { readonly isCompacted: boolean }): void {
     if (isCompacted) this.#core.storage.compact();
     this.#frontEnd(frontEnd).restart(isCompacted);
   }
 
-  /** Returns the revision of the newest commit. */
   revision(): number {
     return this.#core.storage.revision;
   }

@@ -1,9 +1,9 @@
 // Implements the storage behind all front ends: the revision counter, the newest state of each object, and the recent history.
 import type { Commit, Json, ModelObject } from './request.ts';
 
-/** The first revision. A real API server has already made several hundred commits. */
+/** The revision before the first commit. A real cluster has several hundred commits before its first workload. */
 const firstRevision = 1000;
-/** The interval of compactions, as the API server requests from etcd. */
+/** The interval at which the API server compacts the history in etcd. */
 const compactionMs = 300_000;
 /** The minimum number of events of a resource that a watch cache keeps. It keeps more events if they are younger than `freshMs`. */
 const keptEvents = 100;
@@ -37,7 +37,7 @@ export class Storage {
     return this.#compacted;
   }
 
-  /** Calls the listener after each commit, in order. */
+  /** Calls the listener after each commit. */
   onCommit(listener: (commit: Commit) => void): void {
     this.#listeners.push(listener);
   }
@@ -80,7 +80,6 @@ export class Storage {
 export class Collection {
   readonly #objects = new Map<string, ModelObject>();
   #sorted: readonly ModelObject[] | undefined;
-  /** The events, the oldest first. */
   #events: Commit[] = [];
   /** The revision of the newest dropped event. */
   #dropped = 0;
@@ -116,7 +115,7 @@ export class Collection {
     return events.slice(index);
   }
 
-  /** Returns the oldest revision from which a watch cache knows all events. */
+  /** Returns the oldest revision after which a watch cache knows all events. */
   oldestWatchable(atMs: number): number {
     const index = this.#events.length - keptEvents - 1;
     for (let at = index; at >= 0; at -= 1) {

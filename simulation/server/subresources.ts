@@ -1,4 +1,4 @@
-// Implements the subresources of the API server: eviction and binding of pods, and scale.
+// Implements subresources of the API server: eviction and binding of pods, and scale.
 import { secondText } from '../../policies/instant.ts';
 import { readyCondition } from '../objects.ts';
 import { type DeleteOptions, refuseOther, remove } from './deletion.ts';
@@ -9,7 +9,6 @@ import type { Json, ModelObject } from './request.ts';
 import { matchesSelector } from './selector.ts';
 import { type Core, keep, type Target, update, type WriteOptions } from './write.ts';
 
-/** The most disrupted pods in one budget. */
 const maxDisruptedPods = 2000;
 
 interface Evicting extends WriteOptions {
@@ -17,7 +16,7 @@ interface Evicting extends WriteOptions {
   readonly deleteOptions: DeleteOptions;
 }
 
-/** Evicts the pod. Throws Refusal: 429 if the budget does not allow the eviction, 500 if the pod has several budgets. */
+/** Evicts the pod. Throws Refusal, for example 429 if the budget does not allow the eviction, or 500 if the pod has several budgets. */
 export function evict(core: Core, target: Target, options: Evicting): void {
   const pod = core.storage.collection('pods').get(target.namespace, target.name);
   if (pod === undefined) throw notFound(target.kind, target.name);
@@ -25,13 +24,13 @@ export function evict(core: Core, target: Target, options: Evicting): void {
   leave(core, target, spent ? options : { ...options, deleteOptions: guarded(options.deleteOptions, pod) });
 }
 
-/** Returns whether the eviction of the pod disrupts nothing, because the pod is pending, ended or terminating. */
+/** Returns whether the pod is pending, ended or terminating. Its eviction then disrupts nothing. */
 function needsNoBudget(pod: ModelObject): boolean {
   const { phase } = objectOf(pod['status']);
   return phase === 'Pending' || phase === 'Succeeded' || phase === 'Failed' || pod.metadata.deletionTimestamp !== undefined;
 }
 
-/** Uses the budget of the pod. Returns false if the pod may be deleted without the budget, but only in its observed state. */
+/** Takes one disruption from the pod's budget. Returns false if an unready pod may be deleted without a budget, but only if unchanged. */
 function spend(core: Core, pod: ModelObject, options: Evicting): boolean {
   const { namespace = '', labels } = pod.metadata;
   const budgets = core.storage
@@ -98,7 +97,7 @@ function conditionsOf(status: Json, now: string): readonly Json[] {
   });
 }
 
-/** Returns the conditions with this one, which keeps its earlier time if its status is unchanged. */
+/** Returns the conditions after `condition` is set. A condition with an unchanged status keeps its `lastTransitionTime`. */
 function withCondition(status: Json, condition: Json): readonly Json[] {
   const known = listOf(status['conditions']);
   const before = known.find(({ type }) => type === condition['type']);
@@ -175,7 +174,7 @@ interface ScaleOptions extends WriteOptions {
 export function writeScale(core: Core, target: Target, make: (scale: Json) => unknown, options: ScaleOptions): Json {
   const { kind, name } = target;
   const before = stored(core, target);
-  // If the object has no replicas, the Scale has 0 replicas.
+  // A write treats an object without the field `replicas` as an object with 0 replicas.
   const scale = make(scaleOf(kind, before, true));
   if (!isObject(scale)) throw badRequest('the patch does not make an object');
   const metadata = objectOf(scale['metadata']);
@@ -263,7 +262,6 @@ function valueAt(object: unknown, path: string): unknown {
   return keysOf(path).reduce<unknown>((value, key) => objectOf(value)[key], object);
 }
 
-/** Returns a LabelSelector as text, sorted by key. */
 function selectorText(selector: unknown): string {
   const { matchLabels, matchExpressions } = objectOf(selector);
   const equal = Object.entries(objectOf(matchLabels)).map(([key, value]) => [key, `${key}=${value}`] as const);

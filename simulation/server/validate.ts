@@ -47,7 +47,7 @@ function nameCauses(kind: ServedKind, { name }: Json): readonly Cause[] {
   return [wrong('metadata.name', name, subdomainRule)];
 }
 
-/** Returns the causes for changed metadata, each twice, because the API server validates metadata twice. */
+/** Returns the causes for forbidden changes of metadata, each twice, because the API server validates the metadata of an update twice. */
 function changedMetadata(metadata: Json, before: Json): readonly Cause[] {
   const causes: Cause[] = [];
   for (const field of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds']) {

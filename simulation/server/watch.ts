@@ -6,7 +6,7 @@ import type { Commit, Json, ModelObject, ModelWatch, WatchSink } from './request
 import type { Selects } from './selector.ts';
 import { textOf } from './store.ts';
 
-/** The interval of bookmarks, and the time of the last bookmark before the end of the watch. */
+/** The interval of bookmarks, and the time from the last bookmark to the end of the watch. */
 const bookmarkMs = 60_000;
 const beforeEndMs = 2000;
 /** The range of the lifetime of a watch without a timeout: 30 minutes to an hour. */
@@ -18,14 +18,14 @@ interface WatchOptions {
   readonly namespace: string;
   readonly query: URLSearchParams;
   readonly selects: Selects | undefined;
-  /** A random number from 0 to 1, for the lifetime of the watch. */
+  /** A random number from 0 to 1. It determines the lifetime of a watch without a timeout. */
   readonly chance: number;
 }
 
 interface WatchStart {
   /** The revision after which events are sent; undefined if the watch begins with the existing objects. */
   readonly revision: number | undefined;
-  /** True if the watch begins with the newest stored state instead of the cache. */
+  /** True if the watch begins with the newest stored state instead of the state in the cache. */
   readonly isConsistent: boolean;
   /** True if a bookmark marks the end of the existing objects. */
   readonly marksBeginning: boolean;
@@ -42,7 +42,7 @@ export function openWatch(cache: WatchCache, options: WatchOptions, sink: WatchS
 function watchStartOf({ query, chance }: WatchOptions): WatchStart {
   const version = query.get('resourceVersion') ?? '';
   const hasBookmarks = ['true', '1'].includes(query.get('allowWatchBookmarks') ?? '');
-  // A watch with bookmarks, and without a version or with version 0, counts as a streaming list.
+  // A watch with bookmarks counts as a streaming list if its version is absent or 0.
   const isStreamingList = (version === '' || version === '0') && hasBookmarks;
   const seconds = query.get('timeoutSeconds');
   if (seconds !== null && !/^-?\d+$/.test(seconds)) throw badRequest(`strconv.ParseInt: parsing "${seconds}": invalid syntax`);
@@ -70,7 +70,6 @@ class OpenWatch implements ModelWatch {
   #isOver = false;
   #cancelBookmark: () => void = () => undefined;
   #cancelEnd: () => void = () => undefined;
-  /** The newest delivered or skipped revision. */
   #sentRevision: number;
 
   constructor(cache: WatchCache, options: WatchOptions, start: WatchStart, sink: WatchSink) {

@@ -9,10 +9,9 @@ import type { Actor, Json, ModelObject } from './request.ts';
 import type { Storage } from './store.ts';
 import { misfitOf, validate } from './validate.ts';
 
-/** The initial status of a pod. The status in the request is ignored. No agent reads the class, so every pod has the lowest class. */
+/** The initial status of a pod. The status in the request is ignored. No agent reads the QoS class, so all pods have the same class. */
 const newPodStatus = { phase: 'Pending', qosClass: 'BestEffort' };
 
-/** The dependencies of writes. */
 export interface Core {
   readonly storage: Storage;
   /** Returns the wall-clock time of the API server. */
@@ -72,7 +71,7 @@ interface ReplaceOptions extends WriteOptions {
   readonly subresource: string;
 }
 
-/** Executes a PUT: replaces the stored object. Returns whether it was created, which Leases and Events permit. Throws Refusal. */
+/** Executes a PUT: replaces the stored object, or creates a missing Lease or Event. Throws Refusal. */
 export function replace(
   core: Core,
   target: Target,
@@ -150,14 +149,14 @@ export function update(
   return keep(core, kind, { before, after: candidate }, options);
 }
 
-/** Stores the new state of an object. If a terminating object has no finalizer left, it is removed instead. */
+/** Stores the new state of an object. Removes a terminating object instead if its grace period is 0 and no finalizer is left. */
 export function keep(core: Core, kind: ServedKind, { before, after }: StateChange, { actor, isDryRun }: WriteOptions): ModelObject {
   if (isSame(after, before)) return before;
   const isRemoved = before.metadata.deletionGracePeriodSeconds === 0 && (after.metadata.finalizers ?? []).length === 0;
   if (!isDryRun) {
     const change = { resource: resourceOf(kind), before, actor };
     if (!isRemoved) return core.storage.commit({ type: 'MODIFIED', ...change, object: after });
-    // Other changes of the request are dropped.
+    // The removed object keeps its last stored state, without the changes of the request.
     core.storage.commit({ type: 'DELETED', ...change, object: before });
   }
   return after;
@@ -168,7 +167,7 @@ interface StateChange {
   readonly after: ModelObject;
 }
 
-/** Returns the new state with immutable metadata. A write of the status changes only the status, and other writes change the rest. */
+/** Returns the new state with the immutable metadata of `before`. A write of the status keeps the spec. Other writes keep the status. */
 function successor(kind: ServedKind, before: ModelObject, wanted: Json, subresource: string): ModelObject {
   const isStatus = subresource === 'status';
   const rest = isStatus ? { ...before, ...statusOf(wanted) } : { ...wanted, ...(kind.hasStatus && statusOf(before)) };

@@ -92,7 +92,7 @@ describe('shrink', () => {
 
   it('refuses to shrink what does not fail so', async () => {
     await expect(shrink(quietScenario, 'S7', async (candidate) => attempt(candidate))).rejects.toThrow(
-      'it does not fail by S7, but not at all',
+      'expected the failure S7, found no failure',
     );
   });
 });

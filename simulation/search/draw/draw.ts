@@ -5,13 +5,13 @@ import { between, draw, oneOf, type Random, streamOf } from '../../random.ts';
 import { type GroupShape, letterOf, type Scenario, type ScenarioEvent } from '../../scenario.ts';
 import { drawnEvents } from './events.ts';
 
-/** The duration of faults, in virtual milliseconds. */
+/** The time until which faults happen, in virtual milliseconds. */
 const safetyMs = 400_000;
 
-/** The final time without writes of most seeds, in virtual milliseconds. Every eighth seed waits longer than five minutes. */
+/** `quietMs` of most seeds. Every eighth seed has the default, which is longer than five minutes. */
 const shortQuietMs = 90_000;
 
-/** The time after faults, in addition to the time to roll and scale: twice ten minutes. */
+/** The constant part of `healingMs`: twice ten minutes. */
 const healingBaseMs = 1_200_000;
 
 /** The highest rate of each class: its share of requests, watch lines, calls to pods or gate readings (docs/simulation.md). */
@@ -25,7 +25,7 @@ export const highestRate: Readonly<Partial<Record<FaultClass, number>>> = {
   F7: 0.08,
   F8: 0.05,
   F9: 0.001,
-  // A process sends about one request per second, so these rates mean up to one crash in 60 s and one pause in 40 s.
+  // A process sends about one request per second. Important requests have a higher rate (faults/source.ts).
   F11: 0.015,
   F12: 0.025,
   F21: 0.3,
@@ -33,7 +33,7 @@ export const highestRate: Readonly<Partial<Record<FaultClass, number>>> = {
 };
 
 export function isDrawn(seed: number, faultClass: FaultClass): boolean {
-  // F14 is rare, because clocks seldom jump.
+  // Fewer seeds have F14, because clocks seldom jump.
   return draw(seed, `class ${faultClass}`) >= (faultClass === 'F14' ? 0.5 : 0.4);
 }
 
@@ -51,7 +51,7 @@ export function scenarioOf(seed: number): Scenario {
     ...(clockRates === undefined ? {} : { clockRates }),
     safetyMs,
     healingMs: healingMsOf(group) + aheadMs(events),
-    // One seed in eight waits for the default time without writes. No such seed is played several times.
+    // One seed in eight has the default of `quietMs`. No such seed is played several times.
     ...(seed % 8 === 1 ? {} : { quietMs: shortQuietMs }),
     events,
     rates,
@@ -59,7 +59,7 @@ export function scenarioOf(seed: number): Scenario {
   };
 }
 
-/** Returns the time to converge and become quiet, in virtual milliseconds: twice a complete rollout, one pod at a time. */
+/** Returns `healingMs` for correct clocks: the base, and twice the time to roll pod by pod and to scale zone by zone. */
 function healingMsOf(group: GroupShape): number {
   const podMs = group.drainMs + group.startMs + group.minReadySeconds * 1000 + 15_000;
   const scalingMs = (group.delaySeconds + group.betweenZonesSeconds) * 1000 * group.zones;

@@ -4,7 +4,7 @@ import type { FaultClass } from '../../faults/fault.ts';
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
 import { type EventFields, type GroupShape, letterOf, type ScenarioEvent } from '../../scenario.ts';
 
-/** A function that draws one value of an event at this time. */
+/** A function that draws an event at `atMs`, or one of its fields. */
 type Draw<Value> = (random: Random, input: DrawInput, atMs: number) => Value;
 
 type Kind = ScenarioEvent['kind'];
@@ -19,7 +19,6 @@ interface Accidents {
   readonly draws: readonly Draw<ScenarioEvent>[];
 }
 
-/** Returns a function that draws an event and its parameters, in this order. */
 function event<Name extends Kind>(
   kind: Name,
   parameters: { readonly [Field in keyof EventFields<Name>]: Draw<EventFields<Name>[Field]> },
@@ -34,7 +33,6 @@ const ordinal: Draw<number> = (random, { group }) => wholeBetween(random, 0, gro
 const process: Draw<string> = (random, { agents }) => letterOf(wholeBetween(random, 0, agents));
 const frontEnd: Draw<number> = (random) => wholeBetween(random, 0, 2);
 
-/** Returns a function that draws true in this share of cases. */
 function share(most: number): Draw<boolean> {
   return (random) => random() < most;
 }
@@ -158,7 +156,6 @@ interface DrawInput {
   readonly isDrawn: (faultClass: FaultClass) => boolean;
 }
 
-/** The initial image of every pod. */
 const firstImage = 'app:1';
 
 /** A function that draws one sequence of changes by people, for example a rollout and its rollback. */
@@ -176,7 +173,6 @@ function images(first: string, second: string, fromMs: number): Story {
 
 const rollout: Story = (_, __, atMs) => [{ atMs, kind: 'setImage', image: 'app:2' }];
 
-/** Sets the image in one zone first, later in all zones. */
 const oneZoneFirst: Story = (random, input, atMs) => [
   { atMs, kind: 'setImage', image: 'app:2', zones: [zone(random, input, atMs)] },
   { atMs: at(atMs + between(random, 2000, 60_000)), kind: 'setImage', image: 'app:2' },
@@ -190,7 +186,6 @@ const templates: readonly Story[] = [
   oneZoneFirst,
 ];
 
-/** Returns another number of replicas per zone, at least 1. */
 function changed(random: Random, { group }: DrawInput): number {
   return Math.max(1, group.podsPerZone + oneOf(random, group.podsPerZone > 2 ? [-2, -1, -1, 1, 2] : [-1, 1, 2]));
 }
@@ -203,7 +198,6 @@ const scaledAndBack: Story = (random, input, atMs) => [
   { atMs: at(atMs + between(random, 2000, 90_000)), kind: 'setReplicas', replicas: input.group.podsPerZone },
 ];
 
-/** Changes the replicas several times, as an oscillating autoscaler does. */
 const autoscaled: Story = (random, input, atMs) => {
   const count = wholeBetween(random, 3, 7);
   let nextMs = atMs;

@@ -144,7 +144,7 @@ describe('L3', () => {
   };
 
   it('finds a Lease without a holder, and accepts a new holder', () => {
-    expect(afterHealing(() => undefined)).toEqual(['no process took the Lease within 20000 ms of the repair']);
+    expect(afterHealing(() => undefined)).toEqual(['no process took the Lease within 20000 ms after all faults ended']);
     expect(afterHealing((history) => history.renew('b1'))).toEqual([]);
   });
 

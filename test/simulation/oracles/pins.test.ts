@@ -76,7 +76,7 @@ describe('a pod that comes back', () => {
     pinned(history, 'ing-a-2');
     lose(history, 'ing-a-2');
     history.comeBack('ing-a-2');
-    expect(history.found('S6')).toEqual(['ing-a-2 was recreated at r1 after r2, and should be at r2']);
+    expect(history.found('S6')).toEqual(['ing-a-2 was at r2, and its successor is at r1 instead of r2']);
   });
 
   it('at the update revision without a decision is found', () => {
@@ -84,7 +84,7 @@ describe('a pod that comes back', () => {
     lose(history, 'ing-a-2');
     note(history, [pin('ing-a-2')]);
     history.comeBack('ing-a-2', { revision: 'r2' });
-    expect(history.found('S6')).toEqual(['ing-a-2 was recreated at r2 after r1, and should be at r1']);
+    expect(history.found('S6')).toEqual(['ing-a-2 was at r1, and its successor is at r2 instead of r1']);
   });
 
   it('at an unrequested revision is found', () => {
@@ -135,7 +135,7 @@ describe('a pod that an agent takes away', () => {
     pinned(history, 'ing-a-2', true);
     expect(history.broken()).toEqual([]);
     pinned(history, 'ing-a-2', true);
-    expect(history.found('S7')).toEqual(['a1 disrupts ing-a-2 for the 3. time, and no successor was ever at r2']);
+    expect(history.found('S7')).toEqual(['a1 disrupts ing-a-2 after 2 earlier disruptions, and no successor was at r2']);
   });
 
   it('goes again when a person says so', () => {

@@ -35,6 +35,18 @@ describe('S11', () => {
     expect(replaced.found('S11')).toHaveLength(1);
   });
 
+  it('finds a pod that was lost while it prepared, but no pod that was lost before it was asked', () => {
+    const lost = (isAsked: boolean, waitedMs: number): readonly string[] => {
+      const history = new History(delayed);
+      if (isAsked) prepared(history);
+      history.advance(waitedMs).remove('pods', 'ing-a-2');
+      history.scale('ing-a', 2, history.agent());
+      return history.found('S11');
+    };
+    expect(lost(true, 9000)).toEqual(['a1 scales ing-a to 2, and ing-a-2 has been prepared for 9000 ms, not for 60000 ms']);
+    expect([...lost(true, 60_000), ...lost(false, 9000)]).toEqual([]);
+  });
+
   it('continues with a successor that reports the time of its predecessor, and starts again otherwise', () => {
     const successor = (reportedMs: number): readonly string[] => {
       const history = new History(delayed);

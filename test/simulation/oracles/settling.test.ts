@@ -189,7 +189,7 @@ describe('L8', () => {
     history.advance(120_000).renew();
     expect(history.found('L8')).toEqual([]);
     history.advance(1000).renew();
-    expect(history.found('L8')).toEqual(['a1 has not retried for 121000 ms the turn that failed during the faults']);
+    expect(history.found('L8')).toEqual(['a1 has not retried its failed turn within 121000 ms']);
   });
 
   it('is not about who has tried again, or leads no more', () => {

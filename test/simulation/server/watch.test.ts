@@ -162,6 +162,12 @@ describe('front ends', () => {
     expect(late.events.map(({ object }) => object.metadata.resourceVersion)).toEqual(['1001', '1001']);
     await advance(5000);
     expect([told(), late.told()]).toEqual([['MODIFIED a'], ['ADDED a', 'BOOKMARK', 'MODIFIED a']]);
+    server.lagFrontEnd(0, 3_600_000);
+    merge(`${configMaps}/a`, { data: { key: '3' } });
+    await advance(soon);
+    server.endLag();
+    await advance(soon);
+    expect(told()).toEqual(['MODIFIED a', 'MODIFIED a']);
   });
 
   it('that go back show the past again, then all later events, and repeat no event', async () => {

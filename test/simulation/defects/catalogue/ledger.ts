@@ -162,7 +162,7 @@ export const ledgerDefects: readonly Defect[] = [
     id: 'ledger-without-compare-and-swap',
     title: 'the ledger is written over whatever somebody else has stored meanwhile',
     edits: noCompareAndSwap,
-    breaks: ['S18', 'S19', 'S20'],
+    breaks: ['S18', 'S19', 'S20', 'unfinished'],
   },
   {
     id: 'memory-kept',

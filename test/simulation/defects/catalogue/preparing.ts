@@ -60,8 +60,8 @@ export const preparingDefects: readonly Defect[] = [
     edits: [
       {
         file: prepare,
-        find: 'candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod.uid,',
-        replace: 'candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && pod.uid !== "",',
+        find: 'candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod?.uid,',
+        replace: 'candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && pod?.uid !== "",',
       },
       {
         file: preparations,

@@ -77,8 +77,8 @@ export const wakingDefects: readonly Defect[] = [
       },
       {
         file: 'agent/published/publisher.ts',
-        find: 'if (stored.decision !== undefined && (isSame(stored.decision) || this.#isSuperseded(stored.decision, decision))) {',
-        replace: 'if (stored.decision !== undefined && this.#isSuperseded(stored.decision, decision)) {',
+        find: 'if (stored.decision !== undefined && (isSame(stored.decision) || this.#isSuperseded(stored.decision))) {',
+        replace: 'if (stored.decision !== undefined && this.#isSuperseded(stored.decision)) {',
       },
     ],
     breaks: ['L10', 'L12', 'L2', 'unfinished'],
