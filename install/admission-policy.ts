@@ -8,7 +8,7 @@ import { clusterName, enforceLabel, type InstallObject, type InstallOptions, ins
 import { usesStrategy } from './scope.ts';
 import { admissionVersion, ourRule, ruleOf, type WebhookRule } from './webhooks.ts';
 
-/** Returns the policies with their bindings; empty if the API servers do not support them. */
+/** Returns the policies with their bindings; empty if the options exclude them. */
 export function admissionPoliciesOf(options: InstallOptions): readonly InstallObject[] {
   return options.hasAdmissionPolicies ? [...stampPolicyOf(options), ...strategyPolicyOf(options)] : [];
 }
@@ -81,10 +81,10 @@ export function stampPolicyOf(options: InstallOptions): readonly InstallObject[]
     validations: [
       // The policy does not check the time of the stamp. CEL could compare the time only with the creation timestamp. Such a check would
       // not cover updates, and would deny every intent, even an emergency pause, while the clock of the webhook is ahead. The agent
-      // ignores times ahead of its clock.
+      // does not count approvals dated in the future.
       {
         expression: `!variables.isAsked || variables.stamp == null || (variables.stamp.user == request.userInfo.username && (${areOwnGroups}))`,
-        messageExpression: `'spec.${stamp} is not the requester ' + request.userInfo.username + ' with a subset of the groups of this user; ${stampAdvice}'`,
+        messageExpression: `'spec.${stamp} must name the requester ' + request.userInfo.username + ' and only groups of this user; ${stampAdvice}'`,
         reason: 'Forbidden',
       },
       // Allow the removal of the field, for a manifest that is applied again after the webhook was removed. The request then has no

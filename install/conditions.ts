@@ -32,7 +32,7 @@ function differs(path: string): string {
 const annotationAt = (of: 'object' | 'oldObject') =>
   `(has(${of}.metadata.annotations) && key in ${of}.metadata.annotations ? ${of}.metadata.annotations[key] : '')`;
 
-/** CEL for changed labels and annotations that protect. Any label may make a StatefulSet a member, so every label counts. */
+/** CEL for changed labels and changed annotations about downscales. Any label may make a StatefulSet a member, so every label counts. */
 const metadataDiffers = [
   differs('metadata.labels'),
   `[${[annotationKeys.lastDownscale, ...preparationKeys]
@@ -49,7 +49,7 @@ function anyOf(parts: readonly string[]): string {
 
 const guardedUpdate = anyOf([`${setReplicas('object')} < ${setReplicas('oldObject')}`, ...specDiffers, ...metadataDiffers]);
 
-/** Matches an update that reduces replicas, or changes the template, the update strategy, the ordinals or the binding to a group. */
+/** Matches an update that reduces replicas, or changes the template, update strategy, ordinals, a label or a downscale annotation. */
 export const changesGuardedFields: MatchCondition = { name: 'changes-what-is-guarded', expression: guardedUpdate };
 
 /** Matches an update that adds replicas and changes no guarded field. */
@@ -68,7 +68,7 @@ export const scalesUp: MatchCondition = {
   expression: `${scaleReplicas('object')} > ${scaleReplicas('oldObject')}`,
 };
 
-/** Matches a DELETE of an object that is not terminating: not a repeated delete, and not the final removal by the kubelet. */
+/** Matches a request for an object that is not terminating: no repeated DELETE, and not the final removal by the kubelet. */
 export const isNotTerminating: MatchCondition = {
   name: 'is-not-terminating',
   expression: '!has(oldObject.metadata.deletionTimestamp)',
@@ -87,7 +87,7 @@ export const isNoNode: MatchCondition = {
     "!request.userInfo.username.startsWith('system:node:') && !(has(request.userInfo.groups) && 'system:nodes' in request.userInfo.groups)",
 };
 
-/** Exempts controllers that delete pods: the StatefulSet controller (scale-down), the scheduler (preemption), the garbage collector. */
+/** Exempts the scheduler (preemption), the controller manager (scale-down) and every service account of kube-system. */
 export const isNoController: MatchCondition = {
   name: 'is-no-controller-of-kubernetes',
   expression:
@@ -153,7 +153,7 @@ export function isMadeForOneOf(list: string): string {
   return `object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller && (request.namespace + '/' + owner.name) in ${list})`;
 }
 
-/** Returns the condition `isMember` for the creation of pods. It matches only members of groups of the strategy `pinned`. */
+/** Returns the condition that a new pod belongs to a member of a group of the strategy `pinned`; empty without `--members-only`. */
 export function isMadeForMember({ scope, isMembersOnly }: Pick<InstallOptions, 'scope' | 'isMembersOnly'>): readonly MatchCondition[] {
   return isMembersOnly ? [{ name: 'is-a-member', expression: isMadeForOneOf(memberList(scope.pinned.members)) }] : [];
 }
@@ -175,7 +175,7 @@ export function isMember({ scope, isMembersOnly }: InstallOptions, name: NameOf)
   return [{ name: 'is-a-member', expression: nameIn(name, scope.members) }];
 }
 
-/** Returns the condition `isMember` for pods. */
+/** Returns the condition for pods of the StatefulSets of the scope; empty in the same cases as `isMember`. */
 export function isPodOfMember({ scope, isMembersOnly }: InstallOptions, name: NameOf): readonly MatchCondition[] {
   if (!isMembersOnly || scope.members === undefined) return [];
   const names = scope.members.map(({ namespace, statefulSet }) => `${namespace}/${statefulSet.replaceAll('.', '[.]')}`);

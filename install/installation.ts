@@ -80,7 +80,7 @@ export function leftovers(
   ];
 }
 
-/** Returns a leftover for partitions that may block pods. The StatefulSets are unknown, because the cluster was not read. */
+/** Returns leftovers for partitions that may block pods: one for each named member, or one with placeholders if not all names are known. */
 function possiblePartitionLeftovers({ scope }: Pick<InstallOptions, 'scope'>): readonly Leftover[] {
   const strategies = [scope.partition, scope.pinned];
   if (!strategies.some(usesStrategy)) return [];
@@ -97,7 +97,7 @@ function possiblePartitionLeftovers({ scope }: Pick<InstallOptions, 'scope'>): r
   }));
 }
 
-/** The label of all ConfigMaps that the agent writes. */
+/** The label of ledgers and of other ConfigMaps that the agent writes. */
 const ledgerLabel = 'rollout-group.dev/document';
 
 /** Returns the kinds. They have no installation label, because all installations in the cluster share them. */
@@ -133,7 +133,6 @@ export function partitionLeftovers(sets: readonly BlockedStatefulSet[]): readonl
   }));
 }
 
-/** The kinds with a known plural. */
 const known: ReadonlySet<string> = new Set([
   'ReplicaTemplate',
   'StatefulSet',

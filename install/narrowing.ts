@@ -1,16 +1,16 @@
-// Adds conditions to entries (rows) of webhook configurations for the agent, so that rows with `failurePolicy: Fail` cover members only.
+// Adds conditions to entries (rows) of webhook configurations, so that enforcement rows with `failurePolicy: Fail` cover members only.
 import { compareText } from '../policies/values/compare-text.ts';
 import { fieldsOf } from './admission-policy.ts';
 import { isMadeForOneOf, type MatchCondition, memberList } from './conditions.ts';
 import { endpointPaths } from './object.ts';
 import { type Member, memberKey } from './scope.ts';
 
-/** The name of the condition of fail-closed rows (`failurePolicy: Fail`). The agent adds the condition; `install` does not write it. */
+/** The name of the condition that limits a row to members. The agent adds the condition; `install` does not write it. */
 export const memberCondition = 'is-a-member-now';
 /** The name of the condition of fail-open rows (`failurePolicy: Ignore`) for all other StatefulSets. The agent adds these rows. */
 const otherCondition = 'is-no-member-now';
 
-/** The StatefulSet of a request in CEL, for each row with `failurePolicy: Fail`. */
+/** The StatefulSet of a request in CEL, for each enforcement row with `failurePolicy: Fail` (fail-closed). */
 const subjects: Readonly<Record<string, string>> = {
   'statefulset-update': "request.namespace + '/' + request.name",
   'statefulset-scale': "request.namespace + '/' + request.name",
@@ -31,9 +31,9 @@ export const maxMembers = 2_000;
 export type Row = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the rows with conditions for the current members. Each fail-closed row matches only members, and a second, fail-open row matches
- * all others. The row that pins pods has no second row. Foreign rows and rows from `install --members-only` do not change. With more than
- * `maxMembers` members, the rows have no such conditions.
+ * Returns the rows with conditions for the current members. Each fail-closed enforcement row matches only members, and a second,
+ * fail-open row matches all others. The row that pins pods has no second row. Foreign rows and rows from `install --members-only` do not
+ * change. With more than `maxMembers` members, the rows have no such conditions.
  */
 export function narrowed(rows: readonly Row[], members: readonly Member[]): readonly Row[] {
   const installed = rows.filter((row) => !nameOf(row).endsWith(othersSuffix));

@@ -16,7 +16,6 @@ export interface InstallObject {
 }
 
 export interface InstallOptions {
-  /** The namespace of the agent. */
   readonly namespace: string;
   readonly image: string;
   /** The replicas of the Deployment, at least 1. Every replica answers webhooks; the holder of the Lease acts. */

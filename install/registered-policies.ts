@@ -25,9 +25,8 @@ export interface StoredPolicy {
 }
 
 interface PolicyQuestion {
-  /** The namespace of the agent. */
   readonly namespace: string;
-  /** The StatefulSets with a blocking partition, in namespaces with enforcement. */
+  /** The StatefulSets of groups of the strategies `pinned` and `partition`, in namespaces with enforcement. */
   readonly held: readonly Member[];
   /** The StatefulSets of `held` in groups of the strategy `partition`. */
   readonly named: readonly Member[];
@@ -39,7 +38,7 @@ export interface PolicyProblem {
   readonly message: string;
 }
 
-/** Returns install options with which all compared policies are installed. */
+/** Returns install options that include all compared policies and webhook configurations. */
 export function everyOptions(namespace: string): InstallOptions {
   return {
     namespace,
@@ -59,7 +58,7 @@ export function policyNames({ namespace }: Pick<PolicyQuestion, 'namespace'>): r
   return [...new Set(admissionPoliciesOf(everyOptions(namespace)).map(({ metadata }) => metadata.name))];
 }
 
-/** Returns the differences from this version. The policy for update strategies is missing only if a partition blocks a StatefulSet. */
+/** Returns the differences from the policies of this version. The policy for update strategies may be missing if `held` is empty. */
 export function admissionPolicyProblems(stored: readonly StoredPolicy[], question: PolicyQuestion): readonly PolicyProblem[] {
   const options = everyOptions(question.namespace);
   const { held } = question;
@@ -104,7 +103,7 @@ function problemsOf(
   ];
 }
 
-/** Reports a policy as outdated instead of changed if its mark matches its spec: another version installed it. */
+/** Reports a policy or binding as outdated instead of changed if its mark matches its spec: another version installed it. */
 function unlessOutdated(name: string, { spec, mark }: StoredPolicy, problems: readonly PolicyProblem[]): readonly PolicyProblem[] {
   if (!problems.some(({ kind }) => kind === 'changed') || mark !== markOf(spec)) return problems;
   const message = `${name} was installed by another version: run kubectl rollout-group install again`;
@@ -129,7 +128,7 @@ function policyProblems(name: string, spec: Fields, wanted: Fields, question: Po
   ];
 }
 
-/** Reports whether the stored condition equals the wanted one, with or without StatefulSet names. */
+/** Reports whether the stored condition equals the wanted one. The stored condition may also name StatefulSets. */
 function isCondition(stored: MatchCondition, wanted: MatchCondition): boolean {
   if (stored.name !== wanted.name) return false;
   if (stored.expression === wanted.expression) return true;
@@ -143,12 +142,12 @@ function naming(members: readonly Member[]) {
   return { scope: { ...everywhere, partition: { namespaces: [], members } } };
 }
 
-/** Reports StatefulSets that the policy does not name. During a rollout, members of `partition` groups match only by name. */
+/** Reports StatefulSets that the policy does not name. While its partition is lowered, a StatefulSet matches only by name. */
 function unnamed(name: string, conditions: readonly MatchCondition[], { named }: PolicyQuestion): readonly PolicyProblem[] {
   const known = new Set(conditions.flatMap(({ expression }) => membersIn(expression)).map(memberKey));
   const lacking = named.map(memberKey).filter((member) => !known.has(member));
   if (lacking.length === 0) return [];
-  return [{ kind: 'narrow', message: `${name} does not name ${listed(lacking)}, and protects it only until a rollout begins` }];
+  return [{ kind: 'narrow', message: `${name} does not name ${listed(lacking)}: such a StatefulSet is protected only until a rollout` }];
 }
 
 function refusalProblems(name: string, spec: Fields): readonly PolicyProblem[] {
@@ -170,7 +169,7 @@ function bindingProblems(name: string, spec: Fields, wanted: Fields, question: P
   ];
 }
 
-/** Returns the namespaces that the selector names, or `all`; undefined if the selector also differs in anything but the namespaces. */
+/** Returns `all` for the wanted selector, and the namespaces for a selector that only adds a list of them. Otherwise returns undefined. */
 function namespacesIn(selector: unknown, wanted: unknown): readonly string[] | 'all' | undefined {
   if (isSameValue(selector, wanted)) return 'all';
   const { matchExpressions, ...rest } = fieldsOf(selector);
@@ -189,7 +188,7 @@ function changed(message: string): PolicyProblem {
   return { kind: 'changed', message };
 }
 
-/** Returns at most three names. */
+/** Returns the first three names, followed by `and others` if there are more. */
 export function listed(names: readonly string[]): string {
   return `${names.slice(0, 3).join(', ')}${names.length > 3 ? ' and others' : ''}`;
 }

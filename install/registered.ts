@@ -28,7 +28,7 @@ export function storedConfiguration(kind: string, { metadata: { name, annotation
   return { kind, name, webhooks: rowsOf(webhooks), isInjected: foreignInjectors.some((one) => annotations[one] !== undefined) };
 }
 
-/** Returns why the API server cannot call a configuration: it has no webhook, or webhooks without caBundle; undefined if it can. */
+/** Returns a sentence if the configuration has no webhook, or a webhook without caBundle; otherwise undefined. */
 export function trustProblem({ kind, name, webhooks, isInjected }: StoredConfiguration): string | undefined {
   const where = `${kind} ${name}`;
   if (webhooks.length === 0) return `${where} has no webhook`;
@@ -38,8 +38,8 @@ export function trustProblem({ kind, name, webhooks, isInjected }: StoredConfigu
   if (bare.length === 0) return undefined;
   const isAll = bare.length === webhooks.length;
   const lack = isAll ? `${where} has no caBundle` : `${bare.length} of ${webhooks.length} webhooks in ${where} have no caBundle`;
-  const writer = isInjected ? 'cert-manager writes it; see its log' : 'The agent writes it when it serves webhooks; see its log';
-  return `${lack}: the API server trusts no certificate of the webhooks. ${writer}`;
+  const writer = isInjected ? 'See the log of cert-manager, which writes caBundle' : 'See the log of the agent, which writes caBundle';
+  return `${lack}: without it, the API server cannot call a webhook. ${writer}`;
 }
 
 /** Returns a sentence about the members that a webhook does not cover; undefined if every webhook covers all members. */
@@ -58,7 +58,6 @@ export function laggingMembers(stored: readonly Registered[], { namespace, membe
 }
 
 interface RegistrationQuestion {
-  /** The namespace of the agent. */
   readonly namespace: string;
   /** Every protected StatefulSet; absent if unknown. */
   readonly members?: readonly Member[] | undefined;
@@ -141,7 +140,6 @@ function conditionProblems(row: Row, wanted: Row, { members, isChecked }: Covera
   ];
 }
 
-/** Returns the members that a narrowing condition of the row does not name. */
 function uncoveredBy(row: Row, members: readonly Member[], isChecked: CoverageQuestion['isChecked'] = () => true): readonly string[] {
   const narrowing = conditionsOf(row).filter((one) => isChecked(one) && isNarrowing(row, one));
   const named = narrowing.map(({ expression }) => new Set(membersIn(expression).map(memberKey)));

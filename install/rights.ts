@@ -46,7 +46,7 @@ interface Configurations {
   readonly mutating: readonly string[];
 }
 
-/** Returns the rights in the agent's namespace: Lease, certificate, policies, metric sources, channels and their Secrets. */
+/** Returns the rights in the agent's namespace: Lease, certificate, events, policies, metric sources, channels and their Secrets. */
 const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[] => [
   // RBAC cannot limit `create` to a name.
   rule('coordination.k8s.io', ['leases'], ['create']),
@@ -59,13 +59,12 @@ const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[]
   ...(secrets.length === 0 ? [] : [rule('', ['secrets'], ['get'], secrets)]),
 ];
 
-/** A mirrored kind; without names, all its objects. */
+/** A mirrored kind. If `names` is absent, the rights cover all objects of the kind. */
 type MirroredKind = Pick<MirrorSource, 'group' | 'kind' | 'readsScale' | 'writesStatus'> & Partial<Pick<MirrorSource, 'names'>>;
 
-/** The kind that groups may mirror if the groups are unknown. */
+/** The only kind that the agent may mirror if the groups are unknown. */
 const anyReplicaTemplate: MirroredKind = { group: compatGroup, kind: 'ReplicaTemplate', readsScale: true, writesStatus: true };
 
-/** Returns the rights in each namespace with groups, for the kinds that these groups mirror. */
 function groupRules({ hasCompat }: InstallOptions, isPinned: boolean, mirrors: readonly MirroredKind[]): readonly PolicyRule[] {
   return [
     // A new leader patches a pod, so that a delayed delete request of the former leader fails its precondition.
@@ -75,7 +74,7 @@ function groupRules({ hasCompat }: InstallOptions, isPinned: boolean, mirrors: r
     rule('apps', ['statefulsets/status'], ['update']),
     rule('policy', ['poddisruptionbudgets'], ['list', 'watch']),
     rule(compatGroup, ['zoneawarepoddisruptionbudgets'], ['list', 'watch']),
-    // Ledgers, and published results where our kinds are not installed. `list` finds the ConfigMaps of deleted groups (`onPolicyDeleted`).
+    // For ledgers, and decisions about groups without a RolloutGroup. `list` finds the ConfigMaps of deleted groups (`onPolicyDeleted`).
     rule('', ['configmaps'], ['get', 'list', 'create', 'update']),
     rule('events.k8s.io', ['events'], ['create', 'patch']),
     rule(apiGroup, ['rolloutgroups'], ['get', 'list', 'watch']),

@@ -67,7 +67,7 @@ export function usesStrategy({ namespaces }: StrategyScope): boolean {
 /** The kinds whose namespace has, or may have, groups. */
 const kindsOfGroups: ReadonlySet<string> = new Set(['RolloutPolicy', 'RolloutGroup', 'RolloutException', 'RolloutIntent']);
 
-/** Returns the scope of these policies and of additional namespaces. A group with a selector adds only its namespace. */
+/** Returns the scope of these policies and of additional namespaces. */
 export function installScope(
   documents: readonly LoadedDocument[],
   { groups }: Pick<PolicyBundle, 'groups'>,

@@ -37,7 +37,7 @@ interface Entry {
   readonly path: string;
   readonly rule: WebhookRule;
   readonly conditions: readonly MatchCondition[];
-  /** `Fail` if an unanswered request could lose protection; `Ignore` if a denial would block Kubernetes or protect nothing. */
+  /** `Fail` if an unchecked request could do harm; `Ignore` if its denial would block Kubernetes or protect nothing. */
   readonly failurePolicy: 'Fail' | 'Ignore';
 }
 
@@ -62,7 +62,7 @@ export function webhooksOf(options: InstallOptions): readonly InstallObject[] {
   ];
 }
 
-/** Returns the shared name of the validating and the mutating configuration. */
+/** Returns the name of the validating configuration, and of the mutating configuration with the webhook `stamp`. */
 export function configurationName({ namespace }: Pick<InstallOptions, 'namespace'>): string {
   return clusterName('rollout-group', namespace);
 }
@@ -86,7 +86,7 @@ export function configuration(
 
 function webhookOf(entry: Entry, { namespace }: InstallOptions): object {
   const { name, path, rule, conditions, failurePolicy } = entry;
-  // Enforcement needs the label of the namespace, and its answers store claims, except in a dry run.
+  // Enforcement applies to namespaces with the label. Except in a dry run, an answer may write a claim to the ledger.
   const isEnforcing = path === endpointPaths.enforce;
   return {
     name: `${name}.${apiGroup}`,
@@ -98,7 +98,7 @@ function webhookOf(entry: Entry, { namespace }: InstallOptions): object {
     sideEffects: isEnforcing ? 'NoneOnDryRun' : 'None',
     timeoutSeconds,
     admissionReviewVersions: ['v1'],
-    // No objectSelector: requests for /scale and /eviction do not contain the labels of the object, so all would bypass the webhook.
+    // No objectSelector: requests for /scale and /eviction do not contain the labels of the object, so they would all bypass the webhook.
     ...(isEnforcing ? { namespaceSelector: { matchLabels: { [enforceLabel]: 'true' } } } : {}),
   };
 }
@@ -158,7 +158,7 @@ function validating(options: InstallOptions): readonly Entry[] {
   ];
 }
 
-/** Returns the webhook that pins pods in every namespace. It denies nothing. Without it, new pods come back at the current revision. */
+/** Returns the webhook that pins pods in every namespace. It denies nothing. Without it, pods are created at the current revision. */
 function pinWebhook(options: InstallOptions): object {
   const entry: Entry = {
     name: 'pinned',

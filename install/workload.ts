@@ -32,7 +32,7 @@ export function workloadOf(options: InstallOptions): readonly InstallObject[] {
         ingress: [{ ports: [ports.webhook, ports.metrics].map((port) => ({ port, protocol: 'TCP' })) }],
       },
     }),
-    // With one replica, a budget would block every drain.
+    // With one replica, this budget would protect nothing.
     ...(replicas > 1
       ? [
           installObject(['policy/v1', 'PodDisruptionBudget'], target, namespace, {
@@ -50,7 +50,7 @@ function deployment(options: InstallOptions): object {
   return {
     replicas,
     selector: { matchLabels: labels },
-    // A new pod becomes ready before an old one stops, so webhooks always answer.
+    // A new pod becomes ready before an old one stops, so webhooks also answer during an update of the agent.
     strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
     template: {
       metadata: { labels: { ...labels, 'app.kubernetes.io/part-of': 'rollout-group' } },
@@ -58,7 +58,7 @@ function deployment(options: InstallOptions): object {
         serviceAccountName: agentName,
         automountServiceAccountToken: true,
         enableServiceLinks: false,
-        // The agent continues to serve after it becomes unready, then finishes its open requests.
+        // To stop, the agent becomes unready, still serves for a while, and then finishes its open requests.
         terminationGracePeriodSeconds: 60,
         securityContext: { runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532, seccompProfile: { type: 'RuntimeDefault' } },
         affinity: {
@@ -91,7 +91,7 @@ function container({ namespace, image, scope, hasCompat }: InstallOptions): obje
       `-namespaces=${scope.namespaces.length === 0 ? '*' : scope.namespaces.join(',')}`,
       // Several replicas must not act at once, so the agent acts only with the Lease.
       '-leader-election=required',
-      // The same installation registers the webhook that verifies requesters, so no user can bypass it.
+      // Approvals count only with this flag. The same installation registers the webhook that verifies requesters.
       '-intents.stamped=true',
       '-log.format=json',
       '-log.level=info',

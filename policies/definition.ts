@@ -25,7 +25,6 @@ export interface Source {
   readonly column?: number;
   /** The object, as `kind namespace/name`. */
   readonly object?: string;
-  /** The annotation, label or field of the object. */
   readonly field?: string;
 }
 
@@ -58,7 +57,7 @@ export interface ZoneDefinition {
   readonly forceReplicas?: number;
   /** The reason why the agent must not scale the zone. */
   readonly scalingHold?: string;
-  /** The reason why the agent must not shrink the zone. */
+  /** The reason why neither the agent nor another client may shrink the zone. */
   readonly scaleDownHold?: string;
   readonly duringRollout: 'wait' | 'allow';
   readonly followersWaitFor: 'leaderReady' | 'nothing';
@@ -70,7 +69,7 @@ export interface ZoneDefinition {
   readonly noEviction: boolean;
 }
 
-/** The updated pods per zone at the end of a wave. A percentage is rounded up; below 100 percent at least one pod stays outdated. */
+/** The updated pods per zone after a wave. Percentages round up; less than 100 percent leaves at least one of several pods outdated. */
 export type WaveAmount =
   | { readonly pods: number }
   | { readonly percent: number }
@@ -113,7 +112,7 @@ export interface RolloutDefinition
   extends Readonly<Pick<RolloutSpec, 'strategy' | 'order' | 'rotateBy' | 'onFailure' | 'skipOnRollback' | 'historyLimit'>> {
   readonly minIntervalMs: number;
   readonly replaceUnready: { readonly when: RolloutSpec['replaceUnready']['when']; readonly afterMs: number };
-  /** The waves, at least one. If the file has no waves, a single wave updates every zone completely. */
+  /** The waves, at least one. If the file has neither waves nor a schedule, a single wave updates every zone completely. */
   readonly waves: readonly WaveDefinition[];
   readonly deadlines: { readonly progressMs?: number; readonly runMs?: number };
   /** The effect on the StatefulSets if the group is deleted; absent: no change. */

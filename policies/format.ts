@@ -10,7 +10,7 @@ import { textLines } from './yaml/text-lines.ts';
 /** The maximum number of rounds of a loop. A round formats at least one level of nesting; the parser allows this many levels. */
 const maxRounds = yamlLimits.depth;
 
-/** Returns the canonical form of policy text, with all values and comments. Ambiguous YAML and other kinds stay unchanged. Idempotent. */
+/** Returns policy text in canonical form. Documents of other kinds keep their content; text with directives or errors stays unchanged. */
 export function formatText(text: string): string {
   const lines = text.replace(/^\uFEFF/, '').replace(/\r\n?/g, '\n');
   const parts = documentTexts(lines);

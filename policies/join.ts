@@ -1,4 +1,4 @@
-// Finds the policies and exceptions of a group, and joins the limits of several policies in any order: the strictest wins.
+// Finds the policies and exceptions of a group, and joins the limits of several policies: the strictest limit wins.
 import type { ExceptionDefinition, GroupDefinition, LimitsDefinition, PolicyDefinition } from './definition.ts';
 import { matchesSelector } from './label-selector.ts';
 import { compareText } from './values/compare-text.ts';
@@ -56,8 +56,8 @@ type ExceptionAnswer =
   | { readonly kind: 'several'; readonly names: readonly string[] };
 
 /**
- * Returns the exception in force for a rule, group and zone, from `notBefore` until before `expires`. An exception without a zone covers
- * all zones. `exceptions` must be those of the group's namespace.
+ * Returns the exception in force for a rule, group and zone. An exception is in force from `notBefore` until before `expires`. Without a
+ * zone, it covers all zones of the group. `exceptions` must be those of the group's namespace.
  */
 export function exceptionFor(
   exceptions: readonly ExceptionDefinition[],

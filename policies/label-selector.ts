@@ -37,7 +37,7 @@ export function isEmptySelector(selector: LabelSelector): boolean {
   return requirementsOf(selector).length === 0;
 }
 
-/** Returns why no object can match, or undefined if one can. */
+/** Returns why the selector is invalid or can match no object; undefined if it has neither problem. */
 export function contradictionOf(selector: LabelSelector): string | undefined {
   const requirements = requirementsOf(selector);
   for (const { key, operator, values } of requirements) {
@@ -66,7 +66,7 @@ function implies(given: Requirement, needed: Requirement): boolean {
   return operator === 'DoesNotExist' || (operator === 'NotIn' && needed.values.every((value) => values.includes(value)));
 }
 
-/** Reports whether one label value can satisfy all requirements of its key. */
+/** Reports whether a label value, or the absence of the label, can satisfy all given requirements. They must have the same key. */
 function canSatisfy(requirements: readonly Requirement[]): boolean {
   const [first, ...others] = requirements.filter((one) => one.operator === 'In').map((one) => one.values);
   const mustExist = first !== undefined || requirements.some((one) => one.operator === 'Exists');

@@ -9,7 +9,6 @@ import { listed, suggestion } from './wording.ts';
 import { type Path, type Places, parseDocuments, type YamlDocument } from './yaml/document.ts';
 
 export interface PolicyFile {
-  /** The name of the file in findings. */
   readonly name: string;
   readonly text: string;
 }
@@ -20,7 +19,6 @@ export interface ObjectName {
   readonly name: string;
 }
 
-/** A document of one of our kinds that has errors. */
 export interface UnusableDocument extends ObjectName {
   /** The document without defaults. */
   readonly value: unknown;
@@ -35,7 +33,7 @@ export interface Loaded<K extends Kind> extends ObjectName, Places {
 
 export type LoadedDocument = { readonly [K in Kind]: Loaded<K> }[Kind];
 
-/** A Kubernetes object of another API group, unchanged. */
+/** A Kubernetes object of another API group, as written or as `storedForm` returns it. */
 export interface Manifest extends ObjectName, Places {
   readonly apiVersion: string;
   readonly file: string;
@@ -54,7 +52,7 @@ export interface LoadOptions {
   /** The namespace of objects without one; default `default`. */
   readonly namespace?: string;
   /**
-   * Returns the form in which the API server stores a valid document; undefined if it is the written form. Findings use the file's places.
+   * Returns the object as the API server stores it; undefined to use the written form. Findings always have places in the file.
    */
   readonly storedForm?: (name: ObjectName) => Readonly<Record<string, unknown>> | undefined;
 }
@@ -86,7 +84,7 @@ interface ReadResult {
 function withoutLists(document: YamlDocument): readonly YamlDocument[] {
   const items = listItems(document.value);
   if (document.errors.length > 0 || items === undefined) return [document];
-  // Report disallowed YAML only for one item: the first that may contain it.
+  // Report disallowed YAML only once: at the first item that is a `List` or has one of our kinds.
   const first = items.findIndex((item) => isOurs(item) || listItems(item) !== undefined);
   return items.flatMap((value, index) =>
     withoutLists({

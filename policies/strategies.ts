@@ -30,5 +30,5 @@ export function traitsOf({ rollout }: { readonly rollout: { readonly strategy: S
   return strategyTraits[rollout.strategy];
 }
 
-/** The partition that blocks every pod. It is above any number of replicas, so neither a template nor a scale-up exposes a pod. */
+/** The partition that exposes no pod. It is above any number of replicas, so a scale-up exposes no pod either. */
 export const holdingPartition = 1_000_000;

@@ -1,4 +1,4 @@
-// Writes policy documents and manifests as YAML: fields in the order of the schema, without defaults, short maps on one line.
+// Writes manifests and policy documents as YAML. Policy documents get fields in schema order, no defaults, and short maps on one line.
 import { Document, isCollection, isMap, isPair, isScalar, isSeq, type Node, Scalar, visit } from 'yaml';
 import { z } from 'zod';
 import { type PolicyDocument, schemas } from './schema/kinds.ts';
@@ -8,7 +8,7 @@ import { documentStyle, yamlText } from './yaml/style.ts';
 
 /** The limits for a map that is written on one line. */
 const shortMap = { members: 4, characters: 80 };
-/** A condition or a list of scalars on one line has at most this many characters. */
+/** The maximum length, as JSON, of a condition or a list of scalars that is written on one line. */
 const longestFlowText = 100;
 
 /** Writes one document below the lines of a comment. The text reads back as the same document, and is the same for the same document. */
@@ -36,14 +36,14 @@ function withoutDefaults(schema: unknown, value: unknown): unknown {
   return Object.fromEntries(written);
 }
 
-/** Returns whether the value is the default of the field. The value itself must be without defaults. */
+/** Returns whether the value is the default of the field. The caller must have removed defaults inside the value. */
 function isDefault(schema: unknown, written: unknown): boolean {
   if (schema instanceof z.ZodOptional) return isDefault(schema.unwrap(), written);
   if (!(schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)) return false;
   return JSON.stringify(withoutDefaults(schema, schema.def.defaultValue)) === JSON.stringify(written);
 }
 
-/** Puts short maps of scalars, lists of scalars and conditions on one line. `metadata` stays on several lines. */
+/** Puts short maps of scalars, lists of scalars and conditions on one line. `metadata` and `spec` stay on several lines. */
 function shortenToOneLine(document: Document): void {
   visit(document, {
     Collection(_, node, path) {

@@ -60,8 +60,8 @@ export function adoptGroups(statefulSets: readonly unknown[], options: { readonl
 }
 
 /**
- * Returns the members of each group, byte by byte sorted as in grafana/rollout-operator: `zone-10` comes before `zone-2`. A StatefulSet that
- * is listed twice counts once.
+ * Returns the members of each group, sorted by name in byte-wise order as in grafana/rollout-operator: `zone-10` comes before `zone-2`. A
+ * StatefulSet that is listed twice counts once.
  */
 function membersByGroup(sets: readonly AdoptedStatefulSet[]): readonly (readonly AdoptedStatefulSet[])[] {
   const groupKey = ({ namespace, labels }: AdoptedStatefulSet): string => `${namespace}\0${labels[labelKeys.group]}`;
@@ -198,7 +198,7 @@ function agreed<Value>(values: readonly Value[]): Value | undefined {
   return values.every((value) => JSON.stringify(value) === JSON.stringify(first)) ? first : undefined;
 }
 
-/** Returns the data without undefined members and without empty maps. */
+/** Returns the data without undefined fields and without empty maps. */
 function compact(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(compact);
   if (typeof value !== 'object' || value === null) return value;
@@ -231,7 +231,7 @@ function settingFields(member: AdoptedMember): Readonly<Record<string, string | 
   };
 }
 
-/** Returns the sources by path: `zones.<zone>.<setting>`, and the path of the group for a setting of all zones. */
+/** Returns the sources by path: `zones.<zone>.<setting>`, and for a setting that all zones share also its path in the group. */
 function groupSources(
   document: RolloutGroup,
   members: readonly AdoptedMember[],

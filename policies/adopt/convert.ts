@@ -23,7 +23,6 @@ export interface Conversion {
   readonly groups: readonly RolloutGroup[];
   /** The MetricSources and NotificationChannels, for the namespace of the agent. */
   readonly documents: readonly (MetricSource | NotificationChannel)[];
-  /** The StatefulSets that were embedded in the objects. */
   readonly statefulSets: readonly Readonly<Record<string, unknown>>[];
   readonly findings: readonly Finding[];
 }
@@ -102,7 +101,7 @@ function conflictOf(converted: ConvertedObject, { all, present, statefulSet }: O
       object,
       group.statefulSetField,
       `the StatefulSet ${group.statefulSet} is also named by ${names}`,
-      'keep only one of them',
+      'keep only one of these objects',
     );
   }
   const isTaken = neighbours.some(({ metadata }) => metadata.name === object.name);
@@ -110,7 +109,6 @@ function conflictOf(converted: ConvertedObject, { all, present, statefulSet }: O
   return refusal(object, 'metadata.name', `another group has the name ${object.name}`, 'rename one of the two');
 }
 
-/** Returns the group of an object, or the error if its group or a needed document is invalid. */
 function groupOf(
   { object, group, needs }: ConvertedObject,
   nameOf: NameOf,
@@ -137,7 +135,6 @@ interface NeededDocuments {
 /** The default of `limits.minInterval` of a MetricSource. */
 const usualIntervalMs = durationMs('15s');
 
-/** Returns one document per key, each with a unique name. */
 function neededDocuments(needs: readonly NeededDocument[]): NeededDocuments {
   const byKey = groupBy(needs, ({ key }) => key);
   const firsts = [...byKey.values()].map(([first]) => first);

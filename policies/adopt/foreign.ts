@@ -8,7 +8,6 @@ import { walkWithSchema } from '../schema/schema-walk.ts';
 import { isRecord } from '../values/is-record.ts';
 import type { Path, Places } from '../yaml/document.ts';
 
-/** An object of a file or of a cluster. */
 export interface ForeignObject extends ObjectName {
   readonly value: Readonly<Record<string, unknown>>;
   readonly place: Places['place'];
@@ -48,7 +47,6 @@ export interface ConvertedObject {
     /** Returns the spec of the RolloutGroup, without defaults. The group has the name of the object. */
     readonly spec: (nameOf: NameOf) => unknown;
   };
-  /** The StatefulSet that is embedded in the object. */
   readonly statefulSet?: Readonly<Record<string, unknown>>;
 }
 
@@ -79,7 +77,6 @@ export function specFindings(object: ForeignObject, spec: z.ZodType): readonly F
   );
 }
 
-/** Returns the place with the name of the object, and without excerpts that contain credentials. */
 function placeIn(object: ForeignObject, { excerpt, ...place }: Place): Place {
   const hasCredentials = excerpt?.some(({ text }) => /\/\/[^\s/]*@/.test(text)) ?? false;
   return { ...place, ...(excerpt === undefined || hasCredentials ? {} : { excerpt }), object: foreignText(object) };

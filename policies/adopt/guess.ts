@@ -1,4 +1,4 @@
-// Proposes groups of StatefulSets without labels, from their names and the zones of their pods, each with the reason.
+// Proposes groups for StatefulSets that are in no group, from their names and the zones of their pods. Each proposal states its reason.
 import { matchesSelector } from '../label-selector.ts';
 import { textAt } from '../load.ts';
 import { apiVersion, type RolloutGroup, schemas } from '../schema/kinds.ts';
@@ -15,7 +15,6 @@ export interface GuessedGroup {
   readonly group: RolloutGroup;
   /** The comment lines for users: the reason of the proposal, points to check, and the reason of the strategy. */
   readonly comment: readonly string[];
-  /** The reason of the proposal alone. */
   readonly because: string;
 }
 
@@ -26,7 +25,6 @@ interface LeftOut {
 }
 
 export interface Guesses {
-  /** The proposals, sorted by namespace and name. */
   readonly groups: readonly GuessedGroup[];
   readonly leftOut: readonly LeftOut[];
   /** The StatefulSets that are in a group already, as `namespace/name`, sorted. */
@@ -38,7 +36,7 @@ export interface GuessInput {
   readonly objects: readonly unknown[];
   /** The existing groups: their members get no proposal, and their names are in use. */
   readonly groups: readonly RolloutGroup[];
-  /** The StatefulSets without a proposal because objects of other operators name them: their `namespace/name` and the object's name. */
+  /** The objects of other operators, by `namespace/name` of the StatefulSet that each names. Such a StatefulSet gets no proposal. */
   readonly claimed?: ReadonlyMap<string, string>;
 }
 
@@ -80,7 +78,6 @@ function keyOf({ namespace = '', name }: { readonly namespace?: string | undefin
   return `${namespace}/${name}`;
 }
 
-/** Reads each StatefulSet once, in the order of namespace and name. */
 function readZones(objects: readonly unknown[]): readonly ZoneCandidate[] {
   const sets = objects.flatMap((object) => {
     const [name, kind] = [textAt(object, ['metadata', 'name']), valueAt(object, ['kind'])];
@@ -98,11 +95,10 @@ function reasonAgainst(set: ZoneCandidate, groups: readonly RolloutGroup[], clai
   if (isLabelled || ofNamespace.some((group) => hasMember(group, set))) return isMember;
   const claim = claimed.get(keyOf(set)) ?? (phasedBy === undefined ? undefined : `PhasedRollout ${namespace}/${phasedBy}`);
   if (claim !== undefined) return `it belongs to ${claim}, whose settings a proposal would lack`;
-  if (namespace === 'kube-system') return 'kube-system is a namespace of the cluster';
+  if (namespace === 'kube-system') return 'kube-system contains components of Kubernetes';
   return owner === undefined ? undefined : `${owner} owns it, and its operator would revert other writes`;
 }
 
-/** Returns whether the StatefulSet is a member of the group, by its name or its labels. */
 function hasMember({ spec: { members } }: RolloutGroup, { name, labels }: ZoneCandidate): boolean {
   if (members.zones !== undefined) return members.zones.some((zone) => zone.statefulSet === name);
   return members.selector !== undefined && matchesSelector(members.selector, labels);
@@ -149,7 +145,7 @@ function byName(members: readonly ZoneCandidate[]): Omit<CandidateGroup, 'sets'>
   const names = members.map(({ name }) => name).join(', ');
   return {
     base,
-    because: `the names ${names} differ in a ${suffix} at their end${areApart ? ', and each StatefulSet runs in another zone' : ''}`,
+    because: `the names ${names} differ in a ${suffix} at their end${areApart ? ', and the StatefulSets run in different zones' : ''}`,
   };
 }
 
@@ -157,7 +153,7 @@ function byPlace(members: readonly ZoneCandidate[]): Omit<CandidateGroup, 'sets'
   const [first] = members;
   if (first === undefined || !areInOwnZones(members)) return undefined;
   const places = members.map(({ name, onlyZone }) => `${name} in ${onlyZone}`).join(', ');
-  return { base: first.app.split(' of ').join('-'), because: `they are all ${first.app} and run in different zones: ${places}` };
+  return { base: first.app.split(' of ').join('-'), because: `the StatefulSets are all ${first.app} and in different zones: ${places}` };
 }
 
 function areInOwnZones(members: readonly ZoneCandidate[]): boolean {
@@ -180,8 +176,7 @@ function propose({ sets, base, because }: CandidateGroup, taken: ReadonlySet<str
   if (!document.success) return document.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
   const group = document.data;
   if (taken.has(keyOf(group.metadata))) return `the group ${keyOf(group.metadata)} already exists`;
-  const one =
-    sets.length === 1 ? ['With one zone, only the budget in the zone blocks a pod.'] : ['Zones roll in this order, one at a time.'];
+  const one = sets.length === 1 ? ['The group has one zone, so no rule compares zones.'] : ['Zones roll in this order, one at a time.'];
   return {
     group,
     because,
@@ -208,8 +203,8 @@ function strategyFor(strategies: readonly UpdateStrategy[]): { readonly strategy
   return {
     strategy: 'onDelete',
     lines: [
-      'The strategy is onDelete, because the update strategies differ or set a partition. Pods are replaced only after every StatefulSet has OnDelete.',
-      'Until then Kubernetes rolls the other StatefulSets when their template changes.',
+      'The strategy is onDelete, because the update strategies differ or set a partition. The agent replaces pods only if their StatefulSet has OnDelete.',
+      'Kubernetes rolls the other StatefulSets when their template changes.',
       toPin,
     ],
   };
@@ -227,14 +222,13 @@ interface ZoneCandidate {
   readonly suffix?: SuffixKind;
   /** The one availability zone in which its pods may run. */
   readonly onlyZone?: string;
-  /** The values of the chart labels for the application and its instance; may be empty. */
+  /** The application and its instance from labels, such as `mimir of prod`; may be empty. */
   readonly app: string;
   readonly strategy: UpdateStrategy;
   /** The kind and name of the controller that owns the StatefulSet and reverts other writes. */
   readonly owner?: string;
   /** True if it has the label of a group of grafana/rollout-operator, so that adoption handles it. */
   readonly isLabelled: boolean;
-  /** The name of its PhasedRollout, from the annotation. */
   readonly phasedBy?: string;
 }
 

@@ -26,7 +26,6 @@ import {
 /** The settings of one StatefulSet. An absent setting is off. */
 export interface AdoptedMember {
   readonly set: AdoptedStatefulSet;
-  /** The name of the StatefulSet that is followed. */
   readonly leader?: string;
   readonly mirror?: MirrorInput;
   readonly maxUnavailable: CountOrPercent;
@@ -75,7 +74,7 @@ function readMember(set: AdoptedStatefulSet, groupMembers: ReadonlySet<string>):
   };
 }
 
-/** Reports delay annotations without a mirrored object, which grafana/rollout-operator ignores. */
+/** Reports the annotation for a delay if no object is mirrored: grafana/rollout-operator then ignores the annotation. */
 function delayedWithoutMirror(set: AdoptedStatefulSet, replicas: ReplicasReading): Reading<never> {
   const field = annotationKeys.delay;
   if ((set.annotations[field] ?? '') === '' || replicas.hold) return off;

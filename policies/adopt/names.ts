@@ -2,7 +2,7 @@
 import { objectName, shortName } from '../schema/scalars.ts';
 import { sha256 } from '../values/hash.ts';
 
-/** Returns the zone name of each StatefulSet: its name without the common prefix (`a` for `ingester-zone-a`) if that is a short name. */
+/** Returns the zone name of each StatefulSet: its name without the common prefix (`a` for `ingester-zone-a`), or a slug of its name. */
 export function zoneNames(statefulSets: readonly string[]): ReadonlyMap<string, string> {
   const shared = sharedPrefixLength(statefulSets);
   const rests = statefulSets.map((name) => name.slice(shared));
@@ -18,7 +18,7 @@ export function groupName(labelValue: string): string {
   return `${slug(labelValue, 54) || 'group'}-${shortHash(labelValue)}`;
 }
 
-/** Returns the first eight hexadecimal digits of the SHA-256 of the text, which distinguishes names. */
+/** Returns the first eight hexadecimal digits of the SHA-256 of the text. */
 export function shortHash(text: string): string {
   return sha256(text).slice(0, 8);
 }
@@ -28,7 +28,7 @@ export function hashed(name: string, maxLength: number): string {
   return name.length <= maxLength ? name : `${name.slice(0, maxLength - 9)}-${shortHash(name)}`;
 }
 
-/** Returns the letters and digits of a text in lower case, other characters as single dashes; may be empty. */
+/** Returns the ASCII letters and digits of a text in lower case, with one dash for other characters between them; may be empty. */
 export function slug(text: string, maxLength: number): string {
   return text
     .toLowerCase()
@@ -37,7 +37,7 @@ export function slug(text: string, maxLength: number): string {
     .replace(/^-+|-+$/g, '');
 }
 
-/** Returns the length of the common prefix up to a `-`; 0 for a single name, because its parts are unknown. */
+/** Returns the length of the common prefix including its last `-`; 0 for a single name, because nothing shows where its prefix ends. */
 function sharedPrefixLength(names: readonly string[]): number {
   const [first = '', ...others] = names;
   if (others.length === 0) return 0;

@@ -23,7 +23,6 @@ export const phasedOwner = 'sts.plus/phasedRollout';
 
 /** The defaults that the webhook of the operator sets for an absent value and for 0. */
 const usual = { initialDelaySeconds: 60, periodSeconds: 60, successThreshold: 3 } as const;
-/** The limits of our schema. */
 const limits = { waves: 100, consecutive: 1000, query: 4096 } as const;
 
 const count = z.int().min(0).nullish();
@@ -147,12 +146,12 @@ function readQuery(object: ForeignObject, expression: string): { readonly query:
     findings: [
       ...(problem === undefined ? [] : [refusal(object, field, `${field} ${problem}`)]),
       ...(hasComment ? [report('RG7002', field, comment, 'check that the whole query is what you want')] : []),
-      ...(isAlwaysTrue ? [report('RG7006', field, 'the query returns a series for every value')] : []),
+      ...(isAlwaysTrue ? [report('RG7006', field, 'the query returns a series regardless of its value')] : []),
     ],
   };
 }
 
-/** Returns one wave per pod, with the gate before each. If the pods outnumber the allowed waves, each wave has one percent of the pods. */
+/** Returns one wave per pod, with the gate before each. If the pods outnumber the allowed waves, each wave adds one percent of the pods. */
 function wavesOf(zone: string, replicas: number): readonly unknown[] {
   const before = { gates: [gateName] };
   const waveCount = Math.max(1, Math.min(replicas, limits.waves));
@@ -171,8 +170,8 @@ function waveFindings(object: ForeignObject, replicas: number): readonly Finding
     return [report('RG7003', 'spec.targetRef', message)];
   }
   if (replicas < 1) return [];
-  const pods = replicas === 1 ? 'its 1 pod' : `its ${replicas} pods`;
-  const message = `the gate is read before each of ${pods}; pods of a later scale-up belong to the last wave`;
+  const pods = replicas === 1 ? 'the 1 pod' : `each of the ${replicas} pods`;
+  const message = `the gate is read before ${pods}; pods of a later scale-up belong to the last wave`;
   return [report('RG7003', 'spec.targetRef', message, 'update the waves after you scale')];
 }
 
@@ -289,7 +288,7 @@ interface CountedQuery {
   /** The query, which returns one number if a series exists and no result otherwise. Empty for an empty expression. */
   readonly query: string;
   readonly hasComment: boolean;
-  /** True if no comparison filters the series, so the expression returns a series for every value. */
+  /** True if no comparison filters the series, so the expression returns a series regardless of its value. */
   readonly isAlwaysTrue: boolean;
 }
 

@@ -17,7 +17,7 @@ import {
 } from './statefulset.ts';
 import { encodedPath, type UrlParts, urlParts } from './url.ts';
 
-/** The largest Go duration, which has 64 bits of nanoseconds, and the most characters of a text that is parsed as a duration. */
+/** The largest Go duration (64 bits of nanoseconds), and the maximum length of a text that is parsed as a duration. */
 const longestGoDuration = { ms: 9_223_372_036_854, characters: 64 };
 
 /** The maximum of our schema. No StatefulSet has as many pods, so a larger number has the same effect. */
@@ -81,7 +81,7 @@ export function readFlag(
   return { value: false, findings: looksTrue ? [adoptionFinding(set, 'RG4015', key, message)] : [] };
 }
 
-/** Parses a duration with `parse`. Returns undefined if it is outside the range of Go durations. */
+/** Parses a duration with `parse`; undefined if the text is too long or invalid, or the duration is outside the range of Go durations. */
 export function withinGoDuration(text: string, parse: (text: string) => number | undefined): number | undefined {
   const ms = text.length <= longestGoDuration.characters ? parse(text) : undefined;
   return ms !== undefined && Math.abs(ms) <= longestGoDuration.ms ? ms : undefined;
@@ -111,7 +111,6 @@ export interface MirrorInput {
 
 /** The source of replicas. Without leader and mirror, users or an autoscaler write them. */
 export interface ReplicasReading {
-  /** The name of the StatefulSet that is followed. */
   readonly leader?: string;
   readonly mirror?: MirrorInput;
   /** True if grafana/rollout-operator writes the replicas, so that forced replicas are effective. */
@@ -182,7 +181,7 @@ type EndpointInput = Readonly<Omit<EndpointSpec, 'timeout'>>;
 
 const longestPath = 1024;
 
-/** Reads the label grafana.com/prepare-downscale with port and path. grafana/rollout-operator denies every downscale if one is missing. */
+/** Reads the label prepare-downscale with port and path. Without a port or a path, grafana/rollout-operator denies every downscale. */
 export function readPrepare(set: AdoptedStatefulSet): Reading<{ readonly endpoint: EndpointInput }> {
   const flag = readFlag(set, 'labels', labelKeys.prepareDownscale);
   if (!flag.value) return { findings: flag.findings };
@@ -262,7 +261,6 @@ function userInformationFindings(set: AdoptedStatefulSet, { hasUserInformation }
   return hasUserInformation ? [adoptionFinding(set, 'RG4016', field, message)] : [];
 }
 
-/** Returns a URL for messages, without user and password. */
 function shownUrl(text: string): string {
   return shown(text.replace(/\/\/.*@/s, '//'));
 }

@@ -39,7 +39,7 @@ export function isStatefulsetRollout({ kind, value }: ForeignObject): boolean {
   return kind.toLowerCase() === 'statefulsetrollout' && String(value['apiVersion']).startsWith('bedrock.operator.slack.com/');
 }
 
-/** Converts a StatefulsetRollout to its group, the documents of its gates and notifications, and its StatefulSet. */
+/** Converts a StatefulsetRollout to a RolloutGroup, a MetricSource, NotificationChannels and a StatefulSet. */
 export function readStatefulsetRollout(object: ForeignObject): ConvertedObject {
   const read = rolloutSpec.safeParse(object.value['spec']);
   if (!read.success) return { object, findings: specFindings(object, rolloutSpec), needs: [] };
@@ -84,7 +84,7 @@ export function readStatefulsetRollout(object: ForeignObject): ConvertedObject {
   return { object, findings, needs, group, statefulSet: statefulSetOf(object, spec) };
 }
 
-/** Returns the waves. After a partial rollout the other pods need an approval, because the operator needs another request for them. */
+/** Returns the waves. The pods beyond `percent` need an approval, because the Bedrock operator updates them only after another request. */
 function wavesOf(zone: string, percent: number, gates: readonly string[]): readonly unknown[] {
   const after = gates.length > 0 ? { after: { gates } } : {};
   if (percent >= 100) return gates.length > 0 ? [{ name: 'all', zones: [zone], percent: 100, ...after }] : [];
@@ -94,13 +94,12 @@ function wavesOf(zone: string, percent: number, gates: readonly string[]): reado
 
 function percentFindings(object: ForeignObject, percent: number): readonly Finding[] {
   if (percent >= 100) return [];
-  const pods = percent > 0 ? `${percent} percent` : 'no pod';
-  const message = `spec.percent is a wave of ${pods}; the rest needs an approval. Under the strategy onDelete a pod that restarts earlier is updated`;
+  const effect = percent > 0 ? `becomes a wave of ${percent} percent; the other pods need` : `is ${percent}; all pods need`;
+  const message = `spec.percent ${effect} an approval. With the strategy onDelete, a pod that restarts before its wave is also updated`;
   const hint = 'with RollingUpdate and the strategy pinned or partition every pod keeps its version';
   return [reporterFor(object)('RG7003', 'spec.percent', message, hint)];
 }
 
-/** Returns findings about fields that belong to one request, not to the group. */
 function requestFindings(object: ForeignObject, spec: RolloutSpec): readonly Finding[] {
   const fields: readonly (readonly [isSet: boolean, field: string, text: string, hint: string])[] = [
     [
@@ -115,7 +114,7 @@ function requestFindings(object: ForeignObject, spec: RolloutSpec): readonly Fin
       'names one request; a callback names the group, its run and the commit',
       'write what the receiver must know to the annotation rollout-group.dev/commit of the StatefulSet',
     ],
-    [spec.pauseRequested === true, 'spec.pauseRequested', 'is written as paused: true of the zone', 'to resume, remove it from the file'],
+    [spec.pauseRequested === true, 'spec.pauseRequested', 'is written as paused: true of the zone', 'to resume, remove paused: true'],
   ];
   const report = reporterFor(object);
   return fields.flatMap(([isSet, field, text, hint]) => (isSet ? [report('RG7003', field, `${field} ${text}`, hint)] : []));
@@ -154,7 +153,7 @@ function progressFindings(object: ForeignObject): readonly Finding[] {
   return [reporterFor(object)('RG7007', 'status.phase', `the object is in the phase ${phase}`)];
 }
 
-/** A gate of a Consul service, without its source. */
+/** A gate that reads a Consul service, without the name of the MetricSource. */
 interface DiscoveryGate {
   readonly name: string;
   readonly consul: Readonly<Record<string, unknown>>;
@@ -222,12 +221,12 @@ const slackSecret = { name: 'slack', key: 'token' } as const;
 const callbackSecret = { name: 'bedrock-callback', key: 'signing-key' } as const;
 const slackId = /^[CDG][A-Z0-9]{6,30}$/;
 
-/** Returns the channel of Slack messages. The value must be a channel ID: a name can be reassigned, and only Slack can resolve it. */
+/** Returns the NotificationChannel for Slack. It needs a channel ID: a name can be reassigned, and only Slack can resolve it. */
 function readSlack(object: ForeignObject, channel: string): readonly Notification[] {
   if (channel === '') return [];
   const report = reporterFor(object);
   if (!slackId.test(channel)) {
-    const message = `the Slack channel ${channel} is a name, but a NotificationChannel needs a channel ID; no notification is sent`;
+    const message = `the Slack channel ${channel} is a name, but a NotificationChannel needs a channel ID; no Slack message is sent`;
     const hint =
       'write a NotificationChannel with the ID that Slack shows in the details of the channel, and name it in spec.notify of the group';
     return [{ findings: [report('RG7005', 'spec.channel', message, hint)] }];
@@ -245,7 +244,6 @@ function readSlack(object: ForeignObject, channel: string): readonly Notificatio
   return [{ receiver: { channel: needed, events }, findings: [report('RG7004', 'spec.channel', message, hint)] }];
 }
 
-/** Returns the channel of callbacks to the API of the requester. */
 function readCallback(object: ForeignObject, text: string): readonly Notification[] {
   if (text === '') return [];
   const report = reporterFor(object);

@@ -1,4 +1,4 @@
-// Reads the part of a StatefulSet that adoption needs, and defines readings of settings and findings about them.
+// Reads the part of a StatefulSet that adoption needs, and defines the result of reading one setting.
 import { z } from 'zod';
 import type { FindingCode } from '../findings/codes.ts';
 import { textsOf } from '../schema/schema-walk.ts';
@@ -61,11 +61,9 @@ export function readStatefulSet(raw: unknown, defaultNamespace: string): Adopted
 /** A problem of one label, annotation or field of one StatefulSet. Codes are explained in docs/findings.md. */
 export interface AdoptionFinding {
   readonly code: FindingCode;
-  /** The value and its effect, in one sentence. */
   readonly message: string;
   /** The object, as `StatefulSet namespace/name`. */
   readonly object: string;
-  /** The label, the annotation or the path of the field. */
   readonly field: string;
 }
 
@@ -82,7 +80,7 @@ export function shown(value: string): string {
   return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
 }
 
-/** A reason not to scale, and its label or annotation. */
+/** A reason not to scale, and its label, annotation or field. */
 export interface ScalingBlock {
   readonly text: string;
   readonly field: string;
@@ -91,7 +89,7 @@ export interface ScalingBlock {
 /** The outcome of reading one setting. Without `value`, `hold` and `downHold`, the setting is off. */
 export interface Reading<Value> {
   readonly value?: Value;
-  /** The reason why the StatefulSet is not scaled at all. */
+  /** The reason why the agent does not scale the StatefulSet. */
   readonly hold?: ScalingBlock;
   /** The reason why the StatefulSet is not scaled down. */
   readonly downHold?: ScalingBlock;
@@ -116,7 +114,7 @@ export function blockScaling(
   return only === 'down' ? { downHold: hold, findings: [finding] } : { hold, findings: [finding] };
 }
 
-/** Returns a text that differs if the adopted group may have another definition; empty for a StatefulSet without the group label. */
+/** Returns a text that changes if the definition of the adopted group may change; empty for a StatefulSet without the group label. */
 export function adoptionDigest(statefulSet: unknown): string {
   const read = readStatefulSet(statefulSet, 'default');
   if (read === undefined || read.labels[labelKeys.group] === undefined) return '';

@@ -1,6 +1,5 @@
 // Parses URLs as Go's net/url does, for endpoints and addresses in adopted and converted objects.
 
-/** The parts of a URL that a call to a pod uses. */
 export interface UrlParts {
   /** The scheme in lower case; empty if absent. */
   readonly scheme: string;

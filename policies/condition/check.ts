@@ -1,4 +1,4 @@
-// Checks conditions of policies and reports every problem: operators, argument counts, types and variables.
+// Checks the operators, argument counts, types and variables of conditions, and the variables of messages.
 import { instantMs } from '../instant.ts';
 import { duration as durationSchema } from '../schema/scalars.ts';
 import { didYouMean } from '../text/did-you-mean.ts';
@@ -27,8 +27,8 @@ import { messageVariables, variablePaths } from './variables.ts';
 export type { ConditionProblem } from './shape.ts';
 
 /**
- * Returns every problem of a condition, shape before types; empty if the condition is valid. The condition may read the variables of
- * `ruleVariables` or `gateVariables`.
+ * Returns the problems of a condition, shape before types; empty if the condition is valid. `variables` is `gateVariables` or a result of
+ * `ruleVariables`.
  */
 export function checkCondition(condition: unknown, variables: ConditionType): readonly ConditionProblem[] {
   const shape = checkShape(condition);
@@ -45,7 +45,7 @@ export function checkCondition(condition: unknown, variables: ConditionType): re
   return check.problems;
 }
 
-/** Returns a problem for each variable of a message that does not exist, because the message would show it as `unknown`. */
+/** Returns a problem for each variable that a message names but that does not exist: the message would show it as `unknown`. */
 export function checkMessage(message: string, variables: ConditionType): readonly ConditionProblem[] {
   const scope: Scope = { type: variables, root: variables };
   return [...new Set(messageVariables(message))].flatMap((path) => {
@@ -209,7 +209,6 @@ function literalOperatorType(check: Check, { name, args, pathOf }: Operation): C
 /** The variables that `var` can read at a place of a condition. */
 interface Scope {
   readonly type: ConditionType;
-  /** The variables of the whole condition. */
   readonly root: ConditionType;
   /** The iterator around the place; only its element can be read. */
   readonly iterator?: string;

@@ -102,7 +102,7 @@ const readers: Readonly<Record<string, Reader>> = {
 /** The prefix of our operators in the table of json-logic-js, which is global to the process. No operator of the dialect starts with it. */
 const ourPrefix = '#';
 
-/** The scope in which `var` reads. `label` is the name of its data in `reads`; undefined for elements of a literal list. */
+/** The scope in which `var` reads. `label` names the data of the scope in `reads`; undefined for elements of a literal or computed list. */
 interface Scope {
   readonly label: string | undefined;
   readonly isReduce: boolean;
@@ -111,7 +111,7 @@ interface Scope {
 /** The use of a value. `list`: an iterator reads the elements later, so an unknown field inside an element does not count yet. */
 type Position = 'value' | 'list';
 
-/** Returns the cost of one evaluation: the number of nodes, plus one for each 64 characters of text. */
+/** Returns the number of steps that the nodes cost: one for each node, plus one for each 64 characters of text. */
 function sizeOf(node: unknown): number {
   if (typeof node === 'string') return 1 + (node.length >> 6);
   if (typeof node !== 'object' || node === null) return 1;
@@ -180,7 +180,7 @@ function prefixOf(scope: Scope): string | null {
   return scope.label === '' ? '' : `${scope.label}.`;
 }
 
-/** Returns the label of the elements of a list: `group.zones[]` for those of `group.zones`, filtered or not. */
+/** Returns the label of the elements of a list: `group.zones[]` for the elements of `group.zones`, also after a filter. */
 function elementLabel(list: unknown, scope: Scope): string | undefined {
   const operation = operationOf(list);
   if (operation?.name === 'filter') return elementLabel(operation.args[0], scope);

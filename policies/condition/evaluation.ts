@@ -5,7 +5,6 @@ import { messageOf } from '../error-message.ts';
 import { instantMs } from '../instant.ts';
 import { isUnknownValue } from './variables.ts';
 
-/** The reason why an evaluation is undecided. */
 interface Undecided {
   /** The unknown variable that was read; empty if the evaluation itself was at fault. */
   readonly paths: readonly string[];
@@ -15,7 +14,6 @@ interface Undecided {
 interface Evaluation {
   readonly nowMs: number;
   readonly reads: Set<string>;
-  /** The number of remaining steps. */
   fuel: number;
   undecided?: Undecided;
 }
@@ -50,7 +48,6 @@ export function evaluating<Value>(nowMs: number, evaluate: () => Value): Outcome
   }
 }
 
-/** Ends the evaluation as unknown. */
 function stop(reason: string, path?: string): never {
   if (current) current.undecided = { paths: path === undefined ? [] : [path], reason };
   throw stopSignal;
@@ -73,7 +70,7 @@ function spendSearch(textLength: number, patternLength: number): void {
   spend(1 + Math.ceil((textLength * patternLength) / 4096));
 }
 
-/** Returns the value of a variable. Ends the evaluation as unknown if it is unreadable, or if it is absent or null without a default. */
+/** Returns the value of a variable. Ends the evaluation as unknown if the value is unreadable, or absent or null without a default. */
 export function read(data: unknown, label: string | undefined, path: unknown, fallback?: unknown): unknown {
   const value = readList(data, label, path, fallback);
   requireKnown(value, label ?? toSteps(path).join('.'));
@@ -105,7 +102,7 @@ export function isKnown(data: unknown, label: string | undefined, path: unknown)
   return value !== undefined && value !== null && !isUnknownValue(value);
 }
 
-/** Returns the paths whose value is absent, unreadable, null or empty text. `prefix` completes recorded paths; undefined records none. */
+/** Returns the paths whose value is absent, unreadable, null or empty text. Records `prefix` + path as read if `prefix` is defined. */
 export function missing(data: unknown, prefix: string | undefined, paths: readonly unknown[]): readonly unknown[] {
   return paths.filter((path) => {
     const steps = toSteps(path);
@@ -156,7 +153,7 @@ function ownProperty(value: unknown, name: string): unknown {
   return Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
 }
 
-/** The most characters of a text, and the most items of a list, that a condition can build. */
+/** The most characters of a text that `cat` can build, and the most items of a list that `merge` can build. */
 const builtTextLength = 16_384;
 const builtListLength = 10_000;
 

@@ -116,7 +116,7 @@ export interface Operator {
   readonly signature?: Signature;
 }
 
-/** The operators by name: classic JsonLogic first, then additions for rollouts. */
+/** The operators by name: those of classic JsonLogic, and additions for rollouts. */
 export const operators: ReadonlyMap<string, Operator> = new Map([
   ...operatorsOf('reference', [
     ['var', 1, 2],
@@ -155,7 +155,7 @@ function operatorsOf(form: OperatorForm, rows: readonly OperatorRow[]): (readonl
   ]);
 }
 
-/** The operators of other JsonLogic dialects that are excluded on purpose, with the reason. */
+/** The operators that JsonLogic or its dialects have and conditions exclude, each with the reason. */
 const excludedOperators: ReadonlyMap<string, string> = new Map([
   ['log', 'it has a side effect'],
   ['method', 'it calls code of the host'],

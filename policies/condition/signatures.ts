@@ -14,7 +14,6 @@ import {
   text,
 } from './types.ts';
 
-/** An argument as written, and its type. */
 export interface Argument {
   readonly type: ConditionType;
   readonly node: unknown;
@@ -23,7 +22,7 @@ export interface Argument {
 /** A function that reports the wrong type of the argument at this index. */
 type Report = (index: number, message: string, hint?: string) => void;
 
-/** A function that returns the type of the result; `any` after a report, so that outer operators do not report the same mistake. */
+/** A function that returns the type of the result, or `any` if a mistake hides it: outer operators then report no second problem. */
 export type Signature = (args: readonly Argument[], report: Report) => ConditionType;
 
 type Kind = ConditionType['kind'];
@@ -66,7 +65,7 @@ export const eagerOperators: readonly OperatorRow[] = [
   ['age', 1, 1, takes([['instant']], duration)],
 ];
 
-/** Returns a hint that shows how to write a duration or an instant, if this type is expected; undefined for other types. */
+/** Returns a hint that shows how to write a literal of the type duration or instant; undefined for other types. */
 export function literalHint(type: ConditionType): string | undefined {
   if (type.kind === 'duration') return 'write a duration as { "duration": "6h" }';
   if (type.kind === 'instant') return 'write an instant as { "instant": "2026-01-15T10:00:00Z" }';

@@ -29,7 +29,7 @@ export const listOf = (of: ConditionType): ConditionType => ({ kind: 'list', of 
 export const mapOf = (of: ConditionType): ConditionType => ({ kind: 'map', of });
 export const record = (fields: Readonly<Record<string, ConditionType>>): ConditionType => ({ kind: 'record', fields });
 
-/** The names of the types in messages, with articles. */
+/** The names of types in messages. The name of any other type is its kind with the article `a`. */
 const kindTexts: Readonly<Partial<Record<ConditionType['kind'], string>>> = {
   any: 'a value',
   nothing: 'null',

@@ -1,4 +1,4 @@
-// Defines the variables that conditions and messages of rules and gates may read, and inserts their values into messages.
+// Defines the variables of conditions and messages, and inserts the values into messages.
 import { instantText } from '../instant.ts';
 import { policyAction } from '../schema/rollout-policy.ts';
 import { boolean, type ConditionType, instant, listOf, mapOf, number, oneOf, record, text, typeAt } from './types.ts';
@@ -14,7 +14,7 @@ export function isUnknownValue(value: unknown): value is UnknownValue {
   return Object.hasOwn(value, 'unknown') && typeof Reflect.get(value, 'unknown') === 'string' && Object.keys(value).length === 1;
 }
 
-/** The values of `group.phase` in a condition: the state of the run. A decision evaluates conditions before it knows the other phases. */
+/** The values of `group.phase` in a condition: the state of the run. Other phases, such as Blocked, depend on results of conditions. */
 const groupPhases = ['Done', 'Rolling', 'Failed'] as const;
 
 const zone = record({
@@ -63,7 +63,7 @@ export function ruleVariables(metrics: readonly string[]): ConditionType {
 /** The variable of the condition `pass` of a gate: the measured number. */
 export const gateVariables: ConditionType = record({ value: number });
 
-/** Returns every path of the variables, for completion and documentation: `group.zones[].ready`, `target.labels.*`. */
+/** Returns the paths of the variables in a type: `group.zones[].ready`, `target.labels.*`. */
 export function variablePaths(type: ConditionType, prefix = ''): readonly string[] {
   if (type.kind === 'list') return type.of.kind === 'record' ? [prefix, ...variablePaths(type.of, `${prefix}[]`)] : [prefix];
   if (type.kind === 'map') return [`${prefix}.*`];
@@ -73,7 +73,7 @@ export function variablePaths(type: ConditionType, prefix = ''): readonly string
 
 const placeholder = /\$\{([^{}]*)\}/g;
 
-/** The longest message and longest value inside a message, in characters; longer ones end in an ellipsis. */
+/** The maximum length of a message and of each value in it, in characters. Longer text is cut and ends in an ellipsis. */
 const messageLimits = { message: 2048, value: 256 } as const;
 
 /**

@@ -45,7 +45,7 @@ export function findingsMarkdown(): string {
   });
   const head = [
     '# Findings',
-    'Look up the code of a finding. `lint` fails on errors and warnings, and not on notices. Generated from `policies/findings/codes/`.',
+    'Look up the code of a finding. `lint` fails on errors and warnings, and with `--strict` also on notices. Generated from `policies/findings/codes/`.',
   ];
   return `${[...head, ...sections].join('\n\n')}\n`;
 }

@@ -6,7 +6,6 @@ import { type FindingCode, findingCodes } from './codes.ts';
 
 export type Severity = 'error' | 'warning' | 'notice';
 
-/** A line of the text that a finding points into. */
 export interface ExcerptLine {
   /** The line, from 1. */
   readonly line: number;
@@ -26,7 +25,7 @@ export interface Place {
   readonly pointer: string;
   /** The object, as `kind namespace/name`; absent if unknown. */
   readonly object?: string;
-  /** The line itself, with the line before it for context. */
+  /** The line of the place. The line before it comes first, unless that line is empty. */
   readonly excerpt?: readonly ExcerptLine[];
 }
 
@@ -125,7 +124,7 @@ type Paint = (part: 'place' | Severity | 'code' | 'caret' | 'hint', text: string
 
 const plain: Paint = (_part, text) => text;
 
-/** The maximum length of an excerpt line. A long line is cut so that the caret is near its middle. */
+/** The maximum length of an excerpt line. The beginning of a line is cut only if the caret would be right of the middle. */
 const excerptWidth = 110;
 
 /** Returns the text of a finding. Control and bidirectional characters are escaped, so that a file cannot control the terminal. */

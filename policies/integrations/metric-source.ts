@@ -11,7 +11,7 @@ export interface MetricSourceDefinition {
   readonly name: string;
   readonly prometheus?: NonNullable<MetricSourceSpec['prometheus']>;
   readonly consul?: NonNullable<MetricSourceSpec['consul']>;
-  /** The namespaces whose groups may use the source. */
+  /** The namespaces whose groups and policies may use the source. */
   readonly namespaces: readonly string[];
   /** The deadline of one query, until the whole answer is received. */
   readonly timeoutMs: number;

@@ -28,7 +28,7 @@ const wordOperators: ReadonlySet<string> = new Set(['and', 'or', 'unless', 'atan
 const signOperators: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', '^', '==', '!=', '<=', '>=', '<', '>']);
 const matchOperators: ReadonlySet<string> = new Set(['=', '!=', '=~', '!~']);
 
-/** Returns the first syntax problem of a query, or undefined. Extensions of VictoriaMetrics are accepted. */
+/** Returns the first syntax problem of a query, or undefined. Accepts a few VictoriaMetrics extensions, such as the operator `default`. */
 export function queryProblem(text: string): QueryProblem | undefined {
   try {
     new Reader(tokensOf(text)).query();
@@ -159,7 +159,6 @@ class Reader {
     else this.#refuse('a metric, a number or a bracket');
   }
 
-  /** Reads the part after the name of a function or metric. */
   #named(): void {
     if (this.#takes('by', 'without')) {
       this.#labels();
@@ -214,7 +213,6 @@ class Reader {
     } else if (!this.#takesKind('number') && !this.#takesKind('name')) this.#refuse('a duration');
   }
 
-  /** Parses a time, or the `start()` or `end()` of the query. */
   #instant(): void {
     this.#takes('-', '+');
     if (this.#takesKind('number')) return;

@@ -15,13 +15,12 @@ export interface LintContext {
   readonly policies: readonly Loaded<'RolloutPolicy'>[];
   readonly exceptions: readonly Loaded<'RolloutException'>[];
   readonly intents: readonly Loaded<'RolloutIntent'>[];
-  /** The StatefulSets of the manifests that were given with the policies. */
   readonly statefulSets: readonly StatefulSetLabels[];
   /** True if the documents and StatefulSets come from a cluster instead of files. */
   readonly isCluster?: boolean;
   /** The namespace whose policies may name other namespaces. */
   readonly agentNamespace: string;
-  /** The rules of the engine that an exception can name; undefined if not known. */
+  /** The ids of all rules of the engine; undefined if not known. */
   readonly engineRules: readonly string[] | undefined;
 }
 

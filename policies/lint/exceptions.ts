@@ -1,4 +1,4 @@
-// Checks exceptions and intents for lint: names that do not exist, and overlapping exceptions.
+// Checks exceptions and intents for lint: names that do not exist, and exceptions that overlap or have no effect.
 import type { ExceptionDefinition, PolicyDefinition } from '../definition.ts';
 import { type Finding, finding } from '../findings/finding.ts';
 import type { Loaded } from '../load.ts';
@@ -45,7 +45,6 @@ const findUnknownRules: LintCheck = eachException((document, context) => {
   return [finding('RG2305', place, `the rule ${rule} does not exist`, { hint })];
 });
 
-/** Reports exceptions from rules that no exception can override. */
 const findExceptionsWithoutEffect: LintCheck = eachException((document, context) => {
   const { rule } = document.value.spec;
   return !canOverride(rule, policiesOf(context, document.namespace))

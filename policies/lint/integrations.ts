@@ -28,7 +28,6 @@ interface Use {
 
 interface SourceUse extends Use {
   readonly provider: Provider;
-  /** The interval between two queries. */
   readonly every: { readonly ms: number; readonly text: string; readonly path: Path };
 }
 
@@ -44,7 +43,7 @@ const checkChannelUses: LintCheck = eachGroup((group, context) =>
   }),
 );
 
-/** Checks the document of this name, or reports that it does not exist. Without a document of the kind, only the agent can check it. */
+/** Checks the document of this name, or reports that it does not exist. If no document has the kind, the finding is only a notice. */
 function useFindings<K extends SharedKind>(
   { load, isCluster }: LintContext,
   kind: K,

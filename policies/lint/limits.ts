@@ -14,7 +14,7 @@ import { manifestOf, replicasInFiles } from './manifests.ts';
 type Group = Loaded<'RolloutGroup'>;
 type DocumentName = Pick<ObjectName, 'namespace' | 'name'>;
 
-/** Reports `maxUnavailable: 0` of a group or of a zone, except paused zones, which are stopped on purpose. */
+/** Reports `maxUnavailable: 0` of a group or of a zone. Paused zones and zones with an exception are omitted: their zero is deliberate. */
 const findZeroMaxUnavailable: LintCheck = eachGroup((group, context) => {
   const { rollout, members } = group.value.spec;
   const zones = members.zones ?? [];
@@ -112,7 +112,6 @@ interface Covered {
   readonly context: LintContext;
   readonly budget: Manifest;
   readonly group: GroupDefinition;
-  /** The zones whose pods the budget covers. */
   readonly covered: readonly ZoneDefinition[];
   readonly selector: LabelSelector;
 }
@@ -125,7 +124,7 @@ function zeroBudgetIn(question: Covered): ZeroBudget | undefined {
   return zeroBudgetOf(amounts) ?? (pods === undefined || hasOtherPods(question) ? undefined : zeroBudgetOf(amounts, pods));
 }
 
-/** Reports whether the files have several versions of the budget, such as a kustomize base and overlay. Each may be incomplete. */
+/** Reports whether the files have another version of the budget with other amounts, such as a kustomize overlay. */
 function hasOtherVersions({ context, budget }: Covered): boolean {
   const { maxUnavailable, minAvailable } = amountsOf(budget);
   return context.load.manifests.some((one) => {

@@ -29,7 +29,7 @@ const lintChecks: readonly LintCheck[] = [
 export interface LintOptions extends LoadOptions {
   /** The namespace whose policies may name other namespaces; default `usualAgentNamespace`. */
   readonly agentNamespace?: string;
-  /** The rules of the engine that exceptions may name. If undefined, only rules of policies are checked. */
+  /** The ids of all rules of the engine. If undefined, only exceptions to rules of policies are checked for unknown names. */
   readonly engineRules?: readonly string[];
 }
 

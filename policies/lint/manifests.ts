@@ -36,22 +36,22 @@ function strategyFindings(manifest: Manifest, strategy: StrategyName, related: r
   return [finding('RG2117', manifest.place(path), message, { related, hint: partitionHint(value, partition) })];
 }
 
-/** Returns the hint to remove the partition. The output of `kubectl get` always has a partition, even if no manifest sets it. */
+/** Returns the hint to remove the partition. With RollingUpdate, the API server stores partition 0 if no partition is set. */
 function partitionHint(value: Manifest['value'], partition: unknown): string {
   const isDump = ['uid', 'resourceVersion', 'managedFields'].some((field) => valueAt(value, ['metadata', field]) !== undefined);
   const why = isDump || partition === 0 ? '; the API server always stores a partition, 0 by default' : '';
   return `remove the line spec.updateStrategy.rollingUpdate.partition, and keep type: RollingUpdate${why}`;
 }
 
-/** Reports autoscalers of followers, and of members of a group with count or mirror: only the agent writes their replicas. */
+/** Reports autoscalers that scale a follower, or a zone with `count` or `mirror`: the agent writes the replicas of these zones. */
 const findAutoscaledMembers: LintCheck = (context) =>
   context.bundle.groups.flatMap((group) =>
     autoscalersOf(context).flatMap((autoscaler): readonly Finding[] => {
       const zone = group.zones.find((one) => scales(autoscaler, group.namespace, 'StatefulSet', one.statefulSet));
       if (zone === undefined || (zone.follows === undefined && zone.replicas.kind === 'leader')) return [];
       const place = autoscaler.place(['spec', 'scaleTargetRef', 'name']);
-      const owner = zone.follows === undefined ? `by ${group.name}` : `by zone ${zone.follows}, which it follows`;
-      const message = `${autoscaler.kind} ${autoscaler.name} conflicts with the agent: the replicas of ${zone.statefulSet} are set ${owner}`;
+      const owner = zone.follows === undefined ? `the group ${group.name}` : `zone ${zone.follows}, the leader of zone ${zone.name}`;
+      const message = `${autoscaler.kind} ${autoscaler.name} conflicts with the agent: replicas of ${zone.statefulSet} come from ${owner}`;
       return [finding('RG2118', place, message)];
     }),
   );
@@ -94,7 +94,7 @@ export function manifestOf(
   return setsByName(context).get(`${namespace}/${statefulSet}`)?.[0];
 }
 
-/** Returns the replicas of a zone from the files; undefined if an autoscaler or a mirrored object sets them, or if manifests differ. */
+/** Returns the replicas of a zone; undefined if an autoscaler or a mirrored object sets them, or if the files do not give one number. */
 export function replicasInFiles(context: Files, group: GroupDefinition, zone: ZoneDefinition): number | undefined {
   let current: ZoneDefinition | undefined = zone;
   for (let hops = 0; current !== undefined && hops <= group.zones.length; hops += 1) {

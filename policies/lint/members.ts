@@ -13,7 +13,6 @@ import { setManifests } from './manifests.ts';
 
 type Group = Loaded<'RolloutGroup'>;
 
-/** Reports StatefulSets that are members of two groups. */
 const findSharedMembers: LintCheck = ({ bundle, groups }) => {
   const owners = new Map<string, string>();
   return bundle.groups.flatMap((group) =>
@@ -68,7 +67,7 @@ const findMissingStatefulSets: LintCheck = (context) => {
   });
 };
 
-/** Returns a hint with the namespaces that have a StatefulSet of this name; undefined if no namespace has one. */
+/** Returns a hint with the namespaces that contain a StatefulSet of this name; undefined for a cluster, or if no namespace contains it. */
 function namesakeOf({ statefulSets, isCluster = false }: LintContext, name: string): string | undefined {
   const others = isCluster ? [] : statefulSets.filter((one) => one.name === name).map((one) => one.namespace);
   return others.length === 0 ? undefined : `a StatefulSet of this name is in the namespace ${listed([...new Set(others)].sort(), 'and')}`;
@@ -123,7 +122,6 @@ function zonesOf(group: Group): readonly ZoneSpec[] {
   return group.value.spec.members.zones ?? [];
 }
 
-/** Reports duplicate zone names and StatefulSets. */
 const findDuplicateZones: LintCheck = eachGroup((group) => {
   const zones = zonesOf(group);
   const report = (code: 'RG2103' | 'RG2104', field: 'name' | 'statefulSet', message: (zone: ZoneSpec | undefined) => string) =>
@@ -138,7 +136,6 @@ const findDuplicateZones: LintCheck = eachGroup((group) => {
   ];
 });
 
-/** Reports `follows` with an unknown zone. */
 const findUnknownLeaders: LintCheck = eachGroup((group) => {
   const names = zonesOf(group).map((zone) => zone.name);
   return zonesOf(group).flatMap(({ name, follows }, index) => {
@@ -164,7 +161,7 @@ const findLeaderCycles: LintCheck = eachGroup((group) => {
   });
 });
 
-/** Reports followers with replicas: a follower always has the replicas of its leader. */
+/** Reports followers with a source of replicas: a follower copies the replicas of its leader. */
 const findFollowersWithReplicas: LintCheck = eachGroup((group) =>
   zonesOf(group).flatMap(({ name, follows, replicas }, index) => {
     if (follows === undefined || !replicas || !(replicas.count !== undefined || replicas.mirror || replicas.leader)) return [];
@@ -181,7 +178,6 @@ const findForcedReplicas: LintCheck = eachGroup((group) =>
   }),
 );
 
-/** Reports a time between zones in a group of one zone. */
 const findDelayInSingleZone: LintCheck = eachGroup((group, context) => {
   if (definitionOf(context, group)?.zones.length !== 1) return [];
   const below: Path = ['scaling', 'down', 'betweenZones'];
@@ -195,7 +191,7 @@ type Files = Pick<LintContext, 'load' | 'bundle' | 'groups' | 'isCluster'>;
 /** The maximum number of StatefulSets that a message names; the message counts the others. */
 const maxNamed = 5;
 
-/** Returns the StatefulSets that the group names or selects, if the files have them only in another namespace. */
+/** Returns the StatefulSets that the group names or selects, if all are in other namespaces. Omits members of other groups. */
 export function membersElsewhere(context: Files, group: Group): readonly Manifest[] {
   if (context.isCluster === true) return [];
   const { zones, selector } = group.value.spec.members;
@@ -220,7 +216,6 @@ export function describeElsewhere(group: Group, sets: readonly Manifest[]): { re
   return { text, place: written ?? group.place(['metadata', 'name']) };
 }
 
-/** Reports groups whose StatefulSets are in another namespace. After a change of the namespace, no other check reports their loss. */
 const findGroupsInOtherNamespace: LintCheck = eachGroup((group, context) => {
   const sets = membersElsewhere(context, group);
   if (sets.length === 0) return [];
@@ -266,7 +261,6 @@ function namespacesOf(sets: readonly Manifest[]): readonly string[] {
   return [...new Set(sets.map(({ namespace }) => namespace))].sort();
 }
 
-/** Reports all StatefulSets without a group in one notice. Files without groups have no finding. */
 const findStatefulSetsWithoutGroup: LintCheck = (context) => {
   const { bundle, load, groups } = context;
   // The members of an unusable group are unknown.

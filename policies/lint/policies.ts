@@ -1,4 +1,4 @@
-// Checks policies for lint: targets, rules, limits, conditions and windows.
+// Checks policies for lint: targets, rules, limits, conditions and windows. Also checks the conditions of gates.
 import { type ConditionProblem, checkCondition, checkMessage } from '../condition/check.ts';
 import { gateVariables, ruleVariables } from '../condition/variables.ts';
 import type { GroupDefinition, LimitsDefinition, PolicyDefinition, WindowDefinition, ZoneDefinition } from '../definition.ts';
@@ -24,7 +24,6 @@ import {
 
 type Policy = Loaded<'RolloutPolicy'>;
 
-/** Reports names of target groups that do not exist. */
 const findUnknownTargets: LintCheck = eachPolicy((policy, context) => {
   const { groups = [], namespaces = [policy.namespace] } = policy.value.spec.targets;
   return groups.flatMap((name, index) => {
@@ -40,7 +39,6 @@ const findForeignNamespaces: LintCheck = eachPolicy((policy, { agentNamespace })
   return [finding('RG2302', policy.place(['spec', 'targets', 'namespaces'], 'key'), message)];
 });
 
-/** Reports duplicate names of rules and of windows. */
 const findDuplicateRules: LintCheck = eachPolicy((policy) => [
   ...repeatedNames(policy, ['spec', 'rules'], 'rule', policy.value.spec.rules ?? []),
   ...repeatedNames(policy, ['spec', 'windows'], 'window', policy.value.spec.windows ?? []),

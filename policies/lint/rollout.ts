@@ -16,7 +16,7 @@ const findImpossibleRollbacks: LintCheck = eachGroup((group) => {
   return [finding('RG2204', group.place(['spec', 'rollout', 'onFailure']), message)];
 });
 
-/** Reports settings without effect under `partition`: the StatefulSet controller deletes pods one by one from the highest ordinal. */
+/** Reports settings that the StatefulSet controller ignores under `partition`: it deletes the pods itself, highest ordinal first. */
 const findSettingsIgnoredByController: LintCheck = eachGroup((group) => {
   const { strategy, order, rotateBy } = group.value.spec.rollout;
   if (!strategyTraits[strategy].lowersPartition) return [];
@@ -62,7 +62,6 @@ const checkWaveSchedule: LintCheck = eachGroup((group) => {
   ];
 });
 
-/** Returns `replicas` of the group and of each zone that has it, with its path. */
 function replicasOf(group: Loaded<'RolloutGroup'>): readonly (readonly [ReplicasSpec, Path])[] {
   const { replicas, members } = group.value.spec;
   const ofZones = (members.zones ?? []).map((zone, index) => [zone.replicas, ['spec', 'members', 'zones', index, 'replicas']] as const);
@@ -87,7 +86,7 @@ const checkDisruptionBudget: LintCheck = eachGroup((group) => {
   if (maxUnavailable !== undefined && group.find(['spec', 'disruption', 'maxUnavailablePercent'])) {
     return [finding('RG2011', place, 'maxUnavailable and maxUnavailablePercent exclude each other')];
   }
-  // A partition has few pods, in several zones, so it would not be clear to which number a percentage applies.
+  // The pods of such a partition are in several zones, so a percentage would have no clear total.
   if (partition && maxUnavailablePercent > 0)
     return [finding('RG2011', place, 'maxUnavailablePercent is not allowed with partition: use maxUnavailable')];
   return [];
@@ -138,8 +137,8 @@ function allows(bounds: Bounds, count: number): boolean {
 }
 
 /**
- * Returns whether the bounds allow at least one count. `odd` always allows 0, so it must allow another count. If the first two multiples
- * have the wrong parity, then all multiples have it.
+ * Returns whether the bounds allow at least one count, or with `odd` at least one count above 0, because `odd` always allows 0. If the
+ * first two multiples have the wrong parity, then all multiples have the wrong parity.
  */
 function allowsAny(bounds: Bounds): boolean {
   const least = Math.max(bounds.min ?? 0, bounds.parity === 'odd' ? 1 : 0);

@@ -31,13 +31,12 @@ const findUnknownZonesInWaves: LintCheck = eachGroup((group, context) => {
   );
 });
 
-/** Returns a hint for an unknown zone, preferably a zone without a wave. A name of one letter is similar to every other name. */
+/** Returns a hint for an unknown zone, preferably a zone without a wave. A name of one letter is similar to every name of one letter. */
 function zoneHint(zone: string, names: readonly string[], left: readonly string[]): string {
   const near = zone.length > 1 || left.length === 1 ? suggestion(zone, left) : undefined;
   return near ?? (zone.length > 1 ? suggestion(zone, names) : undefined) ?? `zones of the group are ${listed(names, 'and')}`;
 }
 
-/** Reports gates of waves that the group does not define. */
 const findUnknownGatesInWaves: LintCheck = eachGroup((group) => {
   const names = (group.value.spec.gates ?? []).map((gate) => gate.name);
   return wavesOf(group).flatMap((wave, index) =>
@@ -76,7 +75,7 @@ function isSmaller(wave: WaveSpec, earlier: WaveSpec | undefined): boolean {
 }
 
 function amountText({ pods, percent }: WaveSpec): string {
-  return pods === undefined ? `${percent} percent` : `${pods} updated pods`;
+  return pods === undefined ? `${percent} percent` : `${pods} pods`;
 }
 
 const findApprovalAfterLastWave: LintCheck = eachGroup((group) => {
@@ -87,7 +86,7 @@ const findApprovalAfterLastWave: LintCheck = eachGroup((group) => {
   return [finding('RG2202', group.place([...wavesPath, index, 'after', 'approval'], 'key'), message)];
 });
 
-/** Reports zones that no wave updates to 100 percent. A number of pods never completes a zone. */
+/** Reports zones that no wave updates to 100 percent. A number of pods does not count, because the zone may have more pods. */
 const findUnfinishedZones: LintCheck = eachGroup((group, context) => {
   const waves = wavesOf(group);
   const resolved = definitionOf(context, group);
@@ -99,7 +98,7 @@ const findUnfinishedZones: LintCheck = eachGroup((group, context) => {
   return [finding('RG2203', group.place(wavesPath, 'key'), message)];
 });
 
-/** Reports first waves without pods: the first test of the update revision is then a later and larger wave. */
+/** Reports waves without pods at the start of a rollout: a later wave is then the first test of the update revision. */
 const findEmptyFirstWaves: LintCheck = eachGroup((group, context) => {
   const resolved = definitionOf(context, group);
   if (resolved === undefined) return [];

@@ -9,7 +9,7 @@ import type { Path, YamlDocument } from '../yaml/document.ts';
 import { yamlLimits } from '../yaml/scan.ts';
 import { refusedKeys } from '../yaml/value.ts';
 
-/** Reads raw objects in any order. Omits an unusable object and reports a finding. */
+/** Reads raw objects in any order. Puts an unusable object into `unusable` and reports findings about it. */
 export function loadObjects(objects: readonly unknown[]): LoadResult {
   const results = objects
     .map(documentOf)

@@ -29,7 +29,6 @@ import { loadObjects } from './objects.ts';
 type LiveSource = 'directory' | 'objects' | 'adopted';
 
 export interface LiveInput {
-  /** The files of the agent's policy directory. */
   readonly directory?: readonly PolicyFile[];
   /** The objects of our kinds, as the API server returns them. */
   readonly objects?: readonly unknown[];
@@ -56,16 +55,16 @@ export interface LivePolicies extends PolicyBundle {
   readonly findings: readonly Finding[];
   /** True if no file of the policy directory has an error. */
   readonly isDirectorySound: boolean;
-  /** The digest of groups, policies and exceptions. It does not depend on the order of the inputs, on files and on lines. */
+  /** The digest of groups, policies and exceptions. It does not depend on the order of the inputs, on file names or on line numbers. */
   readonly digest: string;
   /** Returns the source that defines a group; undefined if no source does. */
   readonly origin: (group: { readonly namespace: string; readonly name: string }) => LiveSource | undefined;
 }
 
 /**
- * Combines all sources. Never throws: an unusable document causes a finding. A group of a source before `adopted` replaces adopted groups
- * with its name or members, even if it is unusable, so that an error in a file never activates the settings of labels. An unusable policy
- * or directory blocks all groups to which it might apply. A StatefulSet in two written groups blocks both groups.
+ * Combines all sources. Never throws: an unusable document causes a finding. A RolloutGroup of a source before `adopted` replaces each
+ * adopted group with the same name or with one of the same members, even if the RolloutGroup is invalid. An unusable policy or directory
+ * blocks all groups to which it might apply. A StatefulSet in two written groups blocks both groups.
  */
 export function resolveLive(input: LiveInput): LivePolicies {
   const loads = loadSources(input);
@@ -128,7 +127,7 @@ type Loads = Readonly<Record<WrittenSource, LoadResult>>;
 const nothing: LoadResult = { documents: [], manifests: [], unusable: [], findings: [] };
 const noAdoption: Adoption = { groups: [], findings: [], sources: {} };
 
-/** Loads the directory and the objects. A document without a namespace belongs to the only managed namespace, or to the agent's. */
+/** Loads directory and objects. In files the default namespace is the agent's, or the managed namespace if the agent manages only one. */
 function loadSources({ directory, objects, namespaces, agentNamespace, order }: LiveInput): Loads {
   const namespace = namespaces?.length === 1 ? (namespaces[0] ?? agentNamespace) : agentNamespace;
   const used = order.includes('objects') ? (objects ?? []) : (objects ?? []).filter((raw) => valueAt(raw, ['kind']) === 'RolloutIntent');
@@ -138,7 +137,7 @@ function loadSources({ directory, objects, namespaces, agentNamespace, order }: 
   };
 }
 
-/** Returns a blocking policy in place of each unreadable policy, because an unreadable policy may deny any action. */
+/** Returns one blocking policy for each unusable RolloutPolicy object, and one for each namespace if the policy directory has errors. */
 function blockingPolicies(
   { directory, objects }: Loads,
   groups: readonly GroupDefinition[],
@@ -253,7 +252,7 @@ function keyOf({ namespace, name }: { readonly namespace: string; readonly name:
   return `${namespace}/${name}`;
 }
 
-/** Moves RolloutPolicies with invalid conditions, schedules or ranges to the unusable documents, with their findings. */
+/** Moves RolloutPolicies with invalid conditions, schedules or ranges to the unusable documents, and adds their findings. */
 export function excludeInvalidPolicies(load: LoadResult): LoadResult {
   const unsound = new Map(
     ofKind(load.documents, 'RolloutPolicy').flatMap((policy): readonly [Loaded<'RolloutPolicy'>, readonly Finding[]][] => {
@@ -284,7 +283,7 @@ function problemsOf(policy: Loaded<'RolloutPolicy'>, load: LoadResult): readonly
     .filter(({ severity, pointer }) => severity === 'error' && !pointer.endsWith('/message'));
 }
 
-/** Returns a policy that blocks its targets, all groups of its namespace by default. Its name contains that of the unreadable policy. */
+/** Returns a policy that blocks all actions on its targets except scale-ups. By default the targets are all groups of its namespace. */
 function blockingPolicy(
   namespace: string,
   name: string,

@@ -3,7 +3,7 @@
 /** The default namespace of the agent, as in deploy/rbac.yaml. RolloutPolicies in the agent's namespace may target other namespaces. */
 export const usualAgentNamespace = 'rollout-group';
 
-/** The template hash and the random part after the Deployment name. Names of StatefulSet pods end in an ordinal and never match. */
+/** The template hash and the random part after the Deployment name. Pod names of StatefulSets end in a shorter ordinal and do not match. */
 const suffix = '-[a-z0-9]{5,10}-[a-z0-9]{5}';
 
 /** Returns a pattern, valid in JavaScript and in CEL, that matches the names of all pods of a Deployment. */

@@ -22,7 +22,7 @@ export function desiredHealthy({ maxUnavailable, minAvailable }: BudgetAmounts, 
 export interface ZeroBudget {
   /** The field with the limit; absent if the object has neither field. */
   readonly field?: 'maxUnavailable' | 'minAvailable';
-  /** The budget as a sentence part. */
+  /** The reason as a part of a message, such as `maxUnavailable is 0`. */
   readonly text: string;
 }
 

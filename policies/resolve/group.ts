@@ -31,7 +31,6 @@ import type {
 import { defined } from '../values/defined.ts';
 import type { Path } from '../yaml/document.ts';
 
-/** The name of the wave of a group without waves. */
 const singleWave = 'all';
 
 /** Returns the definition of a group document with its members. Keeps unknown names, such as a zone of a wave, which lint reports. */
@@ -114,7 +113,6 @@ function resolveRollout(rollout: RolloutSpec, zones: readonly ZoneDefinition[]):
   };
 }
 
-/** Returns a wave without gates and approvals. */
 function plainWave(name: string, zones: readonly string[], amount: WaveDefinition['amount'], soakMs = 0): WaveDefinition {
   return { name, zones, amount, before: { gates: [] }, after: { soakMs, gates: [] } };
 }
@@ -148,7 +146,6 @@ function resolveWave(wave: WaveSpec): WaveDefinition {
   };
 }
 
-/** Resolves an approval; without `from` every user may approve. */
 function resolveApproval(approval: ApprovalSpec): ApprovalDefinition {
   const { count, from, expires } = approval;
   return defined({ count, from: from ?? [], expiresMs: optionalMs(expires) });
@@ -160,7 +157,7 @@ function resolveGate(gate: GateSpec): GateDefinition {
   return {
     ...settings,
     provider: defined({ prometheus, consul, http, podsAvailable }),
-    // No pod can have been ready for `minReadySeconds` before this delay is over, so an earlier reading would always fail.
+    // Before this delay is over, the last pod of the wave has usually been ready for less than `minReadySeconds`: a reading would fail.
     initialDelayMs: Math.max(durationMs(initialDelay), (podsAvailable?.minReadySeconds ?? 0) * 1000),
     everyMs: durationMs(every),
     pass: pass ?? noFailure,
@@ -175,7 +172,7 @@ function resolveDisruption(disruption: DisruptionSpec): DisruptionDefinition {
 /** A function that returns the source of a setting by a path such as `zones.b.scaling.hold` or `gates.errors`; undefined for a default. */
 type SourceLookup = (path: string) => Source | undefined;
 
-/** Returns the lookup for a group that a file defines. */
+/** Returns the lookup for the group of a document. */
 export function documentSources(document: Loaded<'RolloutGroup'>): SourceLookup {
   const { members, rollout, gates } = document.value.spec;
   const listed: Readonly<Record<string, readonly [path: Path, names: readonly string[]]>> = {

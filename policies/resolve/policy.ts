@@ -78,7 +78,7 @@ export function resolveException(document: Loaded<'RolloutException'>): Exceptio
   });
 }
 
-/** Returns the milliseconds of an instant that the schema accepted. */
+/** Returns an instant as milliseconds since 1970. Throws RangeError if the text is not a valid instant. */
 function instantOf(text: string): number {
   const ms = instantMs(text);
   if (ms === undefined) throw new RangeError(`not an instant: ${text}`);

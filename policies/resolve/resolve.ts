@@ -11,7 +11,6 @@ import { compareText } from '../values/compare-text.ts';
 import { documentSources, resolveGroup } from './group.ts';
 import { resolveException, resolvePolicy } from './policy.ts';
 
-/** The fields of a StatefulSet that resolving reads. */
 export interface StatefulSetLabels {
   readonly namespace: string;
   readonly name: string;

@@ -20,7 +20,7 @@ export interface JsonSchema {
   readonly propertyNames?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
   readonly oneOf?: readonly JsonSchema[];
-  /** The fields of which exactly one is required. */
+  /** The fields of which exactly one is required, or at most one if `leader` is among them. */
   readonly [oneOfFields]?: readonly string[];
   /** The fields of which at most one is allowed. */
   readonly [atMostOneOfFields]?: readonly string[];
@@ -36,7 +36,7 @@ const draft = 'https://json-schema.org/draft/2020-12/schema';
 /** The fields of one object that exclude each other. */
 export interface Choice {
   readonly fields: readonly string[];
-  /** True if one of the fields is required. A source of replicas is optional: without it the group scales through its leader. */
+  /** True if one of the fields is required. A source of replicas is optional: without it, users scale the zones without `follows`. */
   readonly isNeeded: boolean;
 }
 
@@ -53,7 +53,7 @@ export function kindSchema(kind: Kind): JsonSchema {
   return schemaOf(schemas[kind]);
 }
 
-/** Returns the JSON Schema of a zod schema, without the limits of JavaScript numbers and without text as key type. */
+/** Returns the JSON Schema of a zod schema, without the limits of JavaScript numbers and without `propertyNames` that only set a type. */
 export function schemaOf(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...generated } = z.toJSONSchema(schema, { io: 'input', reused: 'inline' });
   return mapSchema(generated as JsonSchema, withoutNoise);
@@ -203,7 +203,7 @@ function printerColumns(kind: Kind): readonly object[] {
   return [...(columns[kind] ?? []), age].map(([name, type, jsonPath]) => ({ name, type, jsonPath }));
 }
 
-/** Returns the schema of an object. The API server rejects schemas that restrict apiVersion, kind or metadata. */
+/** Returns the schema of an object. The API server itself checks apiVersion, kind and metadata, so these fields have only a type. */
 function objectSchema(kind: Kind): JsonSchema {
   const { status, summary } = kinds[kind];
   const spec = kindSchema(kind).properties?.['spec'] ?? {};
@@ -221,13 +221,13 @@ function objectSchema(kind: Kind): JsonSchema {
   };
 }
 
-/** Returns the schema in the API server's structural form: no `const`, no mixed `additionalProperties`, one rule for exclusive fields. */
+/** Returns the schema in the structural form of CRDs: no `const`, no boolean `additionalProperties`, CEL rules for exclusive fields. */
 export function structural(schema: JsonSchema): JsonSchema {
   return mapSchema(schema, structuralNode);
 }
 
 function structuralNode(schema: JsonSchema): JsonSchema {
-  // A value without a type needs `x-kubernetes-preserve-unknown-fields`; a list of such values has the type `array`.
+  // A value without a type needs `x-kubernetes-preserve-unknown-fields`. For a list of such values, the marker moves to the items.
   const {
     title: _,
     const: only,

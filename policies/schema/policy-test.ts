@@ -5,7 +5,7 @@ import { duration, instant, optionalInt, optionalList, shortName } from './scala
 const zoneState = z
   .strictObject({
     replicas: optionalInt(0, 100_000),
-    ready: optionalInt(0, 100_000).describe('Number of ready pods. The pods with the highest ordinals are unready.'),
+    ready: optionalInt(0, 100_000).describe('Number of ready pods. The pods with the lowest ordinals are ready.'),
     updated: optionalInt(0, 100_000).describe(
       'Number of pods at the update revision, highest ordinals first. Fewer than `replicas` means a rollout.',
     ),
@@ -52,7 +52,7 @@ const given = z.strictObject({
 const request = z.strictObject({
   action: z
     .enum(['scaleUp', 'scaleDown', 'rollout', 'restart', 'delete', 'evict', 'none'])
-    .describe('Requested action. `rollout` and `none` expect the next decision of the agent.'),
+    .describe('Requested action. With `rollout` and `none` the test checks the next decision of the agent.'),
   group: z.string().optional().describe('Name of the group. Optional if the files define one group.'),
   zone: z.string().optional(),
   from: z.int().min(0).optional(),

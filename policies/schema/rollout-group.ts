@@ -33,7 +33,7 @@ const delayedDownscale = z
     after: duration.describe('Minimum time from the answer of a pod that it is prepared until its deletion.'),
     endpoint,
     onUnreachable: wordOf('hold', 'fail').describe(
-      'Effect of an unreachable pod on the downscale: `hold` waits and tries again, `fail` blocks it.',
+      'Effect of a pod that does not prepare: with `hold` the rule `delayed-downscale` answers `wait`, with `fail` it answers `no`. The agent tries again in both cases.',
     ),
   })
   .describe('Calls an endpoint of the pods to be deleted, then waits for `after` before it deletes them.');
@@ -42,7 +42,7 @@ const prepareDownscale = z
   .strictObject({
     endpoint,
     onFailure: wordOf('deny', 'hold').describe(
-      'Effect of a pod that does not prepare: `deny` denies the downscale, `hold` waits and tries again.',
+      'Effect of a pod that does not prepare: with `deny` the rule `prepare-downscale` answers `no`, with `hold` it answers `wait`. The agent tries again in both cases.',
     ),
   })
   .describe('Calls an endpoint of the pods to be deleted, immediately before the downscale.');
@@ -58,7 +58,7 @@ const scaleDown = z.strictObject({
 
 const scaling = z.strictObject({
   hold: hold.describe(
-    'Blocks every change of replicas; the text states why. `init` writes it for labels and annotations that cannot be parsed.',
+    'Blocks changes of replicas by the agent; the text states why. `init` writes it for labels and annotations that cannot be parsed.',
   ),
   duringRollout: z
     .enum(['wait', 'allow'])
@@ -71,7 +71,7 @@ const scaling = z.strictObject({
       followersWaitFor: z
         .enum(['leaderReady', 'nothing'])
         .optional()
-        .describe('`leaderReady` (default): a follower grows when all pods of its leader are ready. `nothing`: it grows at once.'),
+        .describe('`leaderReady` (default): a follower grows when all pods of its leader are available. `nothing`: it grows at once.'),
     })
     .optional(),
   down: scaleDown.optional(),
@@ -198,16 +198,14 @@ const gate = z
       .strictObject({ minReadySeconds: z.int().min(0).max(86_400).default(0) })
       .optional()
       .describe(
-        '`value` is the number of pods of the wave that have not been ready for `minReadySeconds`. This time is also the minimum initial delay.',
+        '`value` is the number of pods that are missing or have not been ready for `minReadySeconds`, in all zones of the wave. This time is also the minimum initial delay.',
       ),
     initialDelay: duration.default('0s').describe('Time until the first reading.'),
     every: duration.default('1m').describe('Time between readings.'),
     consecutive: z.int().min(1).max(1000).default(1).describe('Number of consecutive successful readings that pass the gate.'),
     failureLimit: z.int().min(0).max(1000).default(1).describe('Number of failed readings that fails the run; 0 means no limit.'),
-    noData: wordOf('fail', 'hold', 'pass').describe(
-      'An empty result is a failed reading (`fail`), a successful reading (`pass`), or no reading (`hold`).',
-    ),
-    onError: wordOf('hold', 'fail').describe('A query error is no reading (`hold`) or a failed reading (`fail`).'),
+    noData: wordOf('fail', 'hold', 'pass').describe('An empty result is a failure (`fail`), a success (`pass`), or neither (`hold`).'),
+    onError: wordOf('hold', 'fail').describe('A query error is neither a success nor a failure (`hold`), or it is a failure (`fail`).'),
     pass: condition
       .optional()
       .describe(
@@ -288,7 +286,7 @@ const rollout = z
 const disruption = z
   .strictObject({
     maxUnavailable: optionalInt(0, 100_000).describe(
-      'Maximum number of pods with a voluntary disruption: per zone, or per partition across zones.',
+      'Maximum number of unavailable pods: in one zone, or in one partition across all zones.',
     ),
     maxUnavailablePercent: optionalInt(0, 100).describe('Maximum as a percentage of the replicas of the zone.'),
     partition: z
@@ -297,7 +295,7 @@ const disruption = z
         group: z.int().min(1).max(20).default(1).describe('Number of the capture group.'),
       })
       .optional(),
-    crossZoneDelay: duration.optional().describe('Time for which a pod of another zone must be ready before it counts as ready.'),
+    crossZoneDelay: duration.optional().describe('With `partition`: minimum time for which a pod of another zone must be ready.'),
   })
   .meta({
     description: 'Budget of voluntary disruptions, per zone or per partition.',
@@ -310,7 +308,7 @@ const notify = z.strictObject({
     .array(z.enum(['started', 'waiting', 'failed', 'completed']))
     .min(1)
     .max(4)
-    .describe('Events of a run to send.'),
+    .describe('Events that the channel gets.'),
 });
 
 export const rolloutGroupSpec = z.strictObject({
@@ -347,10 +345,10 @@ export const rolloutGroupStatus = z.strictObject({
   observedGeneration: z.int().optional().describe('Generation of the spec that the agent read for this decision.'),
   phase: z.string().optional().describe('Done, Rolling, Scaling, Waiting, Paused, Blocked or Failed.'),
   goal: z.string().optional().describe('What the group works towards.'),
-  reason: z.string().optional().describe('Rule that blocks the group, in PascalCase.'),
+  reason: z.string().optional().describe('Reason of the rule that blocks the group, in PascalCase. If no rule blocks, the phase.'),
   message: z.string().optional().describe('Explanation of the reason.'),
   wave: z.string().optional().describe('Current wave and its position in the run.'),
-  replicas: z.int().optional().describe('Pods of the first zone without `follows`, to which the scale subresource applies.'),
+  replicas: z.int().optional().describe('Number of pods of the first zone without `follows`, for the scale subresource.'),
   selector: z.string().optional().describe('Label selector of the pods of that zone.'),
   pods: z.int().optional().describe('Replicas of all zones.'),
   updatedPods: z.int().optional(),
@@ -370,11 +368,11 @@ export const rolloutGroupStatus = z.strictObject({
     )
     .max(20)
     .optional()
-    .describe('Ready, Progressing and Degraded.'),
+    .describe('Ready, Progressing and Degraded; sometimes also Stopped and Enforced.'),
   decision: z
     .unknown()
     .optional()
-    .meta({ 'x-kubernetes-preserve-unknown-fields': true, description: 'Complete decision, as printed by `status` and `explain`.' }),
+    .meta({ 'x-kubernetes-preserve-unknown-fields': true, description: 'Decision that `status` and `explain` print.' }),
 });
 
 export type RolloutGroupSpec = z.infer<typeof rolloutGroupSpec>;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { instant, objectName, optionalInt, optionalList, requestedBy, shortName } from './scalars.ts';
 
-/** `spec` of a RolloutIntent. The webhook sets `requestedBy` from the identity at the API server. */
+/** `spec` of a RolloutIntent. The webhook sets `requestedBy` to the user that the API server authenticated. */
 export const rolloutIntentSpec = z.strictObject({
   group: objectName.describe('Name of the group.'),
   action: z
@@ -10,7 +10,7 @@ export const rolloutIntentSpec = z.strictObject({
     .describe('Requested action. The commands of the plugin write it.'),
   zone: shortName.optional().describe('Zone of the request. Without it the request is for the whole group.'),
   wave: shortName.optional().describe('Wave to approve, reject or promote.'),
-  rule: z.string().max(317).optional().describe('Rule to approve, as `policy/rule`.'),
+  rule: z.string().max(317).optional().describe('Rule to approve or reject, as `policy/rule`.'),
   gate: shortName.optional().describe('Gate to skip. Without it the soak time and all gates of the wave are skipped.'),
   digest: z
     .string()
@@ -25,7 +25,7 @@ export const rolloutIntentSpec = z.strictObject({
   rollback: z
     .boolean()
     .optional()
-    .describe('For `abort`: returns updated pods to the previous revision. Requires the strategy `pinned`; other strategies only stop.'),
+    .describe('For `abort`: returns updated pods to the previous revision. With a strategy other than `pinned` the run only stops.'),
   replicas: optionalInt(0, 100_000).describe('For `cancel`: replicas after the decrease to cancel.'),
   toRevision: z.string().max(253).optional().describe('For `undo`: revision to return to.'),
   runId: z.string().max(64).optional().describe('ID of the run. An approval for another run is void.'),
@@ -34,7 +34,7 @@ export const rolloutIntentSpec = z.strictObject({
   requestedBy,
 });
 
-/** `spec` of a RolloutException. The webhook sets `requestedBy` from the identity at the API server. */
+/** `spec` of a RolloutException. The webhook sets `requestedBy` to the user that the API server authenticated. */
 export const rolloutExceptionSpec = z.strictObject({
   rule: z
     .string()

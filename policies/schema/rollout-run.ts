@@ -20,7 +20,7 @@ const zone = z
     fromReplicas: optionalInt(0).describe('Replicas before the scaling.'),
     toReplicas: optionalInt(0).describe('The most recently requested replicas.'),
   })
-  .describe('One entry for each zone that changes.');
+  .describe('For a rollout one entry for each zone of the group, for a scaling one entry for each zone that changes.');
 
 const step = z
   .strictObject({
@@ -75,7 +75,7 @@ export const rolloutRunSpec = z.strictObject({
   waits: z
     .array(z.strictObject({ rule, fact, seconds: seconds.describe('Seconds for which the rule blocked the group.') }))
     .max(runLimits.waits)
-    .describe('One entry for each rule that blocked the group.'),
+    .describe('Rules that blocked the group. If several rules block at the same time, only one of them is recorded.'),
   waiting: z
     .strictObject({ rule, fact, since: instant.describe('Start of the wait.') })
     .optional()

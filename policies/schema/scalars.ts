@@ -21,7 +21,7 @@ export const objectName = z
   .regex(/^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/)
   .meta({ title: 'object name' });
 
-/** A short name used inside a policy: of a zone, wave, gate, rule or window (RFC 1123 label). */
+/** A short name in a policy file: of a zone, wave, gate, rule or window (RFC 1123 label). */
 export const shortName = z
   .string()
   .min(1)
@@ -67,7 +67,7 @@ export const condition = z.unknown().meta({
   'x-kubernetes-preserve-unknown-fields': true,
 });
 
-/** `matchLabels` and `matchExpressions` as in every Kubernetes selector. */
+/** `matchLabels` and `matchExpressions` as in a Kubernetes LabelSelector. */
 export const labelSelector = z
   .strictObject({
     matchLabels: z.record(z.string(), z.string()).optional(),

@@ -10,7 +10,7 @@ export interface FieldDoc {
   /** The type as text: `duration`, `integer 0 to 100`, `pinned | partition | onDelete`, `list of objects`. */
   readonly type: string;
   readonly isRequired: boolean;
-  /** The default as YAML; absent if a missing field has a separate meaning. */
+  /** The default as YAML; absent if the schema defines no default, or only `{}`. */
   readonly defaultText?: string;
   readonly description?: string;
   /** The fields of the object (or of the objects of the list) that exclude each other; may be empty. */
@@ -104,7 +104,6 @@ function placesIn({ schema, doc }: FieldPlace): readonly FieldPlace[] {
   }));
 }
 
-/** Returns the schema of an object, or of the objects of a list. */
 function objectIn(schema: JsonSchema): { readonly object: JsonSchema; readonly suffix: string } {
   if (schema.items === undefined) return { object: schema, suffix: '' };
   const { object, suffix } = objectIn(schema.items);

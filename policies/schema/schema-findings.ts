@@ -27,7 +27,7 @@ const forms: Readonly<Record<string, string>> = {
     'write http:// or https://, a host, and no user, password, query or fragment; credentials belong in a Secret that the source names',
 };
 
-/** Returns all problems of a value: issues of the schema, exclusive fields (`x-rollout-group-one-of`), and dates that do not exist. */
+/** Returns the problems of a value: issues of the schema, exclusive fields (`x-rollout-group-one-of`), and dates that do not exist. */
 export function schemaFindings(schema: z.ZodType, value: unknown, places: Places): readonly Finding[] {
   const checked = { schema, value, places };
   const result = schema.safeParse(value);
@@ -123,7 +123,7 @@ function formFinding(checked: Checked, path: Path, value: unknown): Finding {
   return finding('RG2007', checked.places.place(path), message, { hint: title === undefined ? undefined : forms[title] });
 }
 
-/** Reports exclusive fields that are missing or not alone. `replicas` may have no field: such a group scales through its leader. */
+/** Reports exclusive fields that are missing or not alone. `replicas` may have no field, which means `leader: true`. */
 function oneOfFindings(checked: Checked, schema: z.ZodType, value: unknown, path: Path): readonly Finding[] {
   const keys = schema.meta()?.['x-rollout-group-one-of'];
   if (!Array.isArray(keys) || !isRecord(value)) return [];
@@ -172,7 +172,6 @@ function typeText(expected: string): string {
   return names[expected] ?? withArticle(expected);
 }
 
-/** Returns the value for a message. Long text is cut. */
 function shown(value: unknown): string {
   if (value === null) return 'empty';
   if (Array.isArray(value)) return 'a list';

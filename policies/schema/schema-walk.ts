@@ -16,7 +16,7 @@ function isWrapper(schema: unknown): schema is z.ZodOptional | z.ZodNullable | z
   );
 }
 
-/** Returns the schema below one key or index; undefined without one. */
+/** Returns the schema of the value at a key or index; undefined if the schema does not define that value. */
 export function schemaBelow(schema: unknown, key: PathKey): z.ZodType | undefined {
   const inner = unwrapped(schema);
   if (inner instanceof z.ZodObject) return Object.hasOwn(inner.shape, key) ? unwrapped(inner.shape[String(key)]) : undefined;
@@ -52,13 +52,13 @@ export function walkWithSchema(
   }
 }
 
-/** Returns the entries of a map whose values are text, such as labels; empty for any other value. */
+/** Returns the text entries of a map, such as labels. Returns {} if the value is not a map. */
 export function textsOf(value: unknown): Readonly<Record<string, string>> {
   const entries = Object.entries(isRecord(value) ? value : {});
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 }
 
-/** Returns the value at a path of plain data; undefined without one. */
+/** Returns the value at a path in plain data; undefined if the data does not contain the path. */
 export function valueAt(value: unknown, path: readonly PathKey[]): unknown {
   return path.reduce<unknown>((inner, key) => {
     if (Array.isArray(inner)) return typeof key === 'number' ? inner[key] : undefined;

@@ -66,7 +66,7 @@ const callbackUrl = z
 const slackChannel = z
   .string()
   .regex(/^[CDG][A-Z0-9]{6,30}$/)
-  .describe('ID of the Slack channel, such as C0123456789. Unlike its name, the ID never changes.');
+  .describe('ID of the Slack channel, such as C0123456789; not the name of the channel.');
 const repository = z
   .string()
   .max(200)
@@ -78,7 +78,7 @@ export const notificationChannelSpec = z
     slack: z
       .strictObject({
         url: sourceUrl.optional().describe('Base URL of the Web API. The default is https://slack.com/api.'),
-        token: secretKey.describe('Bot token with the scopes `chat:write` and `channels:history` (to find earlier messages).'),
+        token: secretKey.describe('Bot token with the scope `chat:write`, and with `channels:history` to find earlier messages.'),
         channel: slackChannel,
         ca: caCertificates,
       })

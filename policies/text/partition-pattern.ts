@@ -3,16 +3,15 @@ import { RE2JS } from 're2js';
 
 export interface PartitionPattern {
   readonly pattern: string;
-  /** The number of the capture group that is the partition. */
   readonly group: number;
 }
 
-/** Compiles an RE2 pattern. As in grafana/rollout-operator, `a-([0-9]+)|b-([0-9]+)` also matches `a-1-x`. */
+/** Compiles an RE2 pattern between `^` and `$`. As in grafana/rollout-operator, `a-([0-9]+)|b-([0-9]+)` also matches `a-1-x`. */
 export function inspectPattern(pattern: string): ReturnType<typeof compileLinear> {
   return compileLinear(`^${pattern}$`);
 }
 
-/** Returns a function that reads the partition from a pod name; undefined without one. An invalid pattern matches no name. */
+/** Returns a function that reads the partition from a pod name. It returns undefined if the name does not match or the pattern is invalid. */
 export function partitionReader({ pattern, group }: PartitionPattern): (podName: string) => string | undefined {
   const inspected = inspectPattern(pattern);
   if ('problem' in inspected) return () => undefined;

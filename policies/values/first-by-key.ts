@@ -1,4 +1,4 @@
-// Removes items with the same key from lists.
+// Reduces a list to one item for each key.
 import { compareText } from './compare-text.ts';
 
 /** Returns the first item of each key, sorted by key. */

@@ -1,4 +1,4 @@
-// Computes the SHA-256 of text without node:crypto, which policies/ and engine/ may not import. The agent and the plugin must get the same digest.
+// Computes the SHA-256 of text without node:crypto, which policies/ and engine/ may not import.
 import { sha256 as digest } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 

@@ -10,11 +10,10 @@ import { defined } from '../values/defined.ts';
 
 interface WindowState {
   readonly isOpen: boolean;
-  /** The start of the current opening. */
   readonly openedMs?: number;
   /** The first instant after the current opening. */
   readonly closesMs?: number;
-  /** The start of the next opening; absent if the window is open, or does not open within five years. */
+  /** The start of the next opening; absent if the window is open or no opening follows. A schedule is searched for five years. */
   readonly nextOpensMs?: number;
   /** True if the schedule is invalid. Callers must assume the stricter of open and closed. */
   readonly isUnreadable?: true;
@@ -23,7 +22,7 @@ interface WindowState {
 /**
  * Returns whether a window is open, and when it opens or closes. A schedule opens when a clock in its time zone shows the time. A time that
  * occurs twice counts once, at its first occurrence; a skipped time counts at the end of the gap. The duration is elapsed time. Overlapping
- * ranges or openings count as one opening. Ranges exclude their end.
+ * ranges count as one opening. Ranges exclude their end.
  */
 export function windowState({ schedule, ranges }: WindowDefinition, nowMs: number): WindowState {
   return schedule ? scheduleState(schedule, nowMs) : rangesState(ranges ?? [], nowMs);
@@ -64,9 +63,9 @@ interface WindowsAnswer {
   readonly isOpen: boolean;
   /** The name of the active deny window, the first by name if there are several. */
   readonly deniedBy?: string;
-  /** The names of the closed allow windows, of which at least one must be open; absent if no allow window blocks. */
+  /** The names of the closed allow windows that block; absent if no allow window blocks. */
   readonly notAllowedBy?: readonly string[];
-  /** The next instant at which the answer can change; absent if it never changes. */
+  /** The next instant at which `isOpen` can change; absent if it never changes. */
   readonly changesMs?: number;
   /** The strictest value of the blocking windows; `finishAll` without a blocking window. */
   readonly inFlight: WindowDefinition['inFlight'];
@@ -94,7 +93,7 @@ interface Moment {
   readonly isOpen: boolean;
   readonly denying: readonly WindowDefinition[];
   readonly missing: readonly WindowDefinition[];
-  /** The answer is the same until this instant; infinite if it never changes. */
+  /** The value of `isOpen` stays the same until this instant; infinite if it never changes. */
   readonly sameUntilMs: number;
 }
 
@@ -154,7 +153,7 @@ interface ScheduleProblem {
   readonly hint?: string;
 }
 
-/** The number of starts that are compared for the shortest interval: more than a year of days, or five years of months. */
+/** The maximum number of starts that are compared to find the shortest interval. */
 const startsCompared = 400;
 
 export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): readonly ScheduleProblem[] {
@@ -181,7 +180,7 @@ export function checkSchedule({ cron: text, durationMs, timeZone }: Schedule): r
 
 type Schedule = NonNullable<WindowDefinition['schedule']>;
 
-/** The starts around a time: `lastMs` at or before it, `nextMs` after it. Absent if out of range. */
+/** The starts around a time: `lastMs` at or before it, `nextMs` after it. Each is absent if the search finds no start. */
 interface Starts {
   readonly lastMs?: number;
   readonly nextMs?: number;

@@ -12,7 +12,7 @@ export type Path = readonly PathKey[];
 export interface Places {
   /** Returns the place of the value (or of its key) at the path; undefined if the document has no such value. */
   readonly find: (path: Path, part?: 'value' | 'key') => Place | undefined;
-  /** Returns the same place, or that of the nearest enclosing value that exists. */
+  /** Returns the same place. If it does not exist, returns the place of the nearest enclosing value, or of its key if it has a key. */
   readonly place: (path: Path, part?: 'value' | 'key') => Place;
 }
 
@@ -33,11 +33,11 @@ interface ParsedFile {
   readonly findings: readonly Finding[];
 }
 
-/** Tags that do not change the value. */
+/** The tags of the YAML core schema. They cause no finding. */
 const harmlessTags: ReadonlySet<string> = new Set(['!!str', '!!int', '!!float', '!!bool', '!!null', '!!map', '!!seq']);
 const operatorTag = /^!{1,2}={0,2}[:,]*$/;
 
-/** Reads a text. Never throws; reports problems as findings. Checks the limits (`yamlLimits`) before it builds values. */
+/** Reads a text. Never throws; reports problems as findings. */
 export function parseDocuments(file: string, text: string): ParsedFile {
   const lines = textLines(file, text.replace(/^\uFEFF/, ''));
   const json = jsonDocument(lines, () => yamlDocuments(lines).documents[0]);
@@ -54,7 +54,6 @@ function yamlDocuments(lines: TextLines): ParsedFile {
   return { documents, findings: [] };
 }
 
-/** Returns whether a document between two markers is empty. */
 function isEmpty(document: Document.Parsed): boolean {
   const root = document.contents;
   return document.errors.length === 0 && (root === null || (isScalar(root) && root.value === null && !root.source));
@@ -103,7 +102,7 @@ function propertyFinding({ kind, source }: NodeProperty, place: Place): readonly
   return harmlessTags.has(source) ? [] : [finding('RG1005', place, `the tag ${source} has no meaning here and is ignored`)];
 }
 
-/** Returns warnings of the parser. Tags have separate findings. */
+/** Returns findings for warnings of the parser and for a YAML version other than 1.2. Tags have separate findings. */
 function warningFindings(document: Document.Parsed, at: (start: number, end: number) => Place): readonly Finding[] {
   const warnings = document.warnings
     .filter((warning) => warning.code !== 'TAG_RESOLVE_FAILED')
@@ -116,7 +115,7 @@ function warningFindings(document: Document.Parsed, at: (start: number, end: num
   ];
 }
 
-/** Returns the node at a path, or its key. The root has no key. */
+/** Returns the node at a path, or its key. For the root and for list items, which have no key, returns the node. */
 function nodeAt(root: Node | undefined, path: Path, part: 'value' | 'key'): Node | undefined {
   let node = root;
   let key = root;

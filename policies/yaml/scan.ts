@@ -3,7 +3,7 @@ import { CST, Lexer, Parser } from 'yaml';
 import { type Finding, finding } from '../findings/finding.ts';
 import { placeOf, type TextLines } from './text-lines.ts';
 
-/** The limits of one file. They apply before the text is composed into values. */
+/** The limits of one YAML file. All except `expandedNodes` apply before the text is composed into values. */
 export const yamlLimits = {
   bytes: 1_048_576,
   documents: 500,

@@ -33,7 +33,6 @@ export function placeOf(lines: TextLines, start: number, end: number, pointer: s
 /** The maximum length of a line in an excerpt. Longer lines are usually generated, so the position suffices. */
 const excerptLimit = 500;
 
-/** Returns the line, and the line before it if that is not empty. */
 function excerptOf(lines: TextLines, line: number): readonly ExcerptLine[] {
   const before = line > 1 ? lineText(lines, line - 1) : '';
   const text = lineText(lines, line);

@@ -28,9 +28,7 @@ interface Walk {
   readonly anchors: Map<string, Node>;
   readonly problems: NodeProblem[];
   readonly path: PathKey[];
-  /** The number of nodes visited inside aliases. */
   expanded: number;
-  /** The number of aliases around the current node. */
   inAlias: number;
   /** True once a limit is exceeded; the walk then ends. */
   isTooLarge: boolean;
@@ -60,7 +58,7 @@ function plainOf(node: Node | undefined, walk: Walk): unknown {
 function aliasValue(name: string, node: Node, walk: Walk): unknown {
   const target = walk.anchors.get(name);
   if (!target) return reportFatal(walk, 'RG1004', node, `the alias ${name} has no anchor before it`);
-  // A node that contains its own alias has no finite value; the depth limit of aliases stops it.
+  // A node that contains its own alias has no finite value; the depth limit of aliases stops the expansion.
   if (walk.inAlias >= yamlLimits.depth) walk.isTooLarge = true;
   if (walk.isTooLarge) return undefined;
   walk.inAlias += 1;
@@ -135,7 +133,7 @@ function within<T>(walk: Walk, key: PathKey, visit: () => T): T {
   return result;
 }
 
-/** Returns the node of a collection item; undefined if the text has no value there. */
+/** Returns the value if it is a node; undefined for an empty place in the text. */
 export function nodeOf(value: unknown): Node | undefined {
   return isAlias(value) || isMap(value) || isSeq(value) || isScalar(value) ? value : undefined;
 }

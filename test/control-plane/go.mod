@@ -1,4 +1,4 @@
-// The control plane that the cluster tests run against: pins what scripts/control-plane.mjs builds.
+// The control plane that the cluster tests run against: pins what scripts/control-plane.ts builds.
 module rollout-group/test/control-plane
 
 go 1.26.0

@@ -158,7 +158,7 @@ describe('admission policies that are stored', () => {
     expect(problems).toEqual([
       {
         kind: 'narrow',
-        message: `ValidatingAdmissionPolicy ${strategyName} does not name loki/ingester, and protects it only until a rollout begins`,
+        message: `ValidatingAdmissionPolicy ${strategyName} does not name loki/ingester: such a StatefulSet is protected only until a rollout`,
       },
       { kind: 'narrow', message: `ValidatingAdmissionPolicyBinding ${strategyName} does not cover namespace loki` },
     ]);

@@ -77,7 +77,7 @@ describe('lint of StatefulSets next to a group', () => {
     );
     expect(findings.map(({ code, hint }) => `${code} ${hint}`)).toEqual([
       'RG2110 a StatefulSet of this name is in the namespace loki',
-      'RG2120 add zones that belong to a group; leave the others as they are',
+      'RG2120 if a StatefulSet belongs to a group, add it to the group; otherwise change nothing',
     ]);
   });
 

@@ -20,9 +20,9 @@ export const clusterCodes = {
     hint: 'remove the leader or the mirrored source',
   },
   RG4004: {
-    title: 'The minimum time between zones is not a duration',
+    title: 'The minimum time between zones is not valid',
     explanation:
-      'The label takes a Go duration such as 12h or 90m. Go durations have no unit for days. If the value is not valid, downscales that depend on this time are denied.',
+      'The label takes a Go duration such as 12h or 90m. Go durations have no unit for days. If the value is not a duration, downscales that depend on this time are denied. A negative time has no effect.',
     hint: 'write hours, such as 24h',
   },
   RG4005: {
@@ -33,13 +33,13 @@ export const clusterCodes = {
   RG4006: {
     title: 'The URL for delayed downscales is not valid',
     explanation:
-      'The annotation takes an absolute URL. The agent replaces its host by the host of each pod. If the URL cannot be parsed, the StatefulSet is not scaled. If it cannot be used for pods, the StatefulSet does not shrink.',
+      'The annotation takes an absolute URL. The agent replaces its host by the host of each pod. If the URL cannot be parsed, the StatefulSet is not scaled. If the URL does not start with http:// or https://, or has no host, the StatefulSet does not shrink.',
     hint: 'write a URL such as http://pod:8080/ingester/prepare-delayed-downscale',
   },
   RG4007: {
     title: 'The preparation of downscales is incomplete',
     explanation:
-      'A StatefulSet with prepare-downscale needs the annotations for port and path, and a serviceName. If one of them is missing, every downscale is denied.',
+      'A StatefulSet with prepare-downscale needs the annotations for port and path, and a serviceName. If one of them is missing or not valid, every downscale is denied.',
   },
   RG4008: {
     title: 'The API version of the mirrored source is not valid',
@@ -50,7 +50,7 @@ export const clusterCodes = {
     title: 'The write-back setting is not a boolean',
     severity: 'warning',
     explanation:
-      'The annotation takes true or false; the default is true. Any other value counts as false, so the agent writes nothing back.',
+      'The annotation takes a boolean such as true or false; the default is true. A value that is not a boolean counts as false, so the agent writes nothing back.',
     hint: 'write true or false',
   },
   RG4010: {
@@ -69,19 +69,19 @@ export const clusterCodes = {
   RG4012: {
     title: 'The update strategy is not OnDelete',
     explanation:
-      'Only the agent may replace the pods of an adopted group. With another update strategy the StatefulSet controller replaces them too, and grafana/rollout-operator ignores the group.',
+      'Only the agent may replace the pods of an adopted group. With another update strategy the StatefulSet controller replaces the pods of the StatefulSet. The agent and grafana/rollout-operator then replace no pod of the group.',
     hint: 'set spec.updateStrategy.type to OnDelete',
   },
   RG4013: {
-    title: 'The pod template has no label name',
+    title: 'The pod template has no label "name"',
     explanation:
       'The agent finds the pods of an adopted member by the label `name` of the pod template. Without this label the zone has no pods.',
-    hint: 'add the label name to spec.template.metadata.labels',
+    hint: 'add the label "name" to spec.template.metadata.labels',
   },
   RG4014: {
     title: 'The group has a single member',
     severity: 'notice',
-    explanation: 'A group of one member has no other zone to protect. It is rolled pod by pod without coordination.',
+    explanation: 'The group has no other zone, so the agent replaces pods without waiting for other zones.',
   },
   RG4015: {
     title: 'The value of a switch is not exactly true',
@@ -140,7 +140,7 @@ export const clusterCodes = {
     title: 'The pods have no readiness probe',
     severity: 'warning',
     explanation:
-      'Without a readiness probe a pod is ready when its containers run. The rollout continues before the pod serves requests, and a broken version is not detected.',
+      'Without a readiness probe a pod is ready when its containers run. The rollout can then continue before the pod serves requests, and a version that never serves can reach every zone.',
   },
   RG5005: {
     title: 'Git sets replicas that the agent also writes',
@@ -180,7 +180,7 @@ export const clusterCodes = {
     title: 'A deadline is shorter than the durations of the plan',
     severity: 'warning',
     explanation:
-      'A run fails if no pod becomes available within `rollout.deadlines.progress`, or if it takes longer than `rollout.deadlines.run`. The durations of the plan are longer. They are only assumed, so a plan is never blocked for this. `--assumptions` replaces the default durations.',
+      'A run fails if a pod is in flight and no pod becomes available within `rollout.deadlines.progress`, or if the run takes longer than `rollout.deadlines.run`. The durations of the plan exceed one of these deadlines. The durations are only assumed, so a plan is never blocked for this. `--assumptions` replaces the default durations.',
     hint: 'raise the deadline, or measure how long the pods take and pass these durations with --assumptions',
   },
   RG5011: {
@@ -189,6 +189,13 @@ export const clusterCodes = {
     explanation:
       'A step passes only because of an exception, and with the durations of the plan the exception ends before the last pod is replaced. The agent then waits. The plan waits too and is not blocked, because its durations are assumed.',
     hint: 'extend the exception',
+  },
+  RG5012: {
+    title: 'The StatefulSet controller replaces pods at once',
+    severity: 'warning',
+    explanation:
+      'A partition holds only the pods below it. The StatefulSet controller applies another template at once to the pods at or above the partition, such as the updated pods of a group with `strategy: partition` during a run. It replaces them one after the other in each StatefulSet, without waves, gates, pauses and protections. The plan shows them as `at once`.',
+    hint: 'apply the template after the run has ended, or use strategy: pinned',
   },
   RG6001: {
     title: 'No agent holds the Lease',
@@ -228,7 +235,7 @@ export const clusterCodes = {
   },
   RG6007: {
     title: 'The agent lacks a permission',
-    explanation: 'The message names the missing right and its effect. A write without the right fails.',
+    explanation: 'The message names the missing right and its effect.',
     hint: 'bind the Role of the agent',
   },
   RG6008: {
@@ -245,7 +252,7 @@ export const clusterCodes = {
   },
   RG6010: {
     title: 'Several autoscalers scale the members of one group',
-    explanation: 'Each autoscaler decides alone, so the zones get different replica counts.',
+    explanation: 'Each autoscaler decides alone, so the zones can get different replica counts.',
     hint: 'keep only the autoscaler of the leader',
   },
   RG6011: {
@@ -262,7 +269,7 @@ export const clusterCodes = {
   RG6013: {
     title: 'The update strategy does not fit the strategy of the group',
     explanation:
-      'With the strategy onDelete only the agent may replace pods. With another update strategy the StatefulSet controller replaces them too, in all zones at once. The strategies partition and pinned need RollingUpdate.',
+      'With the strategy onDelete only the agent may replace pods. With another update strategy the StatefulSet controller replaces them without waiting for other zones, and the agent replaces no pod of the zone. The strategies partition and pinned need RollingUpdate.',
     hint: 'set spec.updateStrategy.type as the strategy requires',
   },
   RG6014: {
@@ -293,7 +300,7 @@ export const clusterCodes = {
     title: 'Clocks differ',
     severity: 'warning',
     explanation:
-      'The clocks of this machine and of the API server are more than 5 s apart, so displayed ages and end times are wrong by the same amount. The agent ignores stored times that are more than 30 s ahead of the API server.',
+      "The clocks of this machine and of the API server are more than 5 s apart. Displayed ages and end times can be wrong by this difference. The agent ignores stored times that are more than 30 s ahead of the agent's clock.",
     hint: 'synchronize the clock by NTP',
   },
   RG6019: {
@@ -318,7 +325,7 @@ export const clusterCodes = {
     title: 'A referenced Secret does not exist',
     severity: 'warning',
     explanation:
-      "A MetricSource or a NotificationChannel names a Secret, or a key of a Secret, that the agent's namespace does not have. Gates of the source wait, and the channel sends nothing.",
+      "A MetricSource or a NotificationChannel names a Secret, or a key of a Secret, that the agent's namespace does not have. The gates of the source answer `unknown`, which blocks, and the channel sends nothing.",
     hint: "create the Secret in the agent's namespace, or correct its name and key in the object",
   },
   RG6023: {
@@ -331,7 +338,7 @@ export const clusterCodes = {
   RG6024: {
     title: 'The agent does not manage a namespace',
     explanation: 'The agent manages only the namespaces in -namespaces. Groups in other namespaces are never rolled.',
-    hint: 'install again with --groups-in for each namespace, or check another namespace',
+    hint: 'install again with --groups-in for each namespace, or choose another namespace with -n',
   },
   RG6025: {
     title: 'No pod can answer a webhook of the installation',
@@ -354,7 +361,7 @@ export const clusterCodes = {
   RG7001: {
     title: 'The object cannot be converted',
     explanation:
-      'A group that does less than the object, for example without its gate, would roll pods that the object blocked. So init writes no group for the object, and the other operator continues to manage it. Other objects are converted.',
+      'If the group lacked a setting of the object, for example a gate, the agent could replace pods that the object blocked. So init writes no group for the object, and the other operator continues to manage it. Other objects are converted.',
     hint: 'fix the cause and run init again, or write the group by hand',
   },
   RG7002: {
@@ -384,7 +391,7 @@ export const clusterCodes = {
     severity: 'warning',
     explanation:
       'The object counts every answer with a series as a success, and so does the gate. A query without a comparison always returns a series while there is data. A query with `bool` returns 0 instead of no series.',
-    hint: 'use the number as query and the comparison as pass',
+    hint: 'write the measured expression as query and the comparison as pass',
   },
   RG7007: {
     title: 'A rollout is in progress',

@@ -1,4 +1,4 @@
-// Defines the codes RG1xxx, RG20xx and RG3xxx: errors in the text of a file, in the values of a document and in its conditions.
+// Defines the codes RG1xxx, RG20xx and RG3xxx: problems in the text of a file, in the values of a document and in its conditions.
 export const documentCodes = {
   RG1001: {
     title: 'The file is too large',
@@ -14,7 +14,7 @@ export const documentCodes = {
   },
   RG1003: {
     title: 'The document is nested too deeply',
-    explanation: 'Collections may be nested 64 levels deep. Deeper nesting is a wrong indentation or an attempt to exhaust the parser.',
+    explanation: 'Collections may be nested up to 64 levels deep. Deeper nesting is a wrong indentation or an attack on the parser.',
   },
   RG1004: {
     title: 'The text is not valid YAML',
@@ -54,7 +54,7 @@ export const documentCodes = {
   RG1010: {
     title: 'An operator that starts with an exclamation mark needs quotes',
     explanation:
-      'YAML reads a plain `!`, `!!`, `!=` or `!==` as a tag. The operator disappears, its arguments stay, and the condition means the opposite.',
+      'YAML reads a plain `!`, `!!`, `!=` or `!==` as a tag. The operator disappears, its arguments stay, and the meaning of the condition changes.',
     hint: 'quote the operator, as in "!": [...]',
   },
   RG1011: {
@@ -98,7 +98,7 @@ export const documentCodes = {
   },
   RG2004: {
     title: 'A required field is missing',
-    explanation: 'The field has no default, because no value is safe for every group. The document is not used without it.',
+    explanation: 'The field has no default. The document is not used without it.',
   },
   RG2005: {
     title: 'The value has the wrong type',
@@ -112,7 +112,7 @@ export const documentCodes = {
   RG2007: {
     title: 'The value has the wrong form',
     explanation:
-      'The text does not have the form of the field. Examples: a duration such as 30s or 1h30m, a percentage such as 10%, an instant with an offset such as 2026-12-18T18:00:00+01:00. A name has lower-case letters, digits and dashes.',
+      'The text does not have the form of the field. Examples: a duration such as 30s or 1h30m, a percentage such as 10%, an instant with an offset such as 2026-12-18T18:00:00+01:00. A name has lower-case letters, digits and dashes; the name of an object may also have dots.',
   },
   RG2008: {
     title: 'The value is out of range',
@@ -120,8 +120,9 @@ export const documentCodes = {
   },
   RG2009: {
     title: 'Fields exclude each other',
-    explanation: 'The fields are alternatives, and exactly one of them is required.',
-    hint: 'keep exactly one of them',
+    explanation:
+      'The fields are alternatives, so at most one of them is allowed. If the message says that the fields are missing, one of them is required.',
+    hint: 'keep only one of them',
   },
   RG2010: {
     title: 'The instant does not exist',
@@ -139,7 +140,7 @@ export const documentCodes = {
   RG3002: {
     title: 'The operator is not allowed',
     explanation:
-      'Other JsonLogic implementations have this operator. It is not allowed here because admission evaluates conditions, so they must be pure and bounded. `log` has a side effect, `method` calls host code, and regular expressions can take exponential time.',
+      'Other JsonLogic implementations have this operator. Conditions of policies and gates cannot use it. The message names the reason or an alternative. For example, `log` has a side effect, and regular expressions can take exponential time.',
   },
   RG3003: {
     title: 'An operation needs exactly one operator',
@@ -159,8 +160,7 @@ export const documentCodes = {
   },
   RG3006: {
     title: 'The variable does not exist',
-    explanation:
-      'The condition reads a variable that has no value. The variable is always unknown, so the part of the condition that reads it is always unknown too.',
+    explanation: 'A condition or a message names a variable that does not exist. The value of this variable is always unknown.',
   },
   RG3007: {
     title: 'The path of a variable must be literal',

@@ -1,4 +1,4 @@
-// Defines the codes RG21xx to RG25xx: documents that fit the schema but contradict themselves or each other.
+// Defines the codes RG21xx to RG25xx: problems of documents that fit the schema, such as unknown names and contradictions.
 export const policyCodes = {
   RG2101: {
     title: 'An object is defined twice',
@@ -22,7 +22,7 @@ export const policyCodes = {
   },
   RG2105: {
     title: 'The zone does not exist',
-    explanation: 'The group has no zone of this name, so the setting has no effect.',
+    explanation: 'The group has no zone of this name, so the setting has no effect. A zone that follows an unknown zone is not scaled.',
   },
   RG2106: {
     title: 'Zones follow each other in a cycle',
@@ -53,7 +53,7 @@ export const policyCodes = {
     title: 'The files contain no StatefulSet of the group',
     severity: 'notice',
     explanation:
-      'Names, replicas and templates of the members are not checked. This is not an error: policies and manifests may be in different repositories, and lint does not fail. To check them, give both to lint. For a running cluster use `kubectl rollout-group doctor` or `plan`.',
+      'Names, replicas and templates of the members are not checked. This is not an error: policies and manifests may be in different repositories, and lint does not fail. To check the members, give lint the policies and the manifests. For a running cluster use `kubectl rollout-group doctor` or `plan`.',
     hint: 'give the manifests together with the policies: kubectl rollout-group lint policies/ manifests/',
   },
   RG2112: {
@@ -81,12 +81,12 @@ export const policyCodes = {
     title: 'Selectors of two groups overlap',
     explanation:
       'Every StatefulSet that one selector matches is matched by the other selector too. The StatefulSet would be in both groups, and both would be blocked.',
-    hint: 'add a label to one of the selectors that distinguishes them',
+    hint: 'change one selector so that it matches no StatefulSet of the other group',
   },
   RG2117: {
     title: 'The update strategy does not fit the rollout strategy',
     explanation:
-      'With the strategy onDelete the agent replaces pods. A StatefulSet with RollingUpdate would also replace them when its template changes, without regard to other zones. The strategies pinned and partition need RollingUpdate. With pinned, the agent sets the partition to 1000000, which blocks every pod; a manifest may name this partition or omit it. With partition, the agent writes the partition during the rollout. A manifest with a partition would overwrite it at each apply, and pods would be updated all at once. The output of `kubectl get -o yaml` always contains a partition: remove this line before you keep the output in Git or plan with it. If a manifest has no partition, a plan assumes 1000000.',
+      'With the strategy onDelete the agent replaces pods. A StatefulSet with RollingUpdate would also replace them when its template changes, without regard to other zones. The strategies pinned and partition need RollingUpdate. With pinned, the agent sets the partition to 1000000, which blocks every pod; a manifest may name this partition or omit it. With partition, the agent writes the partition during the rollout. A manifest with a partition would overwrite it at each apply, and the StatefulSet controller could replace pods of several zones at once. The output of `kubectl get -o yaml` always contains a partition: remove this line before you keep the output in Git or plan with it. If a manifest has no partition, a plan assumes 1000000.',
     hint: 'change spec.updateStrategy of the StatefulSet, or the strategy of the group',
   },
   RG2118: {
@@ -100,7 +100,7 @@ export const policyCodes = {
     title: 'The StatefulSets are in another namespace than the group',
     severity: 'warning',
     explanation:
-      'A group contains only StatefulSets of its namespace. The files have StatefulSets with the expected names in another namespace, and no group protects them. The finding is a warning if the namespaces differ by a few letters (`mimr` and `mimir`), both are written in the files, the group names its zones, and nothing else is in its namespace. Otherwise it is a notice, and lint does not fail. Two namespaces can be two environments, and `kubectl -n`, kustomize, Helm or Argo CD can set the namespace later. To check the final namespaces, run `kustomize build . | kubectl rollout-group lint -`.',
+      'A group contains only StatefulSets of its namespace. The files have StatefulSets with the expected names or labels in another namespace, and no group protects them. The finding is a warning if the namespaces differ by a few letters (`mimr` and `mimir`), both are written in the files, the group names its zones, and nothing else is in its namespace. Otherwise it is a notice, and lint does not fail. Two namespaces can be two environments, and `kubectl -n`, kustomize, Helm or Argo CD can set the namespace later. To check the final namespaces, run `kustomize build . | kubectl rollout-group lint -`.',
     hint: 'write the same metadata.namespace into the group and the StatefulSets',
   },
   RG2120: {
@@ -108,7 +108,7 @@ export const policyCodes = {
     severity: 'notice',
     explanation:
       'The files define groups, and these StatefulSets are in no group. Kubernetes rolls them independently of each other, without waves and protection, and plans do not contain them. This is right for a standalone StatefulSet such as a cache, but not for a forgotten or renamed zone.',
-    hint: 'add zones that belong to a group; leave the others as they are',
+    hint: 'if a StatefulSet belongs to a group, add it to the group; otherwise change nothing',
   },
   RG2201: {
     title: 'A later wave updates fewer pods than an earlier one',
@@ -119,7 +119,7 @@ export const policyCodes = {
   RG2202: {
     title: 'An approval after the last wave holds back no pod',
     explanation:
-      'An approval blocks the waves after it. After the last wave every pod is already updated, and the run would only stay open until the approval.',
+      'An approval blocks the waves after it. After the last wave every pod is already updated. The approval would only delay the end of the run.',
     hint: 'move the approval before the last wave',
   },
   RG2203: {
@@ -151,7 +151,7 @@ export const policyCodes = {
     title: 'Replicas are forced',
     severity: 'warning',
     explanation:
-      'The field forceReplicas sets the replicas at once. It ignores the source, the readiness of pods and all delays. It is meant for emergencies.',
+      'The field forceReplicas sets the replicas at once. It ignores the source of replicas, the readiness of pods and all delays. It is meant for emergencies.',
     hint: 'remove the field when the emergency is over',
   },
   RG2208: {
@@ -176,7 +176,7 @@ export const policyCodes = {
   RG2212: {
     title: 'The pattern of partitions is not valid',
     explanation:
-      'The pattern is not an RE2 pattern, or it is nested or repeated too deeply. RE2 is the pattern language of grafana/rollout-operator and has no look-around and no back-references. Use plain groups, classes and repetitions.',
+      'The pattern is not an RE2 pattern, or it is too large or nested too deeply. RE2 is the pattern language of grafana/rollout-operator and has no look-around and no back-references. Use plain groups, classes and repetitions.',
   },
   RG2213: {
     title: 'The capture group does not exist',
@@ -201,7 +201,7 @@ export const policyCodes = {
     title: 'A limit of zero blocks every pod',
     severity: 'warning',
     explanation:
-      'No pod of a zone may be unavailable, or a PodDisruptionBudget allows no eviction. The rollout never ends, because neither time nor progress ends this block. Pods that are stuck on an outdated revision are still replaced. A PodDisruptionBudget with a number of pods is reported only if the files contain all pods that it covers, and no autoscaler or overlay sets their replicas. A `maxUnavailable` of 0 is not reported for zones with a RolloutException for `zone-budget`. To stop a group on purpose, use `paused: true` in its zones, a rule or window of a policy, or `kubectl rollout-group pause`. The plan then waits and is not blocked.',
+      'No pod of a zone may be unavailable, or a PodDisruptionBudget allows no eviction. The rollout never ends, because neither time nor progress ends this block. Pods that are stuck on an outdated revision are still replaced. A PodDisruptionBudget such as `minAvailable: 3` allows no eviction only if it covers 3 pods or fewer. Such a budget is reported only if the files show the number of pods, and no autoscaler or overlay sets the replicas. A `maxUnavailable` of 0 is not reported for zones with a RolloutException for `zone-budget`. To stop a group on purpose, use `paused: true` in its zones, a rule or window of a policy, or `kubectl rollout-group pause`. The plan then waits and is not blocked.',
     hint: 'write 1 or more, or paused: true to stop the group on purpose',
   },
   RG2217: {
@@ -232,7 +232,7 @@ export const policyCodes = {
   RG2304: {
     title: 'The required approval names no approvers',
     severity: 'notice',
-    explanation: 'The rule requires an approval, but has no `approval.from`. So every user may approve, also the requester.',
+    explanation: 'The rule requires an approval, but has no `approval.from`. So an approval by any user counts.',
     hint: 'add approval.from',
   },
   RG2305: {
@@ -262,7 +262,7 @@ export const policyCodes = {
   RG2310: {
     title: 'The rule cannot be overridden',
     explanation:
-      'No exception can override this rule, so the exception has no effect. There are four reasons. The rule depends on what the agent can observe and claim, or the API server enforces it too. Or another request with separate rights ends its block, for example approve, promote or resume. Or it is a policy rule that demands an approval.',
+      'No exception can override this rule, so the exception has no effect. There are four kinds of such rules. The first depends on what the agent can observe and claim. The API server enforces the second too. Another request with separate rights ends the block of the third, for example approve, promote or resume. The fourth is a policy rule that demands an approval.',
     hint: 'name the rule that blocks, as explain shows it',
   },
   RG2401: {
@@ -283,13 +283,12 @@ export const policyCodes = {
   },
   RG2404: {
     title: 'The window lasts longer than its period',
-    explanation: 'The window opens again before it closes, so it stays open for longer than the duration, or always.',
+    explanation: 'The window opens again before it closes, so it would stay open for longer than the duration, or always.',
     hint: 'shorten the duration',
   },
   RG2405: {
     title: 'The window never opens',
-    explanation:
-      'No calendar day matches the schedule, for example 30 February. An allow window that never opens blocks everything; a deny window that never opens blocks nothing.',
+    explanation: 'No calendar day matches the schedule, for example 30 February. The agent blocks all groups of the policy.',
   },
   RG2406: {
     title: 'The range ends before it begins',
@@ -318,7 +317,8 @@ export const policyCodes = {
   },
   RG2503: {
     title: 'The metric source is of another kind',
-    explanation: 'A gate queries Prometheus but its source is Consul, or the other way round. Such a gate is never read, so it blocks.',
+    explanation:
+      'A gate queries Prometheus but its source is Consul, or it queries Consul but its source is Prometheus. Such a gate is never read, so it blocks. A policy input needs a Prometheus source; with a Consul source the input is unknown.',
   },
   RG2504: {
     title: "The metric source is not in the agent's namespace",
@@ -331,7 +331,7 @@ export const policyCodes = {
     title: 'Credentials are sent without encryption',
     severity: 'warning',
     explanation:
-      'The source has credentials and an address that begins with http. An attacker on the network can read the credentials and forge the answers.',
+      'The source has credentials and an address that begins with `http://`. An attacker on the network can read the credentials and forge the answers.',
     hint: 'use https, with ca if the server has a private CA',
   },
   RG2506: {
@@ -343,7 +343,7 @@ export const policyCodes = {
   RG2507: {
     title: 'The query is not PromQL',
     explanation:
-      'The syntax of the query is wrong, so no server can evaluate it. The gate never has a reading, and the input of a policy is unknown. Names of functions and metrics are not checked.',
+      'The syntax of the query is wrong, so Prometheus cannot evaluate it. The gate never has a reading, and the input of a policy is unknown. Names of functions and metrics are not checked.',
   },
   RG2511: {
     title: 'The notification channel does not exist',
@@ -366,7 +366,7 @@ export const policyCodes = {
   RG2514: {
     title: 'The notification channel is not encrypted',
     explanation:
-      'The address begins with http and is not a loopback address. Messages and credentials could be read and changed on the network, so the agent does not use the channel.',
+      'The address begins with `http://` and is not a loopback address. Messages and credentials could be read and changed on the network, so the agent does not use the channel.',
     hint: 'use https, with ca if the server has a private CA',
   },
   RG2515: {

@@ -81,7 +81,7 @@ describe('StatefulSets of one group', () => {
     ];
     const { groups, first } = guessed(objects);
     expect(groups).toEqual(['data/store: north=north south=south', 'data/west: west=west']);
-    expect(first?.because).toBe('they are all store and run in different zones: north in eu-1, south in eu-2');
+    expect(first?.because).toBe('the StatefulSets are all store and in different zones: north in eu-1, south in eu-2');
   });
 
   it('are read out of a required affinity that names one zone, not out of one that names two', () => {
@@ -124,7 +124,7 @@ describe('the engine', () => {
       [{ type: 'OnDelete' }, { type: 'OnDelete' }],
       'because every StatefulSet has the strategy OnDelete',
     ],
-    ['onDelete', 'where a partition lets Kubernetes roll', [rolling(0), rolling(0)], 'Pods are replaced only after every StatefulSet has'],
+    ['onDelete', 'where a partition lets Kubernetes roll', [rolling(0), rolling(0)], 'The agent replaces pods only if their StatefulSet'],
     ['onDelete', 'where one differs', [undefined, { type: 'OnDelete' }], 'because the update strategies differ'],
   ])('is %s %s, and the file says why', (strategy, _where, strategies, words) => {
     const objects = strategies.map((strategy, index) => set(`kv-${'ab'[index]}`, strategy === undefined ? {} : { strategy }));
@@ -157,7 +157,7 @@ describe('the objects that are left out', () => {
       groups: [],
       leftOut: [
         'prometheus-main: Prometheus main owns it, and its operator would revert other writes',
-        'etcd: kube-system is a namespace of the cluster',
+        'etcd: kube-system contains components of Kubernetes',
       ],
     });
   });

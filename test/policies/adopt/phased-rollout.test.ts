@@ -4,7 +4,7 @@ import { lintPolicies } from '../../../policies/lint/lint.ts';
 import { writeDocument } from '../../../policies/write.ts';
 import { converted, convertedPhased, phased, said, statefulSetText } from './foreign-kit.ts';
 
-const usualNotice = 'RG7003 5:14 the gate is read before each of its 3 pods; pods of a later scale-up belong to the last wave';
+const usualNotice = 'RG7003 5:14 the gate is read before each of the 3 pods; pods of a later scale-up belong to the last wave';
 
 describe('a PhasedRollout', () => {
   it('becomes a group of one StatefulSet whose pods go one by one, each after its gate', () => {

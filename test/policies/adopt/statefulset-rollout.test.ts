@@ -112,7 +112,7 @@ describe('a StatefulsetRollout', () => {
     const byName = convertedRollout("\n  channel: '#deploys'");
     expect([byName.groups[0]?.spec.notify, byName.documents]).toEqual([undefined, []]);
     expect(said(byName)).toContain(
-      'RG7005 5:12 the Slack channel #deploys is a name, but a NotificationChannel needs a channel ID; no notification is sent',
+      'RG7005 5:12 the Slack channel #deploys is a name, but a NotificationChannel needs a channel ID; no Slack message is sent',
     );
   });
 
