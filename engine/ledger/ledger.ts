@@ -55,8 +55,7 @@ export function openClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | u
     if (known === undefined) open.push(claim);
     else if (isRenewed(claim, known)) open[index] = claim;
   }
-  if (open.length === ledger.claims.length && open.every((claim, index) => claim === ledger.claims[index])) return ledger;
-  return withClaims(ledger, open);
+  return isSameList(open, ledger.claims) ? ledger : withClaims(ledger, open);
 }
 
 /** Returns the ledger with these claims; undefined if they are more than before and more than `openClaimLimit`. */
@@ -136,26 +135,48 @@ interface KeepOptions {
  * or on a zone that left the group ends after 120 s. A claim on an unreadable object stays. So do preparations, even without their pods,
  * because databases store them on the volume.
  */
-export function observeLedger(ledger: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
+export function observeLedger(stored: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
   const { openForMs = ({ atMs }: Claim) => Math.abs(seen.nowMs - atMs) } = options;
   const isOverdue = (claim: Claim): boolean => openForMs(claim) > unappliedClaimMs;
+  const group = groupOf(stored, seen);
+  const ledger = { ...stored, claims: inPresentZones(stored.claims, group) };
   const zones = zonesOf(ledger, seen);
   const applied = ledger.claims.flatMap((claim) => datedDownscale(ledger, claim, zones.get(claim.zone), seen.nowMs));
-  const group = groupOf(ledger, seen);
   const isOfNoZone = (claim: Claim): boolean => group !== undefined && !group.zones.some((zone) => zone.name === claim.zone);
   const claims = ledger.claims.filter((claim) =>
     isOfNoZone(claim) ? !isOverdue(claim) : isOpen(claim, zones.get(claim.zone), { nowMs: seen.nowMs, isOverdue: isOverdue(claim) }),
   );
-  const downscales = [...ledger.downscales, ...applied].filter((downscale) => seen.nowMs - downscale.atMs <= options.keepDownscalesMs);
-  const isSame = claims.length === ledger.claims.length && applied.length === 0 && downscales.length === ledger.downscales.length;
-  return isSame ? ledger : { ...ledger, claims, downscales };
+  const dated = [...inPresentZones(stored.downscales, group), ...applied];
+  const downscales = dated.filter((downscale) => seen.nowMs - downscale.atMs <= options.keepDownscalesMs);
+  const preparations = inPresentZones(stored.preparations, group);
+  const isSame =
+    isSameList(claims, stored.claims) && isSameList(downscales, stored.downscales) && isSameList(preparations, stored.preparations);
+  return isSame ? stored : { ...stored, claims, downscales, preparations };
+}
+
+/**
+ * Returns the entries with the present names of their zones. The name of an adopted zone omits what the names of all members have in common,
+ * so it changes with the members: `a` is `ingester-zone-a` while the group has no other member.
+ */
+function inPresentZones<Entry extends { readonly zone: string }>(
+  entries: readonly Entry[],
+  group: GroupDefinition | undefined,
+): readonly Entry[] {
+  return entries.map((entry) => {
+    if (group === undefined || group.zones.some(({ name }) => name === entry.zone)) return entry;
+    const [zone, ...others] = group.zones.filter(({ statefulSet }) => `-${statefulSet}`.endsWith(`-${entry.zone}`));
+    return zone === undefined || others.length > 0 ? entry : { ...entry, zone: zone.name };
+  });
+}
+
+function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && one.every((entry, index) => entry === other[index]);
 }
 
 /** Returns the snapshot with every ledger after an observation at the time of the snapshot: an ended claim blocks no step. */
 export function withObservedLedgers(snapshot: Snapshot): Snapshot {
-  if (snapshot.ledgers.every(({ claims }) => claims.length === 0)) return snapshot;
-  const keepDownscalesMs = Number.POSITIVE_INFINITY;
-  return { ...snapshot, ledgers: snapshot.ledgers.map((ledger) => observeLedger(ledger, snapshot, { keepDownscalesMs })) };
+  const ledgers = snapshot.ledgers.map((ledger) => observeLedger(ledger, snapshot, { keepDownscalesMs: Number.POSITIVE_INFINITY }));
+  return isSameList(ledgers, snapshot.ledgers) ? snapshot : { ...snapshot, ledgers };
 }
 
 /** Returns the next time at which an open claim on an unchanged object ends; undefined if no such time is in the future. */

@@ -1,7 +1,7 @@
 // A group of 3 zones gets a new image: alone, with a fault at every turn of the network, and with two agents.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type FaultProxy, startFaultProxy } from '../control-plane/fault-proxy.ts';
-import { every, type FaultRule, sometimes } from '../control-plane/faults.ts';
+import { every, type FaultRule, nth, sometimes } from '../control-plane/faults.ts';
 import { type HistoryRecorder, recordHistory } from '../control-plane/history.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { type Arena, onWorkloads, openArena } from './arena.ts';
@@ -73,6 +73,7 @@ describeOnControlPlane('a rollout of 3 zones', (controlPlane) => {
 
     const pods = /\/pods/;
     const answers = (status: number): FaultRule['fault'] => ({ kind: 'answer', status, retryAfterSeconds: 0 });
+    const expires: FaultRule['fault'] = { kind: 'expireWatch', afterEvents: 5 };
     const lateness: FaultRule['fault'] = { kind: 'delay', what: 'request', ms: 400 };
     const losing: readonly FaultRule[] = [
       { name: 'reply of a delete is lost', match: { method: 'DELETE', path: pods }, which: every(9), fault: { kind: 'dropReply' } },
@@ -94,13 +95,17 @@ describeOnControlPlane('a rollout of 3 zones', (controlPlane) => {
       },
     ];
     const disturbing: readonly FaultRule[] = [
-      { name: 'watch is cut', match: { isWatch: true, path: pods }, which: sometimes(1, 2), fault: { kind: 'cutWatch', afterEvents: 20 } },
+      // Of the list that a watch begins with again; a list that is asked for because it must be new comes from the quorum. The first rule,
+      // because only one rule applies to a request.
       {
-        name: 'watch expires',
-        match: { isWatch: true, path: /(pods|statefulsets)\?/ },
-        which: sometimes(2, 3),
-        fault: { kind: 'expireWatch', afterEvents: 5 },
+        name: 'old list',
+        match: { method: 'GET', path: /pods\?limit/, isWatch: false },
+        which: nth(2),
+        fault: { kind: 'oldAnswer' },
       },
+      { name: 'watch is cut', match: { isWatch: true, path: pods }, which: sometimes(1, 2), fault: { kind: 'cutWatch', afterEvents: 20 } },
+      { name: 'watch of pods expires', match: { isWatch: true, path: pods }, which: nth(3), fault: expires },
+      { name: 'watch of StatefulSets expires', match: { isWatch: true, path: /statefulsets\?/ }, which: sometimes(1, 2), fault: expires },
       {
         name: 'list breaks off',
         match: { method: 'GET', path: pods, isWatch: false },
@@ -109,13 +114,6 @@ describeOnControlPlane('a rollout of 3 zones', (controlPlane) => {
       },
       { name: 'too many requests', match: { method: 'GET', isWatch: false }, which: sometimes(5, 3), fault: answers(429) },
       { name: 'server error', match: { method: 'GET', isWatch: false }, which: sometimes(7, 3), fault: answers(500) },
-      // Of the list that a watch begins with again; a list that is asked for because it must be new comes from the quorum.
-      {
-        name: 'old list',
-        match: { method: 'GET', path: /pods\?limit/, isWatch: false },
-        which: (count) => count === 2,
-        fault: { kind: 'oldAnswer' },
-      },
     ];
 
     async function roll(namespace: string, rules: readonly FaultRule[]) {

@@ -137,6 +137,13 @@ describe('the rest of the ledger', () => {
     expect(look({ preparations: [gone] }).preparations).toEqual([gone]);
   });
 
+  it('keeps preparations of a zone whose name changed with the members of the group, under the present name', () => {
+    const named = (zone: string): Preparation => ({ zone, ordinal: 1, podUid: 'p', call: 'prepare', state: 'prepared', seenMs: 0 });
+    const preparations = ['ingester-zone-a', 'zone-a', 'a', 'b', 'zone'].map(named);
+    expect(look({ preparations }).preparations.map(({ zone }) => zone)).toEqual(['a', 'a', 'a', 'b', 'zone']);
+    expect(look({ preparations }, { snapshot: { groups: [] } }).preparations).toEqual(preparations);
+  });
+
   it('is the same value when nothing changed', () => {
     const ledger: Ledger = { ...empty, claims: [pod] };
     expect(observeLedger(ledger, snapshotOf({ groups: [group()] }), keep)).toBe(ledger);
