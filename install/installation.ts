@@ -151,7 +151,7 @@ export function installNotes({ scope, isEnforced, isMembersOnly }: InstallOption
     ...(namespaces.length === 0
       ? ['no namespace is named, so the agent gets rights in the whole cluster; to limit them, use --policies or --groups-in']
       : []),
-    ...(isEnforced ? [] : [`enforcement is off until you run: kubectl label namespace ${names} ${enforceLabel}=true`]),
+    ...(isEnforced ? [] : [`namespaces without the label ${enforceLabel}=true are not enforced; to set it, run: kubectl label namespace ${names} ${enforceLabel}=true`]),
     ...guessed.map((kind) => `the plural of ${kind} is assumed to be ${pluralOf(kind)}; to check it, run: kubectl api-resources`),
     ...(isMembersOnly ? ['webhooks receive requests only for the StatefulSets named now; install again after you add a group'] : []),
   ];

@@ -122,7 +122,8 @@ export function readDocument(document: YamlDocument, { namespace = 'default', st
   }
   if (!isKind(kind)) {
     const known = Object.keys(schemas);
-    const hint = suggestion(kind, known) ?? `kinds are ${listed(known, 'and')}`;
+    const usage = kind === 'SavedPlan' ? 'apply a saved plan without -f: kubectl rollout-group apply FILE' : suggestion(kind, known);
+    const hint = usage ?? `kinds are ${listed(known, 'and')}`;
     return { findings: [...document.dialect, finding('RG2001', document.place(['kind']), `the kind ${kind} does not exist`, { hint })] };
   }
   const result = readOurs(document, { ...name, kind });

@@ -262,5 +262,5 @@ function overrideCommand({ group, exceptions, nowMs }: GroupContext, rule: strin
     .map((one) => `kubectl rollout-group cancel ${name} ${one.name} && `)
     .sort();
   const place = zone === undefined ? '' : ` --zone ${zone}`;
-  return `${inForce.join('')}kubectl rollout-group override ${name} --rule ${rule}${place} --duration 1h --reason REASON`;
+  return `${inForce.join('')}kubectl rollout-group override ${name} --rule ${rule}${place} --duration 1h --reason REASON --yes`;
 }

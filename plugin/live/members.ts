@@ -70,7 +70,7 @@ export function refuseUnguarded({ view, zone }: Member, what: string): void {
   if (view.updateStrategy === 'OnDelete' || view.partition >= view.firstOrdinal + view.replicas) return;
   throw refusedFailure(`${what} would not proceed zone by zone`, {
     why: `StatefulSet ${view.namespace}/${view.name} of zone ${zone} has the strategy RollingUpdate with partition ${view.partition}, so Kubernetes would replace its pods at once`,
-    todo: 'give every member the strategy OnDelete, or a partition above its ordinals',
+    todo: 'with the strategy partition, wait until the agent has raised the partition; otherwise give every member the strategy OnDelete',
   });
 }
 

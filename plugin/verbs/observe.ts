@@ -63,7 +63,7 @@ const status: Verb = {
       completes: 'condition',
     },
     { flags: '--timeout <duration>', description: 'Stop waiting after this time; 0 for never. Default: never, or 30m if CI is set.' },
-    { flags: '--fail-on-pause', description: 'Exit with 8 as soon as the group is paused or waits for a person.' },
+    { flags: '--fail-on-pause', description: 'While waiting, exit with 8 as soon as the group is paused or needs a person.' },
     { flags: '-w, --watch', description: 'Wait until the rollout ends; --watch=false reports once.', default: 'true' },
     heartbeat,
     namespaceOption,

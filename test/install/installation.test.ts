@@ -156,7 +156,7 @@ describe('the notices of an installation', () => {
   it('of rights in the whole cluster, of what is not enforced yet, and of guesses', () => {
     const custom = scopeOf(group.replace('kind: ReplicaTemplate', 'kind: Fancy'));
     expect(installNotes(optionsOf({ scope: custom }))).toEqual([
-      'enforcement is off until you run: kubectl label namespace mimir rollout-group.dev/enforce=true',
+      'namespaces without the label rollout-group.dev/enforce=true are not enforced; to set it, run: kubectl label namespace mimir rollout-group.dev/enforce=true',
       'the plural of Fancy is assumed to be fancies; to check it, run: kubectl api-resources',
     ]);
     expect(installNotes(optionsOf({ scope, isEnforced: true, isMembersOnly: true }))).toEqual([

@@ -40,7 +40,7 @@ describe('install', () => {
     expect([status, stderr]).toEqual([
       0,
       `note: no namespace is named, so the agent gets rights in the whole cluster; to limit them, use --policies or --groups-in
-note: enforcement is off until you run: kubectl label namespace NAMESPACE rollout-group.dev/enforce=true
+note: namespaces without the label rollout-group.dev/enforce=true are not enforced; to set it, run: kubectl label namespace NAMESPACE rollout-group.dev/enforce=true
 `,
     ]);
     await expect(withoutDefinitions(stdout)).toMatchFileSnapshot('golden/install.yaml');

@@ -112,13 +112,13 @@ const lasting: readonly Row[] = [
     overrides: { policies: [policy({ windows: [freeze()] })] },
     fact: 'a deny window is open for rollout',
     until,
-    commands: [command(`override ${name} --rule window --duration 1h --reason REASON`)],
+    commands: [command(`override ${name} --rule window --duration 1h --reason REASON --yes`)],
   },
   {
     stop: 'hold by policy',
     overrides: { policies: [policy({ rules: [policyRule({ name: 'moves', effect: 'hold', message: 'the storage moves' })] })] },
     fact: 'safety/moves: the storage moves',
-    commands: [command(`override ${name} --rule safety/moves --duration 1h --reason REASON`)],
+    commands: [command(`override ${name} --rule safety/moves --duration 1h --reason REASON --yes`)],
   },
 ];
 

@@ -23,6 +23,13 @@ function load(text: string, name = 'policy.yaml') {
 }
 
 describe('loading', () => {
+  it('says how a saved plan is applied', () => {
+    const text = '{"kind":"SavedPlan","apiVersion":"rollout-group.dev/v1alpha1","metadata":{}}';
+    expect(loadPolicies([{ name: 'a.json', text }]).findings).toMatchObject([
+      { code: 'RG2001', hint: 'apply a saved plan without -f: kubectl rollout-group apply FILE' },
+    ]);
+  });
+
   it('fills in defaults and the namespace', () => {
     const { documents } = loadPolicies([{ name: 'a.yaml', text: group }], { namespace: 'mimir' });
     expect(

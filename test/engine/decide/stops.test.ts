@@ -64,7 +64,7 @@ describe('a stop while no step is due', () => {
       'window',
       { policies: [policy({ windows: [freeze()] })] },
       'a deny window is open for rollout',
-      `${override} window --duration 1h --reason REASON`,
+      `${override} window --duration 1h --reason REASON --yes`,
     ],
   ])('is in the decision, in what is published and in a condition: %s', (_, overrides, fact, endsWith) => {
     const { decision, published } = idle(overrides);
@@ -108,7 +108,7 @@ describe('a stop while no step is due', () => {
   it('is ended after an exception that does not allow enough', () => {
     const small = exception('window', { name: 'small', allow: { podsAtMost: 0 } });
     const { stops } = idle({ policies: [policy({ windows: [freeze()] })], exceptions: [small] }).decision;
-    expect(stops).toMatchObject([{ endsWith: `${cancel} small && ${override} window --duration 1h --reason REASON` }]);
+    expect(stops).toMatchObject([{ endsWith: `${cancel} small && ${override} window --duration 1h --reason REASON --yes` }]);
   });
 
   it('is none while an exception is in force', () => {
