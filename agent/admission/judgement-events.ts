@@ -8,6 +8,7 @@ import { encodeRequest } from '../../engine/judge/request-text.ts';
 import { leadingResult, storedResult } from '../../engine/rule.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import { messageOf } from '../../policies/error-message.ts';
+import { eventNote } from '../../policies/text/shorten.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { putNewest } from '../../policies/values/map.ts';
@@ -32,8 +33,6 @@ const repeatMs = 600_000;
 const maxWaiting = 100;
 /** The most decisions whose last Event is remembered. The oldest are forgotten first. */
 const maxRemembered = 2_000;
-/** The API server's limit for the note of an Event, in bytes. */
-const longestNote = 1_024;
 const timeoutMs = 5_000;
 
 export type ReportJudgement = (judgement: Judgement, subject: JudgedSubject) => void;
@@ -122,7 +121,7 @@ export function judgementEvent(
     type: 'Warning',
     reason: isAllowed ? 'ExceptionUsed' : deniedReason,
     action: isAllowed ? 'Allow' : 'Deny',
-    note: `${`${prefix}${storedText}`.slice(0, longestNote - explain.length)}${explain}`,
+    note: eventNote(`${prefix}${storedText}`, explain),
     reportingController: 'rollout-group.dev/webhook',
     reportingInstance: identity.slice(0, 128),
   };

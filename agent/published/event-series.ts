@@ -3,7 +3,7 @@ import { isStatus } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject, microTime, patchObject, type Target, targetOf } from '../../cluster/request/write.ts';
 import { messageOf } from '../../policies/error-message.ts';
-import { shorten } from '../../policies/text/shorten.ts';
+import { eventNote } from '../../policies/text/shorten.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import type { AgentEnv } from '../env.ts';
@@ -64,8 +64,6 @@ const maxWaiting = 200;
 const maxRemembered = 2000;
 /** The age after which a fact is not written any more. The API server keeps Events for an hour by default. */
 const expiryMs = 3_600_000;
-/** The longest note in characters. The API server accepts 1024 bytes. */
-const longestNote = 1024;
 const controller = 'rollout-group.dev/agent';
 
 /** Writes each fact to an Event. Retries a failed write until the Event would have expired, unless the API server rejects the content. */
@@ -185,7 +183,7 @@ export class EventSeries {
       type,
       reason,
       action,
-      note: shorten(note, longestNote),
+      note: eventNote(note),
       reportingController: controller,
       reportingInstance: identity.slice(0, 128),
       ...(count > 1 ? { series: repetitions(series) } : {}),

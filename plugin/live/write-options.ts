@@ -2,6 +2,7 @@
 import { ApiFailure, TransportFailure } from '../../cluster/request/failure.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject } from '../../cluster/request/write.ts';
+import { eventNote } from '../../policies/text/shorten.ts';
 import { withoutManagedFields } from '../cluster-snapshot/listing.ts';
 import type { Access, Cluster } from '../connection.ts';
 import type { CommandContext } from '../context.ts';
@@ -61,7 +62,7 @@ export async function recordReason(
     action,
     reason,
     type: 'Normal',
-    note: note.slice(0, 1024),
+    note: eventNote(note),
     regarding: { apiVersion: about.apiVersion, kind: about.kind, namespace, name, uid },
   };
   try {
