@@ -32,7 +32,7 @@ interface Failure {
   readonly message: string;
 }
 
-type Verdict = { readonly kind: 'unparsable'; readonly message: string } | { readonly kind: 'error'; readonly error: ApiFailure };
+type Verdict = Extract<WatchLine, { readonly kind: 'unparsable' | 'error' }>;
 
 export class Reflector<View> {
   readonly #entries = new Entries<View>();
@@ -122,7 +122,6 @@ export class Reflector<View> {
   }
 
   #storeList(items: readonly Entry<View>[], resourceVersion: string, askedMs: number): void {
-    if (this.#syncedMs !== undefined) this.#countMissed(items);
     this.#needsList = false;
     const changes = this.#entries.replace(items);
     this.#mark.raise(resourceVersion);
@@ -133,19 +132,8 @@ export class Reflector<View> {
     this.#report();
   }
 
-  /** Counts changes in the list that are older than the version of the watch: the watch missed them. */
-  #countMissed(items: readonly Entry<View>[]): void {
-    for (const { namespace, name, uid, resourceVersion } of items) {
-      const known = this.#entries.entry(namespace, name);
-      const isKnown = known?.uid === uid && known.resourceVersion === resourceVersion;
-      const isOld = (compareResourceVersions(resourceVersion, this.#mark.value ?? '') ?? 1) <= 0;
-      if (!isKnown && isOld) this.#count('missed-change', `the watch missed ${namespace}/${name} at ${resourceVersion}`);
-    }
-  }
-
   async #refuseList(resourceVersion: string): Promise<void> {
     const message = `the API server returned a stale list: resourceVersion ${resourceVersion} after ${this.#mark.value}`;
-    this.#count('stale-list', message);
     this.#failure = { reason: 'unreachable', message };
     this.#report();
     await this.#wait(this.#soon.nextMs());
@@ -178,7 +166,6 @@ export class Reflector<View> {
       case 'verdict':
         return await this.#handleVerdict(end.verdict);
       case 'stalled':
-        this.#count('stalled', `the watch was silent for ${idleMs} ms`);
         return false;
       case 'closed':
         // If the server closed the watch at once without an event, the delay grows. Otherwise the watch opens again soon.
@@ -217,7 +204,6 @@ export class Reflector<View> {
   async #handleError(error: unknown): Promise<boolean> {
     if (isStatus(error, 410)) {
       // Many watches expire together when a server restarts, so the next list waits for a random time.
-      this.#count('expired', error.message);
       await this.#wait(this.#soon.nextMs());
       return true;
     }
@@ -227,7 +213,6 @@ export class Reflector<View> {
 
   async #handleVerdict(verdict: Verdict): Promise<boolean> {
     if (verdict.kind === 'error') return this.#handleError(verdict.error);
-    this.#count('unparsable-line', verdict.message);
     await this.#wait(this.#soon.nextMs());
     return true;
   }
@@ -241,10 +226,7 @@ export class Reflector<View> {
     const { resourceVersion } = line;
     // Events of one collection are ordered by version. An older event was sent twice, or by a stale server.
     const order = compareResourceVersions(resourceVersion, this.#mark.value ?? '');
-    if (order !== undefined && order <= 0) {
-      if (line.kind !== 'bookmark') this.#count('stale-event', `an event of ${resourceVersion} came after ${this.#mark.value}`);
-      return undefined;
-    }
+    if (order !== undefined && order <= 0) return undefined;
     this.#mark.raise(resourceVersion);
     this.#contact.recordNews();
     if (line.kind === 'bookmark') return undefined;
@@ -300,20 +282,12 @@ export class Reflector<View> {
     this.#call(() => this.#options.onState?.(state));
   }
 
-  #count(fault: ReflectorFault, message: string): void {
-    this.#call(() => this.#options.onFault?.(fault, message));
-  }
-
   #call(callback: () => void): void {
     if (this.#stopped.signal.aborted) return;
     try {
       callback();
-    } catch (error) {
-      try {
-        this.#options.onFault?.('callback', messageOf(error));
-      } catch {
-        // The fault counter itself failed.
-      }
+    } catch {
+      // The store is complete without the callback, so the reflector continues.
     }
   }
 
@@ -344,9 +318,6 @@ export type ReflectorState =
 
 type FailureReason = 'forbidden' | 'missing' | 'unreachable' | 'invalid';
 
-/** A fault that the reflector handled. */
-export type ReflectorFault = 'unparsable-line' | 'stale-event' | 'stale-list' | 'expired' | 'stalled' | 'missed-change' | 'callback';
-
 export interface ReflectorOptions<View> {
   readonly env: ClusterEnv;
   readonly resource: Resource;
@@ -356,11 +327,10 @@ export interface ReflectorOptions<View> {
   readonly fieldSelector?: string | undefined;
   /** Returns the kept part of an object. If `project` throws, the object is invalid; other objects are not affected. */
   readonly project: (object: KubernetesObject) => View;
-  /** Runs once for each change, after the store contains it. Exceptions go to `onFault`. */
+  /** Runs once for each change, after the store contains it. Exceptions are ignored. */
   readonly onChange: (change: Change<View>) => void;
   /** Runs after each change of the state. */
   readonly onState?: (state: ReflectorState) => void;
-  readonly onFault?: (fault: ReflectorFault, message: string) => void;
   /** The call site for logs and injected faults; `.list` and `.watch` are appended. */
   readonly site: string;
   /** The maximum age of the last list when a watch ends, in milliseconds; default 30 minutes. */

@@ -41,7 +41,7 @@ export class Entries<View> implements Store<View> {
   readonly #invalid = new Map<Entry<View>, InvalidObject>();
   #size = 0;
 
-  readonly get = (namespace: string, name: string): View | undefined => viewOf(this.entry(namespace, name)).view;
+  readonly get = (namespace: string, name: string): View | undefined => viewOf(this.#entry(namespace, name)).view;
 
   readonly list = (namespace?: string): readonly View[] => {
     const views: View[] = [];
@@ -57,14 +57,14 @@ export class Entries<View> implements Store<View> {
 
   readonly size = (): number => this.#size;
 
-  entry(namespace: string, name: string): Entry<View> | undefined {
+  #entry(namespace: string, name: string): Entry<View> | undefined {
     return this.#namespaces.get(namespace)?.get(name);
   }
 
   /** Stores the state of one object, unless the known state of the same UID is as new or newer. */
   put(entry: Entry<View>): readonly Change<View>[] {
     const { namespace, name, uid, resourceVersion } = entry;
-    const known = this.entry(namespace, name);
+    const known = this.#entry(namespace, name);
     if (known === undefined) {
       this.#set(entry);
       return [{ kind: 'added', namespace, name, ...viewOf(entry) }];
@@ -78,7 +78,7 @@ export class Entries<View> implements Store<View> {
   }
 
   remove(namespace: string, name: string): readonly Change<View>[] {
-    const known = this.entry(namespace, name);
+    const known = this.#entry(namespace, name);
     if (known === undefined) return [];
     this.#unset(known);
     return [{ kind: 'deleted', namespace, name, ...beforeOf(known) }];

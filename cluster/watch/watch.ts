@@ -1,5 +1,4 @@
 // Runs one watch for the reflector from its opening to its end, and parses its lines.
-import { messageOf } from '../../policies/error-message.ts';
 import type { ClusterEnv, KubernetesStream } from '../env.ts';
 import { ApiFailure } from '../request/failure.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../request/json.ts';
@@ -94,19 +93,21 @@ export type WatchLine =
   /** All events up to this version were sent. */
   | { readonly kind: 'bookmark'; readonly resourceVersion: string }
   | { readonly kind: 'error'; readonly error: ApiFailure }
-  | { readonly kind: 'unparsable'; readonly message: string };
+  | { readonly kind: 'unparsable' };
+
+const unparsable: WatchLine = { kind: 'unparsable' };
 
 /** Parses a line; never throws. ADDED and MODIFIED have the same result, because a server may send either for an object. */
 export function parseWatchLine(text: string, resource: Resource, site: string): WatchLine {
   try {
     return read(parseJson(text), resource, site);
-  } catch (error) {
-    return unparsable(messageOf(error));
+  } catch {
+    return unparsable;
   }
 }
 
 function read(event: unknown, resource: Resource, site: string): WatchLine {
-  if (!isJsonObject(event) || !isJsonObject(event['object'])) return unparsable('it is not a watch event');
+  if (!isJsonObject(event) || !isJsonObject(event['object'])) return unparsable;
   const { type, object } = event;
   switch (type) {
     case 'ADDED':
@@ -114,17 +115,17 @@ function read(event: unknown, resource: Resource, site: string): WatchLine {
     case 'DELETED': {
       const typed = named(object, resource, site);
       const { resourceVersion } = typed.metadata;
-      if (!isVersion(resourceVersion)) return unparsable('its object has no resourceVersion');
+      if (!isVersion(resourceVersion)) return unparsable;
       return { kind: type === 'DELETED' ? 'gone' : 'present', object: typed, resourceVersion };
     }
     case 'BOOKMARK': {
       const resourceVersion = isJsonObject(object['metadata']) ? object['metadata']['resourceVersion'] : undefined;
-      return isVersion(resourceVersion) ? { kind: 'bookmark', resourceVersion } : unparsable('a bookmark has no resourceVersion');
+      return isVersion(resourceVersion) ? { kind: 'bookmark', resourceVersion } : unparsable;
     }
     case 'ERROR':
       return { kind: 'error', error: failureOf(object, site) };
     default:
-      return unparsable('its event type is unknown');
+      return unparsable;
   }
 }
 
@@ -145,8 +146,4 @@ function failureOf(object: JsonObject, site: string): ApiFailure {
 
 function isVersion(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
-}
-
-function unparsable(message: string): WatchLine {
-  return { kind: 'unparsable', message };
 }

@@ -1,14 +1,7 @@
 // A reflector on the model of the API server, with everything that it tells written down.
 
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import {
-  type Change,
-  type Reflector,
-  type ReflectorFault,
-  type ReflectorOptions,
-  type ReflectorState,
-  startReflector,
-} from '../../cluster/watch/reflector.ts';
+import { type Change, type Reflector, type ReflectorOptions, type ReflectorState, startReflector } from '../../cluster/watch/reflector.ts';
 import { ModelApi } from '../kit/model-server.ts';
 import { type Serve, type VirtualEnv, virtualEnv } from '../kit/virtual-env.ts';
 
@@ -38,7 +31,6 @@ interface Following {
   /** Such as `added a=1`. */
   readonly told: () => readonly string[];
   readonly states: ReflectorState[];
-  readonly faults: ReflectorFault[];
   /** Somebody writes an object. */
   readonly put: (name: string, value: string) => void;
   readonly remove: (name: string) => void;
@@ -67,14 +59,12 @@ export function follow(
   for (const name of before) put(name, '1');
   const changes: Change<View>[] = [];
   const states: ReflectorState[] = [];
-  const faults: ReflectorFault[] = [];
   const reflector = startReflector<View>({
     env,
     resource: resources.configMaps,
     project: viewOf,
     onChange: (change) => changes.push(change),
     onState: (state) => states.push(state),
-    onFault: (fault) => faults.push(fault),
     site: 'test',
     ...rest,
   });
@@ -85,7 +75,6 @@ export function follow(
     changes,
     told: () => changes.map(({ kind, name, view }) => (view === undefined ? `${kind} ${name}` : `${kind} ${name}=${view.value}`)),
     states,
-    faults,
     put,
     remove: (name) => api.remove('configmaps', 'ns', name),
     deliver: () => env.advance(deliveryMs),

@@ -80,8 +80,8 @@ export const sightDefects: readonly Defect[] = [
       },
       {
         file: reflector,
-        find: "this.#count('expired', error.message);\n      await this.#wait(this.#soon.nextMs());\n      return true;",
-        replace: "this.#count('expired', error.message);\n      await this.#wait(this.#soon.nextMs());\n      return false;",
+        find: 'await this.#wait(this.#soon.nextMs());\n      return true;',
+        replace: 'await this.#wait(this.#soon.nextMs());\n      return false;',
       },
     ],
     alsoWithout: 'the look past the caches every five minutes at whoever waits',

@@ -130,8 +130,8 @@ export const survivors: readonly Survivor[] = [
     edits: [
       {
         file: 'cluster/watch/reflector.ts',
-        find: 'if (order !== undefined && order <= 0) {',
-        replace: 'if (order !== undefined && order <= 0 && resourceVersion === "") {',
+        find: 'if (order !== undefined && order <= 0) return undefined;',
+        replace: 'if (order !== undefined && order <= 0 && resourceVersion === "") return undefined;',
       },
       { file: 'cluster/watch/store.ts', find: 'if (order !== undefined && order <= 0) return [];', replace: 'if (order === 0) return [];' },
     ],
