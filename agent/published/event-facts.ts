@@ -1,7 +1,7 @@
 // Derives the Kubernetes Events of turns, of releases and of deleted groups.
 
 import { ordinalRanges } from '../../engine/amount.ts';
-import { type Action, type GroupDecision, isMoving, type RuleResult, replacedBy } from '../../engine/decision.ts';
+import { type Action, type GroupDecision, isMoving, type ReplacedPod, type RuleResult, replacedBy } from '../../engine/decision.ts';
 import type { TakenAction } from '../../engine/publish/published.ts';
 import { exposedActions } from '../../engine/publish/run-record.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
@@ -12,7 +12,7 @@ import { reasonOf } from '../../engine/rules/catalog.ts';
 import { permittedResults } from '../../engine/rules/exception.ts';
 import { changeOf, recordedKind } from '../../engine/run/origin.ts';
 import { objectOf, requesterText, requestPlace } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown, type PodView, type RunState } from '../../engine/snapshot.ts';
+import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
 import type { GroupRemovalReport, ReleaseReport, TurnReport } from '../report.ts';
 
@@ -61,24 +61,23 @@ export function factsOf(
   const news = [...waits].flatMap(([key, wait]) => (past?.waits.has(key) === true || isRequested(wait) ? [] : [waitFact(wait)]));
   const known = (past?.permitted ?? []).filter(({ exception }) => snapshot.exceptions.some(({ name }) => name === exception));
   const used = exceptionFacts(decision, known);
-  const exposing = exposedActions(report, () => false);
-  const isKnown = (_: string, { uid }: PodView): boolean => past?.exposed?.has(uid) ?? true;
-  const replaced = exposing.length === 0 ? performed : [...performed, ...exposedActions(report, isKnown)];
-  const exposed = [...performed, ...exposing].flatMap(({ action }) => replacedBy(action));
+  const exposed = exposedActions(report).flatMap(({ action }) => replacedBy(action));
+  const newlyExposed = exposed.filter(({ uid }) => past?.exposed?.has(uid) === false);
+  const replacing = [...performed.flatMap(({ action }) => replacedBy(action)), ...exposed];
   return {
     facts: [
       ...defects,
       ...requestFacts(requests, past?.requests),
       ...runFacts(report, decision, past),
       ...used.facts,
-      ...actionFacts(replaced),
+      ...actionFacts(performed, newlyExposed),
       ...news,
     ],
     past: {
       requests,
       permitted: used.permitted,
       waits: new Set(waits.keys()),
-      exposed: new Set(exposed.map(({ uid }) => uid)),
+      exposed: new Set(replacing.map(({ uid }) => uid)),
       ...(decision.run === undefined ? {} : { run: decision.run }),
     },
   };
@@ -222,13 +221,11 @@ function endFacts(run: RunState, subject: string): readonly EventFact[] {
   return [warning('RolloutFailed', 'Stop', `${subject} failed: ${run.failure}`, { identity: `${identity} ${run.failure}` })];
 }
 
-/** Returns one fact for each action that failed or scaled, and one fact for all replaced pods of a zone. */
-export function actionFacts(performed: readonly TakenAction[]): readonly EventFact[] {
+/** Returns one fact for each action that failed or scaled, and one fact for all replaced pods of a zone, also the exposed pods. */
+export function actionFacts(performed: readonly TakenAction[], exposed: readonly ReplacedPod[] = []): readonly EventFact[] {
   const replaced = new Map<string, string[]>();
-  for (const { action, result } of performed) {
-    if (result !== 'done') continue;
-    for (const { zone, pod } of replacedBy(action)) getOrCreate(replaced, zone, (): string[] => []).push(pod);
-  }
+  const done = performed.flatMap(({ action, result }) => (result === 'done' ? replacedBy(action) : []));
+  for (const { zone, pod } of [...done, ...exposed]) getOrCreate(replaced, zone, (): string[] => []).push(pod);
   return [...performed.flatMap((one) => actionFact(one) ?? []), ...[...replaced].map(([zone, pods]) => replacedFact(zone, pods))];
 }
 

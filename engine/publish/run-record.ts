@@ -89,17 +89,17 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
   return ended(complete, run.outcome, run.failedMs, run.failure);
 }
 
-/** Returns the replacements of the StatefulSet controller at or above the partitions, without the known pods. */
+/** Returns the replacements of the StatefulSet controller at or above the partitions, without the known pods. Actions may have no pods. */
 export function exposedActions(
   { snapshot, group }: Pick<RunTurn, 'snapshot' | 'group'>,
-  isKnown: (zone: string, pod: PodView) => boolean,
+  isKnown: (zone: string, pod: PodView) => boolean = () => false,
 ): readonly TakenAction[] {
   if (!traitsOf(group).lowersPartition) return [];
   const context = contextOf(snapshot, group);
   return context.view.zones.flatMap((view) => {
     const replaced = view.exposedByPartition.filter((pod) => !isKnown(view.zone.name, pod));
     const actions = setPartition(context, view, { to: view.set?.partition ?? 0, because: 'outdated', replaced });
-    return replaced.length === 0 ? [] : actions.map((action): TakenAction => ({ action, result: 'done' }));
+    return actions.map((action): TakenAction => ({ action, result: 'done' }));
   });
 }
 
