@@ -11,8 +11,6 @@ export interface GateServer {
     question: Pick<GateQuery, 'source' | 'query'> & { readonly process: string },
     fault?: GateFault,
   ) => GateAnswer | 'silence';
-  /** Returns whether the gate's condition holds now. */
-  readonly isPassing: () => boolean;
 }
 
 export interface GateServerOptions {
@@ -45,7 +43,6 @@ export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answ
     return draw(seed, `gate spell ${Math.floor(nowMs() / spellMs)}`) < passingShare;
   };
   return {
-    isPassing,
     answer: ({ source, query, process }, fault) => {
       if (source !== gateSource || query !== gateQuery) {
         return { status: 400, body: JSON.stringify({ status: 'error', errorType: 'bad_data', error: 'invalid parameter "query"' }) };

@@ -4,7 +4,6 @@ import type { Clock, Timers } from '../../cluster/env.ts';
 export interface Load {
   /** Counts a request and returns a function that ends the request. Returns undefined during an overload. */
   readonly begin: () => (() => void) | undefined;
-  readonly inHandling: () => number;
   readonly stop: () => void;
 }
 
@@ -41,7 +40,6 @@ export function watchLoad({ clock, timers, maxInHandling, maxLoopDelayMs }: Load
         inHandling--;
       };
     },
-    inHandling: () => inHandling,
     stop: () => cancel(),
   };
 }

@@ -8,16 +8,23 @@ const question = { source: gateSource, query: gateQuery, process: 'a1' };
 
 function server(gate: 'passing' | 'flipping', seed = 1) {
   const time = { nowMs: 0 };
+  let isGood: boolean | undefined;
   const gateServer = createGateServer({
     gate,
     seed,
     flipsUntilMs: 400_000,
     nowMs: () => time.nowMs,
     wallMs: () => runStartMs + time.nowMs,
+    answered: (answer) => {
+      isGood = answer.isGood;
+    },
   });
   const spells = (fromMs: number, toMs: number): readonly boolean[] => {
     const seen: boolean[] = [];
-    for (time.nowMs = fromMs; time.nowMs < toMs; time.nowMs += 5_000) seen.push(gateServer.isPassing());
+    for (time.nowMs = fromMs; time.nowMs < toMs; time.nowMs += 5_000) {
+      gateServer.answer(question);
+      seen.push(isGood === true);
+    }
     return seen;
   };
   return { gateServer, time, spells };
