@@ -56,6 +56,7 @@ export interface PodRequest {
   /** The address, built from validated parts. */
   readonly url: string;
   readonly timeoutMs: number;
+  /** A longer body is a failure. */
   readonly maxBodyBytes: number;
   readonly site: string;
 }

@@ -130,6 +130,7 @@ function apiUrl(url: string, path: string): string {
   return `${url.replace(/\/+$/, '')}${path}`;
 }
 
+/** Returns the cause of an error without addresses and credentials. */
 function publicProblem(error: unknown): string {
   if (!(error instanceof Error)) return 'no answer';
   if (error.cause === undefined) return error.message;

@@ -168,6 +168,7 @@ export class Commit<Value> {
     this.#open = [];
   }
 
+  /** Returns an error that says whether the changes may be stored. */
   #withOutcome(error: unknown): unknown {
     const mayBeApplied = this.#uncertain.size > 0;
     if (error instanceof TransportFailure ? error.mayBeApplied === mayBeApplied : !mayBeApplied) return error;

@@ -54,6 +54,7 @@ export async function decide(review: Review, { endpoint, call, isOverloaded, log
 /** The reason of an abort if the client disconnected. Any other reason means the deadline. */
 export const clientGone = 'the client disconnected';
 
+/** Turns a synchronous exception of the endpoint into a rejection. */
 async function handled(review: Review, { handle }: Endpoint, call: Call): Promise<Answer> {
   return handle(review, call);
 }
