@@ -13,7 +13,7 @@ import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/text.ts';
 import { type AppliedObject, applyAll } from '../source/cluster/apply.ts';
-import { clusterUid, type Planned, readAndPlan, readyObjects, savedOf, type TriedObject } from '../source/cluster/live-plan.ts';
+import { clusterUid, type Planned, readAndPlan, savedOf, type TriedObject } from '../source/cluster/live-plan.ts';
 import { basisChanges, type ReadObject } from '../source/cluster/plan-basis.ts';
 import { orderNotes, refusalOf } from '../source/cluster/refusal.ts';
 import type { GivenFiles, InputErrors, LivePlanOptions } from '../source/plan-inputs.ts';
@@ -82,10 +82,9 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   const digest = shortDigest((saved ?? (await savedOf(cluster, planned, context.nowMs()))).metadata.digest);
   const plan = saved?.plan ?? planned.plan;
   const groups = plan.groups.filter(isTouched).map(({ namespace, group }) => `${namespace}/${group}`);
-  const ready = readyObjects(planned);
   const isTable = options.output === 'table';
   await showPlan(context, plan, [...planned.notes, ...orderNotes(planned)], isTable);
-  const { stoppedAgents } = planned;
+  const { ready, stoppedAgents } = planned;
   const requested = requestedGroups(plan, planned, ready.length === 0);
   const isReason = (group: GroupPlan): boolean => isTouched(group) || hasNoMember(group);
   refuseBlocked(ready.length === 0 ? requested : plan.groups.filter(isReason), { stoppedAgents, outcome: 'nothing was applied:' });
@@ -105,7 +104,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   }
   if (!(await isConfirmed(context, options, ready))) return { exitCode: exitCodes.refused, groups };
   const now = options.yes === true ? planned : await planAgain(context, request, cluster, planned);
-  const { applied, error } = await applyAll(cluster, readyObjects(now), { plan: digest, forceConflicts: now.forceConflicts });
+  const { applied, error } = await applyAll(cluster, now.ready, { plan: digest, forceConflicts: now.forceConflicts });
   await show(applied);
   if (error !== undefined) throw partialFailure(connectionFailure(error, cluster.server), applied, requested);
   refuseBlocked(requested, { stoppedAgents, outcome: 'the change was applied, but' });

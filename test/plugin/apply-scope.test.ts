@@ -53,7 +53,8 @@ async function world(namespace?: string) {
       .filter(({ method, path }) => method === 'PATCH' && !path.includes('dryRun=All'))
       .map(({ path }) => /([^/]+\/[^/]+)(?=\?)/.exec(path)?.[1]);
   const flags = ['--server', url, ...(namespace === undefined ? [] : ['-n', namespace])];
-  return { written, run: (line: string) => runInProcess([...line.split(' '), ...flags], { cwd }) };
+  const tried = () => writes.map(({ path }) => path).filter((path) => path.includes('dryRun=All'));
+  return { written, tried, run: (line: string) => runInProcess([...line.split(' '), ...flags], { cwd }) };
 }
 
 const note = expect.stringMatching(/^note: the flags select mimir\/ga; not applied: \w+ mimir\/\S+ and 3 more$/m);
@@ -68,6 +69,12 @@ describe('apply --group', () => {
     const applied = await run('apply -f . --group ga --yes');
     expect([applied.status, applied.stdout, applied.stderr]).toEqual([0, expect.not.stringMatching(/gb|other|web/), note]);
     expect(written().sort()).toEqual(ofGa);
+  });
+
+  it('tries every object once', async () => {
+    const { run, tried } = await world();
+    await run('plan -f . --group ga');
+    expect([tried().length, new Set(tried()).size]).toEqual([7, 7]);
   });
 
   it('saves and applies the same plan', async () => {

@@ -79,8 +79,9 @@ type DesiredObject = ManifestObject & StoredObject;
 export type TriedObject = ReadyObject & Pick<StoredObject, 'trouble' | 'taken'>;
 
 export interface LivePlanInputs extends PlanInputs {
-  /** The desired objects in the order in which they are applied. */
   readonly desiredObjects: readonly DesiredObject[];
+  /** The desired objects that change something, in the form and the order in which `apply` sends them. */
+  readonly ready: readonly TriedObject[];
   readonly given: GivenFiles;
   readonly writeOrder: WriteOrder;
   /** The changed objects that --group and --namespace leave out, if any. */
@@ -113,11 +114,16 @@ export async function readAndPlan(...question: ReadArguments): Promise<Planned |
 /** Reads the cluster and merges the files into its objects. Throws Failure like `readPlanInputs`, and if StatefulSets cannot be read. */
 export async function readLiveInputs(...[context, options, cluster, files]: ReadArguments): Promise<LivePlanInputs | InputErrors> {
   const given = files ?? (await givenFiles(context, options));
-  const inputs = await readOnce(given, context, options, cluster);
+  return selectedInputs(cluster, options, await readObjects(given, context, options, cluster));
+}
+
+/** Merges the objects of the files into the cluster. Merges again without the objects that the plan of the selected groups does not show. */
+async function selectedInputs(cluster: Cluster, options: LivePlanOptions, read: ReadObjects): Promise<LivePlanInputs | InputErrors> {
+  const inputs = await mergedInputs(cluster, options, read);
   if ('errors' in inputs) return inputs;
   const { omitted = unseenObjects(inputs, options) } = options;
   if (omitted.length === 0) return inputs;
-  if (options.omitted === undefined) return readLiveInputs(context, { ...options, omitted }, cluster, given);
+  if (options.omitted === undefined) return selectedInputs(cluster, { ...options, omitted }, read);
   const selected = inputs.input.groups.map(({ namespace, name }) => `${namespace}/${name}`);
   const note = `the flags select ${firstOf(selected, 3)}; not applied: ${firstOf(omitted, 1)}`;
   return { ...inputs, omitted, notes: [note, ...inputs.notes] };
@@ -126,8 +132,7 @@ export async function readLiveInputs(...[context, options, cluster, files]: Read
 type ReadArguments = [context: CommandContext, options: LivePlanOptions, cluster: Cluster, files?: GivenFiles];
 
 /** Returns the changed objects that the plan of the selected groups does not show. */
-function unseenObjects({ input, ...desired }: LivePlanInputs, options: LivePlanOptions): readonly string[] {
-  const ready = readyObjects(desired);
+function unseenObjects({ input, ready }: LivePlanInputs, options: LivePlanOptions): readonly string[] {
   if (!isPart(options)) return ready.filter((one) => isElsewhere(one, options)).map(({ object }) => nameOf(object));
   const compared = { ...input, ...readPlanSnapshots(input) };
   const shown = input.groups.flatMap((group) => {
@@ -142,8 +147,11 @@ function isElsewhere({ object, resource }: Pick<DesiredObject, 'object' | 'resou
   return isScoped && fieldAt(object, ['metadata', 'namespace']) !== namespace;
 }
 
-async function readOnce(given: GivenFiles, ...[context, options, cluster]: ReadArguments): Promise<LivePlanInputs | InputErrors> {
-  const { changes, ...scenario } = await readScenario(context, options);
+type ReadObjects = Awaited<ReturnType<typeof readObjects>>;
+
+/** Reads the objects that the plan compares, and how the cluster would store the objects of the files. */
+async function readObjects(given: GivenFiles, ...[context, options, cluster]: ReadArguments) {
+  const scenario = await readScenario(context, options);
   const { namespace } = cluster;
   const files = unique([...given.manifests, ...given.policies]);
   const loaded = loadPolicies(files, { namespace });
@@ -155,6 +163,13 @@ async function readOnce(given: GivenFiles, ...[context, options, cluster]: ReadA
   const manifestObjects = await pairWithLiveObjects(cluster, [...documentsOf(files), ...manifests.map(({ value }) => value)], live);
   const forceConflicts = options.forceConflicts === true;
   const stored = await Promise.all(manifestObjects.map(async (one) => ({ ...one, ...(await storedObject(cluster, one, forceConflicts)) })));
+  return { given, scenario, files, loaded, namespaces, listing, agentNamespace, live, forceConflicts, stored };
+}
+
+async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: ReadObjects): Promise<LivePlanInputs | InputErrors> {
+  const { given, files, loaded, namespaces, listing, agentNamespace, live, forceConflicts, stored } = read;
+  const { changes, ...scenario } = read.scenario;
+  const { namespace } = cluster;
   const isWritten = ({ manifest }: ManifestObject): boolean => options.omitted?.includes(nameOf(manifest)) !== true;
   const desiredObjects = stored.filter(isWritten);
   const resulting = stored.map((one) => (isWritten(one) || one.live === undefined ? one : { manifest: one.live, object: one.live }));
@@ -174,13 +189,14 @@ async function readOnce(given: GivenFiles, ...[context, options, cluster]: ReadA
     replicaSources: sources.map(({ view }) => view),
   });
   const sourceObjects = sources.flatMap(({ object }) => (object === undefined || object.kind === 'Scale' ? [] : [object]));
-  const current = firstOfEachName([...live, ...manifestObjects.flatMap((one) => one.live ?? []), ...sourceObjects]);
+  const current = firstOfEachName([...live, ...stored.flatMap((one) => one.live ?? []), ...sourceObjects]);
   const desired = replaceByDesired(current, desiredObjects, memberNames(allGroups));
   const desiredGroups = new Set(ofKind(loaded.documents, 'RolloutGroup').map(({ namespace: place, name }) => `${place}/${name}`));
   const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
   const { stopped, ...agents } = await readAgents(cluster, groups, { listing, published, agentNamespace });
   const running = { ...snapshot, ...agents, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
   const state = { groups, ...definitions, running, before, absent };
+  const ready = readyObjects(desiredObjects, forceConflicts);
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
   const others = { current: current.filter((object) => !isOurs(object)), desired: desired.filter((object) => !isOurs(object)) };
   const input = {
@@ -191,32 +207,30 @@ async function readOnce(given: GivenFiles, ...[context, options, cluster]: ReadA
     desired: withRevisions(applyWhatIf(others.desired, groups, changes), current, itemsOf(listing.revisions)),
     ...scenario,
     ...objectChanges(documents, others, isPart(options) ? undefined : memberNames(allGroups)),
-    denied: denialsOf(readyObjects({ desiredObjects, forceConflicts })),
+    denied: denialsOf(ready),
   };
   return {
     documents,
     given,
     input,
-    ...inWriteOrder({ desiredObjects, forceConflicts }, input),
+    ...inWriteOrder({ desiredObjects, ready }, input),
     forceConflicts,
     namespaces,
     agentNamespace,
-    basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: manifestObjects.map(({ manifest }) => manifest) }),
+    basis: basisOf({ groups, snapshot: running, live: current, desiredObjects: stored.map(({ manifest }) => manifest) }),
     denials: denialsByKind(listing),
     stoppedAgents: stopped,
     notes: [...unreadNotes(listing), ...stopped, ...notes, ...furtherNotes(webhookProblems, desiredObjects)],
   };
 }
 
-/** Returns the desired objects in the order of the writes. The order matters only if several parts change. */
-function inWriteOrder(
-  desired: Pick<LivePlanInputs, 'desiredObjects' | 'forceConflicts'>,
-  input: PlanInput,
-): Pick<LivePlanInputs, 'desiredObjects' | 'writeOrder'> {
-  const changed = new Set(readyObjects(desired).map(({ object }) => partOf(object)));
-  const order = changed.size > 1 ? writeOrder(input) : usualOrder;
-  const place = ({ manifest }: DesiredObject): number => order.parts.indexOf(partOf(manifest));
-  return { desiredObjects: desired.desiredObjects.toSorted((a, b) => place(a) - place(b)), writeOrder: order };
+/** Returns the objects in the order of the writes. The order matters only if several parts change. */
+function inWriteOrder({ desiredObjects, ready }: Pick<LivePlanInputs, 'desiredObjects' | 'ready'>, input: PlanInput) {
+  const isMixed = new Set(ready.map(({ object }) => partOf(object))).size > 1;
+  const order = isMixed ? writeOrder(input) : usualOrder;
+  const byPart = (a: Pick<DesiredObject, 'object'>, b: typeof a): number =>
+    order.parts.indexOf(partOf(a.object)) - order.parts.indexOf(partOf(b.object));
+  return { desiredObjects: desiredObjects.toSorted(byPart), ready: ready.toSorted(byPart), writeOrder: order };
 }
 
 const isPolicy = (object: ObjectContent): boolean => isOurs(object) && partOf(object) === 'policies';
@@ -302,11 +316,7 @@ export async function liveAbsence(
   return { absent, notes };
 }
 
-/** Returns the desired objects that change something, in the form in which `apply` sends them. */
-export function readyObjects({
-  desiredObjects,
-  forceConflicts,
-}: Pick<LivePlanInputs, 'desiredObjects' | 'forceConflicts'>): readonly TriedObject[] {
+function readyObjects(desiredObjects: readonly DesiredObject[], forceConflicts: boolean): readonly TriedObject[] {
   return desiredObjects.flatMap((one): readonly TriedObject[] => {
     const { manifest, resource, live, object } = one;
     if (resource === undefined) return [];
@@ -323,19 +333,18 @@ export function refuseSecrets({ desiredObjects, omitted = [] }: Planned): void {
 }
 
 export async function savedOf(cluster: Cluster, planned: Planned, nowMs: number): Promise<SavedPlan> {
-  const { basis, plan, given, namespaces, agentNamespace } = planned;
-  const uid = await clusterUid(cluster);
-  const scope = {
-    ...(uid === undefined ? {} : { cluster: uid }),
+  const { basis, plan, given, namespaces = [], agentNamespace, omitted, forceConflicts, ready } = planned;
+  const scope = defined({
+    cluster: await clusterUid(cluster),
     server: cluster.server,
-    namespaces: namespaces ?? [],
+    namespaces,
     agentNamespace,
     groups: planned.input.groups.map(({ namespace, name }) => `${namespace}/${name}`).sort(),
     files: given,
-    ...defined({ omitted: planned.omitted }),
-    ...(planned.forceConflicts ? { forceConflicts: true } : {}),
-  };
-  return savedPlan({ scope, basis, objects: readyObjects(planned).map(({ object }) => object), plan }, nowMs);
+    omitted,
+    forceConflicts: forceConflicts || undefined,
+  });
+  return savedPlan({ scope, basis, objects: ready.map(({ object }) => object), plan }, nowMs);
 }
 
 /** Returns the UID of the namespace kube-system, which does not depend on the address of the cluster; undefined if it cannot be read. */

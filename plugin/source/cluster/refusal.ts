@@ -5,15 +5,14 @@ import { nameOf } from '../../difference.ts';
 import { exitCodes, type FailureDetails } from '../../failure.ts';
 import { plural } from '../../output/text.ts';
 import { gitOpsOwner } from './git-ops-owner.ts';
-import { type LivePlanInputs, readyObjects, type TriedObject } from './live-plan.ts';
+import type { LivePlanInputs } from './live-plan.ts';
 import { conflictsOf, isOfKubectl } from './server-apply.ts';
 
-type Question = Pick<LivePlanInputs, 'desiredObjects' | 'forceConflicts' | 'writeOrder'>;
+type Question = Pick<LivePlanInputs, 'desiredObjects' | 'ready' | 'forceConflicts' | 'writeOrder'>;
 
 /** Returns the first reason why apply rejects the whole request; undefined if apply carries it out. */
 export function refusalOf(inputs: Question): FailureDetails | undefined {
-  const ready = readyObjects(inputs);
-  return missingKinds(inputs) ?? gitOpsOwned(ready) ?? conflicting(ready, inputs.forceConflicts) ?? unordered(inputs);
+  return missingKinds(inputs) ?? gitOpsOwned(inputs) ?? conflicting(inputs) ?? unordered(inputs);
 }
 
 /** Returns a note on another order of the writes than the usual one. */
@@ -45,7 +44,7 @@ function missingKinds({ desiredObjects }: Question): FailureDetails | undefined 
 }
 
 /** Returns the failure for objects that a GitOps tool owns, because the tool would revert the change. */
-function gitOpsOwned(ready: readonly TriedObject[]): FailureDetails | undefined {
+function gitOpsOwned({ ready }: Question): FailureDetails | undefined {
   const owned = ready.flatMap(({ live }) => {
     const owner = live === undefined ? undefined : gitOpsOwner(live);
     return live === undefined || owner === undefined ? [] : [{ object: nameOf(live), owner }];
@@ -83,7 +82,7 @@ function earlyText(early: Question['writeOrder']['early']): string {
   return firstOf(parts, 4, '; ');
 }
 
-function conflicting(ready: readonly TriedObject[], forceConflicts: boolean): FailureDetails | undefined {
+function conflicting({ ready, forceConflicts }: Question): FailureDetails | undefined {
   const all = ready.flatMap(({ object, trouble }) => conflictsOf(trouble).map((one) => ({ ...one, object: nameOf(object) })));
   const conflicts = forceConflicts ? all.filter((one) => !isOfKubectl(one)) : all;
   const [first] = conflicts;
