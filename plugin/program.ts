@@ -7,17 +7,11 @@ import { outputStream } from './output/terminal.ts';
 import { flagsOf, globalOptions, verbOf, verbs } from './verbs/all.ts';
 import { type ArgumentSpec, flagNames, type OptionSpec, takesValue, type Verb } from './verbs/verb.ts';
 
-export interface ProcessView {
+export interface ProcessView extends Pick<CommandContext, 'readStdin' | 'keyboard' | 'env' | 'cwd' | 'nowMs'> {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
-  readonly readStdin: () => Promise<string>;
   /** Asks the user for a line; absent if standard input is not a terminal. */
   readonly ask?: (question: string) => Promise<string>;
-  /** Reads single keys; absent if standard input is not a terminal. */
-  readonly keyboard?: NonNullable<CommandContext['keyboard']>;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly cwd: string;
-  readonly nowMs: () => number;
 }
 
 interface GlobalFlags {

@@ -9,7 +9,7 @@ import { chosenScope, type GroupChoice, noGroupsText } from '../live/named-group
 import { allWithAgentState, haveMembersChanged, listedChannelLines, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, nameOf } from '../live/target.ts';
-import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
+import { groupDocument, isJsonPath, type ResultDocument, writeDocument, writeFields, writeLines } from '../output/formats.ts';
 import { type PodDetail, renderGroups, renderTree } from '../output/get.ts';
 import { heartbeatLine, renderStatus, statusLine } from '../output/status.ts';
 
@@ -67,10 +67,7 @@ async function write(
     case 'name':
       return stream.write(groups.map(resourceName).join(''));
     case 'jsonl':
-      return writeLines(
-        stream,
-        groups.map((live) => ({ kind: 'Group', ...groupDocument(live) })),
-      );
+      return writeLines(stream, groups.map(groupLine));
     default: {
       const documents = groups.map(groupDocument);
       if (isColumns(output)) return writeColumns(context, output.slice('custom-columns='.length), documents);
@@ -79,6 +76,10 @@ async function write(
       return isJsonPath(output) ? writeFields(context, output, document) : writeDocument(stream, output, document);
     }
   }
+}
+
+function groupLine(live: LiveGroup): ResultDocument {
+  return { kind: 'Group', ...groupDocument(live) };
 }
 
 function resourceName({ decision }: LiveGroup): string {
@@ -140,11 +141,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
       const changed = changedIn(groups);
       if (options.output === 'name') stdout.write(changed.map(resourceName).join(''));
       else if (isText) stdout.write(changed.map((live) => `${statusLine(live, nowMs)}\n`).join(''));
-      else
-        writeLines(
-          stdout,
-          changed.map((live) => ({ kind: 'Group', ...groupDocument(live) })),
-        );
+      else writeLines(stdout, changed.map(groupLine));
     },
     heartbeat: (read, nowMs) => {
       const waiting = read.groups.filter(({ decision }) => decision.outcome !== 'done');

@@ -1,6 +1,4 @@
 // The verbs pause and resume: a paused group or zone replaces no further pod until the pause expires or is deleted.
-import type { Stop } from '../../engine/decision.ts';
-import { endsText } from '../../engine/publish/status.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
@@ -10,6 +8,7 @@ import { type ExitCode, exitCodes } from '../failure.ts';
 import { type LiveGroup, readGroups } from '../live/groups.ts';
 import { deleteRequest, listActivePauses } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
+import { stopAfterText } from '../live/remaining-stops.ts';
 import { type RequestFlags, readAndSubmit, readRequestedGroup } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
@@ -65,10 +64,14 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
     if (options.dryRun !== undefined) return printObjects(context, meant);
     for (const object of meant) await deleteRequest(cluster, object);
     const others = pauses.filter(({ view }) => view.zone !== zone && (zone === undefined || view.zone === undefined));
+    // A pause request that remains has its own line.
+    const stops = (live.decision.stops ?? []).filter(
+      (stop) => stop.isBlocking && (stop.rule !== 'paused' || requestOf(stop) === undefined),
+    );
     const lines = [
       `${placeText(name, zone)} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`,
       ...new Set(others.map(({ view }) => stillPaused(name, view.zone))),
-      ...remainingStops(live),
+      ...stops.map((stop) => `  ${stopAfterText(stop, 'resume')}\n`),
     ];
     context.stdout.write(lines.join(''));
     await writeAgentNote(context, cluster, live);
@@ -80,12 +83,4 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
 function stillPaused(name: string, zone: string | undefined): string {
   const [place, flag] = zone === undefined ? ['the whole group', ''] : [`zone ${zone}`, ` --zone ${zone}`];
   return `  ${place} is still paused. Run: kubectl rollout-group resume ${name}${flag}\n`;
-}
-
-/** Returns a line for each stop that still blocks the group and is not a pause request. */
-function remainingStops({ decision: { stops = [] } }: LiveGroup): readonly string[] {
-  const isPauseRequest = ({ rule, ...stop }: Stop): boolean => rule === 'paused' && requestOf(stop) !== undefined;
-  return stops
-    .filter((stop) => stop.isBlocking && !isPauseRequest(stop))
-    .map((stop) => `  ${stop.fact}; resume does not change it. To end it: ${endsText(stop)}\n`);
 }

@@ -4,14 +4,13 @@ import { contextOf } from '../../engine/context.ts';
 import { exposedText } from '../../engine/decide/stops.ts';
 import { requestPlace } from '../../engine/run/requests.ts';
 import { instantMs } from '../../policies/instant.ts';
-import { defined } from '../../policies/values/defined.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
 import { type ExitCode, usageFailure } from '../failure.ts';
 import { findPod, type LiveGroup } from '../live/groups.ts';
 import { type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { findZone } from '../live/write-options.ts';
-import { unreadZones } from '../output/group-text.ts';
+import { countedLimit, unreadZones } from '../output/group-text.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, reasonSuffix } from '../output/text.ts';
 
@@ -26,19 +25,14 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
   return readAndSubmit(context, options, (requested) => {
     const { name, live, snapshot } = requested;
     const expiresMs = endOf(options, requested.cluster.env.clock.nowMs());
-    const { zone, ordinals } = podsOf(requested, options, findZone(live, options.zone));
+    const place = podsOf(requested, options.pod, findZone(live, options.zone));
+    const { zone, ordinals } = place;
     writeNotes(context, absentPods(live, zone, ordinals));
-    const place = { ...defined({ zone, ordinals }) };
     const exposed = snapshot && live.definition ? exposedText(contextOf(snapshot, live.definition), place) : '';
-    const where = ordinals === undefined ? placeText(name, zone) : `${name} ${requestPlace({ ordinals, ...defined({ zone }) })}`;
+    const where = ordinals === undefined ? placeText(name, zone) : `${name} ${requestPlace(place)}`;
     return {
       key: `${zone ?? ''} ${ordinals?.join(',') ?? ''}`,
-      spec: {
-        action: 'protect',
-        ...(zone === undefined ? {} : { zone }),
-        ...(ordinals === undefined ? {} : { ordinals: [...ordinals] }),
-        expires: new Date(expiresMs).toISOString(),
-      },
+      spec: { action: 'protect', ...place, expires: new Date(expiresMs).toISOString() },
       text: () =>
         `${where} protected until ${instantText(expiresMs)}${reasonSuffix(options.reason)}\n  no replacement and no scale-down; if the webhook is installed, it denies deletion and eviction${exposed}\n`,
     };
@@ -61,7 +55,7 @@ function absentPods({ decision }: LiveGroup, zone: string | undefined, ordinals:
   const member = decision.zones.find((one) => one.zone === zone);
   if (member === undefined || unreadZones(decision).includes(member.zone) || decision.omitted.length > 0) return [];
   const { statefulSet, revisions } = member;
-  const present = new Set(revisions.flatMap((one) => ordinalsIn(one.ordinals, 10_000) ?? ordinals));
+  const present = new Set(revisions.flatMap((one) => ordinalsIn(one.ordinals, countedLimit) ?? ordinals));
   const moving = new Set(decision.pods.map(({ pod }) => pod));
   return ordinals
     .map((ordinal) => ({ ordinal, pod: `${statefulSet}-${ordinal}` }))
@@ -70,7 +64,7 @@ function absentPods({ decision }: LiveGroup, zone: string | undefined, ordinals:
 }
 
 /** Returns the zone and the ordinals of the named pods. Throws Failure for a name that is no pod of the group, and for several zones. */
-function podsOf({ live, name }: RequestedGroup, { pod = [] }: ProtectOptions, zone: string | undefined) {
+function podsOf({ live, name }: RequestedGroup, pod: readonly string[] = [], zone?: string): { zone?: string; ordinals?: number[] } {
   if (pod.length === 0) return zone === undefined ? {} : { zone };
   const found = pod.map((wanted) => {
     const member = findPod(live, wanted);

@@ -5,20 +5,18 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import { patchObject } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { secondText } from '../../policies/instant.ts';
-import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
+import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { type Member, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { remainingStops } from '../live/remaining-stops.ts';
-import { accessFor, confirmByPrompt, type DryRun, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
+import type { RequestFlags } from '../live/submit-request.ts';
+import { accessFor, confirmByPrompt, findZone, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { placeText, plural } from '../output/text.ts';
 
-export interface RestartOptions extends ConnectionFlags, PromptFlags {
-  readonly group: string;
+export interface RestartOptions extends RequestFlags, PromptFlags {
   readonly zone?: string;
-  readonly reason?: string;
-  readonly dryRun?: DryRun;
 }
 
 export function run(context: CommandContext, options: RestartOptions): Promise<ExitCode> {

@@ -3,30 +3,20 @@ import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
-import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
+import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, notFoundFailure, refusedFailure } from '../failure.ts';
 import { type Members, readMembers, refuseWhenDenied, type ScaleTarget, scaleTarget } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { remainingStops } from '../live/remaining-stops.ts';
-import {
-  accessFor,
-  confirmByName,
-  confirmByPrompt,
-  type DryRun,
-  type PromptFlags,
-  printObjects,
-  recordReason,
-} from '../live/write-options.ts';
+import type { RequestFlags } from '../live/submit-request.ts';
+import { accessFor, confirmByName, confirmByPrompt, type PromptFlags, printObjects, recordReason } from '../live/write-options.ts';
 import { propagationLines } from '../output/scale.ts';
 import { plural } from '../output/text.ts';
 
-export interface ScaleOptions extends ConnectionFlags, PromptFlags {
-  readonly group: string;
+export interface ScaleOptions extends RequestFlags, PromptFlags {
   readonly replicas: number;
   readonly zone?: string;
-  readonly reason?: string;
-  readonly dryRun?: DryRun;
 }
 
 export function run(context: CommandContext, options: ScaleOptions): Promise<ExitCode> {

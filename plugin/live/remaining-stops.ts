@@ -1,6 +1,7 @@
 // Finds what still blocks a group after a request of the user, by a decision about the cluster after the request.
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { isOfStop } from '../../engine/decide/stops.ts';
+import type { Stop } from '../../engine/decision.ts';
 import { endsText } from '../../engine/publish/status.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import { traitsOf } from '../../policies/strategies.ts';
@@ -39,7 +40,12 @@ export async function remainingStops(
   const blocking = waits.filter(({ rule, outcome, earliestMs }) => outcome === 'no' && earliestMs === undefined && concerns(rule));
   const others = blocking.filter((wait) => !stops.some((stop) => isOfStop(wait, stop)));
   return [
-    ...left.map((stop) => `${stop.fact}; ${verb} does not change it. To end it: ${endsText(stop)}`),
+    ...left.map((stop) => stopAfterText(stop, verb)),
     ...others.map((wait) => [`${wait.fact}; ${verb} does not change it`, ...todoOf(wait, nameOf(decision))].join('; ')),
   ];
+}
+
+/** Returns the sentence about a stop that the verb does not end. */
+export function stopAfterText(stop: Stop, verb: string): string {
+  return `${stop.fact}; ${verb} does not change it. To end it: ${endsText(stop)}`;
 }

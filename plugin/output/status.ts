@@ -42,12 +42,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
     nowMs,
     elapsedSeconds: Math.max(0, endedMs - startedMs) / 1000,
     totalSeconds: undefined,
-    zoneEnds: Object.fromEntries(
-      zones.flatMap(({ zone }) => {
-        const end = zoneEndText(estimation, zone, nowMs);
-        return end === undefined ? [] : [[zone, end] as const];
-      }),
-    ),
+    zoneEnds: defined(Object.fromEntries(zones.map(({ zone }) => [zone, zoneEndText(estimation, zone, nowMs)]))),
     more: [
       ...(trouble === '' ? [] : [['trouble', trouble] as const]),
       ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
@@ -137,7 +132,7 @@ export interface Moment {
   /** The estimated total duration; undefined if unknown. */
   readonly totalSeconds: number | undefined;
   /** The estimated time until each unfinished zone is done: `about 16m`. */
-  readonly zoneEnds?: Readonly<Record<string, string>>;
+  readonly zoneEnds?: Readonly<Record<string, string | undefined>>;
   /** Further lines below the zones, each a label and a text. */
   readonly more?: readonly (readonly [string, string])[];
 }
@@ -166,7 +161,7 @@ export function renderFrame(moment: Moment, look: TableLook): readonly string[] 
 function zoneLine(progress: ZoneProgress, nameWidth: number, { zoneEnds = {} }: Moment, look: TableLook): string {
   const { zone, done, inFlight, toDo } = progress;
   const total = done + inFlight + toDo;
-  const forEnds = Math.max(0, ...Object.values(zoneEnds).map((end) => end.length + 2));
+  const forEnds = Math.max(0, ...Object.values(zoneEnds).map((end = '') => end.length + 2));
   const width = Math.max(10, Math.min(40, (look.columns ?? 80) - nameWidth - 44 - (look.columns === undefined ? 0 : forEnds)));
   const count = `${done}/${total}`.padStart(7);
   const text = [zoneText(progress), zoneEnds[zone]].filter((part) => part !== undefined).join(', ');

@@ -7,7 +7,7 @@ import type { Plan } from '../../engine/plan/document.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
-import { exitCodes, Failure } from '../failure.ts';
+import { exitCodes, Failure, unwritable } from '../failure.ts';
 import { version } from '../version.ts';
 import type { ReadObject } from './cluster/plan-basis.ts';
 import { unreadable } from './input.ts';
@@ -68,8 +68,7 @@ export function writePlanFile(content: object, path: string, cwd: string): void 
     // The mode applies only to a new file.
     chmodSync(resolve(cwd, path), 0o600);
   } catch (error) {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new Failure({ exitCode: exitCodes.notAllowed, what: `${path} cannot be written`, why });
+    throw unwritable(path, error);
   }
 }
 

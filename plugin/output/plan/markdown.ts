@@ -17,19 +17,15 @@ export const commentBudget = 65_536 - 1_000;
 export function renderPlanMarkdown(plan: Plan, budget: number = commentBudget): string {
   const { changed, same } = words.splitByChange(plan);
   const sections = [
-    listed(
-      '**Notes**',
-      'note',
-      (plan.notes ?? []).map((note) => [`- ${markdownText(clip(note, 500))}`]),
-    ),
+    bullets('**Notes**', 'note', plan.notes ?? [], 500),
     denials(changed, plan),
     waits(changed, plan),
     exceptions(changed),
     risks(changed),
     groupList('**Safety**: at most one zone at a time is disrupted in', changed.filter(words.isOneZoneAtATime)),
     overview(changed),
-    policies(plan),
-    others(plan),
+    bullets('**Policies**', 'policy change', (plan.policyChanges ?? []).map(words.policyChangeText)),
+    bullets('**Objects in no group**', 'change', words.otherChangeTexts(plan)),
     details(changed),
     groupList('Without changes:', same),
   ];
@@ -100,14 +96,12 @@ function denials(changed: readonly GroupPlan[], plan: Plan): Section {
   return listed('**Denied**', 'denial', [...ofServer, ...ofGroups]);
 }
 
-function policies({ policyChanges = [] }: Plan): Section {
-  const items = policyChanges.map((change) => [`- ${markdownText(clip(words.policyChangeText(change), longestText))}`]);
-  return listed('**Policies**', 'policy change', items);
-}
-
-function others(plan: Plan): Section {
-  const items = words.otherChangeTexts(plan).map((text) => [`- ${markdownText(clip(text, longestText))}`]);
-  return listed('**Objects in no group**', 'change', items);
+function bullets(title: string, noun: string, texts: readonly string[], length = longestText): Section {
+  return listed(
+    title,
+    noun,
+    texts.map((text) => [`- ${markdownText(clip(text, length))}`]),
+  );
 }
 
 function exceptions(changed: readonly GroupPlan[]): Section {

@@ -1,5 +1,5 @@
 // Determines how the cluster would store desired objects: from a dry run of the apply, or computed here if the dry run is rejected.
-import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
+import { ApiFailure, onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, lastAppliedAnnotation, type Resource } from '../../../cluster/request/resource.ts';
 import { applyObject, patchObject, WriteRefused } from '../../../cluster/request/write.ts';
@@ -148,13 +148,8 @@ function inNamespace(object: ObjectContent, namespace: string): ObjectContent {
 async function liveObject({ env, timeoutMs }: Cluster, resource: Resource, manifest: ObjectContent): Promise<KubernetesObject | undefined> {
   const namespace = fieldAt(manifest, ['metadata', 'namespace']);
   const target = { name: String(fieldAt(manifest, ['metadata', 'name']) ?? ''), ...(typeof namespace === 'string' ? { namespace } : {}) };
-  try {
-    return await getObject(env, resource, target, { site: 'source.twin', timeoutMs });
-  } catch (error) {
-    // The resource was removed after discovery.
-    if (isStatus(error, 404)) return undefined;
-    throw error;
-  }
+  // The status is 404 if the resource was removed after discovery.
+  return getObject(env, resource, target, { site: 'source.twin', timeoutMs }).catch(onStatus(undefined, 404));
 }
 
 /**

@@ -1,7 +1,7 @@
 // Applies or deletes the objects of an installation, and finds the StatefulSets whose updates a partition blocks.
 import { isStatus } from '../../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
-import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
+import { type KubernetesObject, type Resource, resourceOf, resources } from '../../../cluster/request/resource.ts';
 import { applyObject, deleteObject } from '../../../cluster/request/write.ts';
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
@@ -10,6 +10,7 @@ import { admissionPolicyKinds } from '../../../install/admission-policy.ts';
 import { type BlockedStatefulSet, removal } from '../../../install/installation.ts';
 import { agentName, type InstallObject, type InstallOptions, installLabel } from '../../../install/object.ts';
 import { everywhere } from '../../../install/scope.ts';
+import { admissionVersion } from '../../../install/webhooks.ts';
 import { holdingPartition, traitsOf } from '../../../policies/strategies.ts';
 import { itemsOf } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
@@ -23,37 +24,28 @@ import { comparedObjects, listForPlan } from './live-plan.ts';
 import { asFile } from './plan-policies.ts';
 import { conflictsOf } from './server-apply.ts';
 
-const resource = (group: string, plural: string, kind: string, isNamespaced = true): Resource => ({
-  group,
-  version: 'v1',
-  plural,
-  kind,
-  isNamespaced,
-});
-
-const rbac = 'rbac.authorization.k8s.io';
-const admission = 'admissionregistration.k8s.io';
-const deployments = resource('apps', 'deployments', 'Deployment');
+const rbac = 'rbac.authorization.k8s.io/v1';
+const deployments = resourceOf('apps/v1', 'deployments', 'Deployment');
 
 const installed: readonly Resource[] = [
   resources.namespaces,
   resources.customResourceDefinitions,
-  resource('', 'serviceaccounts', 'ServiceAccount'),
-  resource(rbac, 'roles', 'Role'),
-  resource(rbac, 'rolebindings', 'RoleBinding'),
-  resource(rbac, 'clusterroles', 'ClusterRole', false),
-  resource(rbac, 'clusterrolebindings', 'ClusterRoleBinding', false),
-  resource('', 'services', 'Service'),
-  resource('networking.k8s.io', 'networkpolicies', 'NetworkPolicy'),
+  resourceOf('v1', 'serviceaccounts', 'ServiceAccount'),
+  resourceOf(rbac, 'roles', 'Role'),
+  resourceOf(rbac, 'rolebindings', 'RoleBinding'),
+  resourceOf(rbac, 'clusterroles', 'ClusterRole', false),
+  resourceOf(rbac, 'clusterrolebindings', 'ClusterRoleBinding', false),
+  resourceOf('v1', 'services', 'Service'),
+  resourceOf('networking.k8s.io/v1', 'networkpolicies', 'NetworkPolicy'),
   resources.podDisruptionBudgets,
   deployments,
-  resource(admission, 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration', false),
-  resource(admission, 'mutatingwebhookconfigurations', 'MutatingWebhookConfiguration', false),
-  resource(admission, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy', false),
-  resource(admission, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding', false),
+  resourceOf(admissionVersion, 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration', false),
+  resourceOf(admissionVersion, 'mutatingwebhookconfigurations', 'MutatingWebhookConfiguration', false),
+  resourceOf(admissionVersion, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy', false),
+  resourceOf(admissionVersion, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding', false),
 ];
 
-function resourceOf({ kind }: InstallObject): Resource {
+function installedResource({ kind }: InstallObject): Resource {
   const found = installed.find((one) => one.kind === kind);
   if (found === undefined) throw new Error(`an installation has no ${kind}`);
   return found;
@@ -81,7 +73,7 @@ export async function applyInstallation(
     if (dryRun !== 'client') {
       try {
         const options = { fieldManager, dryRun: dryRun === 'server', site: 'install.apply', timeoutMs };
-        await applyObject(env, resourceOf(object), object, options);
+        await applyObject(env, installedResource(object), object, options);
       } catch (error) {
         if (isNotServed(error, object)) {
           skipped += 1;
