@@ -139,34 +139,31 @@ export function observeLedger(stored: Ledger, seen: ObservedObjects, options: Ke
   const { openForMs = ({ atMs }: Claim) => Math.abs(seen.nowMs - atMs) } = options;
   const isOverdue = (claim: Claim): boolean => openForMs(claim) > unappliedClaimMs;
   const group = groupOf(stored, seen);
-  const ledger = { ...stored, claims: inPresentZones(stored.claims, group) };
+  if (group === undefined) return stored;
+  const ledger = inPresentZones(stored, group);
   const zones = zonesOf(ledger, seen);
   const applied = ledger.claims.flatMap((claim) => datedDownscale(ledger, claim, zones.get(claim.zone), seen.nowMs));
-  const isOfNoZone = (claim: Claim): boolean => group !== undefined && !group.zones.some((zone) => zone.name === claim.zone);
+  const isOfNoZone = (claim: Claim): boolean => !group.zones.some((zone) => zone.name === claim.zone);
   const claims = ledger.claims.filter((claim) =>
     isOfNoZone(claim) ? !isOverdue(claim) : isOpen(claim, zones.get(claim.zone), { nowMs: seen.nowMs, isOverdue: isOverdue(claim) }),
   );
-  const dated = [...inPresentZones(stored.downscales, group), ...applied];
-  const downscales = dated.filter((downscale) => seen.nowMs - downscale.atMs <= options.keepDownscalesMs);
-  const preparations = inPresentZones(stored.preparations, group);
-  const isSame =
-    isSameList(claims, stored.claims) && isSameList(downscales, stored.downscales) && isSameList(preparations, stored.preparations);
-  return isSame ? stored : { ...stored, claims, downscales, preparations };
+  const downscales = [...ledger.downscales, ...applied].filter(({ atMs }) => seen.nowMs - atMs <= options.keepDownscalesMs);
+  const lists = { claims, downscales, preparations: ledger.preparations };
+  const isSame = (['claims', 'downscales', 'preparations'] as const).every((name) => isSameList(lists[name], stored[name]));
+  return isSame ? stored : { ...stored, ...lists };
 }
 
 /**
- * Returns the entries with the present names of their zones. The name of an adopted zone omits what the names of all members have in common,
+ * Returns the ledger with the present names of the zones. The name of an adopted zone omits what the names of all members have in common,
  * so it changes with the members: `a` is `ingester-zone-a` while the group has no other member.
  */
-function inPresentZones<Entry extends { readonly zone: string }>(
-  entries: readonly Entry[],
-  group: GroupDefinition | undefined,
-): readonly Entry[] {
-  return entries.map((entry) => {
-    if (group === undefined || group.zones.some(({ name }) => name === entry.zone)) return entry;
-    const [zone, ...others] = group.zones.filter(({ statefulSet }) => `-${statefulSet}`.endsWith(`-${entry.zone}`));
+function inPresentZones({ claims, downscales, preparations, ...rest }: Ledger, { zones }: GroupDefinition): Ledger {
+  const inPresent = <Entry extends { readonly zone: string }>(entry: Entry): Entry => {
+    if (zones.some(({ name }) => name === entry.zone)) return entry;
+    const [zone, ...others] = zones.filter(({ statefulSet }) => `-${statefulSet}`.endsWith(`-${entry.zone}`));
     return zone === undefined || others.length > 0 ? entry : { ...entry, zone: zone.name };
-  });
+  };
+  return { ...rest, claims: claims.map(inPresent), downscales: downscales.map(inPresent), preparations: preparations.map(inPresent) };
 }
 
 function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean {

@@ -117,6 +117,9 @@ describe('a claim on replicas', () => {
     const seen: Seen = { set: { replicas: 2 }, snapshot: withThreePods() };
     const once = look({ claims: [shrink] }, seen);
     expect(look(once, seen)).toEqual(once);
+    const formerly = <Entry extends object>(entry: Entry) => ({ ...entry, zone: 'zone-a' });
+    const former = { claims: once.claims.map(formerly), downscales: once.downscales.map(formerly) };
+    expect(look(former, seen)).toEqual(once);
   });
 });
 
