@@ -11,6 +11,7 @@ import { type Action, type GroupDecision, type ReplacedPod, replacedBy } from '.
 import { isCrashing, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { inFlightBefore, isMixed } from '../rules/pod-state.ts';
+import { leavingOrdinals } from '../rules/protected.ts';
 import { withRollback } from '../run/run.ts';
 import type { PodView, Snapshot } from '../snapshot.ts';
 
@@ -229,8 +230,7 @@ const delayWindow: Invariant = {
         ? view?.zone.forceReplicas === undefined
         : view?.zone.replicas.kind === 'mirror' && view.zone.follows === undefined;
       if (view === undefined || delayed === undefined || !applies || isExcepted(context, action.zone, 'delayed-downscale')) return [];
-      const first = (view.set?.firstOrdinal ?? 0) + action.to;
-      return Array.from({ length: action.from - action.to }, (_, index) => first + index).flatMap((ordinal) => {
+      return leavingOrdinals(view, action).flatMap((ordinal) => {
         const pod = view.pods.find((candidate) => candidate.ordinal === ordinal);
         if (pod !== undefined) return delayViolations(context, pod, delayed.afterMs);
         return [`ordinal ${ordinal} of zone ${action.zone} is removed while it has no pod that could prepare`];

@@ -65,12 +65,9 @@ function confirmed(
   afterMs: number,
 ): PrepareAnswer {
   const { context, zone, from } = question;
-  if (ripe.permitted === from) return { ...ripe, actions: [] };
   const first = zone.set?.firstOrdinal ?? 0;
-  const isConfirmed = ({ entry }: LeavingPod): boolean => {
-    const since = preparedSince(question, entry);
-    return entry !== undefined && since !== undefined && isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since + afterMs });
-  };
+  const isConfirmed = ({ entry, sinceMs }: LeavingPod): boolean =>
+    entry !== undefined && isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: sinceMs + afterMs });
   const old = leaving.filter((pod) => pod.ordinal >= first + ripe.permitted && !isConfirmed(pod));
   if (old.length === 0) return { ...ripe, actions: [] };
   const { limit, source } = ripe.result;
@@ -87,18 +84,16 @@ function removableTail(question: ScaleQuestion, leaving: readonly LeavingPod[], 
   const { context, zone, from, to } = question;
   const rule = 'delayed-downscale';
   const limit = formatDuration(afterMs);
-  const since = (pod: LeavingPod): number => preparedSince(question, pod.entry) ?? context.nowMs;
-  const unripe = leaving.find((pod) => context.nowMs - since(pod) < afterMs);
+  const unripe = leaving.find(({ sinceMs }) => context.nowMs - sinceMs < afterMs);
   if (unripe === undefined) {
     return { result: result(rule, 'ok', preparedTop(from - to, limit), { limit, source }), permitted: to };
   }
-  const earliestMs = since(unripe) + afterMs;
+  const earliestMs = unripe.sinceMs + afterMs;
   const permitted = unripe.ordinal + 1 - (zone.set?.firstOrdinal ?? 0);
   if (permitted !== from)
     return { result: result(rule, 'ok', preparedTop(from - permitted, limit), { limit, source, earliestMs }), permitted };
-  const sinceMs = preparedSince(question, unripe.entry);
-  const age = sinceMs === undefined ? undefined : ageSince('for', sinceMs, context.nowMs);
-  const fact = age === undefined ? `${unripe.name} is not prepared yet` : `${unripe.name} has been prepared ${age.words}`;
+  const age = ageSince('for', unripe.sinceMs, context.nowMs);
+  const fact = `${unripe.name} has been prepared ${age.words}`;
   return { result: result(rule, 'wait', fact, { limit, source, earliestMs, age }), permitted };
 }
 
@@ -136,9 +131,9 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   if (prepare === undefined) return { result: result('prepare-downscale', 'skip', 'no preparation is set'), permitted: to, actions: [] };
   const source = sourceOf(context, `zones.${zone.zone.name}.prepare`);
   const entries = leavingPods({ ...question, to }, 'prepare');
-  const ordinals = leavingFromTop(zone.set?.firstOrdinal ?? 0, from, to);
+  const ordinals = entries.map(({ ordinal }) => ordinal);
   const failed = entries.filter(({ entry }) => entry?.state === 'failed');
-  if (failed.length > 0 && failed.some((pod) => isPausing(question, pod))) {
+  if (failed.some((pod) => isPausing(question, pod))) {
     // All preparations are withdrawn, so that no pod stays read-only. A failed pod may have prepared before its answer was lost.
     const actions = entries.some(({ entry }) => entry !== undefined && entry.isWithdrawn !== true)
       ? [callPods(question, 'prepare', 'DELETE', ordinals)]
@@ -178,6 +173,8 @@ interface LeavingPod {
   readonly ordinal: number;
   readonly exists: boolean;
   readonly entry: Preparation | undefined;
+  /** The instant from which the preparation counts; now without an answer. */
+  readonly sinceMs: number;
 }
 
 /**
@@ -192,7 +189,9 @@ function leavingPods(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' |
       (candidate) =>
         candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod?.uid,
     );
-    return { name: pod?.name ?? `${zone.zone.statefulSet}-${ordinal}`, ordinal, exists: pod !== undefined, entry };
+    const name = pod?.name ?? `${zone.zone.statefulSet}-${ordinal}`;
+    const sinceMs = entry === undefined ? context.nowMs : preparedSince(context, entry);
+    return { name, ordinal, exists: pod !== undefined, entry, sinceMs };
   });
 }
 
@@ -200,8 +199,7 @@ function leavingPods(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' |
  * Returns the instant from which a preparation counts. Adopted groups use the time that the pod reported. Native groups use the time at
  * which the agent saw the answer, or the reported time if that is later and not in the future.
  */
-function preparedSince({ context }: ScaleQuestion, entry: Preparation | undefined): number | undefined {
-  if (entry === undefined) return undefined;
+function preparedSince(context: ScaleQuestion['context'], entry: Preparation): number {
   const reported = entry.reportedMs ?? entry.seenMs;
   if (profileOf(context.group).delayStart === 'reported') return reported;
   return isWithinClockSkew(context, reported) ? Math.max(reported, entry.seenMs) : entry.seenMs;
