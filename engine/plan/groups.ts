@@ -14,18 +14,15 @@ export function groupsToPlan(groups: readonly GroupDefinition[], before: readonl
   const members = new Set(groups.flatMap((group) => group.zones.map((zone) => key(group.namespace, zone.statefulSet))));
   const leaving = before.flatMap((group) => {
     const zones = group.zones.filter((zone) => !members.has(key(group.namespace, zone.statefulSet)));
-    return zones.length === 0 ? [] : [{ group, zones }];
+    return zones.length === 0 ? [] : [{ ...group, zones }];
   });
   const kept = groups.map((group) => {
-    const left = leaving.find((one) => key(one.group.namespace, one.group.name) === key(group.namespace, group.name));
+    const left = leaving.find(({ namespace, name }) => namespace === group.namespace && name === group.name);
     if (left === undefined) return group;
-    return { ...group, zones: [...group.zones, ...left.zones], sources: { ...left.group.sources, ...group.sources } };
+    return { ...group, zones: [...group.zones, ...left.zones], sources: { ...left.sources, ...group.sources } };
   });
-  const names = new Set(groups.map((group) => key(group.namespace, group.name)));
-  return [
-    ...kept,
-    ...leaving.filter(({ group }) => !names.has(key(group.namespace, group.name))).map(({ group, zones }) => ({ ...group, zones })),
-  ];
+  const names = new Set(groups.map(({ namespace, name }) => key(namespace, name)));
+  return [...kept, ...leaving.filter(({ namespace, name }) => !names.has(key(namespace, name)))];
 }
 
 interface ClusterObjects {

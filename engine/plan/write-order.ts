@@ -4,8 +4,7 @@ import { decideGroup } from '../decide/decide.ts';
 import { type Action, replacedBy } from '../decision.ts';
 import { withObservedLedgers } from '../ledger/ledger.ts';
 import { agentRuns } from '../rules/agent-access.ts';
-import { setNamed } from '../snapshot.ts';
-import type { World } from '../world/model.ts';
+import { type Snapshot, setNamed } from '../snapshot.ts';
 import { createWorld } from '../world/world.ts';
 import { withAssumedMetrics, withReadings } from './forward.ts';
 import type { PlanInput } from './plan.ts';
@@ -46,10 +45,8 @@ export const usualOrder: WriteOrder = { parts: orders[0] ?? [], isSafe: true, ea
 /** Returns the first order of the writes without early actions. `input` must be a plan on a cluster. */
 export function writeOrder(input: PlanInput): WriteOrder {
   const snapshots = readPlanSnapshots(input);
-  const earlyIn = (order: readonly WritePart[]) =>
-    [order.slice(0, 1), order.slice(0, 2)].flatMap((after) =>
-      input.groups.flatMap((group) => earlyActions({ input, snapshots, group }, after)),
-    );
+  const groups = input.groups.map((group) => earlyActions({ input, snapshots, group }));
+  const earlyIn = (order: readonly WritePart[]) => [1, 2].flatMap((count) => groups.flatMap((after) => after(order.slice(0, count))));
   const early = earlyIn(usualOrder.parts);
   const parts = early.length === 0 ? usualOrder.parts : orders.find((order) => earlyIn(order).length === 0);
   return { parts: parts ?? usualOrder.parts, isSafe: parts !== undefined, early };
@@ -61,25 +58,29 @@ interface Question {
   readonly group: GroupDefinition;
 }
 
-function earlyActions(question: Question, after: readonly WritePart[]): readonly EarlyActions[] {
-  const { namespace, name } = question.group;
+/** Returns a function that finds the early actions of the group after some parts are written. */
+function earlyActions(question: Question): (after: readonly WritePart[]) => readonly EarlyActions[] {
+  const group = `${question.group.namespace}/${question.group.name}`;
   // A gate or a metric that the agent can read is unknown here, so the states are compared without these values and with passing ones.
-  const actions = [false, true].flatMap((isAssumed) => {
+  const states = [false, true].map((isAssumed) => {
     const actionsOf = (written: readonly WritePart[]) => actionsAfter(question, written, isAssumed);
-    const expected = new Map([...actionsOf([]), ...actionsOf(usualOrder.parts)]);
-    return [...actionsOf(after)].flatMap(([key, text]) => (expected.has(key) ? [] : [text]));
+    return { actionsOf, expected: new Map([...actionsOf([]), ...actionsOf(usualOrder.parts)]) };
   });
-  return actions.length === 0 ? [] : [{ group: `${namespace}/${name}`, after, actions: [...new Set(actions)] }];
+  return (after) => {
+    const early = states.flatMap(({ actionsOf, expected }) => actionsOf(after).filter(([key]) => !expected.has(key)));
+    return early.length === 0 ? [] : [{ group, after, actions: [...new Set(early.map(([, text]) => text))] }];
+  };
 }
 
+type KeyedAction = readonly [key: string, text: string];
+
 /** Returns the actions that the agent makes at once in this state, by a key that also names the update revision. */
-function actionsAfter(question: Question, written: readonly WritePart[], isAssumed: boolean): ReadonlyMap<string, string> {
+function actionsAfter(question: Question, written: readonly WritePart[], isAssumed: boolean): readonly KeyedAction[] {
   const { input, snapshots, group } = question;
-  const [hasPolicies, hasMembers] = [written.includes('policies'), written.includes('members')];
+  const [hasPolicies, hasGroups, hasMembers] = [written.includes('policies'), written.includes('groups'), written.includes('members')];
   const isSame = ({ namespace, name }: GroupDefinition): boolean => namespace === group.namespace && name === group.name;
-  const hasGroups = written.includes('groups');
   const definition = hasGroups ? group : input.groupsBefore?.find(isSame);
-  if (definition === undefined) return new Map();
+  if (definition === undefined) return [];
   const { before, after } = snapshots;
   const { zoneBudgets, podBudgets } = hasPolicies ? after : before;
   const state = { ...snapshots, after: { ...after, zoneBudgets, podBudgets }, ...(hasMembers ? {} : { changedSources: [] }) };
@@ -88,13 +89,13 @@ function actionsAfter(question: Question, written: readonly WritePart[], isAssum
   const { world, refused } = hasMembers
     ? requestedWorld(of, state, definition, { hasMetrics: isAssumed })
     : { world: createWorld(snapshotAsked(of, state, decided), input.assumptions, 'p50'), refused: [] };
-  if (agentRuns(world.snapshot, decided) !== undefined) return new Map();
+  if (agentRuns(world.snapshot, decided) !== undefined) return [];
   const { snapshot } = isAssumed ? withReadings(withAssumedMetrics(world, decided), decided) : world;
   const denied = isAssumed ? refused.map(({ what }) => [what, `the denied write: ${what}`] as const) : [];
-  return new Map([...denied, ...decideGroup(withObservedLedgers(snapshot), decided).actions.flatMap((one) => keyed(one, snapshot))]);
+  return [...denied, ...decideGroup(withObservedLedgers(snapshot), decided).actions.flatMap((one) => keyed(one, snapshot))];
 }
 
-function keyed(action: Action, snapshot: World['snapshot']): readonly (readonly [string, string])[] {
+function keyed(action: Action, snapshot: Snapshot): readonly KeyedAction[] {
   if (action.kind === 'writeBackReplicas') return [[JSON.stringify(action), `${action.resourceKind} ${action.name}`]];
   const revision = setNamed(snapshot, action.namespace, action.statefulSet)?.status.updateRevision ?? '';
   const replaced = replacedBy(action);
