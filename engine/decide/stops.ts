@@ -6,6 +6,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { listed } from '../../policies/wording.ts';
 import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult, Step, Stop } from '../decision.ts';
+import type { GroupView } from '../observe/view.ts';
 import { blocks, earliest } from '../rule.ts';
 import { isRejection } from '../rules/approval.ts';
 import { withException } from '../rules/exception.ts';
@@ -90,7 +91,7 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
   const cancel = `kubectl rollout-group cancel ${name} ${intent.name}`;
   switch (intent.action) {
     case 'protect': {
-      const fact = `${requesterText(intent)} protects ${requestPlace(intent)}${exposedText(context, intent)}`;
+      const fact = `${requesterText(intent)} protects ${requestPlace(intent)}${exposedText(context.view, intent)}`;
       const isBlocking = protectsOutdated(context, intent) || isOfStep({ rule: 'protected', ...common }, steps);
       return { rule: 'protected', fact, ...common, zones, isBlocking, endsWith: cancel };
     }
@@ -100,21 +101,18 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
       const zone = intent.zone === undefined ? '' : ` --zone ${intent.zone}`;
       const endsWith = `kubectl rollout-group resume ${name}${zone}`;
       const isAbort = intent.action === 'abort' ? { isAbort: true as const } : {};
-      const fact = `${pauseFact(context, intent)}${exposedText(context, intent)}`;
+      const fact = `${pauseFact(context, intent)}${exposedText(context.view, intent)}`;
       return { rule: 'paused', fact, ...common, zones, isBlocking: true, endsWith, ...isAbort };
     }
   }
 }
 
 /** Returns the pods in the scope of a request that the StatefulSet controller replaces nevertheless: no partition holds them any more. */
-export function exposedText({ view }: Pick<GroupContext, 'view'>, { zone: only, ordinals }: Pick<IntentView, 'zone' | 'ordinals'>): string {
-  const exposed = view.zones.flatMap(({ zone, exposedByPartition }) =>
-    only === undefined || only === zone.name ? exposedByPartition : [],
-  );
+export function exposedText({ zones }: GroupView, { zone: only, ordinals }: Pick<IntentView, 'zone' | 'ordinals'>): string {
+  const exposed = zones.flatMap(({ zone, exposedByPartition }) => (only === undefined || only === zone.name ? exposedByPartition : []));
   const names = exposed.filter(({ ordinal }) => ordinals === undefined || ordinals.includes(ordinal)).map(({ name }) => name);
-  return names.length === 0
-    ? ''
-    : `; the StatefulSet controller replaces ${listed(names, 'and')} nevertheless: no partition holds ${names.length === 1 ? 'it' : 'them'}`;
+  const them = names.length === 1 ? 'it' : 'them';
+  return names.length === 0 ? '' : `; the StatefulSet controller replaces ${listed(names, 'and')} nevertheless: no partition holds ${them}`;
 }
 
 /** Reports whether the request protects an outdated pod or a whole zone. If no pod is outdated, each protection concerns the next rollout. */

@@ -3,12 +3,12 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantMs, instantText } from '../../policies/instant.ts';
 import { apiVersion, type RolloutRun } from '../../policies/schema/kinds.ts';
 import { runLimits } from '../../policies/schema/rollout-run.ts';
-import { traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import { type Action, asksToPrepare, type GroupDecision, isMoving, replacedBy } from '../decision.ts';
+import { viewGroup } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
 import { changeOf, recordedKind } from '../run/origin.ts';
 import { isOfRun } from '../run/requests.ts';
@@ -89,16 +89,15 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
   return ended(complete, run.outcome, run.failedMs, run.failure);
 }
 
-/** Returns the replacements of the StatefulSet controller at or above the partitions, without the known pods. Actions may have no pods. */
+/** Returns the replacements of the StatefulSet controller at or above the partitions, without the known pods. */
 export function exposedActions(
   { snapshot, group }: Pick<RunTurn, 'snapshot' | 'group'>,
   isKnown: (zone: string, pod: PodView) => boolean = () => false,
 ): readonly TakenAction[] {
-  if (!traitsOf(group).lowersPartition) return [];
-  const context = contextOf(snapshot, group);
-  return context.view.zones.flatMap((view) => {
+  return viewGroup(snapshot, group).zones.flatMap((view) => {
     const replaced = view.exposedByPartition.filter((pod) => !isKnown(view.zone.name, pod));
-    const actions = setPartition(context, view, { to: view.set?.partition ?? 0, because: 'outdated', replaced });
+    if (replaced.length === 0) return [];
+    const actions = setPartition({ group }, view, { to: view.set?.partition ?? 0, because: 'outdated', replaced });
     return actions.map((action): TakenAction => ({ action, result: 'done' }));
   });
 }

@@ -80,13 +80,12 @@ function askRule(
       return { results: [result(id, 'skip', fact, { source })] };
     case 'warn':
       return { results: [result(id, 'ok', fact, { source })], effect };
-    case 'hold':
+    case 'hold': {
       if (isUnknownCondition) return { results: [result(id, 'unknown', fact, details)], effect };
       // A rule that reads neither progress nor time applies until a person changes something.
-      return {
-        results: [result(id, 'wait', fact, { ...details, endsBy: ignoresProgress(rule) && !readsTime(rule.when) ? 'person' : undefined })],
-        effect,
-      };
+      const endsBy = ignoresProgress(rule) && !readsTime(rule.when) ? 'person' : undefined;
+      return { results: [result(id, 'wait', fact, { ...details, endsBy })], effect };
+    }
     case 'deny':
       return { results: [result(id, isUnknownCondition ? 'unknown' : 'no', fact, details)], effect };
     case 'requireApproval': {

@@ -159,12 +159,12 @@ export function exposedClaims({ view, nowMs }: Pick<GroupContext, 'view' | 'nowM
 
 /** Returns the write of the partition `to` of a zone; [] without a StatefulSet. */
 export function setPartition(
-  context: GroupContext,
+  { group: { namespace } }: Pick<GroupContext, 'group'>,
   { zone, set }: ZoneView,
   { to, because, replaced = [] }: Pick<SetPartition, 'to' | 'because'> & { readonly replaced?: readonly PodView[] },
 ): readonly SetPartition[] {
   if (set === undefined) return [];
-  const target = { namespace: context.group.namespace, zone: zone.name, statefulSet: zone.statefulSet, set };
+  const target = { namespace, zone: zone.name, statefulSet: zone.statefulSet, set };
   return [partitionWrite(target, { to, because, replaced })];
 }
 

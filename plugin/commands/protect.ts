@@ -1,7 +1,7 @@
 // The verb protect: prevents replacement and scale-down of a group, a zone or single pods until a given time.
 import { ordinalsIn } from '../../engine/amount.ts';
-import { contextOf } from '../../engine/context.ts';
 import { exposedText } from '../../engine/decide/stops.ts';
+import { viewGroup } from '../../engine/observe/view.ts';
 import { requestPlace } from '../../engine/run/requests.ts';
 import { instantMs } from '../../policies/instant.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
@@ -28,7 +28,7 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
     const place = podsOf(requested, options.pod, findZone(live, options.zone));
     const { zone, ordinals } = place;
     writeNotes(context, absentPods(live, zone, ordinals));
-    const exposed = snapshot && live.definition ? exposedText(contextOf(snapshot, live.definition), place) : '';
+    const exposed = snapshot && live.definition ? exposedText(viewGroup(snapshot, live.definition), place) : '';
     const where = ordinals === undefined ? placeText(name, zone) : `${name} ${requestPlace(place)}`;
     return {
       key: `${zone ?? ''} ${ordinals?.join(',') ?? ''}`,
