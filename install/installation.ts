@@ -145,13 +145,14 @@ const known: ReadonlySet<string> = new Set([
 /** Returns the notes for the user, one sentence each. */
 export function installNotes({ scope, isEnforced, isMembersOnly }: InstallOptions): readonly string[] {
   const { namespaces, mirrors } = scope;
-  const names = namespaces.length === 0 ? 'NAMESPACE' : namespaces.join(' ');
+  const label = `${enforceLabel}=true`;
+  const command = `kubectl label namespace ${namespaces.length === 0 ? 'NAMESPACE' : namespaces.join(' ')} ${label}`;
   const guessed = [...new Set(mirrors.map(({ kind }) => kind))].filter((kind) => !known.has(kind));
   return [
     ...(namespaces.length === 0
       ? ['no namespace is named, so the agent gets rights in the whole cluster; to limit them, use --policies or --groups-in']
       : []),
-    ...(isEnforced ? [] : [`namespaces without the label ${enforceLabel}=true are not enforced; to set it, run: kubectl label namespace ${names} ${enforceLabel}=true`]),
+    ...(isEnforced ? [] : [`namespaces without the label ${label} are not enforced; to set it, run: ${command}`]),
     ...guessed.map((kind) => `the plural of ${kind} is assumed to be ${pluralOf(kind)}; to check it, run: kubectl api-resources`),
     ...(isMembersOnly ? ['webhooks receive requests only for the StatefulSets named now; install again after you add a group'] : []),
   ];
