@@ -114,25 +114,25 @@ export async function readAndPlan(...question: ReadArguments): Promise<Planned |
 /** Reads the cluster and merges the files into its objects. Throws Failure like `readPlanInputs`, and if StatefulSets cannot be read. */
 export async function readLiveInputs(...[context, options, cluster, files]: ReadArguments): Promise<LivePlanInputs | InputErrors> {
   const given = files ?? (await givenFiles(context, options));
-  return selectedInputs(cluster, options, await readObjects(given, context, options, cluster));
+  return selectedInputs(cluster, options, await readCluster(given, context, options, cluster));
 }
 
 /** Merges the objects of the files into the cluster. Merges again without the objects that the plan of the selected groups does not show. */
-async function selectedInputs(cluster: Cluster, options: LivePlanOptions, read: ReadObjects): Promise<LivePlanInputs | InputErrors> {
+async function selectedInputs(cluster: Cluster, options: LivePlanOptions, read: ClusterReading): Promise<LivePlanInputs | InputErrors> {
   const inputs = await mergedInputs(cluster, options, read);
   if ('errors' in inputs) return inputs;
   const { omitted = unseenObjects(inputs, options) } = options;
-  if (omitted.length === 0) return inputs;
+  if (omitted.length === 0) return inWriteOrder(inputs);
   if (options.omitted === undefined) return selectedInputs(cluster, { ...options, omitted }, read);
   const selected = inputs.input.groups.map(({ namespace, name }) => `${namespace}/${name}`);
   const note = `the flags select ${firstOf(selected, 3)}; not applied: ${firstOf(omitted, 1)}`;
-  return { ...inputs, omitted, notes: [note, ...inputs.notes] };
+  return { ...inWriteOrder(inputs), omitted, notes: [note, ...inputs.notes] };
 }
 
 type ReadArguments = [context: CommandContext, options: LivePlanOptions, cluster: Cluster, files?: GivenFiles];
 
 /** Returns the changed objects that the plan of the selected groups does not show. */
-function unseenObjects({ input, ready }: LivePlanInputs, options: LivePlanOptions): readonly string[] {
+function unseenObjects({ input, ready }: MergedInputs, options: LivePlanOptions): readonly string[] {
   if (!isPart(options)) return ready.filter((one) => isElsewhere(one, options)).map(({ object }) => nameOf(object));
   const compared = { ...input, ...readPlanSnapshots(input) };
   const shown = input.groups.flatMap((group) => {
@@ -147,10 +147,10 @@ function isElsewhere({ object, resource }: Pick<DesiredObject, 'object' | 'resou
   return isScoped && fieldAt(object, ['metadata', 'namespace']) !== namespace;
 }
 
-type ReadObjects = Awaited<ReturnType<typeof readObjects>>;
+type ClusterReading = Awaited<ReturnType<typeof readCluster>>;
 
 /** Reads the objects that the plan compares, and how the cluster would store the objects of the files. */
-async function readObjects(given: GivenFiles, ...[context, options, cluster]: ReadArguments) {
+async function readCluster(given: GivenFiles, ...[context, options, cluster]: ReadArguments) {
   const scenario = await readScenario(context, options);
   const { namespace } = cluster;
   const files = unique([...given.manifests, ...given.policies]);
@@ -166,7 +166,9 @@ async function readObjects(given: GivenFiles, ...[context, options, cluster]: Re
   return { given, scenario, files, loaded, namespaces, listing, agentNamespace, live, forceConflicts, stored };
 }
 
-async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: ReadObjects): Promise<LivePlanInputs | InputErrors> {
+type MergedInputs = Omit<LivePlanInputs, 'writeOrder'>;
+
+async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: ClusterReading): Promise<MergedInputs | InputErrors> {
   const { given, files, loaded, namespaces, listing, agentNamespace, live, forceConflicts, stored } = read;
   const { changes, ...scenario } = read.scenario;
   const { namespace } = cluster;
@@ -213,7 +215,8 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Re
     documents,
     given,
     input,
-    ...inWriteOrder({ desiredObjects, ready }, input),
+    desiredObjects,
+    ready,
     forceConflicts,
     namespaces,
     agentNamespace,
@@ -224,13 +227,14 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Re
   };
 }
 
-/** Returns the objects in the order of the writes. The order matters only if several parts change. */
-function inWriteOrder({ desiredObjects, ready }: Pick<LivePlanInputs, 'desiredObjects' | 'ready'>, input: PlanInput) {
+/** Sorts the objects in the order of the writes. The order matters only if several parts change. */
+function inWriteOrder(inputs: MergedInputs): LivePlanInputs {
+  const { desiredObjects, ready, input } = inputs;
   const isMixed = new Set(ready.map(({ object }) => partOf(object))).size > 1;
   const order = isMixed ? writeOrder(input) : usualOrder;
   const byPart = (a: Pick<DesiredObject, 'object'>, b: typeof a): number =>
     order.parts.indexOf(partOf(a.object)) - order.parts.indexOf(partOf(b.object));
-  return { desiredObjects: desiredObjects.toSorted(byPart), ready: ready.toSorted(byPart), writeOrder: order };
+  return { ...inputs, desiredObjects: desiredObjects.toSorted(byPart), ready: ready.toSorted(byPart), writeOrder: order };
 }
 
 const isPolicy = (object: ObjectContent): boolean => isOurs(object) && partOf(object) === 'policies';
