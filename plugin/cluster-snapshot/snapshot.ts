@@ -44,7 +44,7 @@ export function clusterSnapshot(
     unread.push({ kind, unknown: view.unknown, namespace: namespace ?? '', name });
     return [];
   };
-  const ledgers = policies.groups.flatMap((group) => readable('Ledger', group, ledgerOf(listing, group.namespace, group.name)));
+  const ledgers = policies.groups.flatMap((group) => readable('Ledger', group, ledgerOf(listing.documents, group.namespace, group.name)));
   return withObservedLedgers(
     snapshotOf({
       nowMs,
@@ -77,7 +77,7 @@ export function clusterSnapshot(
 
 type Named = { readonly namespace?: string; readonly name: string };
 
-function ledgerOf({ documents }: Listing, namespace: string, group: string): Known<Ledger> {
+export function ledgerOf(documents: Listing['documents'], namespace: string, group: string): Known<Ledger> {
   if (documents !== undefined && isUnknown(documents)) return { unknown: documents.unknown };
   const object = itemsOf(documents).find(({ metadata }) => metadata.namespace === namespace && metadata.name === ledgerName(group));
   return decodeLedger(textIn(object, ledgerKey), { namespace, group });

@@ -183,12 +183,9 @@ async function write(
   const live = onlyGroup(read);
   const facts = factsOf(read, live, nowMs, estimationOf);
   if (output === 'table') return stream.write(`${renderStatus(live, nowMs, { ...stream, isWide: false }, facts).join('\n')}\n`);
-  const head = {
-    kind: 'GroupStatus' as const,
-    metadata: { generatedAt: new Date(nowMs).toISOString(), server: cluster.server },
-    exitCode: code,
-  };
-  const document = { ...head, ...groupDocument(live), ...etaDocument(facts.estimation, nowMs) };
+  const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server };
+  const ofGroup = { ...groupDocument(live), ...etaDocument(facts.estimation, nowMs) };
+  const document = { kind: 'GroupStatus' as const, metadata, exitCode: code, ...ofGroup };
   if (output === 'jsonl') return writeLines(stream, [document]);
   return isJsonPath(output) ? writeFields(context, output, document) : writeDocument(stream, output, document);
 }

@@ -1,9 +1,9 @@
 // Builds the messages about a group whose definition was removed, and about the release of its StatefulSets.
-import { decodeLedger, ledgerKey, ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type ReleaseTerms } from '../../engine/snapshot.ts';
 import { instantText } from '../../policies/instant.ts';
-import { definitionNames, itemsOf, type Listing, textIn } from '../cluster-snapshot/listing.ts';
+import { definitionNames, itemsOf, type Listing } from '../cluster-snapshot/listing.ts';
+import { ledgerOf } from '../cluster-snapshot/snapshot.ts';
 import { type Failure, notFoundFailure } from '../failure.ts';
 import type { LiveGroup } from './groups.ts';
 import { type GroupName, nameOf } from './target.ts';
@@ -14,9 +14,8 @@ type Defined = Pick<Listing, 'groups' | 'documents'>;
 function releaseTerms({ groups, documents }: Defined, { namespace, group }: GroupName): ReleaseTerms | undefined {
   // A group that was defined again is not released, even if its ledger still says so.
   if (itemsOf(groups).some(({ metadata }) => metadata.namespace === namespace && metadata.name === group)) return undefined;
-  const object = itemsOf(documents).find(({ metadata }) => metadata.namespace === namespace && metadata.name === ledgerName(group));
-  const ledger = object === undefined ? undefined : decodeLedger(textIn(object, ledgerKey), { namespace, group });
-  return ledger === undefined || isUnknown(ledger) ? undefined : ledger.release;
+  const ledger = ledgerOf(documents, namespace, group);
+  return isUnknown(ledger) ? undefined : ledger.release;
 }
 
 const howToStop = 'to stop the release, define the group again: kubectl apply -f FILE';

@@ -5,6 +5,7 @@ import type { ExitCode } from '../failure.ts';
 import { writeDocument } from './formats.ts';
 import { type JunitCase, junitXml } from './junit.ts';
 import { boundedTable, markdownCode, markdownLine } from './markdown.ts';
+import { sourceText } from './plan/plan-text.ts';
 import { type ItemColumn, itemTable, plural } from './text.ts';
 
 export type TestFormat = 'text' | 'json' | 'junit' | 'markdown' | 'tap';
@@ -90,15 +91,11 @@ const columns: readonly ItemColumn<RuleCoverage>[] = [
   { title: 'RULE', align: 'left', isFlexible: true, cell: ({ rule }) => rule },
   { title: 'BLOCKED', align: 'right', cell: (one) => countText(one, one.held) },
   { title: 'PASSED', align: 'right', cell: (one) => countText(one, one.passed) },
-  { title: 'DEFINED AT', align: 'left', isFlexible: true, cell: definitionText },
+  { title: 'DEFINED AT', align: 'left', isFlexible: true, cell: ({ source }) => sourceText(source) ?? '' },
 ];
 
 function countText({ unreachable }: RuleCoverage, cases: readonly unknown[]): string {
   return unreachable !== undefined && cases.length === 0 ? '-' : `${cases.length}`;
-}
-
-function definitionText({ source }: RuleCoverage): string {
-  return source?.file === undefined ? (source?.object ?? '') : `${source.file}:${source.line ?? 1}:${source.column ?? 1}`;
 }
 
 /** Returns the coverage table. Uncovered rules come first, unreachable rules last. */

@@ -158,8 +158,8 @@ export function piecesOf(text: string, length: number): readonly string[] {
 }
 
 /** Returns `1 file`, `2 files` or `0 files`. */
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
+export function plural(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? '' : 's'}`;
 }
 
 /** Returns ` (REASON)`, or an empty text without a reason. */
