@@ -1,8 +1,9 @@
 // The verb scale: writes the replicas to the object that defines the replicas of the group, and shows which zones follow.
 import { getObject } from '../../cluster/request/read.ts';
-import type { KubernetesObject } from '../../cluster/request/resource.ts';
+import { apiVersionOf, type KubernetesObject } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
 import { judge } from '../../engine/judge/judge.ts';
+import { fieldAt } from '../../engine/observe/raw.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, notFoundFailure, refusedFailure } from '../failure.ts';
@@ -25,7 +26,8 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     const { name, live } = members;
     const target = await scaleTarget(cluster, members, options.zone);
     const scale = await readScale(cluster, target);
-    const from = replicasOf(scale);
+    // The API server omits the field if it is zero.
+    const from = Number(fieldAt(scale, ['spec', 'replicas']) ?? 0);
     const change = `${target.shown} of ${name} from ${from} to ${options.replicas}`;
     if (from === options.replicas) {
       context.stdout.write(`${target.shown} of ${name} already has ${plural(from, 'replica')}\n`);
@@ -57,11 +59,6 @@ async function readScale({ env, timeoutMs }: Cluster, { resource, namespace, nam
   const scale = await getObject(env, resource, { namespace, name }, { site: 'act.readScale', timeoutMs, subresource: 'scale' });
   if (scale === undefined) throw notFoundFailure(`${shown} no longer exists`);
   return scale;
-}
-
-/** Returns the replicas of a Scale. The API server omits the field if it is zero. */
-function replicasOf({ spec }: KubernetesObject): number {
-  return typeof spec === 'object' && spec !== null && 'replicas' in spec && typeof spec.replicas === 'number' ? spec.replicas : 0;
 }
 
 /** For a StatefulSet, throws Failure if a rule denies the scaling or if pods must prepare first. Returns the exceptions that permit it. */
@@ -116,6 +113,5 @@ function writeScale(
 
 /** Returns a reference to the scaled object. The Scale has the same name and UID. */
 function scaledObject({ resource }: ScaleTarget, { metadata }: KubernetesObject): KubernetesObject {
-  const apiVersion = resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
-  return { apiVersion, kind: resource.kind, metadata };
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata };
 }

@@ -84,7 +84,7 @@ function contentOf({ apiVersion, kind, metadata, spec }: ObjectContent): ObjectC
   return tryParseJson(JSON.stringify({ apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec })) as ObjectContent;
 }
 
-/** Returns our documents as written, without the defaults that loading adds. */
+/** Returns our documents as written, without the defaults that loading adds. Leaves out the kind PolicyTest, which exists only in files. */
 export function documentsOf(files: readonly PolicyFile[]): readonly ObjectContent[] {
   return files
     .flatMap((file) => parseDocuments(file.name, file.text).documents)
