@@ -43,8 +43,12 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
       context.stdout.write(nothingText(name, members.live, context.nowMs()));
       return exitCodes.done;
     }
-    for (const { member } of undos) refuseDenied(members, member, name);
+    const exceptions = undos.flatMap(({ member }) => refuseDenied(members, member, name));
+    const restarted = undos.map(({ member }) => member.zone);
+    const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
+    const writeNotes = () => writeAgentNote(context, cluster, members.live, [...new Set([...exceptions, ...stops])]);
     const intent = undoIntent(target, undos, options.reason);
+    if (options.dryRun !== undefined) await writeNotes();
     if (options.dryRun === 'client') return printObjects(context, [intent, ...undos.map(restoredObject)]);
     const preview = previewText(members, undos);
     if (options.dryRun === undefined && !(await isConfirmed(context, options, preview))) return exitCodes.refused;
@@ -52,8 +56,7 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     if (options.dryRun === 'server') return printObjects(context, written);
     context.stdout.write(preview);
     context.stdout.write(gitText(undos, name, intent.metadata.name));
-    const restarted = undos.map(({ member }) => member.zone);
-    await writeAgentNote(context, cluster, members.live, await remainingStops(cluster, members, { verb: 'undo', restarted }));
+    await writeNotes();
     suggestNext(context, `status ${name}`, `explain ${name}`);
     return exitCodes.done;
   });
@@ -91,12 +94,15 @@ async function chooseUndos(
     .filter(({ member, to }) => member.view.status.updateRevision !== to.name);
 }
 
-/** Throws Failure if a rule denies the new template, or if Kubernetes would replace the pods of an unknown group at once. */
-function refuseDenied({ snapshot, live }: Members, member: Member, name: string): void {
+/**
+ * Returns the exceptions that permit the new template. Throws Failure if a rule denies it, or if Kubernetes would replace the pods of an
+ * unknown group at once.
+ */
+function refuseDenied({ snapshot, live }: Members, member: Member, name: string): readonly string[] {
   if (live.definition === undefined) refuseUnguarded(member, `a rollback of ${name}`);
   const { namespace, name: statefulSet, replicas, updateStrategy: strategy } = member.view;
   const change = { from: replicas, to: replicas, isTemplateChanged: true, strategy, via: 'patch', dryRun: false } as const;
-  refuseWhenDenied(judge(snapshot, { kind: 'update', namespace, statefulSet, ...change }), name);
+  return refuseWhenDenied(judge(snapshot, { kind: 'update', namespace, statefulSet, ...change }), name);
 }
 
 function isConfirmed(context: CommandContext, options: UndoOptions, preview: string): Promise<boolean> {

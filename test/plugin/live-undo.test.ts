@@ -30,6 +30,19 @@ describe('undo', () => {
     expect(acted.stdout).toContain('manifests in Git still request the undone revision');
   });
 
+  it('names the exception that permits it, also in a dry run', async () => {
+    const target = { group: 'ingester' };
+    const kinds = [
+      ['RolloutPolicy', { targets: { all: true }, rules: [{ name: 'calm', actions: ['rollout'], effect: 'deny' }] }],
+      ['RolloutException', { rule: 'p/calm', target, allow: { anything: true }, reason: 'CHG-1', expires: '2999-01-01T00:00:00Z' }],
+    ] as const;
+    const policies = kinds.map(([kind, spec]) => ({ apiVersion, kind, metadata: { name: 'p', namespace: 'mimir' }, spec }));
+    for (const line of ['undo ingester', 'undo ingester --dry-run=client'])
+      expect((await act(line, { decision: rolling, extra: [...history, ...policies] })).stderr).toMatch(
+        /permitted by exception p .*\(CHG-1\)\n/,
+      );
+  });
+
   it('writes nothing if the user may not write one of the templates', async () => {
     const acted = await act('undo ingester', { decision: rolling, extra: history, options: { forbiddenWrites: ['ingester-zone-b'] } });
     expect([acted.status, acted.kept]).toEqual([11, []]);
