@@ -40,18 +40,24 @@ export function controllerTrace(group: GroupDefinition, before: Snapshot): (turn
   };
   const present = group.zones.flatMap(({ statefulSet }) => podsIn(before, statefulSet)).filter(({ isTerminating }) => !isTerminating);
   const untouched = new Map(present.map(({ name, uid }) => [name, uid]));
+  const isUntouched = ({ name, uid, isTerminating }: PodView): boolean => !isTerminating && untouched.get(name) === uid;
+  const seen = new Map<string, readonly PodView[]>();
   let steps: readonly (TracedStep & { readonly isOpen: boolean })[] = [];
   return ({ nowMs, decision }, now) => {
     steps = group.zones.flatMap(({ name: zone, statefulSet }) => {
-      const { firstOrdinal = 0, replicas = 0 } = setNamed(now, group.namespace, statefulSet) ?? {};
-      const wanted = podsIn(now, statefulSet).filter(({ ordinal }) => ordinal < firstOrdinal + replicas);
-      const isReplaced = ({ name, uid, isTerminating }: PodView): boolean => isTerminating || untouched.get(name) !== uid;
-      const replaced = wanted.filter((pod) => untouched.has(pod.name) && isReplaced(pod) && untouched.delete(pod.name));
       const last = steps.find((one) => one.zone === zone);
-      const names = [...(last?.pods ?? []), ...replaced.map(({ name }) => name)];
+      const { pods: known = [], startMs = nowMs, endMs = nowMs, isOpen: wasOpen = true } = last ?? {};
+      const times = { startMs, endMs: wasOpen ? nowMs : endMs };
+      const members = podsIn(now, statefulSet);
+      // The model never changes a list of pods in place, so an unchanged list needs no search.
+      if (members === seen.get(zone)) return last === undefined ? [] : [{ ...last, ...times }];
+      seen.set(zone, members);
+      const { firstOrdinal = 0, replicas = 0 } = setNamed(now, group.namespace, statefulSet) ?? {};
+      const wanted = members.filter(({ ordinal }) => ordinal < firstOrdinal + replicas);
+      const replaced = wanted.filter((pod) => !isUntouched(pod) && untouched.delete(pod.name));
+      const names = [...known, ...replaced.map(({ name }) => name)];
       if (names.length === 0) return [];
       const isOpen = wanted.some(({ name, isReady }) => !isReady && names.includes(name));
-      const times = { startMs: last?.startMs ?? nowMs, endMs: last?.isOpen === false ? last.endMs : nowMs };
       const key = `controller/${zone}`;
       return [{ key, wave: controllerWave, kind: 'roll', zone, pods: names, atOnce: 1, gates: [], rules: [], ...times, isOpen }];
     });
