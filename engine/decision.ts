@@ -93,6 +93,7 @@ export type Action =
       readonly call: 'delayed' | 'prepare';
       /** POST asks to prepare, DELETE withdraws. */
       readonly method: 'POST' | 'DELETE';
+      /** In the order of the calls. */
       readonly ordinals: readonly number[];
     }
   | {
@@ -278,6 +279,7 @@ export interface Judgement {
   readonly code: number;
   readonly request: AdmissionRequest;
   readonly message: string;
+  /** The strictest effect that applied. */
   readonly effect: 'allow' | 'warn' | 'requireApproval' | 'hold' | 'deny';
   readonly results: readonly RuleResult[];
   readonly warnings: readonly string[];

@@ -92,14 +92,9 @@ function changesOf(
   return fieldDiff(comparedMember(before, after), after).map((change) => plannedChange(change, isRefused));
 }
 
-function plannedChange(change: FieldChange, isRefused: boolean): Omit<PlannedChange, 'zones'> {
-  const kind = change.path.startsWith('spec.template') ? 'template' : change.path === 'spec.replicas' ? 'replicas' : 'settings';
-  return {
-    kind,
-    field: change.path,
-    ...defined({ before: change.before, after: change.after }),
-    consequence: isRefused ? 'refused' : change.consequence,
-  };
+function plannedChange({ path: field, before, after, consequence }: FieldChange, isRefused: boolean): Omit<PlannedChange, 'zones'> {
+  const kind = field.startsWith('spec.template') ? 'template' : field === 'spec.replicas' ? 'replicas' : 'settings';
+  return { kind, field, ...defined({ before, after }), consequence: isRefused ? 'refused' : consequence };
 }
 
 interface Budget {
@@ -130,10 +125,7 @@ function amountChanges(
   if (old.object === undefined || next.object === undefined) return [];
   return fieldDiff(old.object, next.object)
     .filter(({ path }) => path.startsWith('spec'))
-    .map(({ path, before, after }) => ({
-      field: `${title} ${path}`,
-      ...defined({ before, after }),
-    }));
+    .map(({ path, before, after }) => ({ field: `${title} ${path}`, ...defined({ before, after }) }));
 }
 
 /** Returns the budgets of the group's namespace by kind and name, without the kinds that could not be read. */

@@ -16,6 +16,7 @@ export interface LikelyEnd {
 
 export interface Estimate {
   readonly end: LikelyEnd;
+  /** Only for zones that are not done. */
   readonly zones: Readonly<Record<string, LikelyEnd>>;
   /** Number of missing approvals. The instants contain no time for people. */
   readonly approvals: number;

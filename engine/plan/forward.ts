@@ -2,6 +2,7 @@
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { contextOf, type GroupContext, minIntervalOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { type GroupDecision, isReplacement } from '../decision.ts';
@@ -155,17 +156,9 @@ function withApproval(world: World, group: GroupDefinition, decision: GroupDecis
     for (let person = 1; person <= request.count; person += 1) {
       const name = ['assumed', request.wave ?? request.rule, ...request.from, person, nowMs].join('-');
       const requestedBy = { user: `person ${person}`, groups: request.from, atMs: nowMs };
-      const about = request.wave === undefined ? { rule: request.rule ?? '' } : { wave: request.wave };
-      if (![...intents, ...given].some((intent) => intent.name === name))
-        given.push({
-          namespace: group.namespace,
-          name,
-          group: group.name,
-          action: 'approve',
-          ...about,
-          digest: request.digest,
-          requestedBy,
-        });
+      const about = defined({ wave: request.wave, rule: request.rule, digest: request.digest });
+      if ([...intents, ...given].some((intent) => intent.name === name)) continue;
+      given.push({ namespace: group.namespace, name, group: group.name, action: 'approve', ...about, requestedBy });
     }
   }
   return given.length === 0 ? world : { ...world, snapshot: { ...world.snapshot, intents: [...intents, ...given] } };

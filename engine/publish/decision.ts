@@ -147,10 +147,7 @@ function gatesOf(group: GroupDefinition, snapshot: Snapshot, { wantedReadings }:
     const readings = wanted
       .filter((view) => view.namespace === group.namespace && view.group === group.name && view.gate === name)
       .flatMap((view) => view.readings);
-    const latest = readings.reduce<(typeof readings)[number] | undefined>(
-      (best, reading) => (best === undefined || reading.atMs > best.atMs ? reading : best),
-      undefined,
-    );
+    const [latest] = readings.toSorted((a, b) => b.atMs - a.atMs);
     return { gate: name, mode, readings: readings.length, ...(latest === undefined ? {} : { latest: publishedReading(latest) }) };
   });
 }

@@ -212,9 +212,7 @@ function isPausing({ context }: Pick<ScaleQuestion, 'context'>, { entry }: Leavi
 }
 
 function retryTime({ context }: ScaleQuestion, failed: readonly LeavingPod[]): number | undefined {
-  return earliest(
-    failed.filter((pod) => isPausing({ context }, pod)).map(({ entry }) => (entry === undefined ? undefined : entry.seenMs + retryAfterMs)),
-  );
+  return earliest(failed.filter((pod) => isPausing({ context }, pod)).map(({ entry }) => entry && entry.seenMs + retryAfterMs));
 }
 
 /** Returns the ordinals that leave, from the highest down, which is the order of the calls. */

@@ -1,5 +1,6 @@
 // Decides how the run of a group continues: which transition of `states.ts` applies now, and whether a failed run is rolled back.
 import { traitsOf } from '../../policies/strategies.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { contextOf, type GroupContext, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
@@ -54,7 +55,7 @@ function currentRun(context: GroupContext): RunState | undefined {
   if (stored === undefined)
     return hasOutdated ? followingRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) }) : undefined;
   const known = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
-  if (!isSame(known.target, target)) return afterChange(context, known, target, hasOutdated);
+  if (!isSameValue(known.target, target)) return afterChange(context, known, target, hasOutdated);
   if (known.outcome === 'completed' && hasOutdated) {
     // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
     const kind = known.rolledBack === undefined ? 'rollout' : 'rollback';
@@ -135,11 +136,6 @@ function targetOf(context: GroupContext): Readonly<Record<string, string>> {
     return revision === undefined ? [] : [[view.zone.name, revision]];
   });
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-function isSame(one: Readonly<Record<string, string>>, other: Readonly<Record<string, string>>): boolean {
-  const names = Object.keys(one);
-  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
 }
 
 /**

@@ -216,6 +216,7 @@ export function describeElsewhere(group: Group, sets: readonly Manifest[]): { re
   return { text, place: written ?? group.place(['metadata', 'name']) };
 }
 
+/** Reports groups whose StatefulSets are in another namespace. After a change of the namespace, no other check reports their loss. */
 const findGroupsInOtherNamespace: LintCheck = eachGroup((group, context) => {
   const sets = membersElsewhere(context, group);
   if (sets.length === 0) return [];
