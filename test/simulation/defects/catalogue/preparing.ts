@@ -40,13 +40,13 @@ export const preparingDefects: readonly Defect[] = [
     edits: [
       {
         file: prepare,
-        find: 'const unripe = leaving.find((pod) => context.nowMs - since(pod) < afterMs);',
-        replace: 'const unripe = leaving.find((pod) => context.nowMs - since(pod) < -afterMs);',
+        find: 'const unripe = leaving.find(({ sinceMs }) => context.nowMs - sinceMs < afterMs);',
+        replace: 'const unripe = leaving.find(({ sinceMs }) => context.nowMs - sinceMs < -afterMs);',
       },
       {
         file: prepare,
-        find: 'return entry !== undefined && since !== undefined && isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since + afterMs });',
-        replace: 'return entry !== undefined && since !== undefined && isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: since });',
+        find: 'entry !== undefined && isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: sinceMs + afterMs });',
+        replace: 'entry !== undefined && isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: sinceMs });',
       },
       noDelayInvariant,
       noAnswerInvariant,

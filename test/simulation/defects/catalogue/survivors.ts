@@ -107,8 +107,8 @@ export const survivors: readonly Survivor[] = [
     edits: [
       {
         file: 'engine/rules/prepare.ts',
-        find: 'if (ripe.permitted === from) return { ...ripe, actions: [] };',
-        replace: 'if (ripe.permitted <= from) return { ...ripe, actions: [] };',
+        find: 'if (old.length === 0) return { ...ripe, actions: [] };',
+        replace: 'if (old.length >= 0) return { ...ripe, actions: [] };',
       },
       noAnswerInvariant,
     ],
