@@ -178,6 +178,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       waits,
       zones,
       ended,
+      run: viewGroup(likely.world.snapshot, group).ledger.run,
       podTimes: podTimesOf(input.assumptions, group),
       active: { p50Seconds: activeSeconds(likely), p90Seconds: Math.max(activeSeconds(likely), activeSeconds(slow)) },
     }),

@@ -7,6 +7,8 @@ import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isLimitOfZero } from '../rule.ts';
+import { isFastTrack } from '../rules/wave.ts';
+import type { RunState } from '../snapshot.ts';
 import { manifestOf } from './changes.ts';
 import { atOnceText } from './controller.ts';
 import { type GroupPlan, type PlannedStep, type PodTimes, type Quantiles, type Risk, slowSeconds } from './document.ts';
@@ -19,6 +21,8 @@ interface RiskQuestion {
   readonly waits: GroupPlan['waits'];
   readonly zones: GroupPlan['zones'];
   readonly ended: readonly ExceptionDefinition[];
+  /** The run at the end of the plan. */
+  readonly run: RunState | undefined;
   readonly podTimes: PodTimes;
   /** The time of the run that counts for its deadline. */
   readonly active: Quantiles;
@@ -156,6 +160,15 @@ const shortException: RiskCheck = ({ waits, ended }) =>
 const exposedPods: RiskCheck = ({ context: { snapshot, group }, atOnce }) =>
   atOnce.map((step) => ({ code: 'RG5012', severity: 'warning', message: atOnceText(snapshot, group, step) }));
 
+/** Finds waves whose soaks and approvals a return to the previous template skips. */
+const skippedOnRollback: RiskCheck = ({ context, steps, run }) => {
+  const skipped = context.group.rollout.waves.filter(({ before, after }) => after.soakMs > 0 || (before.approval ?? after.approval));
+  if (run === undefined || !isFastTrack(context, run) || skipped.length === 0 || steps.every(({ kind }) => kind !== 'roll')) return [];
+  const names = skipped.map(({ name }) => name).join(', ');
+  const message = `the change returns to the previous template, so the soaks and approvals of ${names} are skipped (skipOnRollback)`;
+  return [{ code: 'RG5013', severity: 'notice', message }];
+};
+
 const riskChecks: readonly RiskCheck[] = [
   serialBudget,
   orderedReady,
@@ -168,4 +181,5 @@ const riskChecks: readonly RiskCheck[] = [
   shortDeadline,
   shortException,
   exposedPods,
+  skippedOnRollback,
 ];

@@ -20,7 +20,7 @@ export interface WaveAnswer {
   readonly failure?: string;
 }
 
-function isFastTrack(context: GroupContext, run: RunState): boolean {
+export function isFastTrack(context: GroupContext, run: RunState): boolean {
   return run.kind === 'rollback' && context.group.rollout.skipOnRollback;
 }
 

@@ -197,6 +197,13 @@ export const clusterCodes = {
       'A partition holds only the pods below it. The StatefulSet controller applies another template at once to the pods at or above the partition, such as the updated pods of a group with `strategy: partition` during a run. It replaces them one after the other in each StatefulSet, without waves, gates, pauses and protections. The plan shows them as `at once`.',
     hint: 'apply the template after the run has ended, or use strategy: pinned',
   },
+  RG5013: {
+    title: 'The rollout skips soaks and approvals',
+    severity: 'notice',
+    explanation:
+      'The change returns to the pod template before the last run. Such a run skips the soaks and approvals of the waves, because pods already ran this template. Gates, windows and the other rules still apply.',
+    hint: 'to keep soaks and approvals, set spec.rollout.skipOnRollback: false',
+  },
   RG6001: {
     title: 'No agent holds the Lease',
     explanation:

@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
+import { readPlanSnapshots } from '../../../engine/plan/world.ts';
+import type { Snapshot } from '../../../engine/snapshot.ts';
 import type { ExceptionDefinition, RolloutDefinition, WaveDefinition } from '../../../policies/definition.ts';
-import { group, type ZoneOverrides } from '../../kit/groups.ts';
+import { defined } from '../../../policies/values/defined.ts';
+import { group, wave, type ZoneOverrides } from '../../kit/groups.ts';
 import { manifest, manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
-import { exception, hourMs, minuteMs, policy, policyRule } from '../../kit/questions.ts';
+import { exception, hourMs, ledgerOf, minuteMs, policy, policyRule, runOf } from '../../kit/questions.ts';
 
 const fixed = 'grafana/mimir:2.17.1';
 const risksOf = (overrides: Partial<PlanInput> = {}) => planGroups(planInput(overrides)).groups[0]?.risks;
@@ -352,5 +355,29 @@ describe('RG5011, an exception that ends before the plan', () => {
     expect([lasting?.outcome, lasting?.risks]).toEqual(['complete', []]);
     const ended = planned(kitNowMs, 'zone-budget', zero);
     expect([ended?.outcome, ended?.risks]).toMatchObject(['blocked', [{ code: 'RG5008' }]]);
+  });
+});
+
+describe('RG5013, soaks and approvals that a return skips', () => {
+  const image = (version: string) => manifests({ image: `grafana/mimir:${version}` });
+  const risksOfPlan = (desired: string, rollout: Partial<RolloutDefinition>) => {
+    const waves = [wave('canary', ['a'], { after: { soakMs: hourMs, gates: [] } }), wave('rest', ['b', 'c'])];
+    const groups = [group({ rollout: { waves, ...rollout } })];
+    const [previous, running] = ['1.0', '1.1'].map((version) => readPlanSnapshots(planInput({ groups, current: image(version) })).before);
+    const revisions = (snapshot: Snapshot | undefined) =>
+      Object.fromEntries(snapshot?.statefulSets.map(({ name, status }) => [name.slice(-1), status.updateRevision]) ?? []);
+    const run = runOf({ outcome: 'completed', target: revisions(running), previous: revisions(previous) });
+    const snapshot = running && { ...running, ledgers: [ledgerOf({ run })] };
+    return risksOf({ groups, current: image('1.1'), desired: image(desired), ...defined({ running: snapshot }) });
+  };
+
+  it('are named with their waves', () => {
+    const message = 'the change returns to the previous template, so the soaks and approvals of canary are skipped (skipOnRollback)';
+    expect(risksOfPlan('1.0', {})).toEqual([{ code: 'RG5013', severity: 'notice', message }]);
+  });
+
+  it('are absent for another template, without soaks and approvals, and if the group keeps them', () => {
+    expect([risksOfPlan('1.2', {}), risksOfPlan('1.0', { waves: [wave('all', ['a', 'b', 'c'])] })]).toEqual([[], []]);
+    expect(risksOfPlan('1.0', { skipOnRollback: false })).toEqual([]);
   });
 });
