@@ -173,6 +173,8 @@ export interface Stop {
   readonly zones: readonly string[];
   /** False during a rollback, for an undone revision that is not the update revision now, and for protected pods that no step disrupts. */
   readonly isBlocking: boolean;
+  /** Only a person ends the stop, and no outdated pod of the group is replaced before. */
+  readonly endsBy?: 'person';
   readonly endsWith: string;
   /** Other commands or edits that end the stop. */
   readonly alternatives?: readonly string[];

@@ -40,9 +40,17 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   ];
   const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
   // Views show the first stop, so a stop of the next step is the first.
-  const ordered = [...stops].sort((a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)));
+  const ordered = heldByPeople(context, stops).toSorted((a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)));
   const results = zoneResults.map(({ result }) => result);
   return { stops: ordered, results, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
+}
+
+/** Returns the stops. If some outdated pod is in no zone of a stop that only a person ends, `endsBy` is absent from all stops. */
+function heldByPeople({ view }: GroupContext, stops: readonly Stop[]): readonly Stop[] {
+  const held = stops.flatMap(({ isBlocking, endsBy, zones }) => (isBlocking && endsBy !== undefined ? zones : []));
+  const open = view.zones.filter(({ outdated }) => outdated.length > 0);
+  const areHeld = open.length > 0 && open.every(({ zone }) => held.includes(zone.name));
+  return stops.map(({ endsBy, ...stop }) => ({ ...stop, ...defined({ endsBy: areHeld && stop.isBlocking ? endsBy : undefined }) }));
 }
 
 function isOfStep(stop: Pick<Stop, 'rule' | 'source'>, steps: readonly Step[]): boolean {
@@ -87,7 +95,8 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
   const { group } = context;
   const name = `${group.namespace}/${group.name}`;
   const zones = group.zones.map((zone) => zone.name).filter((zone) => intent.zone === undefined || intent.zone === zone);
-  const common = { source: objectOf(intent), ...defined({ untilMs: intent.expiresMs, by: intent.requestedBy?.user }) };
+  const endsBy = intent.expiresMs === undefined && intent.ordinals === undefined ? ('person' as const) : undefined;
+  const common = { source: objectOf(intent), ...defined({ untilMs: intent.expiresMs, by: intent.requestedBy?.user, endsBy }) };
   const cancel = `kubectl rollout-group cancel ${name} ${intent.name}`;
   switch (intent.action) {
     case 'protect': {
@@ -147,7 +156,7 @@ function pausedBySettings(context: GroupContext): readonly Stop[] {
   return [...stops].map(([endsWith, { source, zones }]) => {
     const fact =
       zones.length === 1 ? `zone ${zones[0]} is paused by its settings` : `zones ${zones.join(', ')} are paused by their settings`;
-    return { rule: 'paused', fact, ...defined({ source }), zones, isBlocking: true, endsWith };
+    return { rule: 'paused', fact, ...defined({ source }), zones, isBlocking: true, endsBy: 'person', endsWith };
   });
 }
 
@@ -223,13 +232,13 @@ function stopsOfResults(context: GroupContext, zoneResults: readonly ZoneResult[
     if (known === undefined) zonesOf.set(key, { result, zones: [zone] });
     else if (!known.zones.includes(zone)) known.zones.push(zone);
   }
-  return [...zonesOf.values()].map(({ result: { rule, fact, limit, source, earliestMs }, zones }) => {
+  return [...zonesOf.values()].map(({ result: { rule, fact, limit, source, earliestMs, endsBy }, zones }) => {
     const [only] = zones;
     const place = zones.length === 1 && group.zones.length > 1 ? only : undefined;
     const ends = endsOfRejection(context, source) ?? {
       endsWith: canOverride(rule, policies) ? overrideCommand(context, rule, place) : editText(source, `change the rule ${rule}`),
     };
-    return { rule, fact, ...defined({ limit, source, untilMs: earliestMs }), zones, isBlocking: true, ...ends };
+    return { rule, fact, ...defined({ limit, source, untilMs: earliestMs, endsBy }), zones, isBlocking: true, ...ends };
   });
 }
 

@@ -97,6 +97,7 @@ const published = z.object({
         by: text.exactOptional(),
         zones: z.array(text),
         isBlocking: z.boolean(),
+        endsBy: z.literal('person').exactOptional(),
         endsWith: text,
         alternatives: z.array(text).exactOptional(),
         isAbort: z.literal(true).exactOptional(),

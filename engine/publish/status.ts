@@ -150,14 +150,15 @@ function enforced({ unenforced }: PublishedDecision): readonly Verdict[] {
 }
 
 /** Returns the condition Progressing: the group makes progress, or will do so without a person. */
-function progressing({ phase, outcome, goal, waits, permitted = [] }: PublishedDecision): Verdict {
+function progressing({ phase, outcome, goal, waits, stops = [], permitted = [] }: PublishedDecision): Verdict {
   const type = 'Progressing';
+  const stop = phase === 'Waiting' ? stops.find(endsByPerson) : undefined;
   const [first] = waits;
   const exceptions = permitted.map(({ rule, fact }) => `${rule}: ${fact}`);
-  const reason = first === undefined ? phase : reasonOf(first.rule);
-  const message = [first === undefined ? goal : waitText(first), ...exceptions].join('; ').slice(0, longestMessage);
+  const reason = first === undefined ? phase : reasonOf((stop ?? first).rule);
+  const message = [stop ? stopText(stop) : first === undefined ? goal : waitText(first), ...exceptions].join('; ').slice(0, longestMessage);
   const isMoving =
-    phase === 'Rolling' || phase === 'Scaling' || (phase === 'Waiting' && personNeeded({ phase, outcome, waits }) === undefined);
+    phase === 'Rolling' || phase === 'Scaling' || (phase === 'Waiting' && personNeeded({ phase, outcome, waits, stops }) === undefined);
   return { type, status: isMoving ? 'True' : 'False', reason: isMoving || first ? reason : phase, message };
 }
 
@@ -190,7 +191,7 @@ function timeText(ms: number): string {
 }
 
 /** The part of a decision that shows why a group waits. */
-export type Held = Pick<PublishedDecision, 'phase' | 'outcome'> & { readonly waits: readonly RuleResult[] };
+export type Held = Pick<PublishedDecision, 'phase' | 'outcome' | 'stops'> & { readonly waits: readonly RuleResult[] };
 
 /** The reason why a group needs a person. `misplaced`: pods came back at a wrong revision. */
 export type PersonNeeded = 'failed' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'stopped' | 'paused';
@@ -201,7 +202,7 @@ export function isRolledBack({ run, warnings }: Pick<PublishedDecision, 'run' | 
 }
 
 /** Returns why the group needs a person; undefined if it continues without a person. A pause counts even if it has an end. */
-export function personNeeded({ phase, outcome, waits }: Held): PersonNeeded | undefined {
+export function personNeeded({ phase, outcome, waits, stops = [] }: Held): PersonNeeded | undefined {
   if (phase === 'Failed') return 'failed';
   if (phase === 'Blocked') return 'blocked';
   if (outcome === 'wait') {
@@ -209,14 +210,17 @@ export function personNeeded({ phase, outcome, waits }: Held): PersonNeeded | un
     if (waits.some(isMisplacedUntilRetry)) return 'misplaced';
     if (waits.some(lacksApproval)) return 'approval';
     if (waits.some(({ rule }) => rule === 'undone')) return 'undone';
-    if (phase === 'Waiting' && waits.some(isStoppedByPerson)) return 'stopped';
+    // A stop may hold every outdated pod behind a wait that time ends, such as a soak.
+    if (phase === 'Waiting' && [...waits.filter(isStoppedByPerson), ...stops.filter(endsByPerson)].length > 0) return 'stopped';
   }
   return phase === 'Paused' ? 'paused' : undefined;
 }
 
+const endsByPerson = ({ endsBy }: Pick<Stop, 'endsBy'>): boolean => endsBy === 'person';
+
 /** Reports whether a policy or a protection without an end blocks, so that only a person ends the wait. */
-function isStoppedByPerson({ rule, endsBy, earliestMs }: RuleResult): boolean {
-  return endsBy === 'person' || (rule === 'protected' && earliestMs === undefined);
+function isStoppedByPerson(wait: RuleResult): boolean {
+  return endsByPerson(wait) || (wait.rule === 'protected' && wait.earliestMs === undefined);
 }
 
 /** Reports whether pods came back at another revision and only a retry continues: the last attempt to pin them failed. */

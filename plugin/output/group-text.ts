@@ -3,7 +3,7 @@ import { ordinalsIn } from '../../engine/amount.ts';
 import { isMoving, noGoal, type RuleOutcome, type Stop } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
-import { endsText, type PersonNeeded } from '../../engine/publish/status.ts';
+import { endsText, type PersonNeeded, stopFact } from '../../engine/publish/status.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { type ImageChange, partsOf } from '../live/facts.ts';
@@ -351,7 +351,8 @@ export function personNeededText(why: PersonNeeded, decision: PublishedDecision,
   const { namespace, group, waits, stops = [] } = decision;
   const name = `${namespace}/${group}`;
   const untilMs = waits.find(({ rule }) => rule === 'paused')?.earliestMs;
-  const stop = stops.find(({ rule, isBlocking }) => isBlocking && waits.some((wait) => wait.rule === rule));
+  const ofWait = stops.find(({ rule, isBlocking }) => isBlocking && waits.some((wait) => wait.rule === rule));
+  const stop = ofWait ?? stops.find(({ endsBy }) => endsBy === 'person');
   const end = stop === undefined ? '' : `. To end it: ${endsText(stop)}`;
   const texts: Readonly<Record<PersonNeeded, string>> = {
     failed: `the run of ${name} failed`,
@@ -359,7 +360,7 @@ export function personNeededText(why: PersonNeeded, decision: PublishedDecision,
     misplaced: `${name} is blocked: pods restarted with the wrong revision`,
     approval: `${name} waits for an approval`,
     undone: `${name} is blocked: its update revision was undone${end}`,
-    stopped: `${name} is stopped until a person acts${end}`,
+    stopped: `${name} is stopped until a person acts${stop === undefined ? '' : `: ${stopFact(stop)}`}${end}`,
     paused: `${name} is paused${untilMs === undefined ? '' : ` until ${instantText(untilMs)}`}${end}`,
   };
   return texts[why];

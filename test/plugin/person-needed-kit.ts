@@ -1,14 +1,14 @@
-// A group of the strategy pinned whose pod came back twice without its revision, as the agent publishes it.
+// Groups that need a person, as the agent publishes them.
 import type { TurnReport } from '../../agent/report.ts';
 import { decideGroup } from '../../engine/decide/decide.ts';
 import type { GroupDecision } from '../../engine/decision.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
-import { group } from '../kit/groups.ts';
-import { kitNowMs, newRevision, oldRevision } from '../kit/objects.ts';
-import { ago, hourMs, ledgerOf, outdatedSets, runOf } from '../kit/questions.ts';
-import { snapshotOf } from '../kit/snapshots.ts';
+import { type GroupOverrides, group, wave } from '../kit/groups.ts';
+import { kitNowMs, newRevision, oldRevision, statefulSet } from '../kit/objects.ts';
+import { ago, hourMs, ledgerOf, minuteMs, outdatedSets, runOf } from '../kit/questions.ts';
+import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
 
 const run = runOf({ target: { a: newRevision }, previous: { a: oldRevision } });
 
@@ -25,5 +25,26 @@ export function misplacedTurn(placements: number): TurnReport & { readonly decis
 /** The same as it is published. */
 export function misplacedAfter(placements: number): PublishedDecision {
   const { group: of, snapshot, decision } = misplacedTurn(placements);
+  return publishedDecision({ group: of, decision, snapshot, atMs: kitNowMs, leader: 'agent-0' });
+}
+
+/** A group whose zone a is updated and soaks, and whose zones b and c are outdated, as it is published. */
+export function soakingWith(overrides: SnapshotOverrides = {}, groupOverrides: GroupOverrides = {}): PublishedDecision {
+  const target = { a: newRevision, b: newRevision, c: newRevision };
+  const of = group({
+    zones: ['a', 'b', 'c'],
+    rollout: { waves: [wave('first', ['a'], { after: { soakMs: hourMs, gates: [] } }), wave('rest', ['b', 'c'])] },
+    ...groupOverrides,
+  });
+  const snapshot = snapshotOf({
+    groups: [of],
+    statefulSets: [
+      statefulSet({ name: 'ingester-zone-a', status: { currentRevision: newRevision, updateRevision: newRevision } }),
+      ...outdatedSets(['b', 'c']),
+    ],
+    ledgers: [ledgerOf({ run: runOf({ target, lastDisruptionMs: ago(minuteMs), waveAvailableMs: ago(minuteMs) }) })],
+    ...overrides,
+  });
+  const decision = decideGroup(snapshot, of);
   return publishedDecision({ group: of, decision, snapshot, atMs: kitNowMs, leader: 'agent-0' });
 }

@@ -6,11 +6,12 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { todoOf } from '../../plugin/output/explain.ts';
 import { passesText } from '../../plugin/output/plan/plan-text.ts';
 import { holdingPartition } from '../../policies/strategies.ts';
+import { intent } from '../kit/questions.ts';
 import { type FakeApiServer, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { denied, paused, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, leaseObject, publishedObject, requesterWebhook, statefulSetObject } from './live-objects.ts';
-import { misplacedAfter } from './person-needed-kit.ts';
+import { misplacedAfter, soakingWith } from './person-needed-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
 const pause = {
@@ -73,6 +74,26 @@ describe('a timeout of status', () => {
     expect(ended.stderr).toMatch(/timed out before complete; [^;]*\n$/);
     expect(ended.stderr).toContain(text);
     expect(ended.status).toBe(status);
+  });
+
+  it.each([
+    [
+      'pause',
+      'ingester is stopped until a person acts: the group is paused by kim. To end it: kubectl rollout-group resume mimir/ingester',
+    ],
+    [
+      'protect',
+      'ingester is stopped until a person acts: kim protects the group. To end it: kubectl rollout-group cancel mimir/ingester protect.x',
+    ],
+  ] as const)('names a stop without an end behind a soak: %s', async (action, text) => {
+    const name = `${action}.x`;
+    const request = { ...pause, metadata: { ...pause.metadata, name }, spec: { group: 'ingester', action } };
+    const objects = [now(soakingWith({ intents: [intent({ name, action })] })), request];
+    const ended = await ask(objects, 'status ingester --timeout 50ms');
+    expect(ended).toMatchObject({ status: 8, stderr: expect.stringContaining(`timed out before complete; mimir/${text}\n`) });
+    expect((await ask(objects, 'status ingester --fail-on-pause --timeout 50ms')).stderr).not.toContain('timed out');
+    const soaking = await ask([now(soakingWith())], 'status ingester --fail-on-pause --timeout 50ms');
+    expect(soaking).toMatchObject({ status: 7, stderr: expect.stringContaining('the rollout continues: soak: ') });
   });
 
   it('is not waited for without an agent', async () => {

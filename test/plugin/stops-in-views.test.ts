@@ -374,7 +374,11 @@ describe('status that ends with its timeout', () => {
   });
 
   it.each([
-    [rowOf('hold by policy during a rollout'), 8, 'is stopped until a person acts. To end it: kubectl rollout-group override'],
+    [
+      rowOf('hold by policy during a rollout'),
+      8,
+      'is stopped until a person acts: safety/moves: the storage moves. To end it: kubectl rollout-group override',
+    ],
     [rule({ when }), 8, 'is stopped until a person acts'],
     [rule({ when: { '>=': [{ var: 'target.replicas' }, 0] } }), 7, 'the rollout continues'],
     [rule({ effect: 'requireApproval' }), 8, 'waits for an approval'],

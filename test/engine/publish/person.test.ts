@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { factsOf } from '../../../agent/published/event-facts.ts';
 import { groupStatus, type Held, personNeeded } from '../../../engine/publish/status.ts';
-import { misplacedAfter, misplacedTurn } from '../../plugin/person-needed-kit.ts';
+import type { IntentView } from '../../../engine/snapshot.ts';
+import { zone } from '../../kit/groups.ts';
+import { kitNowMs, newRevision, statefulSet } from '../../kit/objects.ts';
+import { freeze, hourMs, intent, policy, policyRule } from '../../kit/questions.ts';
+import { misplacedAfter, misplacedTurn, soakingWith } from '../../plugin/person-needed-kit.ts';
 
 const wait = (rule: string, more: Partial<Held['waits'][number]> = {}): Held['waits'][number] => ({
   rule,
@@ -40,6 +44,39 @@ describe('the person that a group needs', () => {
       );
     expect(conditions(2)).toMatchObject({ Progressing: 'False PinNotApplied', Degraded: 'True PinNotApplied' });
     expect(conditions(1)).toMatchObject({ Progressing: 'True PinNotApplied', Degraded: 'False AsExpected' });
+  });
+});
+
+describe('a stop during a soak', () => {
+  const asking = (action: IntentView['action'], more: Partial<IntentView> = {}) => ({ intents: [intent({ action, ...more })] });
+  const ofZones = (...zones: readonly string[]) => ({ intents: zones.map((one) => intent({ name: one, action: 'pause', zone: one })) });
+  const expiresMs = kitNowMs + hourMs;
+  const undone = ['b', 'c'].map((one) => ({ zone: one, revision: newRevision }));
+  const hold = policyRule({ name: 'moves', effect: 'hold', message: 'the storage moves' });
+  const done = { currentRevision: newRevision, updateRevision: newRevision };
+  const last = { statefulSets: ['a', 'b', 'c'].map((one) => statefulSet({ name: `ingester-zone-${one}`, status: done })) };
+
+  it.each([
+    ['a pause', soakingWith(asking('pause')), 'stopped'],
+    ['pauses of all outdated zones', soakingWith(ofZones('b', 'c')), 'stopped'],
+    ['a protection', soakingWith(asking('protect')), 'stopped'],
+    ['an undone revision', soakingWith(asking('undo', { undone })), 'undone'],
+    ['a policy rule that only a person ends', soakingWith({ policies: [policy({ rules: [hold] })] }), 'stopped'],
+    ['paused settings of all zones', soakingWith({}, { zones: ['a', 'b', 'c'].map((name) => zone({ name, paused: true })) }), 'stopped'],
+    ['a pause with an end', soakingWith(asking('pause', { expiresMs })), undefined],
+    ['a protection with an end', soakingWith(asking('protect', { expiresMs })), undefined],
+    ['a closed window', soakingWith({ policies: [policy({ windows: [freeze()] })] }), undefined],
+    ['a pause of the updated zone', soakingWith(ofZones('a')), undefined],
+    ['a pause of one outdated zone', soakingWith(ofZones('b')), undefined],
+    ['a protection of one pod', soakingWith(asking('protect', { zone: 'b', ordinals: [0] })), undefined],
+    ['a pause after the last pod', soakingWith({ ...last, ...asking('pause') }), undefined],
+    ['no stop', soakingWith(), undefined],
+  ])('needs a person only if it has no end and holds every outdated pod: %s', (_, published, expected) => {
+    expect(personNeeded(published)).toBe(expected);
+    const conditions = groupStatus(published).conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
+    expect(conditions.includes('Progressing True SoakNotOver')).toBe(expected === undefined && published.outcome === 'wait');
+    const stopped = conditions.find((one) => one.startsWith('Stopped'));
+    if (expected === 'stopped') expect(conditions).toContain(stopped?.replace('Stopped True', 'Progressing False'));
   });
 });
 
