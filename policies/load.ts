@@ -55,6 +55,8 @@ export interface LoadOptions {
    * Returns the object as the API server stores it; undefined to use the written form. Findings always have places in the file.
    */
   readonly storedForm?: (name: ObjectName) => Readonly<Record<string, unknown>> | undefined;
+  /** Reports whether the document counts as absent. */
+  readonly isOmitted?: (name: ObjectName, file: string) => boolean;
 }
 
 /** Reads policy files and the Kubernetes objects in them. Never throws. Sorts documents and manifests by file name, then by line. */
@@ -103,7 +105,8 @@ function listItems(value: unknown): readonly unknown[] | undefined {
 }
 
 /** Reads one document, or one object of a cluster. Objects of other API groups are manifests. */
-export function readDocument(document: YamlDocument, { namespace = 'default', storedForm = () => undefined }: LoadOptions): ReadResult {
+export function readDocument(document: YamlDocument, options: LoadOptions): ReadResult {
+  const { namespace = 'default', storedForm = () => undefined, isOmitted } = options;
   const { value } = document;
   if (document.errors.length > 0) return { findings: document.errors };
   const version = valueAt(value, ['apiVersion']);
@@ -112,6 +115,7 @@ export function readDocument(document: YamlDocument, { namespace = 'default', st
     return { findings: [...document.dialect, finding('RG1012', document.place([]), notAnObject(value))] };
   }
   const name = nameOf(value, kind, namespace);
+  if (isOmitted?.(name, document.file) === true) return { findings: [] };
   if (!isOurs(value)) {
     const { file, find, place } = document;
     return { findings: [], manifest: { ...name, apiVersion: version, file, value: storedForm(name) ?? value, find, place } };

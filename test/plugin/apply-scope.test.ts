@@ -43,11 +43,17 @@ function objectsOf(name: string, version: 1 | 2): readonly FakeObject[] {
   return [groupOf(name, version), setOf(name, `mimir:${version}`), budgetOf('other', version)];
 }
 
+type Files = Readonly<Record<string, readonly FakeObject[]>>;
+
 async function world(namespace?: string) {
   const files = { 'ga.json': objectsOf('ga', 2).slice(0, 2), 'gb.json': objectsOf('gb', 2), 'more.json': [exception, service] };
+  return worldOf(files, [...objectsOf('ga', 1).slice(0, 2), ...objectsOf('gb', 1)], namespace);
+}
+
+async function worldOf(files: Files, live: readonly FakeObject[], namespace?: string) {
   const texts = Object.entries(files).map(([file, items]) => [file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items })]);
   const cwd = folderWith(Object.fromEntries(texts));
-  const { url, writes } = await fakeApiServer([system, ...objectsOf('ga', 1).slice(0, 2), ...objectsOf('gb', 1)]);
+  const { url, writes } = await fakeApiServer([system, ...live]);
   const written = () =>
     writes
       .filter(({ method, path }) => method === 'PATCH' && !path.includes('dryRun=All'))
@@ -105,5 +111,95 @@ describe('apply -n', () => {
     const { run, written } = await world('mimir');
     expect(await run('apply -f . --yes')).toMatchObject({ status: 0, stderr: expect.not.stringContaining('not applied') });
     expect(written()).toHaveLength(7);
+  });
+});
+
+/** A group of the namespace whose agent holds its pods with a partition; the manifest sets no partition. */
+function heldObjects(namespace: string, image: string, partition?: number): readonly FakeObject[] {
+  const rollingUpdate = partition === undefined ? {} : { rollingUpdate: { partition } };
+  const [group, set] = [groupOf('log', 1), setOf('log', image)];
+  return [
+    { ...group, spec: { ...Object(group['spec']), rollout: { strategy: 'partition' } } },
+    { ...set, spec: { ...Object(set['spec']), updateStrategy: { type: 'RollingUpdate', ...rollingUpdate } } },
+  ].map((object) => ({ ...object, metadata: { ...object.metadata, namespace } }));
+}
+
+describe('a held partition of a group that the flags leave out', () => {
+  const files = (namespace: string, more: readonly FakeObject[] = []) => ({
+    'ga.json': [...objectsOf('ga', 2).slice(0, 2), ...more],
+    'log.json': heldObjects(namespace, 'mimir:2'),
+  });
+  const live = (namespace: string) => [...objectsOf('ga', 1).slice(0, 2), ...heldObjects(namespace, 'mimir:1', 1_000_000)];
+  const cases = [
+    ['--group', 'mimir', ' --group ga', undefined],
+    ['-n', 'logs', '', 'mimir'],
+  ] as const;
+
+  it.each(cases)('is no finding in the files with %s', async (_flag, namespace, flag, selected) => {
+    const { run, written } = await worldOf(files(namespace), live(namespace), selected);
+    for (const [line, status] of [
+      ['plan -f .', 0],
+      ['diff -f .', 1],
+      ['plan -f . --out the.plan', 0],
+      ['apply -f . --yes', 0],
+    ] as const) {
+      const { stdout, stderr, ...ended } = await run(`${line}${flag}`);
+      expect([line, ended.status, stderr]).toEqual([line, status, expect.stringContaining(`not applied: StatefulSet ${namespace}/log-a`)]);
+      expect(stdout).not.toMatch(/log/);
+    }
+    expect(written().sort()).toEqual(['rolloutgroups/ga', 'statefulsets/ga-a']);
+  });
+
+  it('does not hide an error of the files, also in a part that the flags leave out', async () => {
+    const broken = { ...files('mimir'), 'log.json': heldObjects('mimir', 'mimir:2', 3) };
+    const { run } = await worldOf(broken, live('mimir'));
+    expect(await run('plan -f . --group ga')).toMatchObject({ status: 4, stderr: expect.stringContaining('sets the partition 3') });
+  });
+});
+
+describe('--group NAMESPACE/GROUP without -n', () => {
+  it.each([
+    ['plan --group mimir/ga', 0, /^Plan {2}mimir\/ga /],
+    ['diff --zones --group mimir/ga', 0, /^mimir\/ga /],
+    ['plan --group mimir/ga -f log.json', 0, /^Plan {2}mimir\/ga /],
+    ['plan --group other', 10, /^$/],
+  ])('reads the namespace of the group: %s', async (line, status, stdout) => {
+    const { run } = await worldOf({ 'log.json': heldObjects('logs', 'mimir:1') }, objectsOf('ga', 1));
+    expect(await run(line)).toMatchObject({ status, stdout: expect.stringMatching(stdout) });
+  });
+});
+
+describe('a StatefulSet that moves to another group', () => {
+  const moved = (name: string, ...sets: readonly string[]): FakeObject => {
+    const { spec, ...group } = groupOf(name, 1);
+    return { ...group, spec: { ...Object(spec), members: { zones: sets.map((statefulSet) => ({ name: statefulSet, statefulSet })) } } };
+  };
+
+  it.each([
+    ['ga', 'gb'],
+    ['gb', 'ga'],
+  ])('is refused if the flags select only %s, which gets it', async (to, from) => {
+    const sets = ['x', 'y', 'z'].map((name) => setOf(name, 'mimir:1'));
+    const live = [...sets, moved(to, 'x-a'), moved(from, 'y-a', 'z-a')];
+    const { run } = await worldOf({ 'groups.json': [moved(to, 'x-a', 'z-a'), moved(from, 'y-a')] }, live);
+    for (const [line, status] of [
+      ['plan -f .', 0],
+      [`plan -f . --group ${from}`, 0],
+      [`plan -f . --group ${to}`, 4],
+    ] as const) {
+      const { stderr, ...ended } = await run(line);
+      expect([line, ended.status, stderr.includes('RG2102')]).toEqual([line, status, status === 4]);
+    }
+  });
+
+  it('can be named by an exception although the flags leave out its new group', async () => {
+    const sets = ['x', 'y', 'z'].map((name) => setOf(name, 'mimir:1'));
+    const live = [...sets, moved('ga', 'x-a'), moved('gb', 'y-a')];
+    const ofZone = { ...exception, spec: { ...Object(exception['spec']), target: { group: 'gb', zone: 'z-a' } } };
+    const { run } = await worldOf({ 'groups.json': [moved('gb', 'y-a', 'z-a'), ofZone] }, live);
+    expect(await run('plan -f . --group ga')).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('not applied: RolloutGroup mimir/gb'),
+    });
   });
 });

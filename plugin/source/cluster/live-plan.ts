@@ -44,6 +44,7 @@ import { readMissingAccess } from '../../doctor/gather/accounts.ts';
 import { readWebhookProblems } from '../../doctor/gather/admission.ts';
 import { usageFailure } from '../../failure.ts';
 import { agentState, leaseOfNamespace, notRunningText, readAgentLeases, readDecisions } from '../../live/agent.ts';
+import { groupNamed } from '../../live/target.ts';
 import { readInput, readInputs } from '../input.ts';
 import {
   type GivenFiles,
@@ -174,8 +175,11 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const { namespace } = cluster;
   const isWritten = ({ manifest }: ManifestObject): boolean => options.omitted?.includes(nameOf(manifest)) !== true;
   const desiredObjects = stored.filter(isWritten);
-  const resulting = stored.map((one) => (isWritten(one) || one.live === undefined ? one : { manifest: one.live, object: one.live }));
-  const { bundle, errors, ...definitions } = policiesOver({ files, desiredObjects: resulting, live, namespace, agentNamespace });
+  // An omitted object is as in the cluster. Without a live object, the references to it stay valid.
+  const resulting = stored.filter((one) => isWritten(one) || one.live === undefined);
+  const omitted = stored.filter((one) => !resulting.includes(one)).map(({ manifest }) => nameOf(manifest));
+  const question = { files, desiredObjects: resulting, omitted, live, namespace, agentNamespace };
+  const { bundle, errors, ...definitions } = policiesOver(question);
   if (errors.length > 0) return { errors, notes: unreadNotes(listing) };
   const allGroups = groupsToPlan(bundle.groups, definitions.groupsBefore);
   const needed = desiredObjects.some((one) => isElsewhere(one, options)) ? { mayHaveNoGroup: false } : {};
@@ -401,15 +405,17 @@ function believedIntents(intents: LivePolicies['intents'], problems: Known<Webho
   });
 }
 
-/** Returns the namespaces of the flags, else of the files, else of the context; undefined for all. */
+/** Returns the namespaces of the flags, else of the files and of --group, else of the context; undefined for all. */
 function namespacesOf(
-  { allNamespaces, namespaces, namespace }: LivePlanOptions,
+  { allNamespaces, namespaces, namespace, group = [] }: LivePlanOptions,
   ofContext: string,
   files: readonly { readonly namespace: string }[],
 ): readonly string[] | undefined {
   if (namespaces !== undefined) return namespaces.length === 0 ? undefined : namespaces;
   if (allNamespaces === true) return undefined;
-  const named = [...new Set(files.map((file) => file.namespace))].sort();
+  // A group name without a namespace adds no namespace to those of the files.
+  const ofName = (name: string): string => groupNamed(name, { namespace: files[0]?.namespace ?? ofContext }).namespace;
+  const named = [...new Set([...files.map((file) => file.namespace), ...group.map(ofName)])].sort();
   return namespace === undefined && named.length > 0 ? named : [ofContext];
 }
 

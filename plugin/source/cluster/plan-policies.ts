@@ -1,7 +1,7 @@
 // Resolves the policies of a plan on a cluster: the files replace live objects of the same name.
 
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
-import type { GroupDefinition, PolicyBundle } from '../../../policies/definition.ts';
+import type { GroupDefinition, PolicyBundle, Source } from '../../../policies/definition.ts';
 import type { Finding } from '../../../policies/findings/finding.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
 import { blockInsteadOf, excludeInvalidPolicies } from '../../../policies/live/sources.ts';
@@ -18,6 +18,8 @@ interface PolicyQuestion {
   readonly files: readonly PolicyFile[];
   /** The desired objects, each as it is after the apply. */
   readonly desiredObjects: readonly { readonly manifest: ObjectContent; readonly object: ObjectContent }[];
+  /** The live objects whose documents in the files are not applied, and count as absent. The files are judged with them. */
+  readonly omitted?: readonly string[];
   readonly live: readonly ObjectContent[];
   readonly namespace: string;
   /** The namespace of the agent. Policies in it may apply to other namespaces. */
@@ -33,19 +35,24 @@ interface PoliciesOver {
 }
 
 /** Returns the policies of the files and the cluster; files have precedence. Each desired object counts as it is after the apply. */
-export function policiesOver({ files, desiredObjects, live, ...options }: PolicyQuestion): PoliciesOver {
+export function policiesOver({ files, desiredObjects, omitted = [], live, ...options }: PolicyQuestion): PoliciesOver {
   const stored = new Map(
     desiredObjects.map(({ manifest, object }) => [nameOf(manifest), contentOf(withManifestPartition(object, manifest))]),
   );
   const kept = live.filter((object) => !stored.has(nameOf(object)));
   // As in the agent, a live policy that cannot be used blocks every group that it may target.
   const { unusable } = excludeInvalidPolicies(loadObjects(kept.filter(({ kind }) => kind === 'RolloutPolicy')));
-  const isUsable = (object: ObjectContent): boolean =>
-    !unusable.some(({ kind, namespace, name }) => nameOf(object) === `${kind} ${namespace}/${name}`);
-  const others = kept.filter(isUsable).map(asFile);
-  const storedForm = ({ kind, namespace, name }: ObjectName): ObjectContent | undefined => stored.get(`${kind} ${namespace}/${name}`);
-  const { findings, resolution } = readPolicyFiles([...files, ...others], { ...options, storedForm });
-  const errors = findings.filter(({ severity, file }) => severity === 'error' && !file.startsWith(livePrefix));
+  const textOf = ({ kind, namespace, name }: ObjectName): string => `${kind} ${namespace}/${name}`;
+  const others = kept.filter((object) => !unusable.some((one) => nameOf(object) === textOf(one))).map(asFile);
+  const storedForm = (name: ObjectName): ObjectContent | undefined => stored.get(textOf(name));
+  const isOmitted = (name: ObjectName, file: string): boolean => omitted.includes(textOf(name)) && !file.startsWith(livePrefix);
+  const { findings, resolution } = readPolicyFiles([...files, ...others], { ...options, storedForm, isOmitted });
+  const isWritten = ({ file }: Source): boolean => file?.startsWith(livePrefix) === false;
+  // The agent blocks both groups of a StatefulSet, so the live group makes it an error of the files.
+  const errors = findings.filter(({ severity, code, related = [], file }) => {
+    if (severity !== 'error') return false;
+    return code === 'RG2102' ? [{ file }, ...related].some(isWritten) : isWritten({ file }) && omitted.length === 0;
+  });
   const bundle = withLiveSources(resolution.bundle);
   const blocking = unusable.map((policy) => blockInsteadOf(policy, bundle.groups, options.agentNamespace));
   return {
