@@ -139,14 +139,15 @@ function targetOf(context: GroupContext): Readonly<Record<string, string>> {
 }
 
 /**
- * Returns the most frequent revision per zone as the revision before the first run. If pods are available, only available pods count.
+ * Returns the most frequent revision of the available pods per zone, as the revision before the first run. A zone without an available pod is
+ * left out: no revision is known to work there, so every wave may repair its stuck pods.
  */
 function majorityRevisions(context: GroupContext): Readonly<Record<string, string>> {
   const revisions: Record<string, string> = {};
   for (const view of context.view.zones) {
     const counts = new Map<string, number>();
     const available = view.pods.filter(({ ordinal }) => !view.unavailable.has(ordinal));
-    for (const pod of available.length > 0 ? available : view.pods) counts.set(pod.revision, (counts.get(pod.revision) ?? 0) + 1);
+    for (const pod of available) counts.set(pod.revision, (counts.get(pod.revision) ?? 0) + 1);
     const most = [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0];
     if (most !== undefined) revisions[view.zone.name] = most[0];
   }

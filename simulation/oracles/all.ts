@@ -24,13 +24,13 @@ export const bookJudges = {
   partitions: judgePartitions,
   pins: judgePins,
   decisions: (book) => new DecisionJudge(book),
+  gates: judgeGates,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
 export const sceneJudges = {
   requests: judgeRequests,
   leadership: judgeLeadership,
   settling: (scene) => new SettlingJudge(scene),
-  gates: judgeGates,
   effort: judgeEffort,
 } as const satisfies Readonly<Record<string, OracleFactory>>;
 

@@ -1,13 +1,17 @@
 // Judges gates (S8): a zone begins only after the last disruption in the preceding zone and then enough good answers in a row.
 import { gateConsecutive } from '../cluster/gate-server.ts';
 import { isAgent, placeOf, podResource, readyCondition, revisionLabelOf, statefulSetResource, textAt } from '../objects.ts';
-import type { Oracle, OracleFactory, Scene } from './oracle.ts';
-import { isDisruption } from './places.ts';
+import type { Oracle } from './oracle.ts';
+import { type Book, isDisruption } from './places.ts';
+
+interface Known extends Pick<Book, 'scene'> {
+  readonly terms: Pick<Book['terms'], 'wasMember'>;
+}
 
 /** Creates the judge. Groups without a gate, and the first zone, are exempt. */
-export const judgeGates: OracleFactory = (scene) => (scene.group.gate === undefined ? {} : judgeGated(scene));
+export const judgeGates = (book: Known): Oracle => (book.scene.group.gate === undefined ? {} : judgeGated(book));
 
-function judgeGated(scene: Scene): Oracle {
+function judgeGated({ scene, terms }: Known): Oracle {
   /** The times of the consecutive good answers, by process. */
   const streaks = new Map<string, readonly number[]>();
   /** The time of the first answer in the latest sufficient streak of any process. A passed gate is stored, so it counts for all. */
@@ -35,7 +39,9 @@ function judgeGated(scene: Scene): Oracle {
       if (zone === 0 || !readyCondition(before).isTrue || begun.has(`${statefulSet} ${target}`)) return;
       begun.add(`${statefulSet} ${target}`);
       const previous = scene.statefulSets[zone - 1] ?? '';
-      if (passedFromMs > (deletedMs.get(previous) ?? Number.NEGATIVE_INFINITY)) return;
+      const sinceMs = deletedMs.get(previous) ?? Number.NEGATIVE_INFINITY;
+      // No gate follows a zone that has left the group, also if the zone returns.
+      if (passedFromMs > sinceMs || !terms.wasMember(previous, sinceMs)) return;
       const missing = `the gate after ${previous} was not good ${gateConsecutive} times in a row since the last disruption there`;
       scene.violated('S8', `${actor.process} begins ${statefulSet} with ${name}, and ${missing}`);
     },

@@ -179,7 +179,7 @@ export class LedgerJudge implements Oracle {
     if (pod === undefined || [...ledger.claims.values()].some(({ uid }) => uid === claim.uid)) return;
     if (isTerminating(pod)) {
       // A deletion by another client is not the claimed deletion.
-      if (this.#book.placeOfPod(pod)?.isOurs !== true) return;
+      if (this.#book.placeOfPod(pod)?.open?.uid !== claim.uid) return;
       scene.violated('S19', `${by} drops the claim ${describe(claim)} while ${pod.metadata.name} is still terminating`);
       return;
     }

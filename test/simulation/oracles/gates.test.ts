@@ -16,7 +16,7 @@ function object(kind: string, name: string, more: object): ModelObject {
   return { apiVersion: 'v1', kind, metadata: { ...metadata, ...marks }, ...rest };
 }
 
-function world(gate: 'passing' | 'none' = 'passing') {
+function world(gate: 'passing' | 'none' = 'passing', wasMember = () => true) {
   const found: string[] = [];
   let revision = 0;
   const scene: Scene = {
@@ -29,7 +29,7 @@ function world(gate: 'passing' | 'none' = 'passing') {
     get: (_resource, _namespace, name) => object('StatefulSet', name, { status: { updateRevision: 'new' } }),
     violated: (invariant, message) => found.push(`${invariant} ${message}`),
   };
-  const judge = judgeGates(scene);
+  const judge = judgeGates({ scene, terms: { wasMember } });
   return {
     found,
     answers: (process: string, fromMs: number, ...areGood: readonly boolean[]): void => {
@@ -78,14 +78,15 @@ describe('the judge of gates', () => {
     ]);
   });
 
-  it('asks nothing of pods that are broken or up to date, of the first zone, and of groups without a gate', () => {
+  it('asks nothing of pods that are broken or up to date, of the first zone, after a zone that left, and of groups without a gate', () => {
     const { found, takes } = world();
     takes(1_000, 'ingester-zone-a-0');
     takes(2_000, 'ingester-zone-b-0', { ready: 'False' });
     takes(3_000, 'ingester-zone-b-1', { is: 'new' });
     expect(found).toEqual([]);
-    const ungated = world('none');
-    ungated.takes(1_000, 'ingester-zone-b-0');
-    expect(ungated.found).toEqual([]);
+    for (const exempt of [world('none'), world('passing', () => false)]) {
+      exempt.takes(1_000, 'ingester-zone-b-0');
+      expect(exempt.found).toEqual([]);
+    }
   });
 });
