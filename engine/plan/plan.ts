@@ -114,12 +114,21 @@ function metricsOf(input: PlanInput): Assumptions['metrics'] {
   return Object.assign({}, ...groups.map((group) => assumedMetrics(bound(group), assumptions.metrics, group)));
 }
 
+function exceptionsOf({ exceptions }: Pick<PlanInput, 'exceptions'>, group: GroupDefinition): PlanInput['exceptions'] {
+  return exceptions.filter((one) => one.namespace === group.namespace && one.group === group.name);
+}
+
+/** Returns the exceptions that end during the simulated run, and whose rule then blocks it. */
+function endedExceptions(input: PlanInput, group: GroupDefinition, { startMs, endMs, waits }: Forward): PlanInput['exceptions'] {
+  const ended = exceptionsOf(input, group).filter(({ expiresMs }) => expiresMs > startMs && expiresMs <= endMs);
+  return ended.filter(({ rule }) => waits.some((wait) => wait.rule === rule));
+}
+
 /** Returns the changed objects that bind the group, before or after the change. */
 function boundChanges(input: PlanInput, group: GroupDefinition): Pick<GroupPlan, 'policyChanges'> {
   const { policyChanges = [], agentNamespace = input.running?.agentNamespace } = input;
   const inputs = [input, ...(input.before === undefined ? [] : [input.before])];
-  const isOfGroup = (one: PlanInput['exceptions'][number]): boolean => one.namespace === group.namespace && one.group === group.name;
-  const exceptions = inputs.flatMap((one) => one.exceptions.filter(isOfGroup));
+  const exceptions = inputs.flatMap((one) => exceptionsOf(one, group));
   const binding = new Set([
     `RolloutGroup ${group.namespace}/${group.name}`,
     ...inputs
@@ -155,10 +164,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const waits = [...(stopped === undefined ? [] : [stopped]), ...withAbsence(input, group, likely.waits)];
   const permitted = permittedResults([...likely.permitted, ...steps.flatMap(({ rules }) => rules)]);
   // A plan assumes its times, so a rule that blocks only after its exception ended does not make the plan `blocked`.
-  const ended = input.exceptions.filter(
-    (one) =>
-      one.namespace === group.namespace && one.group === group.name && one.expiresMs > likely.startMs && one.expiresMs <= likely.endMs,
-  );
+  const ended = endedExceptions(input, group, likely);
   const isBlocked = likely.refused.length > 0 || waits.some((wait) => isUntilPerson(wait) && ended.every(({ rule }) => rule !== wait.rule));
   const isComplete = likely.end === 'done';
   const isHeld = !isComplete || stopped !== undefined;
@@ -178,6 +184,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       waits,
       zones,
       ended,
+      endedSlow: endedExceptions(input, group, slow),
       run: viewGroup(likely.world.snapshot, group).ledger.run,
       podTimes: podTimesOf(input.assumptions, group),
       active: { p50Seconds: activeSeconds(likely), p90Seconds: Math.max(activeSeconds(likely), activeSeconds(slow)) },

@@ -20,7 +20,9 @@ interface RiskQuestion {
   readonly atOnce: readonly PlannedStep[];
   readonly waits: GroupPlan['waits'];
   readonly zones: GroupPlan['zones'];
+  /** The exceptions whose end blocks the rest of the plan, with the p50 and with the p90 durations. */
   readonly ended: readonly ExceptionDefinition[];
+  readonly endedSlow: readonly ExceptionDefinition[];
   /** The run at the end of the plan. */
   readonly run: RunState | undefined;
   readonly podTimes: PodTimes;
@@ -146,15 +148,13 @@ const shortDeadline: RiskCheck = ({ context, steps, podTimes, active }) => {
   return exceeded.map((message) => ({ code: 'RG5010', severity: 'warning', message, ...(source === undefined ? {} : { source }) }));
 };
 
-const shortException: RiskCheck = ({ waits, ended }) =>
-  ended
-    .filter(({ rule }) => waits.some((wait) => wait.rule === rule))
-    .map(({ rule, name, source }) => ({
-      code: 'RG5011',
-      severity: 'warning' as const,
-      message: `exception ${name} ends before the rollout does, and then ${rule} blocks the rest; extend the exception`,
-      source,
-    }));
+const shortException: RiskCheck = ({ ended, endedSlow }) =>
+  [...new Set([...ended, ...endedSlow])].map((one) => ({
+    code: 'RG5011',
+    severity: 'warning' as const,
+    message: `exception ${one.name} ends before ${ended.includes(one) ? 'the rollout' : 'a slow rollout (p90)'} does, and then ${one.rule} blocks the rest; extend the exception`,
+    source: one.source,
+  }));
 
 /** Finds pods that no partition holds, so that the StatefulSet controller replaces them without an action of the agent. */
 const exposedPods: RiskCheck = ({ context: { snapshot, group }, atOnce }) =>

@@ -350,6 +350,15 @@ describe('RG5011, an exception that ends before the plan', () => {
     expect(plans.map((plan) => plan?.risks.at(-1))).toMatchObject([risk('zone-budget'), risk('safety/frozen')]);
   });
 
+  it('is a risk of a plan that completes if only the p90 durations exceed the exception', () => {
+    const { p50Seconds = 0, p90Seconds = 0 } = planned(kitNowMs + hourMs, 'safety/frozen', held)?.totals ?? {};
+    const between = planned(kitNowMs + 500 * (p50Seconds + p90Seconds), 'safety/frozen', held);
+    expect([between?.outcome, between?.totals.p50Seconds, between?.totals.p90Seconds]).toEqual(['complete', p50Seconds, undefined]);
+    const message =
+      'exception exception-1 ends before a slow rollout (p90) does, and then safety/frozen blocks the rest; extend the exception';
+    expect(between?.risks).toMatchObject([{ code: 'RG5011', message }]);
+  });
+
   it('is absent for one that lasts, and for one that has ended, which blocks', () => {
     const lasting = planned(kitNowMs + hourMs, 'zone-budget', zero);
     expect([lasting?.outcome, lasting?.risks]).toEqual(['complete', []]);
