@@ -208,7 +208,8 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const input = {
     ...bundle,
     ...state,
-    policyDigest: snapshot.policyDigest,
+    // The agent computes its digest from every namespace.
+    policyDigest: namespaces === undefined ? snapshot.policyDigest : '',
     current: others.current,
     desired: withRevisions(applyWhatIf(others.desired, groups, changes), current, itemsOf(listing.revisions)),
     ...scenario,

@@ -70,10 +70,10 @@ describe('a plan on a cluster', () => {
     spec: { targets: { all: true }, rules },
   });
 
-  async function planOf(rolloutpolicies: readonly FakeObject[]) {
+  async function planOf(rolloutpolicies: readonly FakeObject[], allNamespaces = true) {
     const cluster = clusterOf({ objects: { statefulsets: sets as unknown as FakeObject[], rolloutpolicies } });
     const context = { nowMs: () => 0 } as CommandContext;
-    const planned = await readAndPlan(context, { set: ['image=mimir:2'] }, cluster, { manifests: [], policies: [] });
+    const planned = await readAndPlan(context, { set: ['image=mimir:2'], allNamespaces }, cluster, { manifests: [], policies: [] });
     if ('errors' in planned) throw new Error('the files have errors');
     return { planned, read: await readGroups(cluster, scopeOf([{ namespace: 'mimir', group: 'ingester' }])) };
   }
@@ -84,7 +84,12 @@ describe('a plan on a cluster', () => {
       { rule: 'unreadable-freeze/hold', outcome: 'wait', fact: 'RolloutPolicy mimir/freeze has errors' },
     ]);
     expect(planned.input.policies).toEqual(read.world.policies.policies);
-    expect(planned.input.policyDigest).toBe(read.world.policies.digest);
+    expect(planned.plan.metadata.policyDigest).toBe(read.world.policies.digest);
     expect((await planOf([])).planned.plan.groups[0]).toMatchObject({ outcome: 'complete', waits: [] });
+  });
+
+  it('has the policy digest of the agent, or no digest if it does not read every namespace', async () => {
+    const digests = await Promise.all([true, false].map(async (all) => (await planOf([], all)).planned.plan.metadata.policyDigest));
+    expect(digests).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/), '']);
   });
 });
