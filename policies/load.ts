@@ -51,9 +51,7 @@ export interface LoadResult {
 export interface LoadOptions {
   /** The namespace of objects without one; default `default`. */
   readonly namespace?: string;
-  /**
-   * Returns the object as the API server stores it; undefined to use the written form. Findings always have places in the file.
-   */
+  /** Returns the object as the API server stores it; undefined to use the written form. Findings always have places in the file. */
   readonly storedForm?: (name: ObjectName) => Readonly<Record<string, unknown>> | undefined;
   /** Reports whether the document counts as absent. */
   readonly isOmitted?: (name: ObjectName, file: string) => boolean;

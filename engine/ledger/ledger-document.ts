@@ -22,9 +22,7 @@ export const ledgerByteLimit = 256 * 1024;
 /** `major.minor`. A minor version adds only fields that an older writer may drop. An agent blocks a group with a newer major version. */
 const format = { major: 1, minor: 0 } as const;
 
-/**
- * The format of a ledger with pins. An older agent, which would drop the pins with its first write, blocks the group instead.
- */
+/** The format of a ledger with pins. An older agent, which would drop the pins with its first write, blocks the group instead. */
 const pinnedFormat = { major: 2, minor: 0 } as const;
 
 /**

@@ -67,9 +67,7 @@ function permittedAt({ context, zone: { view } }: Pick<RollQuestion, 'context' |
   return { limit: allow.anything === true ? view.replicas : (allow.podsAtMost ?? 0), source, exception };
 }
 
-/**
- * Returns the first future instant at which an exception permits a pod. If exceptions overlap, no exception applies until one of them ends.
- */
+/** Returns the first future instant at which an exception permits a pod. If exceptions overlap, no exception applies until one ends. */
 function permittedAgainMs(question: RollQuestion): number | undefined {
   const { exceptions, nowMs } = question.context;
   const instants = exceptions.flatMap(({ notBeforeMs, expiresMs }) => [notBeforeMs ?? nowMs, expiresMs]);

@@ -96,9 +96,7 @@ function supersede(context: GroupContext, known: RunState, target: RunCore['targ
   return { ...keepRolledBack(context, started, known), from, ...defined({ base }), ...(isBack ? { restores } : {}) };
 }
 
-/**
- * Returns the run with the rolled-back revisions that StatefulSets still name. A new template of one zone does not affect the other zones.
- */
+/** Returns the run with the rolled-back revisions that StatefulSets still name. A new template of one zone does not affect other zones. */
 function keepRolledBack({ view, group }: GroupContext, run: RunningRun, { rolledBack }: RunState): RunningRun {
   if (rolledBack === undefined || !traitsOf(group).canRollBack) return run;
   const kept = view.zones.flatMap(({ zone, set }) => {

@@ -21,9 +21,7 @@ interface TreeEntry {
   readonly path: string;
 }
 
-/**
- * Reads `git:REV[:PATH]`, PATH from the root of the repository. Throws Failure with exit code 10 for a missing path, a link or a submodule.
- */
+/** Reads `git:REV[:PATH]`, PATH from the repository root. Throws Failure with exit code 10 for a missing path, a link or a submodule. */
 export async function readGit(spec: string, access: InputAccess): Promise<readonly InputFile[]> {
   const { revision, path } = parseSpec(spec);
   const tree = await resolveTree(revision, access);

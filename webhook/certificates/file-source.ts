@@ -15,9 +15,7 @@ const settleMs = 200;
 export interface CertificateFiles {
   /** Rejects when the file cannot be read. */
   readonly read: (path: string) => Promise<string>;
-  /**
-   * Calls `onEvent` when the file may have changed. Returns a function that stops the watch. Never throws: polling finds changes too.
-   */
+  /** Calls `onEvent` when the file may have changed. Returns a function that stops the watch. Never throws: polling finds changes too. */
   readonly watch: (path: string, onEvent: () => void) => () => void;
 }
 

@@ -46,9 +46,7 @@ export function readAuthorities(pem: string): readonly X509Certificate[] {
   return texts.map((text) => parseCertificate(text, 'the CA certificate'));
 }
 
-/**
- * Returns the CA certificate that verifies the pair through the intermediate certificates; undefined without such a CA. Ignores dates.
- */
+/** Returns the CA certificate that verifies the pair through the intermediate certificates; undefined without such a CA. Ignores dates. */
 export function authorityOf(pair: Pair, authorities: readonly X509Certificate[]): X509Certificate | undefined {
   const between = certificatesIn(pair.cert)
     .slice(1)

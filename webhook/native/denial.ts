@@ -29,9 +29,7 @@ export interface DenialSubject {
   readonly policyDigest: string;
 }
 
-/**
- * Returns a denial as an answer. Code 429 marks denials that time can end, so that clients such as `kubectl drain` retry. 403 is final.
- */
+/** Returns a denial as an answer. Code 429 marks denials that time can end, so that clients such as `kubectl drain` retry. 403 is final. */
 export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
   const refusing = judgement.results.filter(blocks);
   const isTemporary = judgement.code === 500 || (judgement.outcome === 'deny' && refusing.every(({ outcome }) => outcome !== 'no'));
@@ -44,9 +42,7 @@ export function denialOf(judgement: Judgement, subject: DenialSubject): Answer {
   };
 }
 
-/**
- * Returns the message: request, rule, fact and explain command. Adds retry time, hint, source, limit and namespace, each if it still fits.
- */
+/** Returns the message: request, rule, fact and explain command. Adds retry time, hint, source, limit and namespace, each if it fits. */
 function messageOf({ outcome, decisionId, request, message, results }: Judgement, { namespace }: DenialSubject): string {
   const leading = leadingResult(results);
   const explain = `; kubectl rollout-group explain decision/${decisionId}`;

@@ -126,9 +126,7 @@ class Enforcement {
     }
   }
 
-  /**
-   * Returns the denial that `answer` would return. The agent's requests pass, because the API server does not send them to this endpoint.
-   */
+  /** Returns the denial that `answer` would return. The agent's requests pass, because the API server does not send them here. */
   async preview(review: Review, call: Call): Promise<Answer | undefined> {
     const target = readTarget(review);
     const { own, env } = this.#options;

@@ -235,9 +235,7 @@ function annotationsOf(object: JsonObject): JsonObject {
   return asJsonObject(asJsonObject(object['metadata'])['annotations']);
 }
 
-/**
- * Returns the requests to the engine for a write, which must all be allowed. `live` is from the API server, because a review may be forged.
- */
+/** Returns the requests to the engine for a write, which must all be allowed. `live` is from the API server, as a review may be forged. */
 export function requestsFor(
   review: Review,
   verb: 'update' | 'scale' | 'delete',

@@ -161,9 +161,7 @@ function secureContextOf({ cert, key }: TlsMaterial, { clientCa }: WebhookConfig
   return { cert, key, minVersion: 'TLSv1.2', ...(clientCa === undefined ? {} : { ca: clientCa }) };
 }
 
-/**
- * Serves the certificate of the source, now and after each change. Logs a failure and keeps the previous certificate.
- */
+/** Serves the certificate of the source, now and after each change. Logs a failure and keeps the previous certificate. */
 function followTls(
   server: Server,
   { tls, config, env, observer }: HttpsServerOptions,

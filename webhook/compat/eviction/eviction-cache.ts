@@ -238,9 +238,7 @@ function recordName(budget: string): string {
   return name.length <= longestName ? name : `rollout-group-evictions-${hashText(budget)}`;
 }
 
-/**
- * Returns the records. If ConfigMaps are forbidden and no other process answers evictions, keeps records in memory and reports this once.
- */
+/** Returns the records. If ConfigMaps are forbidden and no other process answers evictions, keeps them in memory and reports this once. */
 function evictionRecords(env: WebhookEnv, { isAlone }: EvictionCacheOptions): EvictionRecords {
   const shared = new Map<string, SharedObject<Ledger>>();
   const memory = new Map<string, Ledger>();
