@@ -21,6 +21,8 @@ export interface GroupDifference {
   readonly refused: readonly Refusal[];
   readonly permitted?: GroupPlan['permitted'];
   readonly zones: GroupPlan['zones'];
+  /** The results that the rest of the plan waits for. */
+  readonly waits: GroupPlan['waits'];
 }
 
 export interface ObjectDifference {
@@ -44,7 +46,7 @@ export function isDifferent({ groups, objects }: Difference): boolean {
 
 /** Returns the changes of each group in the plan. Changes of the same zones form one part. */
 export function groupDifferences(plan: Plan): readonly GroupDifference[] {
-  return plan.groups.map(({ namespace, group, changes, refused, permitted, zones }) => {
+  return plan.groups.map(({ namespace, group, changes, refused, permitted, zones, waits }) => {
     const parts = new Map<string, { zones: readonly string[]; changes: PlannedChange[] }>();
     // Replica sources and budgets are compared as objects outside of groups.
     for (const change of changes.filter(({ kind }) => kind !== 'source' && kind !== 'budget')) {
@@ -59,6 +61,7 @@ export function groupDifferences(plan: Plan): readonly GroupDifference[] {
       refused,
       ...defined({ permitted }),
       zones,
+      waits,
       parts: [...parts.values()].sort((a, b) => b.zones.length - a.zones.length),
     };
   });

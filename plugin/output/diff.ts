@@ -7,12 +7,12 @@ import { diffLines } from 'diff';
 import type { FieldChange } from '../../engine/diff/field-diff.ts';
 import { withoutSecrets } from '../../engine/diff/field-secrets.ts';
 import { namesText, type PlannedChange } from '../../engine/plan/document.ts';
-import { blockingResults } from '../../engine/rule.ts';
+import { blockingResults, isUntilPerson } from '../../engine/rule.ts';
 import type { CommandContext } from '../context.ts';
 import type { Difference, GroupDifference, GroupSiblings, ObjectDifference, ObjectPair, ZonePart } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { valueText } from './plan/changes.ts';
-import { exceptionText } from './plan/plan-text.ts';
+import { exceptionText, factText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { zonePodsText } from './pod-text.ts';
 import { paragraph, piecesOf, plural } from './text.ts';
@@ -20,8 +20,15 @@ import { toYaml } from './yaml.ts';
 
 /** Returns the text with a final line break. */
 export function renderDifference({ groups, objects, denied = [] }: Difference, look: TableLook): string {
-  const same = objects.length === 0 ? 'no differences' : 'no differences in StatefulSets';
-  const lines = [...groups.flatMap((group) => groupLines(group, same, look)), ...objects.flatMap((object) => objectLines(object, look))];
+  const sameText = ({ zones }: GroupDifference): string => {
+    const pods = sumOf(zones.map(({ restarts }) => restarts));
+    const rollout = pods === 0 ? '' : `; the rollout restarts ${plural(pods, 'pod')}`;
+    return objects.length === 0 ? 'no differences' : `no differences in StatefulSets${rollout}`;
+  };
+  const lines = [
+    ...groups.flatMap((group) => groupLines(group, sameText(group), look)),
+    ...objects.flatMap((object) => objectLines(object, look)),
+  ];
   const denials = denied.flatMap(({ objects: all, message }) => paragraph('DENIED  ', `${namesText(all)}: ${message}`, look.columns));
   return `${[...(lines.length === 0 ? ['no differences'] : lines), ...denials.map((line) => look.paint('red', line))].join('\n')}\n`;
 }
@@ -35,6 +42,9 @@ function groupLines(group: GroupDifference, same: string, look: TableLook): read
       ...paragraph('  ', zonesTitle(part, group), look.columns),
       ...part.changes.flatMap((change) => plannedLines(change, group, look)),
     ]),
+    ...group.waits
+      .filter(isUntilPerson)
+      .flatMap((result) => paragraph('  BLOCKED  ', `by ${result.rule}: ${factText(result)}`, look.columns)),
     ...(group.permitted ?? []).flatMap((result) => paragraph('  EXCEPTION  ', exceptionText(result, undefined), look.columns)),
   ];
 }

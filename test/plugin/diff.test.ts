@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { RuleResult } from '../../engine/decision.ts';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { defaultAssumptions } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
@@ -90,6 +91,35 @@ describe('the differences of a group', () => {
             + 2                                       DENIED by no-downscale
       "
     `);
+  });
+
+  it('name the rules that block the rest of the rollout, such as an undo, as the plan does', () => {
+    const desired = [member('a', { image: 'grafana/mimir:2.17.1' }), member('b'), member('c')];
+    const zones = [{ name: 'a', maxUnavailable: 0 }, { name: 'b' }, { name: 'c' }];
+    const blocked = difference(running, desired, { zones });
+    expect(renderDifference(blocked, look({ ascii: true }))).toMatchInlineSnapshot(`
+      "mimir/ingester
+        a only
+          spec.template.spec.containers[mimir].image
+            - grafana/mimir:2.16.0
+            + grafana/mimir:2.17.1                    restarts 3 pods
+        BLOCKED  by zone-budget: no pod of zone a may be replaced (limit: 0)
+      "
+    `);
+    const undone: RuleResult = { rule: 'undone', outcome: 'wait', fact: 'anna undid this revision' };
+    const soak: RuleResult = { rule: 'soak', outcome: 'wait', fact: 'the wave soaks' };
+    const waiting = { ...blocked, groups: blocked.groups.map((one) => ({ ...one, waits: [undone, soak] })) };
+    expect(renderDifference(waiting, look({ ascii: true }))).toMatch(/\n {2}BLOCKED {2}by undone: anna undid this revision\n$/);
+  });
+
+  it('of policies alone name the pods that the rollout still restarts', () => {
+    const changed = difference([...running, configMap('1')], [...running, configMap('2')]);
+    const text = (restarts: number) => {
+      const groups = changed.groups.map((one) => ({ ...one, zones: one.zones.map((zone) => ({ ...zone, restarts })) }));
+      return renderDifference({ ...changed, groups }, look({ ascii: true })).split('\n')[0];
+    };
+    const same = 'mimir/ingester   no differences in StatefulSets';
+    expect([text(2), text(0)]).toEqual([`${same}; the rollout restarts 6 pods`, same]);
   });
 
   it('tell one list entry from another, and an order from a change', () => {
