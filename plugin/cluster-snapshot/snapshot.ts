@@ -1,5 +1,5 @@
 // Builds the state of a cluster for the verbs from listed objects: policies in force, published decisions and the snapshot.
-import { isStatus } from '../../cluster/request/failure.ts';
+import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { withObservedLedgers } from '../../engine/ledger/ledger.ts';
@@ -28,6 +28,7 @@ interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
   readonly policies: Pick<LivePolicies, 'groups' | 'policies' | 'exceptions' | 'intents' | 'digest'>;
   /** The published decisions by `namespace/group`, which contain readings of metrics. */
   readonly published?: ReadonlyMap<string, PublishedDecision>;
+  readonly agents?: Required<Pick<Snapshot, 'missingAccess'>>;
 }
 
 /**
@@ -36,7 +37,7 @@ interface SnapshotSources extends Pick<Snapshot, 'nowMs' | 'replicaSources'> {
  */
 export function clusterSnapshot(
   listing: Listing,
-  { policies, agentNamespace, published, nowMs, replicaSources }: SnapshotSources,
+  { policies, agentNamespace, published, nowMs, replicaSources, agents }: SnapshotSources,
 ): Snapshot {
   const unread: UnreadObject[] = [];
   const readable = <View>(kind: UnreadObject['kind'], { namespace, name }: Named, view: Known<View>): readonly View[] => {
@@ -71,6 +72,7 @@ export function clusterSnapshot(
       ),
       ledgers,
       unread,
+      ...(agents && { missingAccess: agents.missingAccess }),
     }),
   );
 }
@@ -178,12 +180,8 @@ async function readSource(
   resource: Resource | undefined,
 ): Promise<Known<KubernetesObject | undefined>> {
   if (resource === undefined) return { unknown: `the kind ${kind} of ${apiVersion} is not installed` };
-  try {
-    const subresource = read === 'scale' ? { subresource: 'scale' } : {};
-    return await getObject(env, resource, { namespace, name }, { site: 'live.replicaSource', timeoutMs, ...subresource });
-  } catch (error) {
-    if (isStatus(error, 403)) return { unknown: `no permission to get ${resource.plural}${read === 'scale' ? '/scale' : ''}` };
-    if (isStatus(error, 404)) return { unknown: `${kind} ${namespace}/${name} has no scale subresource` };
-    throw error;
-  }
+  const subresource = read === 'scale' ? { subresource: 'scale' } : {};
+  return getObject(env, resource, { namespace, name }, { site: 'live.replicaSource', timeoutMs, ...subresource })
+    .catch(onStatus({ unknown: `no permission to get ${resource.plural}${read === 'scale' ? '/scale' : ''}` }, 403))
+    .catch(onStatus({ unknown: `${kind} ${namespace}/${name} has no scale subresource` }, 404));
 }

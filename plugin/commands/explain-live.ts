@@ -51,11 +51,14 @@ async function findExplained(cluster: Cluster, text: string) {
   const [, owner, pod = ''] = /^(.+)\/([^/]+-\d+)$/.exec(text) ?? [];
   if (owner !== undefined) {
     // The text can also be NAMESPACE/POD, so an error of this read is ignored.
-    const read = await readGroups(cluster, scopeOf([groupNamed(owner, cluster)])).catch(() => undefined);
+    const named = groupNamed(owner, cluster);
+    const read = await readGroups(cluster, scopeOf([named])).catch(() => undefined);
     const subject = read && findPod(onlyGroup(read), pod);
     if (read !== undefined && subject !== undefined) return { read, live: onlyGroup(read), subject };
     if (read !== undefined)
-      throw notFoundFailure(`${pod} is not a pod of ${owner}`, { todo: `list its pods: kubectl rollout-group get ${owner} --pods=all` });
+      throw notFoundFailure(`${pod} is not a pod of ${owner}`, {
+        todo: `list its pods: kubectl rollout-group get ${nameOf(named)} --pods=all`,
+      });
   }
   const wanted = groupNamed(text, cluster);
   const read = await readGroups(cluster, { namespace: wanted.namespace, names: [] });

@@ -82,7 +82,6 @@ function whyNot(rule: string): string {
   return blocks ? 'it depends on the state of the cluster or on announced disruptions' : 'it never blocks';
 }
 
-/** Throws Failure if the rule does not exist or cannot be overridden. */
 function refuseRule({ read, name, live }: RequestedGroup, rule: string): void {
   const { policies } = read.world.policies;
   const overridable = overridableRules(policies, live.decision);

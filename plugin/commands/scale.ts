@@ -40,11 +40,8 @@ export function run(context: CommandContext, options: ScaleOptions): Promise<Exi
     const lines = propagationLines(live.definition, target.zone, { from, to: options.replicas });
     if (options.dryRun === 'client') return printObjects(context, [requestedScale(scale, options.replicas)]);
     const isServerDryRun = options.dryRun === 'server';
-    if (
-      !isServerDryRun &&
-      !(await isConfirmed(context, options, { preview: `This scales ${change}.\n${lines}`, from, group: members.target.group }))
-    )
-      return exitCodes.refused;
+    const question = [`This scales ${change}.\n${lines}`, from, members.target.group] as const;
+    if (!isServerDryRun && !(await isConfirmed(context, options, question))) return exitCodes.refused;
     const written = await writeScale(cluster, target, scale, { to: options.replicas, dryRun: isServerDryRun });
     if (isServerDryRun) return printObjects(context, [written]);
     await recordReason(context, cluster, { reason: 'Scaled', action: 'Scale', note: options.reason, about: scaledObject(target, scale) });
@@ -63,7 +60,7 @@ async function readScale({ env, timeoutMs }: Cluster, { resource, namespace, nam
 
 /** For a StatefulSet, throws Failure if a rule denies the scaling or if pods must prepare first. Returns the exceptions that permit it. */
 function refuseDenied(
-  { snapshot }: Members,
+  { name, snapshot }: Members,
   { resource, namespace, name: statefulSet, zone, shown }: ScaleTarget,
   from: number,
   options: ScaleOptions,
@@ -78,7 +75,7 @@ function refuseDenied(
     via: 'scale',
     dryRun: options.dryRun !== undefined,
   });
-  const exceptions = refuseWhenDenied(judgement, options.group);
+  const exceptions = refuseWhenDenied(judgement, name);
   if (judgement.outcome !== 'prepare') return exceptions;
   throw refusedFailure(`${shown} cannot be scaled down by this command`, {
     why: `pods of zone ${zone.name} must prepare before the scale-down, and only the admission webhook prepares them`,
@@ -86,11 +83,9 @@ function refuseDenied(
   });
 }
 
-async function isConfirmed(
-  context: CommandContext,
-  options: ScaleOptions,
-  { preview, from, group }: { readonly preview: string; readonly from: number; readonly group: string },
-): Promise<boolean> {
+type Question = readonly [preview: string, from: number, group: string];
+
+async function isConfirmed(context: CommandContext, options: ScaleOptions, [preview, from, group]: Question): Promise<boolean> {
   if (options.replicas === 0) return confirmByName(context, options, preview, group);
   return options.replicas > from || confirmByPrompt(context, options, preview);
 }

@@ -132,7 +132,9 @@ async function conclude(call: StatusCall, ending: Ending): Promise<ExitCode> {
   const leading = leadingText(live.decision, nowMs);
   const why =
     standstill === undefined ? `the rollout continues${leading && `: ${leading}`}` : personNeededText(standstill, live.decision, nowMs);
-  context.stderr.write(endingText(call, ending, stopped === undefined ? why : `${stopped}. Run: kubectl rollout-group doctor`));
+  context.stderr.write(
+    endingText(call, ending, stopped === undefined ? why : `${stopped}. Run: kubectl rollout-group doctor -n ${name.namespace}`),
+  );
   if (code === exitCodes.failed || code === exitCodes.waiting) suggestNext(context, `explain ${nameOf(name)}`);
   return code;
 }
@@ -145,7 +147,7 @@ function endingText({ name, verdict: { condition } }: StatusCall, ending: Ending
   const explain = /(?:Run|To end it): /.test(why) ? '' : `. Run: kubectl rollout-group explain ${nameOf(name)}`;
   if (ending.kind === 'timeout') return `timed out before ${conditionText(condition)}; ${why}${explain}\n`;
   return ending.kind === 'verdict' && ending.exitCode === exitCodes.unreachable
-    ? `ended before ${conditionText(condition)}; ${unattended}. Run: kubectl rollout-group doctor\n`
+    ? `ended before ${conditionText(condition)}; ${unattended}. Run: kubectl rollout-group doctor -n ${name.namespace}\n`
     : '';
 }
 

@@ -95,7 +95,6 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
   return wave !== undefined && index >= 0 && wave.index > index;
 }
 
-/** Reports whether a rollback follows the failed run. */
 function isAboutToRollBack({ run, warnings }: PublishedDecision): boolean {
   if (run?.outcome !== 'failed' || run.kind !== 'rollout' || !warnings.some(({ rule }) => rule === 'rolled-back')) return false;
   return Object.entries(run.target).some(([zone, revision]) => (run.previous[zone] ?? revision) !== revision);

@@ -20,6 +20,7 @@ import {
 import { type ClusterState, clusterSnapshot, clusterState, readReplicaSources } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
+import { type AgentFacts, readAgentFacts, unseenText } from '../doctor/gather/accounts.ts';
 import { notFoundFailure } from '../failure.ts';
 import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
@@ -49,6 +50,8 @@ export interface ReadGroups {
   readonly listing: Listing;
   /** The replica sources that were read for decisions, estimates or judgements of this command. */
   readonly replicaSources: readonly ReplicaSourceView[];
+  /** Read only if a group has no published decision. */
+  readonly agents?: AgentFacts;
 }
 
 interface ReadOptions {
@@ -56,7 +59,7 @@ interface ReadOptions {
   readonly forEstimate?: boolean;
 }
 
-type Sources = Pick<ReadGroups, 'world' | 'listing' | 'replicaSources'>;
+type Sources = Omit<ReadGroups, 'groups' | 'problems'>;
 
 /** Reads the groups of the scope. Throws Failure if a named group does not exist, or if no group is found because reading is forbidden. */
 export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOptions = {}): Promise<ReadGroups> {
@@ -101,10 +104,10 @@ export async function readSnapshot(
   scope: Scope,
   isMirrorRead: (group: GroupDefinition) => boolean = () => true,
 ): Promise<ReadGroups & { readonly snapshot: Snapshot }> {
-  const read = found(cluster, scope, await readSources(cluster, scope, snapshotNames));
+  const read = await found(cluster, scope, await readSources(cluster, scope, snapshotNames));
   const { world, listing } = read;
   const replicaSources = await readReplicaSources(cluster, world.policies.groups.filter(isMirrorRead));
-  const snapshot = clusterSnapshot(listing, { ...world, nowMs: cluster.env.clock.nowMs(), replicaSources });
+  const snapshot = clusterSnapshot(listing, { ...world, ...read, nowMs: cluster.env.clock.nowMs(), replicaSources });
   return { ...read, replicaSources, snapshot };
 }
 
@@ -150,7 +153,7 @@ export async function watchGroups(
     const world = clusterState(listing, cluster.agentNamespace);
     if (evidenceFor(world, isWanted, options).length > 0) watched.add(evidenceNames);
     if (unpublished(world, isWanted).length > 0 && evidenceNames.some((name) => watched.current()[name] === undefined)) return;
-    onGroups(readingOf(cluster, scope, { world, listing, replicaSources }));
+    onGroups(readingOf(cluster, scope, { world, listing, replicaSources, ...defined({ agents: first.agents }) }));
   };
   const watched = watchListing(cluster, scope.namespace, () => {
     cancel ??= env.timers.after(gatherMs, report);
@@ -174,9 +177,11 @@ function readingOf({ env }: Cluster, scope: Scope, sources: Sources): ReadGroups
 }
 
 /** Returns the groups. Throws Failure if a named group does not exist, or if no group is found and definitions may not be read. */
-function found(cluster: Cluster, scope: Scope, sources: Sources): ReadGroups {
-  const read = readingOf(cluster, scope, sources);
-  const { groups, listing, problems } = read;
+async function found(cluster: Cluster, scope: Scope, sources: Sources): Promise<ReadGroups> {
+  const { world, listing } = sources;
+  const agents = await readAgentFacts(cluster, unpublished(world, wanted(scope)), listing, world.published);
+  const read = readingOf(cluster, scope, { ...sources, agents });
+  const { groups, problems } = read;
   const [denial] = definitionNames.flatMap((name) => denialOf(listing[name] ?? []) ?? []);
   const lost = scope.names.filter((name) => !groups.some(({ decision }) => nameOf(decision) === nameOf(name)));
   if (denial !== undefined && (lost.length > 0 || groups.length === 0)) throw forbiddenFailure(denial);
@@ -206,6 +211,8 @@ export interface LiveGroup {
   readonly unattended?: string;
   /** The lists that could not be read for a decision of this command. */
   readonly unread: readonly string[];
+  /** Why the agent may not see a group without a published decision, or that this is unknown, as a clause. */
+  readonly unseen?: string;
 }
 
 /** Returns the group of a scope with one name. Throws Failure if a watch finds that the group no longer exists. */
@@ -219,16 +226,20 @@ function unpublished({ policies, published }: ClusterState, isWanted: (name: Gro
   return policies.groups.filter((group) => isWanted(named(group)) && !published.has(nameOf(named(group))));
 }
 
-function liveGroups({ world, listing, replicaSources }: Sources, nowMs: number, isWanted: (name: GroupName) => boolean) {
+function liveGroups(sources: Sources, nowMs: number, isWanted: (name: GroupName) => boolean) {
+  const { world, listing, agents } = sources;
   const definitions = new Map(world.policies.groups.map((group) => [nameOf(named(group)), group]));
   const groups = [...world.published.values()].filter(isWanted).map((decision): LiveGroup => {
     return { decision, from: 'agent', unread: [], ...defined({ definition: definitions.get(nameOf(decision)) }) };
   });
   const missing = unpublished(world, isWanted);
   if (missing.length > 0) {
-    const snapshot = clusterSnapshot(listing, { ...world, nowMs, replicaSources });
+    const snapshot = clusterSnapshot(listing, { ...world, ...sources, nowMs });
     const unread = unreadLists(listing);
-    for (const definition of missing) groups.push({ decision: decideHere(world, snapshot, definition), definition, from: 'here', unread });
+    for (const definition of missing) {
+      const unseen = agents && unseenText(agents, definition);
+      groups.push({ decision: decideHere(world, snapshot, definition), definition, from: 'here', unread, ...defined({ unseen }) });
+    }
   }
   return groups.sort((a, b) => (nameOf(a.decision) < nameOf(b.decision) ? -1 : 1));
 }

@@ -64,11 +64,9 @@ export async function notesOn(cluster: Cluster, { groups, problems }: Pick<ReadG
   if (groups.length === 0) return { lines: notUsed, unattended: new Map(), lost: new Set(), unrecorded: new Map() };
   const decisions = groups.map(({ decision }) => decision);
   const [agents, unrecorded] = await Promise.all([readAgentLeases(cluster, decisions), readUnrecorded(cluster, decisions)]);
-  const here = groups.filter(({ from }) => from === 'here');
-  const published = groups.filter(({ from }) => from === 'agent');
-  const { lines, ...stopped } = agentsOf(published, agents);
+  const { lines, ...stopped } = agentsOf(groups, agents);
   const unenforced = new Set(decisions.flatMap((decision) => decision.unenforced ?? []));
-  return { ...stopped, unrecorded, lines: [...hereLines(here, agents), ...lines, ...unenforced, ...notUsed] };
+  return { ...stopped, unrecorded, lines: [...hereLines(groups, stopped.unattended), ...lines, ...unenforced, ...notUsed] };
 }
 
 export function agentNamespaceFor({ agentNamespace }: Cluster, { lease }: PublishedDecision): string {
@@ -87,14 +85,14 @@ async function readUnrecorded(cluster: Cluster, decisions: readonly PublishedDec
   return new Map((await Promise.all(found)).flat());
 }
 
-function hereLines(here: readonly LiveGroup[], agents: AgentLeases): readonly string[] {
-  const [first] = here;
-  if (first === undefined) return [];
-  const names = here.length > 3 ? `${here.length} groups` : here.map(({ decision }) => nameOf(decision)).join(', ');
-  const unread = first.unread.length === 0 ? '' : `; ${first.unread.join(', ')} may not be read`;
-  const state = agentState(agents, first.decision);
-  const why = state.kind === 'stopped' ? ` (${notRunningText(state.why)})` : '';
-  return [`no agent has published ${names}${why}; evaluated here${unread}`];
+function hereLines(groups: readonly LiveGroup[], unattended: Notes['unattended']): readonly string[] {
+  const here = groups.filter(({ from }) => from === 'here');
+  const byReason = groupBy(here, ({ decision, unseen = '' }) => unattended.get(nameOf(decision)) ?? unseen);
+  return [...byReason].map(([reason, [first, ...more]]) => {
+    const names = more.length > 2 ? `${more.length + 1} groups` : [first, ...more].map(({ decision }) => nameOf(decision)).join(', ');
+    const unread = first.unread.length === 0 ? '' : `; ${first.unread.join(', ')} may not be read`;
+    return `no agent has published ${names}${reason && ` (${reason})`}; evaluated here${unread}`;
+  });
 }
 
 /** Writes the given notes, and the notes on the group, for example that its agent does not run: the stored request then has no effect yet. */
@@ -114,14 +112,14 @@ function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Omit<Notes
   const lines = new Map<string, string>();
   const unattended = new Map<string, string>();
   const lost = new Set<string>();
-  for (const { decision } of groups) {
+  for (const { decision, from } of groups) {
     const state = agentState(agents, decision);
     const age = `the decision was made ${ageText(decision.decidedMs, agents.nowMs)} ago`;
     if (state.kind === 'stopped') {
       const text = notRunningText(state.why);
       unattended.set(nameOf(decision), text);
       if (state.isLost) lost.add(nameOf(decision));
-      lines.set(text, `${text}; ${age}`);
+      if (from === 'agent') lines.set(text, `${text}; ${age}`);
     } else if (state.kind === 'unknown' && agents.nowMs - decision.decidedMs > freshMs) {
       lines.set('', `${age}; whether the agent is running is unknown`);
     }

@@ -101,7 +101,7 @@ function podFacts(live: LiveGroup, { pod: name, zone: zoneName }: Subject, nowMs
   const unnamed = omitted.some((part) => part.startsWith('pods:')) ? 'omitted from the published status' : 'not in flight';
   const state = moving === undefined ? unnamed : `${moving.state}${moving.reason === undefined ? '' : ` (${moving.reason})`}`;
   const since = moving?.sinceMs === undefined ? '' : ` for ${ageText(moving.sinceMs, seenAtMs(live, nowMs))}`;
-  const asOf = live.unattended === undefined ? '' : `, ${asOfText(live.decision, nowMs)}`;
+  const asOf = live.unattended === undefined || live.from === 'here' ? '' : `, ${asOfText(live.decision, nowMs)}`;
   return [['pod', `${podText(zone.zone, name)}: ${state}${since}${asOf}${revision === undefined ? '' : `; revision ${revision}`}`]];
 }
 

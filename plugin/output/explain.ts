@@ -112,7 +112,6 @@ function doubtVerdict({ outdated = [] }: Explanation): string | undefined {
   return first === undefined ? undefined : `. ${first.charAt(0).toUpperCase()}${first.slice(1)}.`;
 }
 
-/** Returns a sentence about the first of the stops; undefined without a stop. */
 function stopVerdict({ nowMs }: Explanation, [stop]: readonly Stop[]): string | undefined {
   return stop === undefined ? undefined : `. Stopped: ${stopText(stop, nowMs)}.`;
 }
@@ -192,7 +191,7 @@ function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: E
   });
 }
 
-const findOutWhy = 'find out why: kubectl rollout-group doctor';
+const doctorOf = (name: string): string => `kubectl rollout-group doctor -n ${name.replace(/\/.*/, '')}`;
 
 function doLines({ decision, refused, trouble = [], unattended, ends }: Explanation, look: TableLook): readonly string[] {
   // The wait of a stop is left out, because the stop names the command that ends it.
@@ -202,7 +201,7 @@ function doLines({ decision, refused, trouble = [], unattended, ends }: Explanat
   const pods = decision.phase === 'Done' && podsMissing(decision) > 0 ? [`kubectl get pods -n ${decision.namespace}`] : [];
   const todo = [
     ...new Set([
-      ...(unattended === undefined ? [] : [findOutWhy]),
+      ...(unattended === undefined ? [] : [`find out why: ${doctorOf(name)}`]),
       ...trouble.map(({ todo: text }) => text),
       ...(trouble.length > 0 && ends !== undefined ? [ends] : []),
       ...pods,
@@ -245,7 +244,7 @@ export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonl
       `to stop on purpose: set paused: true on its zones, or kubectl rollout-group pause ${name}`,
     ];
   }
-  if (isOfInstallation(result) && result.outcome !== 'unknown') return [findOutWhy];
+  if (isOfInstallation(result) && result.outcome !== 'unknown') return [`find out why: ${doctorOf(name)}`];
   if (result.outcome === 'no') return denialTodo(result, name, where);
   if (result.outcome === 'unknown') {
     const skip = result.rule === 'gate' ? waitTodo(result, name) : [];
@@ -275,7 +274,7 @@ function waitTodo(result: RuleResult, name: string): readonly string[] {
     ];
   }
   if (isMisplacedUntilRetry(result)) {
-    return ['find out why the webhook is not called: kubectl rollout-group doctor', `then continue: kubectl rollout-group retry ${name}`];
+    return [`find out why the webhook is not called: ${doctorOf(name)}`, `then continue: kubectl rollout-group retry ${name}`];
   }
   if (result.rule === 'rolled-back') return [`to try again: kubectl rollout-group retry ${name}`];
   if (result.rule === 'soak' || result.rule === 'gate') return [`to skip it: kubectl rollout-group promote ${name}`];

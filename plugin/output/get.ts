@@ -98,7 +98,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
       : paragraph('', `${live.unattended}; nothing is carried out`, look.columns).map((line) => look.paint('red', line))),
     ...(estimation === undefined ? [] : paragraph('', `end ${endText(estimation, nowMs)}`, look.columns)),
     '',
-    ...(live.unattended === undefined ? [] : [look.paint('dim', asOfText(decision, nowMs))]),
+    ...(live.unattended === undefined || live.from === 'here' ? [] : [look.paint('dim', asOfText(decision, nowMs))]),
     look.paint('bold', header),
     ...lines,
     ...section('blocked by', waits, look),

@@ -166,7 +166,6 @@ function decisionParts(decision: PublishedDecision, isShort: boolean, nowMs: num
   return [trouble, inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`];
 }
 
-/** Returns the rule that the text about the decision names. */
 function namedRule({ phase, outcome, waits }: PublishedDecision): string | undefined {
   if (phase === 'Failed') return 'run-failed';
   // During a rollout, the budget blocks the next pod most of the time, so a line about the budget would not help.
@@ -184,7 +183,6 @@ function stopPart(decision: PublishedDecision, isShort: boolean): string {
   return `${text}${more.length === 0 ? '' : ` and ${plural(more.length, 'other stop')}`}`;
 }
 
-/** Returns the stop that the text about the decision names. */
 function namedStop(decision: PublishedDecision): Stop | undefined {
   const named = namedRule(decision);
   return decision.stops?.find(({ rule }) => rule === named);

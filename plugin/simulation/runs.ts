@@ -222,7 +222,6 @@ export function zoneSpans(turns: readonly Turn[]): readonly LaneSpan[] {
   return spans.sort((a, b) => a.startSeconds - b.startSeconds || (a.lane < b.lane ? -1 : 1));
 }
 
-/** Returns the state of a zone; undefined if the zone has nothing to do. */
 function zoneKind(decision: GroupDecision, name: string): LaneSpan['kind'] | undefined {
   const zone = decision.zones.find((candidate) => candidate.zone === name);
   const step = decision.steps.find((candidate) => candidate.zone === name);

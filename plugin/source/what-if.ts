@@ -67,7 +67,6 @@ function nothingFound(change: WhatIf, why: string): Failure {
   return notFoundFailure(`--set ${change.text} applies to nothing`, { why });
 }
 
-/** Returns the StatefulSets of the groups, or only those of the zone. */
 function membersOf(
   objects: readonly ObjectContent[],
   groups: readonly GroupDefinition[],

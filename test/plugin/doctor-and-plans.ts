@@ -127,7 +127,7 @@ export function itAgreesWithPlans(world: () => World): void {
     expect(shown.status).toBe(5);
     expect(shown.stdout).toMatch(/wait +approval +blocked +- +-$/m);
     expect(shown.stdout).toContain('passes when a webhook records requesters');
-    expect(shown.stdout.match(/^DO .*$/gm)).toEqual(['DO       find out why: kubectl rollout-group doctor']);
+    expect(shown.stdout.match(/^DO .*$/gm)).toEqual(['DO       find out why: kubectl rollout-group doctor -n mimir']);
     for (const name of ['ingester-zone-a', 'ingester-zone-b']) {
       await client.patch(`${group.setsPath}/${name}`, 'merge', {
         spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1_000_000 } } },
@@ -143,7 +143,9 @@ export function itAgreesWithPlans(world: () => World): void {
       });
       const refused = await doctor.run(['apply', '-f', 'pinned.json', '-f', 'next.json', '--yes'], { cwd });
       expect(refused).toMatchObject({ status: 5, stderr: expect.stringContaining('pin-webhook blocks the plan of mimir/ingester') });
-      expect(refused.stderr).toMatch(/do: {2}(?:find out why: kubectl rollout-group doctor|start the agent, then repeat the command)/);
+      expect(refused.stderr).toMatch(
+        /do: {2}(?:find out why: kubectl rollout-group doctor -n mimir|start the agent, then repeat the command)/,
+      );
       expect(refused.stdout).toMatch(/pin-webhook .* blocked +- +-$/m);
       const configurations = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
       await client.create(configurations, pinConfiguration);

@@ -211,7 +211,7 @@ describe('names of groups', () => {
 
   it('names the group of a pod that does not exist', async () => {
     const { status, stderr } = await type(await fakeApiServer(published), 'explain ingester/z-9');
-    expect([status, stderr]).toEqual([10, expect.stringContaining('kubectl rollout-group get ingester --pods=all')]);
+    expect([status, stderr]).toEqual([10, expect.stringContaining('kubectl rollout-group get mimir/ingester --pods=all')]);
     expect(stderr).toContain('z-9 is not a pod of ingester');
   });
 

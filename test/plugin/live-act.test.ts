@@ -212,7 +212,7 @@ describe('a request under a stop', () => {
     const group: FakeObject = { ...pauseOf(), kind: 'RolloutGroup', metadata: { name: 'ingester', namespace: 'mimir' } };
     const pinned = { ...group, spec: { members, rollout: { strategy: 'pinned' } } };
     expect((await act('restart ingester', { extra: [pinned] })).stderr).toMatch(
-      /no pod is replaced without the webhook on pod creation: .* does not exist; restart does not change it; find out why: kubectl rollout-group doctor\n/,
+      /no pod is replaced without the webhook on pod creation: .* does not exist; restart does not change it; find out why: kubectl rollout-group doctor -n mimir\n/,
     );
   });
 
@@ -263,6 +263,7 @@ describe('scale', () => {
     });
     expect([status, writes]).toEqual([5, []]);
     expect(stderr).toContain('no-downscale');
+    expect(stderr).toMatch(/do: +kubectl rollout-group explain mimir\/ingester\n/);
   });
 
   it('fails for a zone that follows another', async () => {

@@ -157,7 +157,9 @@ describe('an agent that is gone', () => {
 
   it.each(['', ' --for=zone=c', ' --for=paused', ' -o json', ' -o jsonl'])('ends the wait of status:%s', async (flags) => {
     const { status, stderr } = await ask([old, leaseObject('agent-0', Date.now() - 300_000)], `status ingester${flags}`);
-    expect(stderr).toMatch(/\nended before [a-z ]+; agent not running: Lease expired 4m4\ds ago\. Run: kubectl rollout-group doctor\n/);
+    expect(stderr).toMatch(
+      /\nended before [a-z ]+; agent not running: Lease expired 4m4\ds ago\. Run: kubectl rollout-group doctor -n mimir\n/,
+    );
     expect(status).toBe(12);
   });
 

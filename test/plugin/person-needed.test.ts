@@ -41,7 +41,7 @@ describe('pods that restarted with the wrong revision', () => {
     );
     expect(stdout).toContain('passes after a retry');
     expect(stdout).toMatch(
-      /do +find out why the webhook is not called: kubectl rollout-group doctor\n +then continue: kubectl rollout-group retry mimir\/ingester\n/,
+      /do +find out why the webhook is not called: kubectl rollout-group doctor -n mimir\n +then continue: kubectl rollout-group retry mimir\/ingester\n/,
     );
   });
 
@@ -126,7 +126,7 @@ describe('an agent that is not running', () => {
   it('is the headline of explain, with the command that finds out why', async () => {
     const { stdout } = await ask(objects, 'explain ingester');
     expect(stdout).toMatch(/^mimir\/ingester is WAITING[^.]*\. Nothing is carried out: agent not running: Lease expired 4m4\ds ago\.\n/);
-    expect(stdout).toMatch(/\n {2}do {7}find out why: kubectl rollout-group doctor\n/);
+    expect(stdout).toMatch(/\n {2}do {7}find out why: kubectl rollout-group doctor -n mimir\n/);
   });
 
   it('is shown by get, without an estimated end', async () => {
@@ -231,7 +231,7 @@ describe('a right that the API server denied to the agent', () => {
     const { stdout } = await ask([now(denied)], line);
     expect(stdout.replaceAll(/\s+/g, ' ')).toContain('may not create pods/eviction in mimir');
     expect(stdout).toMatch(/blocked/i);
-    if (line.startsWith('explain')) expect(stdout).toContain('find out why: kubectl rollout-group doctor');
+    if (line.startsWith('explain')) expect(stdout).toContain('find out why: kubectl rollout-group doctor -n mimir');
   });
 
   it('blocks the plan of a user who may not review rights, and no other group', async () => {
@@ -260,5 +260,53 @@ describe('an agent that does not run', () => {
     const { status, stdout } = await ask([...adoptedObjects(), ...leases], planned, none);
     expect(status).toBe(0);
     expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/waits.*agent not running.*kubectl rollout-group doctor/);
+  });
+});
+
+describe('a group without a published decision', () => {
+  const agentPod = (...args: readonly string[]): FakeObject => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'agent-0', namespace: 'rollout-group' },
+    spec: { serviceAccountName: 'agent', containers: [{ name: 'agent', image: 'agent:1', args }] },
+  });
+  const outdated = adoptedObjects({ updateRevision: 'rev-2' });
+  const unwatched = [...outdated, agentPod('-namespaces=shop')];
+  const fact = 'the agent does not watch namespace mimir (it runs with -namespaces=shop)';
+
+  it.each([
+    ['plan', 5],
+    ['get ingester', 0],
+    ['explain ingester', 0],
+    ['status ingester --watch=false', 0],
+    ['status ingester --timeout 50ms', 8],
+    ['status ingester --fail-on-pause', 8],
+  ])('is blocked in a namespace that the agent does not watch: %s', async (line, status) => {
+    const ended = await ask(unwatched, line);
+    expect(ended.status).toBe(status);
+    expect(ended.stdout.replaceAll(/\s+/g, ' ')).toContain('agent-access');
+    if (line !== 'plan') expect(ended.stderr).toContain(`note: no agent has published mimir/ingester (${fact}); evaluated here\n`);
+    expect(`${ended.stdout}${ended.stderr}`).not.toMatch(/Nothing is wrong|No rule blocks|in about|ROLLING|continues/);
+    if (line.includes('timeout')) expect(ended.stderr).toContain(`mimir/ingester is blocked: agent-access: ${fact}`);
+  });
+
+  it.each(['pause ingester --reason x', 'restart ingester --yes'])('has the same note after a request: %s', async (line) => {
+    expect((await ask(unwatched, line)).stderr).toContain(`(${fact})`);
+  });
+
+  it('is not blocked if the access of the agent is unknown, and says so', async () => {
+    const ended = await ask(unwatched, 'get ingester', { forbidden: ['serviceaccounts'] });
+    expect(ended.stderr).toContain(`(${fact})`);
+    const unknown = await ask(outdated, 'explain ingester', { forbidden: ['serviceaccounts'] });
+    expect(unknown).toMatchObject({ status: 0, stdout: expect.not.stringContaining('agent-access') });
+    expect(unknown.stderr).toContain('note: no agent has published mimir/ingester (the access of the agent is unknown); evaluated here\n');
+  });
+
+  it('is not carried out if no agent runs: status ends at once', async () => {
+    const ended = await ask(outdated, 'status ingester', { hasAgent: false });
+    expect(ended).toMatchObject({ status: 12, stderr: expect.stringContaining('ended before complete; agent not running: no Lease') });
+    const { stdout } = await ask(outdated, 'get ingester', { hasAgent: false });
+    expect(stdout).toContain('end unknown: the agent is not running\n');
+    expect(stdout).not.toContain('decided last');
   });
 });

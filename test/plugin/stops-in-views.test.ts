@@ -431,7 +431,7 @@ describe('missing webhooks', () => {
     for (const line of ['get', 'get ingester', 'status ingester --watch=false']) expect(await shownBy(line, waiting)).toContain(problem);
     const shown = await shownBy('explain ingester', waiting);
     expect(shown).toContain(problem);
-    expect(shown).toContain('find out why: kubectl rollout-group doctor');
+    expect(shown).toContain('find out why: kubectl rollout-group doctor -n mimir');
     expect(shown).not.toContain('rollout-group approve');
   });
 });

@@ -4,12 +4,16 @@ import { ApiFailure, onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, resourceOf, resources } from '../../../cluster/request/resource.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
-import { isUnknown, type Known, type MissingAccess } from '../../../engine/snapshot.ts';
+import type { PublishedDecision } from '../../../engine/publish/published.ts';
+import { isUnknown, type Known, type MissingAccess, type Snapshot } from '../../../engine/snapshot.ts';
 import { agentName } from '../../../install/object.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
+import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
+import { traitsOf } from '../../../policies/strategies.ts';
 import { defined } from '../../../policies/values/defined.ts';
-import { itemsOf } from '../../cluster-snapshot/listing.ts';
+import { itemsOf, type Listing } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
-import { type AgentLease, type LatestDecision, leaseOfNamespace } from '../../live/agent.ts';
+import { type AgentLease, agentState, type LatestDecision, leaseOfNamespace, notRunningText, readAgentLeases } from '../../live/agent.ts';
 import { type AgentRight, agentRights, isNeeded, missingText, missingVerbs, rightsWithLease, unwatchedText } from '../agent-rights.ts';
 import type { AccountFact, RightFact } from '../check.ts';
 
@@ -21,7 +25,6 @@ interface AccountsQuestion {
   readonly pinned: readonly string[];
   /** The namespaces with groups whose replicas come from a ReplicaTemplate. */
   readonly mirroring?: readonly string[];
-  readonly objects?: readonly { readonly namespace: string; readonly name: string }[];
   readonly leases: Known<readonly AgentLease[]>;
   readonly published: Known<readonly LatestDecision[]>;
   /** The account from the flag, as `namespace/name`. Its rights are read in every namespace. */
@@ -75,31 +78,75 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
   return facts;
 }
 
-/**
- * Returns the access that the agents lack for actions in these namespaces. If the rights of an agent are unknown, adds `denied`: the rights
- * that the API server denied to the agents.
- */
-export async function readMissingAccess(
+export interface AgentFacts extends Required<Pick<Snapshot, 'unattended' | 'missingAccess'>> {
+  /** One sentence for each reason why an agent of these groups does not run. */
+  readonly stopped: readonly string[];
+  /** True if the rights of an agent are unknown. */
+  readonly isAccessUnknown: boolean;
+}
+
+/** Reads which agents of the groups do not run, and which access agents lack. Such agents carry out no step. */
+export async function readAgentFacts(
   cluster: Cluster,
-  question: AccountsQuestion,
-  denied: readonly MissingAccess[],
-): Promise<readonly MissingAccess[]> {
-  const accounts = await readAccounts(cluster, { ...question, isAsked: isNeeded });
-  const missing = accounts.flatMap(({ name, rights, watched = [], unwatched }): readonly MissingAccess[] => [
+  groups: readonly GroupDefinition[],
+  listing: Pick<Listing, 'groups'>,
+  published: ReadonlyMap<string, PublishedDecision>,
+): Promise<AgentFacts> {
+  const { agentNamespace } = cluster;
+  if (groups.length === 0) return { stopped: [], unattended: [], missingAccess: [], isAccessUnknown: false };
+  const decided = groups.map(({ namespace, name }) => published.get(`${namespace}/${name}`) ?? { namespace, group: name });
+  const agents = await readAgentLeases(cluster, decided);
+  const question = {
+    watched: [...new Set(groups.map(({ namespace }) => namespace))],
+    pinned: groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace),
+    leases: agents.leases,
+    published: [...published.values()],
+    usualNamespace: agentNamespace ?? usualAgentNamespace,
+    isAsked: isNeeded,
+    ...defined({ agentNamespace }),
+  };
+  const accounts = await readAccounts(cluster, question).catch(onApiFailure);
+  const isAccessUnknown = accounts?.some(({ rights }) => isUnknown(rights)) ?? true;
+  const stopped = decided.flatMap((one) => {
+    const state = agentState(agents, one);
+    const { namespace, group } = one;
+    return state.kind === 'stopped' ? [{ namespace, group, fact: notRunningText(state.why), isLost: state.isLost }] : [];
+  });
+  return {
+    stopped: [...new Set(stopped.map(({ fact }) => fact))],
+    unattended: stopped.filter(({ isLost }) => isLost),
+    missingAccess: [...missingAccess(accounts ?? [], listing), ...(isAccessUnknown ? question.published.flatMap(deniedByServer) : [])],
+    isAccessUnknown,
+  };
+}
+
+/** Returns why the agent does not see the group; undefined if it is known to see the group. */
+export function unseenText({ missingAccess, isAccessUnknown }: AgentFacts, { namespace, name }: GroupDefinition): string | undefined {
+  const ofGroup = missingAccess.filter((one) => one.namespaces.includes(namespace) && (one.group ?? name) === name);
+  const [first] = ofGroup.filter(({ action }) => action === undefined);
+  return first?.fact ?? (isAccessUnknown ? 'the access of the agent is unknown' : undefined);
+}
+
+function missingAccess(accounts: readonly AccountFact[], { groups }: Pick<Listing, 'groups'>): readonly MissingAccess[] {
+  return accounts.flatMap(({ name, rights, watched = [], unwatched }): readonly MissingAccess[] => [
     ...(unwatched === undefined ? [] : [{ namespaces: unwatched.namespaces, fact: unwatchedText(unwatched) }]),
     ...(isUnknown(rights) ? [] : missingVerbs(rights)).flatMap((one): readonly MissingAccess[] => {
       const { right, namespace } = one;
       const namespaces = right.scope === 'namespace' && namespace !== undefined ? [namespace] : watched;
       const access = { namespaces, fact: missingText(name, one), ...defined({ action: right.action }) };
       if (right.showsGroups !== true) return [access];
-      return (question.objects ?? []).map((group) => ({
+      return itemsOf(groups).map(({ metadata }) => ({
         ...access,
-        namespaces: namespaces.filter((of) => of === group.namespace),
-        group: group.name,
+        namespaces: namespaces.filter((of) => of === metadata.namespace),
+        group: metadata.name,
       }));
     }),
   ]);
-  return accounts.some(({ rights }) => isUnknown(rights)) ? [...missing, ...denied] : missing;
+}
+
+/** Returns the rights that the API server denied to the agent, as the agent published them. */
+function deniedByServer({ namespace, group, waits }: PublishedDecision): readonly MissingAccess[] {
+  return waits.flatMap(({ rule, fact }) => (rule === 'agent-access' ? [{ namespaces: [namespace], group, fact }] : []));
 }
 
 function assignNamespaces({ watched, leases, published, serviceAccount, agentNamespace, usualNamespace }: AccountsQuestion) {
@@ -212,14 +259,13 @@ async function reviewAll(cluster: Cluster, asked: readonly RightInNamespace[], s
 
 /** Returns the user name of the connection; undefined if the API server does not return it. */
 async function whoAmI(cluster: Cluster): Promise<string | undefined> {
-  try {
-    const answer = await post(cluster, 'authentication.k8s.io/v1', 'SelfSubjectReview');
-    const name = fieldAt(answer, ['status', 'userInfo', 'username']);
-    return typeof name === 'string' ? name : undefined;
-  } catch (error) {
-    if (error instanceof ApiFailure) return undefined;
-    throw error;
-  }
+  const answer = await post(cluster, 'authentication.k8s.io/v1', 'SelfSubjectReview').catch(onApiFailure);
+  const name = fieldAt(answer, ['status', 'userInfo', 'username']);
+  return typeof name === 'string' ? name : undefined;
+}
+
+function onApiFailure(error: unknown): undefined {
+  if (!(error instanceof ApiFailure)) throw error;
 }
 
 async function post({ env, timeoutMs }: Cluster, apiVersion: string, kind: string, spec?: object): Promise<unknown> {

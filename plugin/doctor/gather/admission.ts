@@ -143,7 +143,6 @@ function enforcedNamespaces(namespaces: RegistrationFact['namespaces']): Readonl
   return new Set(namespaces.filter(({ isOptedIn }) => isOptedIn).map(({ name }) => name));
 }
 
-/** Returns the Services of the webhooks, as `namespace/name`. */
 function servicesOf({ webhooks }: Registered): readonly string[] {
   return webhooks.flatMap((row) => {
     const [namespace, name] = ['namespace', 'name'].map((field) => fieldAt(row, ['clientConfig', 'service', field]));

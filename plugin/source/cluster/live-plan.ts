@@ -1,5 +1,4 @@
 // Plans on a cluster: reads the live objects, merges the manifests and policies into them, and prepares a saved plan for apply.
-import { ApiFailure } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { fieldDiff, type ObjectContent } from '../../../engine/diff/field-diff.ts';
@@ -11,9 +10,8 @@ import { absentElsewhere, groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type AbsentMembers, type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import { usualOrder, type WriteOrder, type WritePart, writeOrder } from '../../../engine/plan/write-order.ts';
-import type { PublishedDecision } from '../../../engine/publish/published.ts';
 import { needsApproval } from '../../../engine/rules/approval.ts';
-import { isUnknown, type Known, type MissingAccess, type Snapshot, type WebhookProblems } from '../../../engine/snapshot.ts';
+import { isUnknown, type Known, type WebhookProblems } from '../../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { policyDigest } from '../../../policies/digest.ts';
 import type { LivePolicies } from '../../../policies/live/sources.ts';
@@ -35,15 +33,15 @@ import {
   requiredStatefulSets,
   snapshotNames,
 } from '../../cluster-snapshot/listing.ts';
-import { type ClusterState, clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
+import { clusterSnapshot, clusterState, readReplicaSourceObjects } from '../../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../../connection.ts';
 import { isAdmission, shortMessage } from '../../connection-failure.ts';
 import type { CommandContext } from '../../context.ts';
 import { memberNames, nameOf, objectChanges } from '../../difference.ts';
-import { readMissingAccess } from '../../doctor/gather/accounts.ts';
+import { readAgentFacts } from '../../doctor/gather/accounts.ts';
 import { readWebhookProblems } from '../../doctor/gather/admission.ts';
 import { usageFailure } from '../../failure.ts';
-import { agentState, leaseOfNamespace, notRunningText, readAgentLeases, readDecisions } from '../../live/agent.ts';
+import { leaseOfNamespace, readAgentLeases, readDecisions } from '../../live/agent.ts';
 import { groupNamed } from '../../live/target.ts';
 import { readInput, readInputs } from '../input.ts';
 import {
@@ -199,8 +197,8 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const desired = replaceByDesired(current, desiredObjects, memberNames(allGroups));
   const desiredGroups = new Set(ofKind(loaded.documents, 'RolloutGroup').map(({ namespace: place, name }) => `${place}/${name}`));
   const { absent, notes } = await liveAbsence(cluster, groups, desiredGroups, desired);
-  const { stopped, ...agents } = await readAgents(cluster, groups, { listing, published, agentNamespace });
-  const running = { ...snapshot, ...agents, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
+  const { stopped, unattended, missingAccess } = await readAgentFacts({ ...cluster, agentNamespace }, groups, listing, published);
+  const running = { ...snapshot, unattended, missingAccess, ...(isUnknown(webhookProblems) ? {} : { webhookProblems }) };
   const state = { groups, ...definitions, running, before, absent };
   const ready = readyObjects(desiredObjects, forceConflicts);
   const documents = { current: current.filter(isOurs), desired: desired.filter(isOurs) };
@@ -418,51 +416,6 @@ function namespacesOf(
   const ofName = (name: string): string => groupNamed(name, { namespace: files[0]?.namespace ?? ofContext }).namespace;
   const named = [...new Set([...files.map((file) => file.namespace), ...group.map(ofName)])].sort();
   return namespace === undefined && named.length > 0 ? named : [ofContext];
-}
-
-interface AgentFacts extends Required<Pick<Snapshot, 'unattended' | 'missingAccess'>> {
-  /** One sentence for each reason why an agent of these groups does not run. */
-  readonly stopped: readonly string[];
-}
-
-/** Reads which agents of the groups do not run, and which access agents lack. Such agents would not carry out the plan. */
-async function readAgents(
-  cluster: Cluster,
-  groups: readonly GroupDefinition[],
-  { listing, published, agentNamespace }: Pick<ClusterState, 'published' | 'agentNamespace'> & { readonly listing: Listing },
-): Promise<AgentFacts> {
-  if (groups.length === 0) return { stopped: [], unattended: [], missingAccess: [] };
-  const decided = groups.map(({ namespace, name }) => published.get(`${namespace}/${name}`) ?? { namespace, group: name });
-  const agents = await readAgentLeases(cluster, decided);
-  const question = {
-    watched: [...new Set(groups.map(({ namespace }) => namespace))],
-    pinned: groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace),
-    objects: itemsOf(listing.groups).map(({ metadata: { namespace = '', name } }) => ({ namespace, name })),
-    leases: agents.leases,
-    published: [...published.values()],
-    agentNamespace,
-    usualNamespace: agentNamespace,
-  };
-  const denied = question.published.flatMap(deniedByServer);
-  const missingAccess = await readMissingAccess(cluster, question, denied).catch((error: unknown) => {
-    if (error instanceof ApiFailure) return denied;
-    throw error;
-  });
-  const stopped = decided.flatMap((one) => {
-    const state = agentState(agents, one);
-    const { namespace, group } = one;
-    return state.kind === 'stopped' ? [{ namespace, group, fact: notRunningText(state.why), isLost: state.isLost }] : [];
-  });
-  return {
-    stopped: [...new Set(stopped.map(({ fact }) => fact))],
-    unattended: stopped.filter(({ isLost }) => isLost),
-    missingAccess,
-  };
-}
-
-/** Returns the rights that the API server denied to the agent, as the agent published them. */
-function deniedByServer({ namespace, group, waits }: PublishedDecision): readonly MissingAccess[] {
-  return waits.flatMap(({ rule, fact }) => (rule === 'agent-access' ? [{ namespaces: [namespace], group, fact }] : []));
 }
 
 /** Returns the namespace of the agent's Lease, or the default. Throws Failure if several agents are possible. */
