@@ -426,7 +426,6 @@ export interface WebhookProblems {
   readonly requesters?: string;
 }
 
-/** Returns an empty snapshot. */
 export function emptySnapshot(nowMs: number): Snapshot {
   return {
     nowMs,

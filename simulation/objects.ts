@@ -46,7 +46,6 @@ export function parsed(text: string | undefined): unknown {
   }
 }
 
-/** Returns the StatefulSet and the ordinal in a pod name. */
 export function placeOf(pod: string): { readonly statefulSet: string; readonly ordinal: number } | undefined {
   const found = /^(.+)-(\d{1,9})$/.exec(pod);
   return found === null ? undefined : { statefulSet: found[1] ?? '', ordinal: Number(found[2]) };

@@ -57,7 +57,6 @@ export interface Connection {
   readonly userName?: string;
   /** From the flag, the context or the pod; else `default`. */
   readonly namespace: string;
-  /** `--request-timeout`. */
   readonly requestTimeoutMs?: number;
   /** The source of these values, for messages: for example `context "prod" of /home/me/.kube/config`. */
   readonly origin: string;

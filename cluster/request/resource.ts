@@ -64,7 +64,6 @@ export const resources = {
 /** `kubectl apply` stores the whole manifest in this annotation. */
 export const lastAppliedAnnotation = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** Returns the `apiVersion` of objects of the resource. */
 export function apiVersionOf({ group, version }: Pick<Resource, 'group' | 'version'>): string {
   return group === '' ? version : `${group}/${version}`;
 }

@@ -164,7 +164,6 @@ export function deadlineFailure(context: GroupContext, run: RunState): string | 
   return undefined;
 }
 
-/** Returns the progress deadline as a result. */
 export function progressDeadline(context: GroupContext, run: RunState): RuleResult {
   const { progressMs } = context.group.rollout.deadlines;
   if (progressMs === undefined) return result('progress-deadline', 'skip', 'no deadline is set');
@@ -179,7 +178,6 @@ export function progressDeadline(context: GroupContext, run: RunState): RuleResu
   });
 }
 
-/** Returns the run deadline as a result. */
 export function runDeadline(context: GroupContext, run: RunState): RuleResult {
   const { runMs } = context.group.rollout.deadlines;
   if (runMs === undefined) return result('run-deadline', 'skip', 'no deadline is set');

@@ -65,7 +65,6 @@ function currentRun(context: GroupContext): RunState | undefined {
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
 }
 
-/** Returns the run after a change of templates. */
 function afterChange(context: GroupContext, known: RunState, target: RunCore['target'], hasOutdated: boolean): RunState {
   // While a zone is unread, its outdated pods are unknown, so no other run starts.
   if (context.view.zones.some((view) => view.unknown !== undefined)) return known;

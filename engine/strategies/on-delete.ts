@@ -47,7 +47,6 @@ export function queuePods(question: RollQuestion, first: readonly PodView[] = []
   return ranked.slice(0, zone.remaining).map(({ pod }) => pod);
 }
 
-/** Chooses pods of the queue within the allowance. */
 export function choosePods(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
   if (!profileOf(question.context.group).replacesUnreadyPodsFirst) return chooseFirst(question, queue, allowance.free);
   return chooseUnreadyFirst(question, queue, allowance);

@@ -32,7 +32,6 @@ export interface Strategy {
   readonly choosePods: (question: RollQuestion, queue: readonly PodView[], allowance: Allowance) => readonly ChosenPod[];
   /** Returns the chosen pods that can still be replaced if a budget allows only some of them. */
   readonly withoutDenied: (chosen: readonly ChosenPod[], allowed: readonly ChosenPod[]) => readonly ChosenPod[];
-  /** Returns the actions that replace the chosen pods. */
   readonly replacePods: (context: GroupContext, view: ZoneView, chosen: readonly ChosenPod[]) => readonly Action[];
   /** Returns the results of the rules that only this strategy adds to a rollout step. */
   readonly checkStep: (question: RollQuestion) => readonly RuleResult[];
@@ -44,7 +43,6 @@ export interface Strategy {
 
 const strategies: Readonly<Record<StrategyName, Strategy>> = { pinned, partition, onDelete };
 
-/** Returns the strategy of a group. */
 export function strategyOf({ rollout }: Pick<GroupDefinition, 'rollout'>): Strategy {
   return strategies[rollout.strategy];
 }

@@ -17,7 +17,6 @@ export interface OutputSettings {
   readonly width?: number;
 }
 
-/** Returns the output stream for a stream of the process. */
 export function outputStream(
   stream: Writable & { readonly isTTY?: boolean; readonly columns?: number },
   settings: OutputSettings,

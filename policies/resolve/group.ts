@@ -172,7 +172,6 @@ function resolveDisruption(disruption: DisruptionSpec): DisruptionDefinition {
 /** A function that returns the source of a setting by a path such as `zones.b.scaling.hold` or `gates.errors`; undefined for a default. */
 type SourceLookup = (path: string) => Source | undefined;
 
-/** Returns the lookup for the group of a document. */
 export function documentSources(document: Loaded<'RolloutGroup'>): SourceLookup {
   const { members, rollout, gates } = document.value.spec;
   const listed: Readonly<Record<string, readonly [path: Path, names: readonly string[]]>> = {

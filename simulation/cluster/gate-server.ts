@@ -36,7 +36,6 @@ const spellMs = 25_000;
 const passingShare = 0.6;
 const staleMs = 600_000;
 
-/** Creates the server for one simulation. */
 export function createGateServer({ gate, seed, nowMs, wallMs, flipsUntilMs, answered }: GateServerOptions): GateServer {
   const isPassing = (): boolean => {
     if (gate === 'passing' || nowMs() >= flipsUntilMs) return true;

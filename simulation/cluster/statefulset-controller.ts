@@ -223,7 +223,6 @@ export class StatefulSetController {
     return true;
   }
 
-  /** Returns the template of the revision: from the StatefulSet, or from the ControllerRevision. */
   #templateOf(set: ModelObject, revision: string): PodTemplate | undefined {
     if (revision === revisionName(set)) return specOf(set).template;
     const kept = this.#options.server.get(revisionResource, set.metadata.namespace ?? '', revision);

@@ -27,7 +27,6 @@ export const faultClasses = [
 ] as const;
 export type FaultClass = (typeof faultClasses)[number];
 
-/** Immutable data that a schema accepts. */
 export type Data<Schema extends z.ZodType> = Immutable<z.infer<Schema>>;
 
 type Immutable<Value> = Value extends object ? { readonly [Key in keyof Value]: Immutable<Value[Key]> } : Value;

@@ -29,7 +29,6 @@ export interface LedgerText {
   readonly claims: ReadonlyMap<string, Claimed>;
   /** The pods that may be prepared to leave. Entries outlive their pods, because successors may be prepared too. */
   readonly prepared: readonly { readonly zone: string; readonly ordinal: number }[];
-  /** The pins by `pinKey`. */
   readonly pins: ReadonlyMap<string, PinnedPod>;
 }
 

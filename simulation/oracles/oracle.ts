@@ -120,7 +120,6 @@ export function momentOf(scene: Pick<Scene, 'clockOf'>, { actor, atMs }: Sent): 
   return { atMs, fromMs: (actor.sentAtMs ?? atMs) - snapshotAgeMs / Math.min(1, rate), aheadMs: Math.max(0, wallErrorMs) };
 }
 
-/** Returns the clock of the process's machine. */
 export function machineOf(scene: Pick<Scene, 'clockOf'>, process: string | undefined): MachineState {
   return (process === undefined ? undefined : scene.clockOf?.(process)) ?? { rate: 1, wallErrorMs: 0 };
 }

@@ -94,7 +94,6 @@ export function resourceOf(kind: Pick<ServedKind, 'plural' | 'group'>): string {
 /** The name of each kind. One string per kind can be compared faster than a new concatenation. */
 const resourceNames = new WeakMap<object, string>();
 
-/** Returns the `apiVersion` of the objects of the kind. */
 export function apiVersionOf({ group, version }: Pick<ServedKind, 'group' | 'version'>): string {
   return group === '' ? version : `${group}/${version}`;
 }

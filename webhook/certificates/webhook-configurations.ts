@@ -31,7 +31,6 @@ export interface WebhookConfiguration {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly entries: readonly WebhookEntry[];
-  /** `webhooks` as stored in the object. */
   readonly webhooks: readonly JsonObject[];
 }
 
