@@ -32,7 +32,7 @@ import {
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
-import { type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
+import { desiredGroup, type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
 /** A group that is blocked because members are missing in the compared objects. The results say what to change. */
 export interface AbsentMembers {
@@ -178,6 +178,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     refused: likely.refused,
     risks: groupRisks({
       context: contextOf(asked, group),
+      group: desiredGroup(input, group),
       desired: input.desired,
       steps,
       atOnce: waves.filter(({ name }) => name === controllerWave).flatMap((wave) => wave.steps),

@@ -1,5 +1,5 @@
 // Finds the risks of a plan: findings RG50xx. Each message names the cause.
-import type { ExceptionDefinition } from '../../policies/definition.ts';
+import type { ExceptionDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
 import { type GroupContext, sourceOf, zoneNamed } from '../context.ts';
@@ -15,6 +15,8 @@ import { type GroupPlan, type PlannedStep, type PodTimes, type Quantiles, type R
 
 interface RiskQuestion {
   readonly context: GroupContext;
+  /** The group after the change, without the members that leave it. */
+  readonly group: GroupDefinition;
   readonly desired: readonly unknown[];
   readonly steps: readonly PlannedStep[];
   readonly atOnce: readonly PlannedStep[];
@@ -34,8 +36,8 @@ type RiskCheck = (question: RiskQuestion, members: readonly unknown[]) => readon
 
 /** Returns every risk of one group, in the order of their codes. */
 export function groupRisks(question: RiskQuestion): readonly Risk[] {
-  const { group } = question.context;
-  const members = group.zones.flatMap((zone) => manifestOf(question.desired, 'StatefulSet', group.namespace, zone.statefulSet) ?? []);
+  const { group, desired } = question;
+  const members = group.zones.flatMap((zone) => manifestOf(desired, 'StatefulSet', group.namespace, zone.statefulSet) ?? []);
   return riskChecks.flatMap((check) => check(question, members));
 }
 
@@ -169,6 +171,17 @@ const skippedOnRollback: RiskCheck = ({ context, steps, run }) => {
   return [{ code: 'RG5013', severity: 'notice', message }];
 };
 
+/** Finds StatefulSets that stay in the cluster but leave their group. */
+const leavingMember: RiskCheck = ({ context, group, desired }) => {
+  const staying = new Set(group.zones.map(({ statefulSet }) => statefulSet));
+  const left = context.group.zones.flatMap(({ statefulSet }) =>
+    staying.has(statefulSet) ? [] : (manifestOf(desired, 'StatefulSet', group.namespace, statefulSet) ?? []),
+  );
+  if (left.length === 0) return [];
+  const message = `no longer in the group: ${named(left)}; no rule of the group protects it, and outdated pods stay outdated`;
+  return [{ code: 'RG5014', severity: 'warning', message }];
+};
+
 const riskChecks: readonly RiskCheck[] = [
   serialBudget,
   orderedReady,
@@ -182,4 +195,5 @@ const riskChecks: readonly RiskCheck[] = [
   shortException,
   exposedPods,
   skippedOnRollback,
+  leavingMember,
 ];

@@ -128,7 +128,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'protection-kept',
     reason: 'ProtectionNotExpired',
-    title: 'the request removes no protection during a disruption, and the StatefulSet lost no protection in the last ten minutes',
+    title: 'the request removes no protection during a disruption, and the StatefulSet lost no protecting label in the last ten minutes',
     outcomes: ['wait', 'no', 'unknown'],
   },
   {

@@ -204,6 +204,13 @@ export const clusterCodes = {
       'The change returns to the pod template before the last run. Such a run skips the soaks and approvals of the waves, because pods already ran this template. Gates, windows and the other rules still apply.',
     hint: 'to keep soaks and approvals, set spec.rollout.skipOnRollback: false',
   },
+  RG5014: {
+    title: 'A StatefulSet leaves its group',
+    severity: 'warning',
+    explanation:
+      'The change removes a member from the group, but its StatefulSet stays in the cluster. As soon as the change is applied, the agent replaces none of its pods, and the rules of the group, such as `noDelete` and `noDownscale`, no longer protect it.',
+    hint: 'delete the StatefulSet while the rules of the group still apply to it, or keep it in the group',
+  },
   RG6001: {
     title: 'No agent holds the Lease',
     explanation:

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
+import { groupsToPlan } from '../../../engine/plan/groups.ts';
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import type { Snapshot } from '../../../engine/snapshot.ts';
@@ -388,5 +389,24 @@ describe('RG5013, soaks and approvals that a return skips', () => {
   it('are absent for another template, without soaks and approvals, and if the group keeps them', () => {
     expect([risksOfPlan('1.2', {}), risksOfPlan('1.0', { waves: [wave('all', ['a', 'b', 'c'])] })]).toEqual([[], []]);
     expect(risksOfPlan('1.0', { skipOnRollback: false })).toEqual([]);
+  });
+});
+
+describe('RG5014, a StatefulSet that leaves its group', () => {
+  const [before, after] = [group(), group({ zones: ['a', 'b'] })];
+  const withoutProbe = { container: { readinessProbe: undefined } };
+  const leaving = (desired: readonly unknown[]) =>
+    risksOf({ groups: groupsToPlan([after], [before]), groupsBefore: [before], desiredGroups: [after], desired });
+
+  it('is named, and no other risk of the group concerns it', () => {
+    const message = 'no longer in the group: ingester-zone-c; no rule of the group protects it, and outdated pods stay outdated';
+    expect(leaving([...manifests({}, ['a', 'b']), manifest('c', withoutProbe)])).toEqual([
+      { code: 'RG5014', severity: 'warning', message },
+    ]);
+  });
+
+  it('is absent if the StatefulSet is deleted, and if it stays', () => {
+    expect(leaving(manifests({}, ['a', 'b']))).toEqual([]);
+    expect(risksOf({ groups: [before], groupsBefore: [before], desiredGroups: [before] })).toEqual([]);
   });
 });
