@@ -38,6 +38,7 @@ const documents = {
           namespace: text,
           group: text,
           parts: listOf(record({ zones: listOf(text), changes: listOf(plannedChange) })),
+          waits: listOf(rule),
           refused: listOf(refusal),
         }),
       ),
