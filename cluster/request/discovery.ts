@@ -154,6 +154,7 @@ function objectsIn(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-function textOf(value: unknown): string {
+/** Returns a text; '' for another value. */
+export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

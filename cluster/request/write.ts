@@ -246,7 +246,7 @@ function refuseFinalizers(metadata: JsonObject): void {
 }
 
 /** Reports whether the value is a string with content. A value from JSON may differ from its declared type. */
-function isText(value: unknown): value is string {
+export function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 

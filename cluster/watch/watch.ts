@@ -1,9 +1,11 @@
 // Runs one watch for the reflector from its opening to its end, and parses its lines.
+
 import type { ClusterEnv, KubernetesStream } from '../env.ts';
 import { ApiFailure } from '../request/failure.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../request/json.ts';
 import { named } from '../request/read.ts';
 import type { KubernetesObject, Resource } from '../request/resource.ts';
+import { isText } from '../request/write.ts';
 
 interface WatchOptions<Verdict> {
   readonly env: ClusterEnv;
@@ -115,12 +117,12 @@ function read(event: unknown, resource: Resource, site: string): WatchLine {
     case 'DELETED': {
       const typed = named(object, resource, site);
       const { resourceVersion } = typed.metadata;
-      if (!isVersion(resourceVersion)) return unparsable;
+      if (!isText(resourceVersion)) return unparsable;
       return { kind: type === 'DELETED' ? 'gone' : 'present', object: typed, resourceVersion };
     }
     case 'BOOKMARK': {
       const resourceVersion = isJsonObject(object['metadata']) ? object['metadata']['resourceVersion'] : undefined;
-      return isVersion(resourceVersion) ? { kind: 'bookmark', resourceVersion } : unparsable;
+      return isText(resourceVersion) ? { kind: 'bookmark', resourceVersion } : unparsable;
     }
     case 'ERROR':
       return { kind: 'error', error: failureOf(object, site) };
@@ -142,8 +144,4 @@ function failureOf(object: JsonObject, site: string): ApiFailure {
     },
     site,
   );
-}
-
-function isVersion(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
 }

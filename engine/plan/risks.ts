@@ -75,7 +75,8 @@ const orderedReady: RiskCheck = ({ context, steps }) => {
   return [{ code: 'RG5002', severity: 'notice', message }];
 };
 
-function containersOf(member: unknown): readonly unknown[] {
+/** Returns the containers of the pod template of a StatefulSet. */
+export function containersOf(member: unknown): readonly unknown[] {
   const containers = fieldAt(member, ['spec', 'template', 'spec', 'containers']);
   return Array.isArray(containers) ? containers : [];
 }

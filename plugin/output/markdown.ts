@@ -60,8 +60,3 @@ export function boundedTable(titles: readonly string[], rows: readonly (readonly
 export function markdownDetails(summary: string, body: string): string {
   return `<details><summary>${summary}</summary>\n\n${body}\n\n</details>`;
 }
-
-/** Cuts text to at most `length` characters, including an ellipsis. */
-export function clip(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
-}

@@ -3,6 +3,7 @@ import { parseDocument } from 'yaml';
 import type { ObjectContent } from '../../engine/diff/field-diff.ts';
 import { fieldAt, objectKey } from '../../engine/observe/raw.ts';
 import { type Assumptions, defaultAssumptions, type PodTimes, type Quantiles } from '../../engine/plan/document.ts';
+import { containersOf } from '../../engine/plan/risks.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { parseDuration } from '../../policies/duration.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
@@ -88,11 +89,6 @@ function changedMember(member: ObjectContent, members: readonly ObjectContent[],
 }
 
 const containersPath: readonly string[] = ['spec', 'template', 'spec', 'containers'];
-
-function containersOf(object: ObjectContent): readonly unknown[] {
-  const containers = fieldAt(object, containersPath);
-  return Array.isArray(containers) ? containers : [];
-}
 
 /** Reports whether a member already runs an image of the repository. Then only containers with this repository change. */
 function isRunAnywhere(change: { readonly image: string }, members: readonly ObjectContent[]): boolean {

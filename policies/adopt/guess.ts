@@ -7,6 +7,7 @@ import { holdingPartition, type StrategyName } from '../strategies.ts';
 import { defined } from '../values/defined.ts';
 import { firstByKey } from '../values/first-by-key.ts';
 import { groupBy } from '../values/group-by.ts';
+import { listOf } from '../values/list-of.ts';
 import { labelKeys } from './keys.ts';
 import { groupName, zoneNames } from './names.ts';
 import { phasedOwner } from './phased-rollout.ts';
@@ -308,8 +309,4 @@ function strategyOf(value: unknown, isStored: boolean): UpdateStrategy {
 function ownerOf(references: unknown): string | undefined {
   const owner = listOf(references).find((one) => valueAt(one, ['controller']) === true);
   return owner === undefined ? undefined : `${String(valueAt(owner, ['kind']))} ${String(valueAt(owner, ['name']))}`;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -119,6 +119,7 @@ function printable(value: string): string {
   return value.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
 }
 
-function shorten(value: string, length: number): string {
+/** Cuts text to at most `length` characters, including an ellipsis. */
+export function shorten(value: string, length: number): string {
   return value.length <= length ? value : `${value.slice(0, length - 1)}…`;
 }

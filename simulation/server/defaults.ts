@@ -1,6 +1,8 @@
 // Prepares objects for the storage, as the API server does: drops unknown fields and adds defaults.
+import { apiVersionOf } from '../../cluster/request/resource.ts';
+import { listOf } from '../../policies/values/list-of.ts';
 import { isObject, objectOf } from './json.ts';
-import { apiVersionOf, resourceOf, type ServedKind } from './kinds.ts';
+import { resourceOf, type ServedKind } from './kinds.ts';
 import type { Json } from './request.ts';
 
 /** The fields of kinds with other fields than `spec` and `status`. */
@@ -200,8 +202,4 @@ const countsOfSets = ['observedGeneration', 'readyReplicas', 'currentReplicas', 
 
 function statefulSetStatus(status: Json): Json {
   return without(filled(status, { replicas: 0, availableReplicas: 0 }), [...countsOfSets, 'conditions'], isNothing);
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

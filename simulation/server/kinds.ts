@@ -94,10 +94,6 @@ export function resourceOf(kind: Pick<ServedKind, 'plural' | 'group'>): string {
 /** The name of each kind. One string per kind can be compared faster than a new concatenation. */
 const resourceNames = new WeakMap<object, string>();
 
-export function apiVersionOf({ group, version }: Pick<ServedKind, 'group' | 'version'>): string {
-  return group === '' ? version : `${group}/${version}`;
-}
-
 export function hasSubresource(kind: ServedKind, subresource: string): boolean {
   if (subresource === 'status') return kind.hasStatus;
   if (subresource === 'scale') return kind.scale !== undefined;

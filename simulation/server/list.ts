@@ -1,6 +1,7 @@
 // Implements lists of the API server: all pages of a list show the collection at one revision.
+import { apiVersionOf } from '../../cluster/request/resource.ts';
 import type { WatchCache } from './front-end.ts';
-import { apiVersionOf, type ServedKind } from './kinds.ts';
+import type { ServedKind } from './kinds.ts';
 import { badRequest, expired, type Refusal } from './refusal.ts';
 import type { ModelObject } from './request.ts';
 import { labelRequirements, type Selection, selectionOf } from './selector.ts';

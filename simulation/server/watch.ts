@@ -1,6 +1,7 @@
 // Implements one watch of the API server: past events since a version, then new events, with bookmarks and a timeout.
+import { apiVersionOf } from '../../cluster/request/resource.ts';
 import type { WatchCache } from './front-end.ts';
-import { apiVersionOf, type ServedKind } from './kinds.ts';
+import type { ServedKind } from './kinds.ts';
 import { badRequest, expired, internal, type Refusal, statusOf } from './refusal.ts';
 import type { Commit, Json, ModelObject, ModelWatch, WatchSink } from './request.ts';
 import type { Selects } from './selector.ts';

@@ -1,9 +1,10 @@
 // Creates and changes objects as the API server does: it keeps immutable fields and rejects invalid requests.
-
+import { textOf } from '../../cluster/request/discovery.ts';
+import { apiVersionOf } from '../../cluster/request/resource.ts';
 import { secondText } from '../../policies/instant.ts';
 import { prepared } from './defaults.ts';
 import { isObject, isSame, objectOf } from './json.ts';
-import { apiVersionOf, resourceOf, type ServedKind } from './kinds.ts';
+import { resourceOf, type ServedKind } from './kinds.ts';
 import { alreadyExists, badRequest, conflict, internal, invalid, modified, mustNameVersion, notFound } from './refusal.ts';
 import type { Actor, Json, ModelObject } from './request.ts';
 import type { Storage } from './store.ts';
@@ -238,8 +239,4 @@ export function refuseOtherKind(kind: ServedKind, body: Json): void {
       ? `the API version in the data (${version}) does not match the expected API version (${apiVersionOf(kind)})`
       : `${given} in version "${short}" cannot be handled as a ${kind.kind}`,
   );
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

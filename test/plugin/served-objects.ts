@@ -1,5 +1,6 @@
 // The model of the API server with the objects, kinds and permissions that a test gives it.
-import { apiVersionOf, kubernetesKinds, projectKinds, resourceOf } from '../../simulation/server/kinds.ts';
+import { apiVersionOf } from '../../cluster/request/resource.ts';
+import { kubernetesKinds, projectKinds, resourceOf } from '../../simulation/server/kinds.ts';
 import { moreKinds } from '../kit/kinds.ts';
 import { ModelApi } from '../kit/model-server.ts';
 import type { VirtualEnv } from '../kit/virtual-env.ts';

@@ -3,6 +3,7 @@ import type { GroupDefinition } from '../../../policies/definition.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { canonicalJson, isSameValue } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
+import { listOf } from '../../../policies/values/list-of.ts';
 import { entryKey, keyOf, type ObjectContent } from '../../diff/field-diff.ts';
 import { controllerOf } from '../../observe/objects.ts';
 import { reader } from '../../observe/raw.ts';
@@ -309,8 +310,4 @@ function isSame(a: unknown, b: unknown): boolean {
 
 function mapOf(value: unknown): ObjectContent {
   return isRecord(value) ? value : {};
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -1,11 +1,13 @@
 // Renders a plan as a comment on a pull request, within the size limit of GitHub.
+
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
+import { shorten as clip } from '../../../policies/condition/variables.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { waitCommands } from '../explain.ts';
-import { clip, markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
+import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { plural } from '../text.ts';
 import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';

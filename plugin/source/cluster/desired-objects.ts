@@ -2,7 +2,7 @@
 import { ApiFailure, onStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, lastAppliedAnnotation, type Resource } from '../../../cluster/request/resource.ts';
-import { applyObject, patchObject, WriteRefused } from '../../../cluster/request/write.ts';
+import { applyObject, patchObject, targetOf, WriteRefused } from '../../../cluster/request/write.ts';
 import { entryKey, fieldDiff, keyOf, type ObjectContent, withDefaults } from '../../../engine/diff/field-diff.ts';
 import { mergePatch } from '../../../engine/diff/merge-patch.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
@@ -18,7 +18,7 @@ import { withField } from '../what-if.ts';
 import { gitOpsOwner } from './git-ops-owner.ts';
 import { adoptionOf, applied, removableFields } from './managed-fields.ts';
 import { planAnnotation } from './plan-basis.ts';
-import { type ApplyMode, type Conflict, conflictsOf, preconditioned, type ReadyObject, serverApply, targetIn } from './server-apply.ts';
+import { type ApplyMode, type Conflict, conflictsOf, preconditioned, type ReadyObject, serverApply } from './server-apply.ts';
 
 /** A manifest with its resource and the live object of the same name. */
 export interface ManifestObject {
@@ -114,7 +114,7 @@ async function writtenByOwner(
   const object = overlaid(live, manifest);
   const patch = mergePatch(live, object);
   if (patch === undefined) return { object: live, notes: [], taken: [] };
-  const dryRun = patchObject(env, resource, targetIn(live), { patch, site: 'source.tryPatch', timeoutMs, dryRun: true });
+  const dryRun = patchObject(env, resource, targetOf(live), { patch, site: 'source.tryPatch', timeoutMs, dryRun: true });
   return triedObject(dryRun, live, withDefaults(live, object));
 }
 

@@ -3,6 +3,7 @@ import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
 import { isRecord } from '../../../policies/values/is-record.ts';
+import { listOf } from '../../../policies/values/list-of.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import { fieldManager } from '../../live/intents.ts';
 
@@ -144,7 +145,7 @@ function merge(live: unknown, asked: unknown, ours: unknown, others: unknown): u
   const isWhole = isRecord(known) && Object.keys(known).length === 0;
   if (isRecord(live) && isRecord(asked) && !isWhole) return mergeMaps(live, asked, ours, others);
   const identify = Array.isArray(live) && Array.isArray(asked) ? identityOf(known) : undefined;
-  return identify === undefined ? asked : mergeLists({ live: asList(live), asked: asList(asked), ours, others, identify });
+  return identify === undefined ? asked : mergeLists({ live: listOf(live), asked: listOf(asked), ours, others, identify });
 }
 
 function mergeMaps(live: ObjectContent, asked: ObjectContent, ours: unknown, others: unknown): ObjectContent {
@@ -161,15 +162,11 @@ function withoutOurs(live: unknown, ours: unknown, others: unknown): unknown {
     return mapOf(Object.keys(live), (key) => withoutOurs(live[key], fieldAt(ours, [`f:${key}`]), fieldAt(others, [`f:${key}`])));
   }
   const identify = Array.isArray(live) ? identityOf(union(ours, others)) : undefined;
-  return identify === undefined ? live : mergeLists({ live: asList(live), asked: [], ours, others, identify });
+  return identify === undefined ? live : mergeLists({ live: listOf(live), asked: [], ours, others, identify });
 }
 
 function mapOf(keys: readonly string[], fieldOf: (key: string) => unknown): ObjectContent {
   return Object.fromEntries(keys.map((key) => [key, fieldOf(key)] as const).filter(([, value]) => value !== undefined));
-}
-
-function asList(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 type Identify = (entry: unknown) => string;

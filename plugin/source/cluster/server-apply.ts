@@ -2,7 +2,7 @@
 import { ApiFailure, isStatus } from '../../../cluster/request/failure.ts';
 import { getObject } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resources } from '../../../cluster/request/resource.ts';
-import { applyObject, patchByOperations, patchObject, type Target } from '../../../cluster/request/write.ts';
+import { applyObject, patchByOperations, patchObject, targetOf as targetIn } from '../../../cluster/request/write.ts';
 import type { ObjectContent } from '../../../engine/diff/field-diff.ts';
 import { mergePatch } from '../../../engine/diff/merge-patch.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
@@ -134,10 +134,6 @@ async function onNewest<Result>(
       live = await readAgain(cluster, ready, error);
     }
   }
-}
-
-export function targetIn({ metadata: { namespace, name, uid = '', resourceVersion = '' } }: KubernetesObject): Target {
-  return { namespace, name, uid, resourceVersion };
 }
 
 /** Reads the object again after a conflict of versions. Throws the error if it has another cause, or the spec changed. */
