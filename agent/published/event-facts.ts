@@ -107,7 +107,7 @@ const requestReasons: Partial<Record<IntentView['action'], readonly [reason: str
   reject: ['Rejected', 'rejected'],
   promote: ['Promoted', 'promoted'],
   retry: ['Retried', 'retried'],
-  pause: ['Paused', 'paused'],
+  pause: ['Paused', 'is paused'],
   protect: ['Protected', 'protected'],
 };
 

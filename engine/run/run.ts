@@ -261,7 +261,7 @@ export function rollbackWarnings(context: GroupContext, run: RunState | undefine
     const fact = `zone ${zone.name} is kept at ${desiredRevision}, since ${failed} failed: ${rolledBack?.because ?? ''}`;
     return [
       result('rolled-back', 'wait', fact, {
-        limit: 'another template, or retry',
+        limit: run.outcome === 'completed' ? 'another template, or retry' : 'another template',
         source: { object: `StatefulSet ${set.namespace}/${set.name}`, field: 'spec.template' },
       }),
     ];

@@ -55,10 +55,11 @@ function finishingText({ decision: { zones, pods } }: LiveGroup): string {
 export function resume(context: CommandContext, options: ResumeOptions): Promise<ExitCode> {
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const { target, name, live } = await readRequestedGroup(cluster, options.group, readGroups);
-    const zone = findZone(live, options.zone);
     const pauses = await listActivePauses(cluster, target, cluster.env.clock.nowMs()).catch(
       ifNotInstalled(rolloutIntents, 'nothing was resumed'),
     );
+    // A zone may have left the group since the pause.
+    const zone = pauses.some(({ view }) => view.zone === options.zone) ? options.zone : findZone(live, options.zone);
     // The pause of a group and the pauses of its zones end separately.
     const meant = pauses.filter(({ view }) => view.zone === zone).map(({ object }) => object);
     if (options.dryRun !== undefined) return printObjects(context, meant);

@@ -276,7 +276,8 @@ function waitTodo(result: RuleResult, name: string): readonly string[] {
   if (isMisplacedUntilRetry(result)) {
     return [`find out why the webhook is not called: ${doctorOf(name)}`, `then continue: kubectl rollout-group retry ${name}`];
   }
-  if (result.rule === 'rolled-back') return [`to try again: kubectl rollout-group retry ${name}`];
+  if (result.rule === 'rolled-back' && result.limit?.includes('retry') === true)
+    return [`to try again: kubectl rollout-group retry ${name}`];
   if (result.rule === 'soak' || result.rule === 'gate') return [`to skip it: kubectl rollout-group promote ${name}`];
   if ((result.rule === 'undone' || result.rule === 'protected') && intent !== undefined) {
     return [`to continue: kubectl rollout-group cancel ${name} ${intent}`];

@@ -165,7 +165,9 @@ describe('Kubernetes Events', () => {
     await pausedBy('bob');
     await pausedBy('alice');
     const notes = all().flatMap(({ reason, note }) => (reason === 'Paused' ? [note] : []));
-    expect(notes).toEqual(['paused: the group is paused by bob', 'the group paused by alice'].map((note) => expect.stringContaining(note)));
+    expect(notes).toEqual(
+      ['paused: the group is paused by bob', 'the group is paused by alice'].map((note) => expect.stringContaining(note)),
+    );
   });
 
   it('name a pause and its end while nothing is about to move', async () => {
@@ -177,7 +179,7 @@ describe('Kubernetes Events', () => {
     await turn({ updated: [0, 0], intents });
     await turn({ updated: [0, 0] });
     const notes = all().flatMap(({ reason, note }) => (reason === 'Paused' || reason === 'Resumed' ? [note] : []));
-    expect(notes).toEqual(['the group paused by anna (INC-441)', 'the pause of the group by anna (INC-441) ended']);
+    expect(notes).toEqual(['the group is paused by anna (INC-441)', 'the pause of the group by anna (INC-441) ended']);
   });
 
   it.each([

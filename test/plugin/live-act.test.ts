@@ -111,6 +111,16 @@ describe('resume', () => {
     expect((await act('resume ingester')).stdout).toBe('mimir/ingester is not paused by a request\n');
   });
 
+  it('ends the pause of a zone that has left the group', async () => {
+    const { status, stdout, objects } = await act('resume ingester --zone gone', { extra: [pauseOf('gone')] });
+    expect([status, stdout, objects.some(({ kind }) => kind === 'RolloutIntent')]).toEqual([
+      0,
+      'mimir/ingester zone gone resumed\n',
+      false,
+    ]);
+    expect((await act('resume ingester --zone gone')).status).toBe(3);
+  });
+
   it('does not end the pause of the whole group for one zone', async () => {
     const { stdout, writes } = await act('resume ingester --zone c', { extra: [pauseOf()] });
     expect(writes).toEqual([]);

@@ -146,6 +146,15 @@ describe('a revision that was rolled back', () => {
     expect(decided(calm).warnings.map(({ rule }) => rule)).toEqual(['rolled-back', 'rolled-back']);
   });
 
+  it('is advised to be retried only after its rollback, because a retry has no effect before', () => {
+    const running = decided({ run: failed, pods: { a: { 2: { revision: newRevision } } } });
+    const limits = [running, decided(calm)].map(({ run, warnings }) => [run?.kind, run?.outcome, warnings[0]?.rule, warnings[0]?.limit]);
+    expect(limits).toEqual([
+      ['rollback', 'running', 'rolled-back', 'another template'],
+      ['rollback', 'completed', 'rolled-back', 'another template, or retry'],
+    ]);
+  });
+
   it('stays out when a pod comes at it all the same', () => {
     const leaked: State = { run: rolledBack, a: moved, pods: { a: { ...isBack, 2: { revision: newRevision } } } };
     const next = decided(leaked);
