@@ -34,7 +34,8 @@ export function contextOf(snapshot: Snapshot, group: GroupDefinition): GroupCont
   };
 }
 
-function intentsOf(snapshot: Snapshot, group: GroupDefinition): Known<readonly IntentView[]> {
+/** Returns the unexpired requests about the group, sorted by name. */
+export function intentsOf(snapshot: Snapshot, group: Pick<GroupDefinition, 'namespace' | 'name'>): Known<readonly IntentView[]> {
   if (isUnknown(snapshot.intents)) return snapshot.intents;
   return snapshot.intents
     .filter((intent) => intent.namespace === group.namespace && intent.group === group.name)

@@ -15,7 +15,7 @@ interface ApprovalQuestion {
   readonly digest: string;
   /** The run. Approvals that name another run, or name no run and are older than this run, do not count. */
   readonly run?: Pick<RunState, 'id' | 'startedMs'>;
-  /** The instant from which approvals count: an approval after a wave must follow the last replacement of the wave. */
+  /** The instant from which approvals count: an approval after a wave must follow the last replacement of the wave. A rejection counts always. */
   readonly sinceMs?: number;
   readonly source: Source | undefined;
 }
@@ -27,10 +27,10 @@ export function approvalResults(question: ApprovalQuestion): readonly RuleResult
   const isRecent = ({ requestedBy }: IntentView): boolean =>
     sinceMs === undefined || requestedBy === undefined || requestedBy.atMs >= sinceMs;
   const isAbout = (intent: IntentView): boolean => intent.wave === subject.wave && intent.rule === subject.rule;
-  const about = context.intents.filter((intent) => isAbout(intent) && isOfRun(intent, run) && isRecent(intent));
+  const about = context.intents.filter((intent) => isAbout(intent) && isOfRun(intent, run));
   const from = approval.from.length === 0 ? '' : ` from ${approval.from.join(' or ')}`;
   const limit = `${approval.count}${from}`;
-  const approvals = about.filter((intent) => intent.action === 'approve');
+  const approvals = about.filter((intent) => intent.action === 'approve' && isRecent(intent));
   const timely = approvals.filter((intent) => isVerified(context, intent));
   const rejections = rejectionsIn(about, approval, context);
   if (rejections.length > 0) {

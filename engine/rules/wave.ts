@@ -8,6 +8,7 @@ import type { RuleResult } from '../decision.ts';
 import { ageSince, blocks, result } from '../rule.ts';
 import { isRollingBack } from '../run/origin.ts';
 import { digestOfWaves, objectOf, requesterText, skipRequest, type VerifiedRequest } from '../run/requests.ts';
+import { hasReplacedSince } from '../run/states.ts';
 import type { RunState } from '../snapshot.ts';
 import { approvalResults, isRejection } from './approval.ts';
 import { gateVerdict } from './gate.ts';
@@ -35,13 +36,14 @@ export function beforeWave(context: GroupContext, wave: WaveDefinition, run: Run
 
 /** Returns the results of the checks before a further pod of a wave. Changed waves need a new approval; an expired approval still counts. */
 export function underWay(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
-  const { approval: asked } = wave.before;
-  const isAsked = asked !== undefined && run.waves !== digestOfWaves(context.group);
-  return {
-    results: isAsked ? approvals(context, run, { wave, definition: asked, when: 'before' }) : [],
-    observations: [],
-    wantedReadings: [],
-  };
+  const { approval: definition } = wave.before;
+  const isAsked = definition !== undefined && asksBefore(context, wave, run);
+  return { results: isAsked ? approvals(context, run, { wave, definition, when: 'before' }) : [], observations: [], wantedReadings: [] };
+}
+
+/** Reports whether the next pod of the current wave needs an approval: if it is the first pod, or if the waves changed since. */
+export function asksBefore({ group }: GroupContext, { before }: WaveDefinition, run: RunState): boolean {
+  return before.approval !== undefined && (!hasReplacedSince(run, run.waveStartedMs) || run.waves !== digestOfWaves(group));
 }
 
 /** Returns the digest of the waves, to be recorded with a replacement; {} if no wave requires an approval before its first pod. */
@@ -50,11 +52,13 @@ export function wavesDigestOf({ rollout, gates }: GroupContext['group']): Pick<R
   return isAsked ? { waves: digestOfWaves({ rollout, gates }) } : {};
 }
 
-/** Returns the rejections of later waves, once for each zone of a rejected wave. The run stops when it reaches that wave. */
+/** Returns the rejections of later waves and of the end of this wave, once for each zone of a rejected wave. The run stops there. */
 export function rejectionsAhead(context: GroupContext, run: RunState): readonly { readonly zone: string; readonly result: RuleResult }[] {
-  return context.group.rollout.waves.slice(run.wave + 1).flatMap((wave) => {
-    const { approval: definition } = wave.before;
-    const answers = definition === undefined ? [] : approvals(context, run, { wave, definition, when: 'before' });
+  return context.group.rollout.waves.slice(run.wave).flatMap((wave, index) => {
+    const answers = (['before', 'after'] as const).flatMap((when) => {
+      const { approval: definition } = wave[when];
+      return definition === undefined || (index === 0 && when === 'before') ? [] : approvals(context, run, { wave, definition, when });
+    });
     return answers.filter(isRejection).flatMap((answer) => wave.zones.map((zone) => ({ zone, result: answer })));
   });
 }

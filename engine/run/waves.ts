@@ -8,7 +8,7 @@ import { profileOf } from '../profiles.ts';
 import { blocks } from '../rule.ts';
 import { isStuck } from '../rules/pod-state.ts';
 import { oldStatusOf } from '../rules/roll.ts';
-import { afterWave } from '../rules/wave.ts';
+import { afterWave, asksBefore, isFastTrack } from '../rules/wave.ts';
 import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
 import { clearWaveAvailable, closeZone, completeRun, enterWave, failRun, markWaveAvailable } from './states.ts';
 
@@ -82,6 +82,15 @@ function moveIntoWaves(context: GroupContext, run: UnfinishedRun): UnfinishedRun
 function firstUnfilledWave(context: GroupContext, { previous }: RunState): number | undefined {
   const index = context.group.rollout.waves.findIndex((wave) => !waveProgress(context, wave, undefined, previous).isFilled);
   return index === -1 ? undefined : index;
+}
+
+/** Returns why a rejection of the wave stops nothing; undefined if it stops the first pod or the end of the wave. */
+export function whyNotRejected(context: GroupContext, run: RunState, wave: WaveDefinition): string | undefined {
+  if (isFastTrack(context, run)) return 'a return to the previous template needs no approval (skipOnRollback)';
+  const ahead = context.group.rollout.waves.indexOf(wave) - run.wave;
+  if (ahead > 0 || (ahead === 0 && wave.after.approval !== undefined)) return undefined;
+  const mayStart = ahead === 0 && asksBefore(context, wave, run) && !waveProgress(context, wave, run.openZone, run.previous).isFilled;
+  return mayStart ? undefined : `wave ${wave.name} has already started`;
 }
 
 /** Closes the open zone when all its pods are available and the wave replaces no further pod of it. */

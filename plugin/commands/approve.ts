@@ -1,6 +1,8 @@
 // The verbs approve and reject: record the answer of the user to a wave or policy rule that waits for approval.
+import { contextOf } from '../../engine/context.ts';
 import { rejectionsIn } from '../../engine/rules/approval.ts';
 import { digestOfRule, digestOfWaves, isOfRun, requesterText } from '../../engine/run/requests.ts';
+import { whyNotRejected } from '../../engine/run/waves.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
@@ -48,12 +50,14 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
   const expiresMs =
     options.duration === undefined ? undefined : requested.cluster.env.clock.nowMs() + durationFlag('--duration', options.duration);
   const run = subject.isWithoutRun === true ? undefined : runningRun(requested);
-  if (kind === 'wave') refuseOverWave(requested, subject.name, action);
+  if (kind === 'wave') refuseWithoutEffect(requested, subject.name, action);
   if (run === undefined && expiresMs === undefined && action === 'approve')
     throw usageFailure(`an approval of ${what} needs an end, because it is not bound to a run`, 'add --duration 1h');
   return {
     needsRequester: true,
-    key: `${run ?? ''} ${what}`,
+    // An equal object would keep its time, so that an answer in between would count instead.
+    key: `${run ?? ''} ${what} ${requested.cluster.env.clock.nowMs()}`,
+    ends: (earlier) => earlier.action in answers && earlier[kind] === subject.name && earlier.runId === run,
     spec: {
       action,
       ...defined({ runId: run }),
@@ -97,15 +101,21 @@ function rejectedText(
     .join('');
 }
 
-/** Throws Failure if the wave is over, because the answer would then have no effect. */
-function refuseOverWave({ live, name }: RequestedGroup, wave: string, action: Action): void {
-  const index = live.definition?.rollout.waves.findIndex((one) => one.name === wave) ?? -1;
-  const current = live.decision.wave;
-  if (current === undefined || index < 0 || index >= current.index) return;
-  throw refusedFailure(`${name}: nothing was ${answers[action]}`, {
-    why: `wave ${wave} is over; the run is in wave ${current.name}`,
-    todo: `kubectl rollout-group explain ${name}`,
-  });
+/** Throws Failure if the answer would have no effect: the wave is over, or the engine would not stop it for the rejection. */
+function refuseWithoutEffect({ live: { decision, definition }, name, snapshot }: RequestedGroup, wanted: string, action: Action): void {
+  const waves = definition?.rollout.waves ?? [];
+  const wave = waves.find((one) => one.name === wanted);
+  if (snapshot === undefined || definition === undefined || wave === undefined) return;
+  const context = contextOf(snapshot, definition);
+  const { run } = context.view.ledger;
+  const isOver = decision.wave !== undefined && waves.indexOf(wave) < decision.wave.index;
+  const rejected = action === 'reject' && run?.id === decision.run?.id ? run : undefined;
+  const over = `wave ${wanted} is over; the run is in wave ${decision.wave?.name}`;
+  const why = isOver ? over : rejected && whyNotRejected(context, rejected, wave);
+  if (why === undefined) return;
+  const stop = `to stop the rollout: kubectl rollout-group pause ${name}, or kubectl rollout-group abort ${name}`;
+  const todo = action === 'reject' ? stop : `kubectl rollout-group explain ${name}`;
+  throw refusedFailure(`${name}: nothing was ${answers[action]}`, { why, todo });
 }
 
 /** Throws Failure if the agent published no digest and the definition cannot be read here. */

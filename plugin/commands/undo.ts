@@ -1,11 +1,12 @@
 // The verb undo: writes an earlier pod template to all members and blocks the undone revision. The agent then rolls out zone by zone.
-
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
+import { intentsOf } from '../../engine/context.ts';
 import { judge } from '../../engine/judge/judge.ts';
 import { replacedAtOnce } from '../../engine/plan/controller.ts';
 import { changeAnnotations } from '../../engine/run/origin.ts';
-import { isUnknown, podsNamed } from '../../engine/snapshot.ts';
+import { undoRequest } from '../../engine/run/requests.ts';
+import { type IntentView, isUnknown, type Known, podsNamed } from '../../engine/snapshot.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
@@ -13,7 +14,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes } from '../failure.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { chooseRevision, type Revision, readRevisions, readRuns, type UndoTarget } from '../live/history.ts';
-import { applyIntent, deleteRequest, listUndos } from '../live/intents.ts';
+import { applyIntent, deleteIntents } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { remainingStops } from '../live/remaining-stops.ts';
@@ -38,7 +39,8 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
   return withCluster(context, options, accessFor(options.dryRun), async (cluster) => {
     const members = await readMembers(cluster, options.group);
     const { target, name } = members;
-    const undos = await chooseUndos(cluster, members, options);
+    const earlier = intentsOf(members.snapshot, { namespace: target.namespace, name: target.group });
+    const undos = await chooseUndos(cluster, members, options, earlier);
     if (undos.length === 0) {
       context.stdout.write(nothingText(name, members.live, context.nowMs()));
       return exitCodes.done;
@@ -47,7 +49,7 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
     const restarted = undos.map(({ member }) => member.zone);
     const stops = await remainingStops(cluster, members, { verb: 'undo', restarted });
     const writeNotes = () => writeAgentNote(context, cluster, members.live, [...new Set([...exceptions, ...stops])]);
-    const intent = undoIntent(target, undos, options.reason);
+    const intent = undoIntent(target, undos, options.reason ?? earlierReason(earlier, undos));
     if (options.dryRun !== undefined) await writeNotes();
     if (options.dryRun === 'client') return printObjects(context, [intent, ...undos.map(restoredObject)]);
     const preview = previewText(members, undos);
@@ -74,21 +76,19 @@ function nothingText(name: string, { decision }: LiveGroup, nowMs: number): stri
 /** Returns the members of the chosen zones whose update revision differs from the requested one. */
 async function chooseUndos(
   cluster: Cluster,
-  { target, live, members, snapshot }: Members,
+  { target, live, members }: Members,
   options: UndoOptions,
+  earlier: Known<readonly IntentView[]>,
 ): Promise<readonly MemberUndo[]> {
-  const { intents } = snapshot;
-  const earlier = isUnknown(intents)
-    ? []
-    : intents.filter(({ action, group, namespace }) => action === 'undo' && group === target.group && namespace === target.namespace);
   const zone = findZone(live, options.zone);
   const meant = members.filter((member) => zone === undefined || member.zone === zone);
   const revisions = await readRevisions(cluster, target.namespace, meant);
   const { runs } = options.toCommit === undefined ? { runs: [] } : await readRuns(cluster, target);
   const run = live.from === 'agent' ? live.decision.run : undefined;
+  const undos = isUnknown(earlier) ? [] : earlier.filter(({ action }) => action === 'undo');
   return meant
     .map((member): MemberUndo => {
-      const to = chooseRevision(member, revisions.get(member.zone) ?? [], options, { run, runs, undos: earlier });
+      const to = chooseRevision(member, revisions.get(member.zone) ?? [], options, { run, runs, undos });
       return { member, to };
     })
     .filter(({ member, to }) => member.view.status.updateRevision !== to.name);
@@ -124,8 +124,9 @@ async function write(
   const tried = await writeAll(true);
   const written = await applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, 'nothing was undone'));
   // An earlier undo may block the revision that is requested now, so it is deleted.
-  const revisions = undos.map(({ member, to }) => ({ zone: member.zone, revision: to.name }));
-  for (const undo of isDryRun ? [] : await listUndos(cluster, target, revisions)) await deleteRequest(cluster, undo);
+  const isBlocked = ({ action, undone = [] }: IntentView): boolean =>
+    action === 'undo' && undone.some(({ zone, revision }) => undos.some(({ member, to }) => member.zone === zone && to.name === revision));
+  if (!isDryRun) await deleteIntents(cluster, target, isBlocked);
   return [written, ...(isDryRun ? tried : await writeAll(false))];
 }
 
@@ -133,6 +134,12 @@ async function write(
 function undoIntent(target: GroupName, undos: readonly MemberUndo[], reason: string | undefined): KubernetesObject {
   const undone = undos.map(({ member, to }) => ({ zone: member.zone, revision: member.view.status.updateRevision, to: to.name }));
   return intentObject(target, { action: 'undo', undone, ...defined({ reason }) }, JSON.stringify(undone));
+}
+
+/** Returns the reason of an earlier undo of these revisions, so that the repeated undo does not remove it. */
+function earlierReason(intents: Known<readonly IntentView[]>, undos: readonly MemberUndo[]): string | undefined {
+  const requests = undos.map(({ member }) => undoRequest({ intents }, member.zone, member.view.status.updateRevision));
+  return requests.find((one) => one?.reason !== undefined)?.reason;
 }
 
 function restoredObject({ member: { object }, to }: MemberUndo): KubernetesObject {

@@ -2,7 +2,7 @@
 import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
-import { applyObject, deleteObject } from '../../cluster/request/write.ts';
+import { applyObject, deleteObject, targetOf } from '../../cluster/request/write.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import { pauses } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
@@ -28,26 +28,15 @@ async function listIntents({ env, timeoutMs }: Cluster, { namespace, group }: Gr
 
 /** Returns the unexpired intents that pause the group or a zone: each `pause`, and each `abort` that is unverified or names no run. */
 export async function listActivePauses(cluster: Cluster, name: GroupName, nowMs: number): Promise<readonly StoredIntent[]> {
-  return (await listIntents(cluster, name)).filter(({ view }) => isPause(view, nowMs));
-}
-
-function isPause(intent: IntentView, nowMs: number): boolean {
-  const { expiresMs, runId } = intent;
-  return pauses({ nowMs }, intent, runId === undefined ? undefined : { id: runId }) && (expiresMs === undefined || expiresMs > nowMs);
-}
-
-/** Returns the intents that undid one of these revisions. */
-export async function listUndos(
-  cluster: Cluster,
-  name: GroupName,
-  revisions: readonly { readonly zone: string; readonly revision: string }[],
-): Promise<readonly KubernetesObject[]> {
-  const undos = (await listIntents(cluster, name)).filter(({ view: { action, undone = [] } }) => {
-    return (
-      action === 'undo' && revisions.some(({ zone, revision }) => undone.some((one) => one.zone === zone && one.revision === revision))
-    );
+  return (await listIntents(cluster, name)).filter(({ view }) => {
+    const { expiresMs = nowMs + 1, runId } = view;
+    return pauses({ nowMs }, view, runId === undefined ? undefined : { id: runId }) && expiresMs > nowMs;
   });
-  return undos.map(({ object }) => object);
+}
+
+/** Deletes the selected intents of the group. */
+export async function deleteIntents(cluster: Cluster, name: GroupName, isSelected: (intent: IntentView) => boolean): Promise<void> {
+  for (const { view, object } of await listIntents(cluster, name)) if (isSelected(view)) await deleteRequest(cluster, object);
 }
 
 export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObject, isDryRun: boolean): Promise<KubernetesObject> {
@@ -57,10 +46,8 @@ export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObjec
 /** Deletes an intent or an exception. Succeeds if the object no longer exists. */
 export async function deleteRequest(
   { env, timeoutMs }: Cluster,
-  { metadata }: KubernetesObject,
+  object: KubernetesObject,
   resource: Resource = rolloutIntents,
 ): Promise<void> {
-  const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
-  const target = { namespace, name, uid, resourceVersion };
-  await deleteObject(env, resource, target, { site: 'intents.delete', timeoutMs }).catch(onStatus(undefined, 404));
+  await deleteObject(env, resource, targetOf(object), { site: 'intents.delete', timeoutMs }).catch(onStatus(undefined, 404));
 }

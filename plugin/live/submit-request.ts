@@ -2,6 +2,7 @@
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
+import { requesterText } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { hashText } from '../../policies/values/hash.ts';
@@ -9,8 +10,9 @@ import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
+import { instantText } from '../output/plan/plan-text.ts';
 import { type LiveGroup, onlyGroup, type ReadGroups, type readGroups, readSnapshot, scopeOf } from './groups.ts';
-import { applyIntent } from './intents.ts';
+import { applyIntent, deleteIntents } from './intents.ts';
 import { findGroup } from './named-group.ts';
 import { writeAgentNote } from './notes.ts';
 import { remainingStops } from './remaining-stops.ts';
@@ -44,6 +46,8 @@ export interface Request {
   readonly key?: string;
   /** True if the request counts only with a verified requester. Without a webhook that verifies the requester, the request is not sent. */
   readonly needsRequester?: boolean;
+  /** Selects the earlier requests of the same requester that end with this request. */
+  readonly ends?: (earlier: IntentView) => boolean;
   /** Asks the user to confirm before the request is sent. Not called in a dry run. */
   readonly confirm?: () => Promise<boolean>;
   /** Checks the verified requester. Throws Failure if the requester does not qualify. */
@@ -81,7 +85,7 @@ export async function readRequestedGroup(cluster: Cluster, group: string, readSc
 export async function submit(context: CommandContext, flags: RequestFlags, requested: RequestedGroup, request: Request): Promise<ExitCode> {
   const { stdout } = context;
   const { cluster, target, name, live } = requested;
-  const { key = '', needsRequester = false, notSent = 'the request was not sent', next = [] } = request;
+  const { key = '', needsRequester = false, notSent = 'the request was not sent', next = [], ends, concerns } = request;
   if (request.spec === undefined) {
     stdout.write(request.text(undefined));
     return exitCodes.done;
@@ -90,25 +94,46 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const send = (intent: KubernetesObject, isDryRun: boolean) =>
     applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, notSent));
   const object = intentObject(target, spec, key, request.objectName);
-  const { concerns } = request;
   const stops = concerns === undefined ? [] : await remainingStops(cluster, requested, { verb: spec.action, concerns });
   if (flags.dryRun !== undefined) await writeAgentNote(context, cluster, live, stops);
   if (flags.dryRun === 'client') return printObjects(context, [object]);
   // A request with an unverified requester would have no effect.
-  const checked = needsRequester || flags.dryRun === 'server' ? await send(object, true) : undefined;
-  if (needsRequester) {
-    const verified = verifiedIntent(checked, spec.action, name);
-    request.check?.(verified);
-  }
-  if (flags.dryRun === 'server') return printObjects(context, checked === undefined ? [] : [checked]);
+  const stored = requested.read.world.policies.intents.find(
+    (one) => one.name === object.metadata.name && one.namespace === target.namespace,
+  );
+  const checked = needsRequester || stored !== undefined || flags.dryRun === 'server' ? await send(object, true) : object;
+  const replaced = stored === undefined ? '' : replacedText(requested, stored, checked);
+  const verified = needsRequester ? verifiedIntent(checked, spec.action, name) : undefined;
+  if (verified !== undefined) request.check?.(verified);
+  if (flags.dryRun === 'server') return printObjects(context, [checked]);
   if (request.confirm !== undefined && !(await request.confirm())) return exitCodes.refused;
   // One object per requester: otherwise a second requester would overwrite the request of the first.
-  const own = needsRequester ? intentObject(target, spec, `${key} ${userIn(checked)}`) : object;
+  const own = verified === undefined ? object : intentObject(target, spec, `${key} ${verified.requestedBy?.user}`);
   const written = await send(own, false);
-  stdout.write(request.text(userIn(written)));
+  const by = userIn(written);
+  const isEnded = (one: IntentView): boolean => one.requestedBy?.user === by && one.name !== written.metadata.name && ends?.(one) === true;
+  if (ends !== undefined) await deleteIntents(cluster, target, isEnded);
+  stdout.write(`${request.text(by)}${replaced}`);
   await writeAgentNote(context, cluster, live, stops);
   suggestNext(context, ...next);
   return exitCodes.done;
+}
+
+/** Returns a line about the request of another user that ends, since the object has its name. Throws Failure if the object ends earlier. */
+function replacedText({ name, cluster }: RequestedGroup, stored: IntentView, object: KubernetesObject): string {
+  const { action, requestedBy, expiresMs } = stored;
+  const written = observeIntent(object);
+  if (isUnknown(written) || endOf(stored) <= cluster.env.clock.nowMs()) return '';
+  if (requestedBy !== undefined && requestedBy.user === written.requestedBy?.user) return '';
+  const end = expiresMs === undefined ? 'without an end' : `until ${instantText(expiresMs)}`;
+  const earlier = `the ${action} by ${requesterText(stored)} ${end}`;
+  if (endOf(written) >= endOf(stored)) return `  it replaces ${earlier}\n`;
+  const todo = `give the same or a later end, or first run kubectl rollout-group cancel ${name} ${stored.name}`;
+  throw refusedFailure(`${name}: ${action} was not sent`, { why: `it would replace ${earlier}, and end earlier`, todo });
+}
+
+function endOf({ expiresMs = Number.POSITIVE_INFINITY }: IntentView): number {
+  return expiresMs;
 }
 
 /** Builds the RolloutIntent. By default, its name contains the action, the group and, if the key is not empty, a hash of the key. */
@@ -121,14 +146,14 @@ export function intentObject(
   return { apiVersion: 'rollout-group.dev/v1alpha1', kind: 'RolloutIntent', metadata: { name, namespace }, spec: { group, ...spec } };
 }
 
-function userIn(object: KubernetesObject | undefined): string | undefined {
-  const view = object === undefined ? { unknown: 'nothing' } : observeIntent(object);
+function userIn(object: KubernetesObject): string | undefined {
+  const view = observeIntent(object);
   return isUnknown(view) ? undefined : view.requestedBy?.user;
 }
 
 /** Returns the intent with its verified requester. Throws Failure if no webhook wrote the requester into the intent. */
-function verifiedIntent(object: KubernetesObject | undefined, action: string, group: string): IntentView {
-  const view = object === undefined ? { unknown: 'nothing' } : observeIntent(object);
+function verifiedIntent(object: KubernetesObject, action: string, group: string): IntentView {
+  const view = observeIntent(object);
   if (!isUnknown(view) && view.requestedBy !== undefined) return view;
   throw refusedFailure(`${action} was not sent: it would have no effect`, {
     why: 'no webhook records the requester, so the requester cannot be verified',

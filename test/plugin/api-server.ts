@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { processClock, processTimers } from '../../cluster/connection/process-env.ts';
+import { isSameValue } from '../../policies/values/canonical-json.ts';
 import type { ModelRequest } from '../../simulation/server/request.ts';
 import type { ModelServer } from '../../simulation/server/server.ts';
 import { type FakeObject, type ServedLimits, serveObjects, user } from './served-objects.ts';
@@ -66,7 +67,7 @@ export async function fakeApiServer(
     const withheld = request.path.includes('dryRun=All') ? forbiddenWrites : [...forbiddenWrites, ...dryRunsOnly];
     const isWithheld = request.method !== 'GET' && withheld.includes(address.name);
     if (isWithheld) server.forbid(`* ${address.resource}`);
-    const response = server.handle(isApply(request) ? applyAs(server, stamped(request, stamp), address) : request);
+    const response = server.handle(isApply(request) ? applyAs(server, request, { ...address, stamp }) : request);
     if (isWithheld) server.permit(`* ${address.resource}`);
     const { status, headers, body } = response;
     answer.writeHead(status, headers);
@@ -114,19 +115,27 @@ function isApply({ contentType }: ModelRequest): boolean {
   return contentType === 'application/apply-patch+yaml';
 }
 
-/** The webhook's part: writes the requester into an intent or an exception. */
-function stamped(request: ModelRequest, stamp: FakeOptions['stamp']): ModelRequest {
+/** The webhook's part: writes the requester into an intent or an exception, unless the rest of its spec is as stored. */
+function stamped(request: ModelRequest, stamp: FakeOptions['stamp'], stored: FakeObject | undefined): ModelRequest {
   const object: FakeObject = JSON.parse(request.body ?? '');
-  if (stamp === undefined || (object.kind !== 'RolloutIntent' && object.kind !== 'RolloutException')) return request;
-  const spec = { ...Object(object['spec']), requestedBy: { ...stamp, at: new Date().toISOString() } };
+  if (object.kind !== 'RolloutIntent' && object.kind !== 'RolloutException') return request;
+  const { requestedBy, ...before } = Object(stored?.['spec']);
+  const by = isSameValue(before, object['spec']) ? requestedBy : stamp && { ...stamp, at: new Date().toISOString() };
+  // The one owner of the fields no longer applies these.
+  const dropped = Object.fromEntries(Object.keys(before).map((key) => [key, null]));
+  const spec = { ...dropped, ...Object(object['spec']), ...(by && { requestedBy: by }) };
   return { ...request, body: JSON.stringify({ ...object, spec }) };
 }
 
 /** The model knows no server-side apply and no owners of fields: creates the object, or merges it into the existing one. */
-function applyAs(server: ModelServer, request: ModelRequest, { collection, name, query }: Address): ModelRequest {
+function applyAs(server: ModelServer, request: ModelRequest, address: Address & { readonly stamp: FakeOptions['stamp'] }): ModelRequest {
+  const { collection, name, query, stamp } = address;
   const found = server.handle({ method: 'GET', path: `${collection}/${name}`, actor: request.actor });
-  if (!('status' in found) || found.status !== 404) return { ...request, contentType: 'application/merge-patch+json' };
-  return { ...request, method: 'POST', path: `${collection}${query}`, contentType: 'application/json' };
+  const isNew = 'status' in found && found.status === 404;
+  const stored = isNew || !('body' in found) ? undefined : JSON.parse(found.body);
+  const sent = stamped(request, stamp, stored);
+  if (!isNew) return { ...sent, contentType: 'application/merge-patch+json' };
+  return { ...sent, method: 'POST', path: `${collection}${query}`, contentType: 'application/json' };
 }
 
 async function requestOf(incoming: IncomingMessage): Promise<ModelRequest> {

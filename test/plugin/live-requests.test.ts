@@ -50,13 +50,6 @@ describe('approve', () => {
     expect(stdout).not.toContain('reject.anna');
   });
 
-  it('writes one object per requester, also when repeated', async () => {
-    const nameOf = async (user: string): Promise<string | undefined> =>
-      (await act('approve ingester', { options: { stamp: { user, groups: ['oncall'] } } })).kept[0]?.path.replace(/\?.*$/, '');
-    const [anna, again, ben] = [await nameOf('anna'), await nameOf('anna'), await nameOf('ben')];
-    expect([again, ben === anna]).toEqual([anna, false]);
-  });
-
   it('fails and writes nothing if the requester is not verified', async () => {
     const acted = await act('approve ingester', { options: {} });
     expect([acted.status, acted.kept]).toEqual([5, []]);

@@ -114,6 +114,10 @@ describe('undo', () => {
     ]);
     const begun = await act('undo ingester', { decision: back, extra: [...history, standing('rev-2')] });
     expect(asked(begun)[0]).toMatchObject({ undone: [{ zone: 'a', to: 'rev-1' }, { zone: 'b' }, { zone: 'c' }] });
+    const { spec, ...rest } = standing('rev-2');
+    const explained = { ...rest, spec: { ...Object(spec), reason: 'memory leak' } };
+    const reasonOf = async (line: string) => Object(asked(await act(line, { decision: back, extra: [...history, explained] }))[0]).reason;
+    expect([await reasonOf('undo ingester'), await reasonOf('undo ingester --reason INC-441')]).toEqual(['memory leak', 'INC-441']);
   });
 
   it('after a rollback names the run that restored the earlier revision, and what ends it', async () => {

@@ -1,0 +1,130 @@
+// Requests that repeat, contradict or replace an earlier request: the newest request of a person counts, and no request ends silently.
+import { describe, expect, it } from 'vitest';
+import { encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger/ledger-document.ts';
+import { observeIntent } from '../../engine/observe/objects.ts';
+import { rejectionsIn } from '../../engine/rules/approval.ts';
+import { isUnknown, type RunningRun } from '../../engine/snapshot.ts';
+import { ago, hourMs, ledgerOf, minuteMs, runOf } from '../kit/questions.ts';
+import { rolling, waiting } from './live-kit.ts';
+import { act, apiVersion, asked, oncall } from './live-requests-kit.ts';
+import type { FakeObject } from './served-objects.ts';
+
+const isIntent = ({ kind }: FakeObject): boolean => kind === 'RolloutIntent';
+
+/** The object as if it had been stored a second earlier. */
+function aSecondEarlier({ apiVersion: version, kind, metadata: { name, namespace = '' }, spec: stored }: FakeObject): FakeObject {
+  const spec = Object(stored);
+  const at = new Date(Date.parse(spec.requestedBy.at) - 1000).toISOString();
+  return { apiVersion: version, kind, metadata: { name, namespace }, spec: { ...spec, requestedBy: { ...spec.requestedBy, at } } };
+}
+
+/** Sends the requests one after the other to one cluster, each by `user: line`. Returns the outputs and the intents that are left. */
+async function inTurn(lines: readonly string[], given: readonly FakeObject[] = []) {
+  let extra = given;
+  const ended: { readonly status: number; readonly stdout: string; readonly stderr: string }[] = [];
+  for (const line of lines) {
+    const [user = '', verb = ''] = line.split(/: (.*)/);
+    const { objects, ...one } = await act(verb, { extra, options: { stamp: { user, groups: ['oncall'] } } });
+    extra = objects.filter(isIntent).map(aSecondEarlier);
+    ended.push(one);
+  }
+  const intents = extra.flatMap((object) => {
+    const view = observeIntent(object);
+    return isUnknown(view) ? [] : [view];
+  });
+  return { ended, intents, last: ended.at(-1) };
+}
+
+const approval = { count: 1, from: ['oncall'] };
+
+describe('the newest answer of a person counts', () => {
+  it.each([
+    [['anna: reject ingester', 'anna: approve ingester', 'anna: reject ingester'], ['anna reject']],
+    [['anna: approve ingester', 'anna: reject ingester', 'anna: approve ingester'], ['anna approve']],
+    [['anna: reject ingester', 'anna: reject ingester'], ['anna reject']],
+    [
+      ['anna: reject ingester', 'ben: approve ingester'],
+      ['anna reject', 'ben approve'],
+    ],
+    [
+      ['anna: reject ingester', 'ben: reject ingester', 'anna: approve ingester'],
+      ['anna approve', 'ben reject'],
+    ],
+  ])('after %j', async (lines, left) => {
+    const { intents } = await inTurn(lines);
+    expect(intents.map(({ requestedBy, action }) => `${requestedBy?.user} ${action}`).sort()).toEqual(left);
+    const blocking = rejectionsIn(intents, approval, { nowMs: Date.now() }).map(({ requestedBy }) => `${requestedBy?.user} reject`);
+    expect(blocking).toEqual(left.filter((one) => one.endsWith('reject')));
+  });
+
+  it('also if it repeats an approval that is too old, because its time is new', async () => {
+    const old = { user: 'anna', groups: ['oncall'], at: '2026-03-02T12:00:00Z' };
+    const { intents: first } = await inTurn(['anna: approve ingester']);
+    const metadata = { name: first[0]?.name ?? '', namespace: 'mimir' };
+    const { digest, runId } = first[0] ?? {};
+    const stored = { group: 'ingester', action: 'approve', wave: 'rest', digest, runId, requestedBy: old };
+    const { intents } = await inTurn(['anna: approve ingester'], [{ apiVersion, kind: 'RolloutIntent', metadata, spec: stored }]);
+    expect(intents.map(({ requestedBy }) => (requestedBy?.atMs ?? 0) > Date.parse(old.at))).toEqual([true]);
+  });
+});
+
+describe('reject of a wave', () => {
+  const ledgerWith = async (run: Partial<RunningRun>): Promise<FakeObject> => {
+    const [approved] = asked(await act('approve ingester --wave rest', { decision: rolling }));
+    const { runId: id, digest: waves } = Object(approved);
+    const text = encodeLedger(ledgerOf({ run: runOf({ id, wave: 2, waves, waveStartedMs: ago(hourMs), ...run }) }));
+    if (isUnknown(text)) throw new Error(text.unknown);
+    const metadata = { name: ledgerName('ingester'), namespace: 'mimir', labels: { [ledgerLabel.key]: ledgerLabel.value } };
+    return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { [ledgerKey]: text } };
+  };
+
+  it('that has started is refused and names the verbs that stop the rollout', async () => {
+    const extra = [await ledgerWith({ lastDisruptionMs: ago(minuteMs) })];
+    const { status, stdout, stderr, kept } = await act('reject ingester --wave rest', { decision: rolling, extra });
+    expect([status, stdout, kept]).toEqual([5, '', []]);
+    expect(stderr).toBe(
+      'error: mimir/ingester: nothing was rejected\n  why: wave rest has already started\n  do:  to stop the rollout: kubectl rollout-group pause mimir/ingester, or kubectl rollout-group abort mimir/ingester\n',
+    );
+  });
+
+  it('that has not started is stored', async () => {
+    const { status, kept } = await act('reject ingester --wave rest', { decision: waiting, extra: [await ledgerWith({})] });
+    expect([status, kept.length]).toEqual([0, 1]);
+  });
+});
+
+describe('a request for the same place', () => {
+  it.each([
+    ['pause ingester --duration 20s', 'anna: pause ingester --reason disk', 'the pause by anna (disk) without an end', 'pause.ingester'],
+    ['pause ingester --duration 20s', 'anna: pause ingester --duration 2h', /the pause by anna until .* UTC/, 'pause.ingester'],
+    ['protect ingester --duration 1h', 'anna: protect ingester --duration 2h', /the protect by anna until .* UTC/, 'protect.ingester.'],
+  ])('%s does not shorten the one of another user: %s', async (line, earlier, text, name) => {
+    const { last, intents } = await inTurn([earlier, `ben: ${line}`]);
+    expect([last?.status, last?.stdout, intents.map(({ requestedBy }) => requestedBy?.user)]).toEqual([5, '', ['anna']]);
+    expect(last?.stderr).toMatch(text);
+    expect(last?.stderr).toContain(`kubectl rollout-group cancel mimir/ingester ${name}`);
+  });
+
+  it('names the request of another user that it replaces', async () => {
+    const { last, intents } = await inTurn(['anna: pause ingester --reason disk --duration 1h', 'ben: pause ingester']);
+    expect([last?.status, intents.map(({ requestedBy, expiresMs }) => [requestedBy?.user, expiresMs])]).toEqual([0, [['ben', undefined]]]);
+    expect(last?.stdout).toMatch(/\n {2}it replaces the pause by anna \(disk\) until .* UTC\n$/);
+  });
+
+  it.each([
+    ['of the same user', ['anna: pause ingester', 'anna: pause ingester --duration 1h']],
+    ['that is equal', ['anna: pause ingester --reason disk', 'ben: pause ingester --reason disk']],
+  ])('replaces nothing of another user: one %s', async (_name, lines) => {
+    const { last, intents } = await inTurn(lines);
+    expect([last?.status, intents.map(({ requestedBy }) => requestedBy?.user)]).toEqual([0, ['anna']]);
+    expect(last?.stdout).not.toContain('replaces');
+  });
+
+  it('ends an expired one without a word', async () => {
+    const requestedBy = { ...oncall, at: '2026-03-02T12:00:00Z' };
+    const spec = { group: 'ingester', action: 'pause', expires: '2026-03-02T13:00:00Z', requestedBy };
+    const stored = { apiVersion, kind: 'RolloutIntent', metadata: { name: 'pause.ingester', namespace: 'mimir' }, spec };
+    const { last } = await inTurn(['ben: pause ingester --duration 1h'], [stored]);
+    expect([last?.status, last?.stdout.includes('replaces')]).toEqual([0, false]);
+  });
+});
