@@ -154,7 +154,6 @@ function objectsIn(value: unknown): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** Returns a text; '' for another value. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

@@ -75,7 +75,6 @@ const orderedReady: RiskCheck = ({ context, steps }) => {
   return [{ code: 'RG5002', severity: 'notice', message }];
 };
 
-/** Returns the containers of the pod template of a StatefulSet. */
 export function containersOf(member: unknown): readonly unknown[] {
   const containers = fieldAt(member, ['spec', 'template', 'spec', 'containers']);
   return Array.isArray(containers) ? containers : [];

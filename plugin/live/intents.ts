@@ -34,7 +34,6 @@ export async function listActivePauses(cluster: Cluster, name: GroupName, nowMs:
   });
 }
 
-/** Deletes the selected intents of the group. */
 export async function deleteIntents(cluster: Cluster, name: GroupName, isSelected: (intent: IntentView) => boolean): Promise<void> {
   for (const { view, object } of await listIntents(cluster, name)) if (isSelected(view)) await deleteRequest(cluster, object);
 }

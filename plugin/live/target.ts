@@ -1,14 +1,12 @@
 // Parses group names and durations of the command line. A group is `ingester` in the namespace of the connection, `mimir/ingester`, or
 // `rolloutgroup/ingester`.
+import type { GroupName } from '../../engine/notify/texts.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { parseDuration } from '../../policies/duration.ts';
 import type { Cluster } from '../connection.ts';
 import { usageFailure } from '../failure.ts';
 
-export interface GroupName {
-  readonly namespace: string;
-  readonly group: string;
-}
+export type { GroupName };
 
 /** The kinds before a name, as in `kubectl get KIND/NAME`. The namespace of such a name is that of the connection. */
 const groupKinds = /^(?:rg|rolloutgroups?(?:\.rollout-group\.dev)?)\//i;
