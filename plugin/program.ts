@@ -173,7 +173,6 @@ function flagHint({ code, message }: CommanderError, verb: Verb | undefined): st
   return option === undefined ? undefined : `use: kubectl rollout-group ${verb?.name} ${option.flags}`;
 }
 
-/** Turns commander's message into ours: what happened, and what to do. */
 function usageMessage(error: CommanderError, words: readonly string[]): [string, string] {
   if (error.code === 'commander.help') return ['a verb is missing', 'kubectl rollout-group --help'];
   const [first = '', suggestion] = error.message.split('\n');

@@ -23,7 +23,8 @@ export function agentRuns({ unattended = [] }: Snapshot, group: GroupDefinition)
   return stopped && result('agent-access', 'wait', stopped.fact);
 }
 
-function rollActions(group: GroupDefinition): readonly AgentAction[] {
+/** Returns the actions with which the agent replaces the pods of the group. */
+export function rollActions(group: GroupDefinition): readonly AgentAction[] {
   const { lowersPartition, pinsPods } = traitsOf(group);
   if (lowersPartition) return ['patchStatefulSet'];
   return [group.rollout.rotateBy === 'evict' ? 'evictPod' : 'deletePod', ...(pinsPods ? (['pinPod'] as const) : [])];

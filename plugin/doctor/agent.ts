@@ -1,5 +1,6 @@
 // Contains the checks of doctor about the agent: it runs, publishes decisions, is the only agent, and has its rights.
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
+import { rollActions } from '../../engine/rules/agent-access.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
@@ -131,7 +132,7 @@ function shareNamespace(published: readonly LatestDecision[], holders: ReadonlyS
 }
 
 /** Reports each missing right; several verbs on one resource make one line. */
-export const agentPermissions: Check = ({ accounts }) => accounts.flatMap(permissionsOf);
+export const agentPermissions: Check = ({ accounts, groups }) => accounts.flatMap((account) => permissionsOf(account, groups));
 
 /** Reports namespaces that doctor checks and the agent does not watch. */
 export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
@@ -145,15 +146,19 @@ export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
 /** The number of missing rights up to which each right has a line. More make one line, because the usual cause is one unbound Role. */
 const maxNamed = 3;
 
-function permissionsOf({ rights, name: agentUser }: AccountFact): readonly CheckResult[] {
+function permissionsOf({ rights, name: agentUser }: AccountFact, groups: Facts['groups']): readonly CheckResult[] {
   if (isUnknown(rights)) return skipped('RBAC', rights.unknown);
   const all = missingVerbs(rights);
-  const keyOf = (one: MissingVerbs): string => `${one.right.weight} ${placeText(one)}`;
+  const verdictOf = ({ right: { weight, action }, namespace }: MissingVerbs) => {
+    const isUsed = groups.some((group) => group.namespace === namespace && rollActions(group).some((one) => one === action));
+    return weight === 'required' || isUsed ? 'FAIL' : 'warn';
+  };
+  const keyOf = (one: MissingVerbs): string => `${verdictOf(one)} ${placeText(one)}`;
   const results = [...new Set(all.map(keyOf))].flatMap((key): readonly CheckResult[] => {
     const missing = all.filter((one) => keyOf(one) === key);
     const [first] = missing;
     if (first === undefined) return [];
-    const verdict = first.right.weight === 'required' ? 'FAIL' : 'warn';
+    const verdict = verdictOf(first);
     const texts = missing.map((one) => missingText(agentUser, one));
     if (texts.length <= maxNamed) return texts.map((message) => result(verdict, 'RBAC', message, 'RG6007'));
     const named = missing.slice(0, maxNamed).map(({ right, verbs }) => `${verbs.join(', ')} ${resourceText(right)}`);

@@ -188,7 +188,6 @@ function namedStop(decision: PublishedDecision): Stop | undefined {
   return decision.stops?.find(({ rule }) => rule === named);
 }
 
-/** Returns `paused by anna`. */
 function shortStop({ rule, by }: Pick<Stop, 'rule' | 'by'>): string {
   return by === undefined ? rule : `${rule} by ${by}`;
 }

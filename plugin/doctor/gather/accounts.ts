@@ -277,7 +277,6 @@ async function post({ env, timeoutMs }: Cluster, apiVersion: string, kind: strin
   return JSON.parse(response.body);
 }
 
-/** Returns the commands and arguments of a pod spec. */
 export function wordsOf(podSpec: unknown): readonly string[] {
   const containers = fieldAt(podSpec, ['containers']);
   const words = (Array.isArray(containers) ? containers : []).flatMap((container): readonly unknown[] =>

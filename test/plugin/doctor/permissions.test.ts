@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { agentRights } from '../../../plugin/doctor/agent-rights.ts';
 import { examine } from '../../../plugin/doctor/all.ts';
 import { renderChecks } from '../../../plugin/output/doctor.ts';
-import { facts, isWrong, wrong } from './kit.ts';
+import { facts, ingester, isWrong, wrong } from './kit.ts';
 
 describe('missing permissions of the agent', () => {
   it('says of each missing right what follows, with the verbs of one resource together', () => {
@@ -15,6 +15,18 @@ describe('missing permissions of the agent', () => {
       'FAIL RBAC RG6007 rollout-group/rollout-group-agent may not list, watch pods in mimir: no group can be rolled out',
       'warn RBAC RG6007 rollout-group/rollout-group-agent may not list nodes in the cluster: every node counts as ready',
     ]);
+  });
+
+  it('fails for a right that a group of the namespace uses, and warns of it elsewhere', () => {
+    const rights = agentRights
+      .filter(({ resource }) => resource === 'pods/eviction')
+      .flatMap((right) => ['mimir', 'loki'].map((namespace) => ({ right, namespace, isAllowed: false })));
+    const of = (rotateBy: 'evict' | 'delete') => ({ ...ingester, rollout: { ...ingester.rollout, rotateBy } });
+    const verdicts = (rotateBy: 'evict' | 'delete') =>
+      wrong({ accounts: [{ name: 'a/b', rights }], groups: [of(rotateBy)] }).map((line) => line.replace(/:.*/, ''));
+    const warning = 'warn RBAC RG6007 a/b may not create pods/eviction in loki';
+    expect(verdicts('evict')).toEqual(['FAIL RBAC RG6007 a/b may not create pods/eviction in mimir', warning]);
+    expect(verdicts('delete')).toEqual([warning.replace('loki', 'mimir'), warning]);
   });
 
   it('sums up many missing rights of one account in one namespace, with each in the details', () => {
