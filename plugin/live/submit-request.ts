@@ -1,4 +1,5 @@
 // Submits a request of the user as a RolloutIntent, for a group or its published run.
+import { onStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
@@ -112,7 +113,8 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const written = await send(own, false);
   const by = userIn(written);
   const isEnded = (one: IntentView): boolean => one.requestedBy?.user === by && one.name !== written.metadata.name && ends?.(one) === true;
-  if (ends !== undefined) await deleteIntents(cluster, target, isEnded);
+  // A user who may not delete requests keeps the earlier ones; the newest counts.
+  if (ends !== undefined) await deleteIntents(cluster, target, isEnded).catch(onStatus(undefined, 403));
   stdout.write(`${request.text(by)}${replaced}`);
   await writeAgentNote(context, cluster, live, stops);
   suggestNext(context, ...next);
@@ -121,19 +123,15 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
 
 /** Returns a line about the request of another user that ends, since the object has its name. Throws Failure if the object ends earlier. */
 function replacedText({ name, cluster }: RequestedGroup, stored: IntentView, object: KubernetesObject): string {
-  const { action, requestedBy, expiresMs } = stored;
+  const { action, requestedBy, expiresMs: endMs = Number.POSITIVE_INFINITY } = stored;
   const written = observeIntent(object);
-  if (isUnknown(written) || endOf(stored) <= cluster.env.clock.nowMs()) return '';
+  if (isUnknown(written) || endMs <= cluster.env.clock.nowMs()) return '';
   if (requestedBy !== undefined && requestedBy.user === written.requestedBy?.user) return '';
-  const end = expiresMs === undefined ? 'without an end' : `until ${instantText(expiresMs)}`;
+  const end = endMs === Number.POSITIVE_INFINITY ? 'without an end' : `until ${instantText(endMs)}`;
   const earlier = `the ${action} by ${requesterText(stored)} ${end}`;
-  if (endOf(written) >= endOf(stored)) return `  it replaces ${earlier}\n`;
+  if ((written.expiresMs ?? Number.POSITIVE_INFINITY) >= endMs) return `  it replaces ${earlier}\n`;
   const todo = `give the same or a later end, or first run kubectl rollout-group cancel ${name} ${stored.name}`;
   throw refusedFailure(`${name}: ${action} was not sent`, { why: `it would replace ${earlier}, and end earlier`, todo });
-}
-
-function endOf({ expiresMs = Number.POSITIVE_INFINITY }: IntentView): number {
-  return expiresMs;
 }
 
 /** Builds the RolloutIntent. By default, its name contains the action, the group and, if the key is not empty, a hash of the key. */

@@ -57,6 +57,13 @@ describe('the newest answer of a person counts', () => {
     expect(blocking).toEqual(left.filter((one) => one.endsWith('reject')));
   });
 
+  it('also if the user may not delete the earlier answer', async () => {
+    const extra = (await act('reject ingester')).objects.filter(isIntent).map(aSecondEarlier);
+    const forbiddenWrites = extra.map(({ metadata }) => metadata.name);
+    const { status, objects } = await act('approve ingester', { extra, options: { stamp: oncall, forbiddenWrites } });
+    expect([status, objects.filter(isIntent).length]).toEqual([0, 2]);
+  });
+
   it('also if it repeats an approval that is too old, because its time is new', async () => {
     const old = { user: 'anna', groups: ['oncall'], at: '2026-03-02T12:00:00Z' };
     const { intents: first } = await inTurn(['anna: approve ingester']);
