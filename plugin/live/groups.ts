@@ -50,7 +50,6 @@ export interface ReadGroups {
   readonly listing: Listing;
   /** The replica sources that were read for decisions, estimates or judgements of this command. */
   readonly replicaSources: readonly ReplicaSourceView[];
-  /** Read only if a group has no published decision. */
   readonly agents?: AgentFacts;
 }
 

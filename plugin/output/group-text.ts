@@ -348,8 +348,7 @@ export function personNeededText(why: PersonNeeded, decision: PublishedDecision,
   const { namespace, group, waits, stops = [] } = decision;
   const name = `${namespace}/${group}`;
   const untilMs = waits.find(({ rule }) => rule === 'paused')?.earliestMs;
-  const ofWait = stops.find(({ rule, isBlocking }) => isBlocking && waits.some((wait) => wait.rule === rule));
-  const stop = ofWait ?? stops.find(({ endsBy }) => endsBy === 'person');
+  const stop = stops.find((one) => one.endsBy === 'person' || (one.isBlocking && waits.some(({ rule }) => rule === one.rule)));
   const end = stop === undefined ? '' : `. To end it: ${endsText(stop)}`;
   const texts: Readonly<Record<PersonNeeded, string>> = {
     failed: `the run of ${name} failed`,

@@ -50,7 +50,6 @@ function isUtf8(env: Readonly<Record<string, string | undefined>>): boolean {
 
 /** Matches control and direction characters, line and paragraph separators, but not tab and line feed. */
 const control = /(?![\t\n])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
-/** Matches a colour sequence after its escape character. */
 const colourSequence = /\[\d+(?:;\d+)*m/y;
 
 /** Replaces control characters, which files and clusters may contain, with `\u` and four digits. Keeps colour sequences if colour is on. */

@@ -81,7 +81,6 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
 export interface AgentFacts extends Required<Pick<Snapshot, 'unattended' | 'missingAccess'>> {
   /** One sentence for each reason why an agent of these groups does not run. */
   readonly stopped: readonly string[];
-  /** True if the rights of an agent are unknown. */
   readonly isAccessUnknown: boolean;
 }
 
