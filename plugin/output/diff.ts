@@ -20,33 +20,39 @@ import { toYaml } from './yaml.ts';
 
 /** Returns the text with a final line break. */
 export function renderDifference({ groups, objects, denied = [] }: Difference, look: TableLook): string {
-  const sameText = ({ zones }: GroupDifference): string => {
-    const pods = sumOf(zones.map(({ restarts }) => restarts));
-    const rollout = pods === 0 ? '' : `; the rollout restarts ${plural(pods, 'pod')}`;
-    return objects.length === 0 ? 'no differences' : `no differences in StatefulSets${rollout}`;
-  };
-  const lines = [
-    ...groups.flatMap((group) => groupLines(group, sameText(group), look)),
-    ...objects.flatMap((object) => objectLines(object, look)),
-  ];
+  const same = objects.length === 0 ? 'no differences' : 'no differences in StatefulSets';
+  const lines = [...groups.flatMap((group) => groupLines(group, same, look)), ...objects.flatMap((object) => objectLines(object, look))];
   const denials = denied.flatMap(({ objects: all, message }) => paragraph('DENIED  ', `${namesText(all)}: ${message}`, look.columns));
   return `${[...(lines.length === 0 ? ['no differences'] : lines), ...denials.map((line) => look.paint('red', line))].join('\n')}\n`;
 }
 
 function groupLines(group: GroupDifference, same: string, look: TableLook): readonly string[] {
   const name = look.paint('bold', `${group.namespace}/${group.group}`);
-  if (group.parts.length === 0) return [`${name}   ${same}`];
+  const effects = unexplainedEffects(group);
+  if (group.parts.length + effects.length === 0) return [`${name}   ${same}`];
   return [
-    name,
+    group.parts.length === 0 ? `${name}   ${same}` : name,
     ...group.parts.flatMap((part) => [
       ...paragraph('  ', zonesTitle(part, group), look.columns),
       ...part.changes.flatMap((change) => plannedLines(change, group, look)),
     ]),
+    ...effects.flatMap((effect) => paragraph('  ', effect, look.columns)),
     ...group.waits
       .filter(isUntilPerson)
       .flatMap((result) => paragraph('  BLOCKED  ', `by ${result.rule}: ${factText(result)}`, look.columns)),
     ...(group.permitted ?? []).flatMap((result) => paragraph('  EXCEPTION  ', exceptionText(result, undefined), look.columns)),
   ];
+}
+
+/** Returns the restarts and scales of the plan in zones where no shown change has this effect. */
+function unexplainedEffects({ zones, parts }: GroupDifference): readonly string[] {
+  const shown = parts.flatMap(({ changes }) => changes);
+  const isCaused = (zone: string, kinds: readonly string[]): boolean =>
+    shown.some((one) => one.zones.includes(zone) && [one.kind, one.consequence].some((name) => kinds.includes(name)));
+  return zones.flatMap(({ zone, restarts, replicasBefore: from, replicasAfter: to }) => [
+    ...(restarts === 0 || isCaused(zone, ['restart']) ? [] : [`the rollout restarts ${plural(restarts, 'pod')} of ${zone}`]),
+    ...(from === to || isCaused(zone, ['replicas', 'created', 'deleted']) ? [] : [`the rollout scales ${zone} from ${from} to ${to} pods`]),
+  ]);
 }
 
 function zonesTitle({ zones }: ZonePart, group: GroupDifference): string {

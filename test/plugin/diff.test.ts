@@ -112,14 +112,33 @@ describe('the differences of a group', () => {
     expect(renderDifference(waiting, look({ ascii: true }))).toMatch(/\n {2}BLOCKED {2}by undone: anna undid this revision\n$/);
   });
 
-  it('of policies alone name the pods that the rollout still restarts', () => {
+  it('name the effects of the plan that no shown change of the zone explains', () => {
     const changed = difference([...running, configMap('1')], [...running, configMap('2')]);
-    const text = (restarts: number) => {
-      const groups = changed.groups.map((one) => ({ ...one, zones: one.zones.map((zone) => ({ ...zone, restarts })) }));
-      return renderDifference({ ...changed, groups }, look({ ascii: true })).split('\n')[0];
+    const effects = { b: { replicasAfter: 1 }, c: { restarts: 2 } };
+    const withEffects = (one: Difference, of: Readonly<Record<string, object>>) => {
+      const groups = one.groups.map((each) => ({ ...each, zones: each.zones.map((zone) => ({ ...zone, ...of[zone.zone] })) }));
+      return renderDifference({ ...one, groups }, look({ ascii: true }));
     };
-    const same = 'mimir/ingester   no differences in StatefulSets';
-    expect([text(2), text(0)]).toEqual([`${same}; the rollout restarts 6 pods`, same]);
+    expect(withEffects(changed, {}).split('\n')[0]).toBe('mimir/ingester   no differences in StatefulSets');
+    const named = '  the rollout scales b from 3 to 1 pods\n  the rollout restarts 2 pods of c\n';
+    expect(withEffects(changed, effects)).toContain(`mimir/ingester   no differences in StatefulSets\n${named}ConfigMap`);
+    const added = difference(running.slice(1), [member('a'), member('b', { image: 'x' }), member('c', { replicas: 4 })]);
+    expect(withEffects(added, effects)).toMatchInlineSnapshot(`
+      "mimir/ingester
+        a only
+          + the StatefulSet                           adds 3 pods
+        b only
+          spec.template.spec.containers[mimir].image
+            - grafana/mimir:2.16.0
+            + x                                       restarts 3 pods
+        c only
+          spec.replicas
+            - 3
+            + 4                                       adds c-3
+        the rollout scales b from 3 to 1 pods
+        the rollout restarts 2 pods of c
+      "
+    `);
   });
 
   it('tell one list entry from another, and an order from a change', () => {
