@@ -202,7 +202,8 @@ export function isRolledBack({ run, warnings }: Pick<PublishedDecision, 'run' | 
 }
 
 /** Returns why the group needs a person; undefined if it continues without a person. A pause counts even if it has an end. */
-export function personNeeded({ phase, outcome, waits, stops = [] }: Held): PersonNeeded | undefined {
+export function personNeeded(held: Held): PersonNeeded | undefined {
+  const { phase, outcome, waits } = held;
   if (phase === 'Failed') return 'failed';
   if (phase === 'Blocked') return 'blocked';
   if (outcome === 'wait') {
@@ -210,10 +211,14 @@ export function personNeeded({ phase, outcome, waits, stops = [] }: Held): Perso
     if (waits.some(isMisplacedUntilRetry)) return 'misplaced';
     if (waits.some(lacksApproval)) return 'approval';
     if (waits.some(({ rule }) => rule === 'undone')) return 'undone';
-    // A stop may hold every outdated pod behind a wait that time ends, such as a soak.
-    if (phase === 'Waiting' && [...waits.filter(isStoppedByPerson), ...stops.filter(endsByPerson)].length > 0) return 'stopped';
+    if (isStopped(held)) return 'stopped';
   }
   return phase === 'Paused' ? 'paused' : undefined;
+}
+
+/** Reports whether only a person ends a wait or a stop. A stop may hold every outdated pod behind a soak or a pod in flight. */
+function isStopped({ phase, waits, stops = [] }: Held): boolean {
+  return (phase === 'Waiting' && waits.some(isStoppedByPerson)) || (phase !== 'Paused' && stops.some(endsByPerson));
 }
 
 const endsByPerson = ({ endsBy }: Pick<Stop, 'endsBy'>): boolean => endsBy === 'person';

@@ -33,7 +33,7 @@ export function abort(context: CommandContext, options: AbortFlags): Promise<Exi
 /** Throws Failure if the strategy keeps no previous version of the pods, or if no rollout is in progress or failed. */
 function refuseRollback({ name, live }: RequestedGroup, run: PublishedRun | undefined): void {
   const strategy = live.definition?.rollout.strategy;
-  const todo = `kubectl rollout-group undo ${name}`;
+  const todo = `kubectl rollout-group ${run?.kind === 'rollback' && run.outcome !== 'completed' ? 'explain' : 'undo'} ${name}`;
   if (strategy !== undefined && !strategyTraits[strategy].canRollBack)
     throw usageFailure(
       `${name} cannot be rolled back without a new pod template, because its strategy is ${strategy}; nothing was aborted`,
@@ -59,17 +59,23 @@ function resultText({ name, live }: RequestedGroup, { reason, rollback }: AbortF
     const because = run.failure ?? 'it failed';
     return `${name}: run ${run.id} is rolled back, requested by ${by}${reasonSuffix(reason)}\n  it ended because: ${because}\n  the updated pods return to their previous revision\n  Try again: kubectl rollout-group retry ${name}\n`;
   }
-  const next =
-    rollback === true
-      ? 'pods in flight finish, then the updated pods return to their previous revision'
-      : 'pods in flight finish; no further pod is replaced until undo, retry or a new pod template';
   const at = wave === undefined ? '' : ` in wave ${wave.name}`;
   return [
     `${name} aborted${at} by ${by}${reasonSuffix(reason)}: ${updated} of ${desired} pods updated\n`,
-    `  ${next}\n`,
-    rollback === true ? '' : `  Roll back: kubectl rollout-group undo ${name}\n`,
-    `  ${rollback === true ? 'Try again' : 'Continue'}: kubectl rollout-group retry ${name}\n`,
+    nextText(name, run, rollback),
   ].join('');
+}
+
+function nextText(name: string, run: PublishedRun | undefined, rollback: boolean | undefined): string {
+  const retry = `kubectl rollout-group retry ${name}\n`;
+  if (rollback === true) return `  pods in flight finish, then the updated pods return to their previous revision\n  Try again: ${retry}`;
+  const stop = '  pods in flight finish; no further pod is replaced until';
+  if (run?.kind === 'rollback') return `${stop} retry or a new pod template\n  Continue the rollback: ${retry}`;
+  return `${stop} undo, retry or a new pod template\n  Roll back: kubectl rollout-group undo ${name}\n  Continue: ${retry}`;
+}
+
+function runText({ kind, id }: Pick<PublishedRun, 'kind' | 'id'>): string {
+  return kind === 'rollback' ? `rollback ${id}` : `run ${id}`;
 }
 
 /** Continues a failed or aborted run, replaces pods with the wrong revision again, or rolls out a rolled-back revision again. */
@@ -94,7 +100,7 @@ export function retry(context: CommandContext, options: RequestFlags): Promise<E
         isRolledBack
           ? `${name}: the revision that was rolled back is rolled out again, requested by ${by}\n  the last run failed: ${run.rolledBack?.because ?? ''}\n  a new run starts with the first wave\n`
           : run.outcome === 'failed'
-            ? `${name}: run ${run.id} continues, requested by ${by}\n  it ended because: ${run.failure ?? 'it failed'}\n  soaks, gates and deadlines start over\n`
+            ? `${name}: ${runText(run)} continues, requested by ${by}\n  it ended because: ${run.failure ?? 'it failed'}\n  soaks, gates and deadlines start over\n`
             : `${name}: pods with the wrong revision are replaced again, requested by ${by}\n`,
     };
   });

@@ -67,6 +67,9 @@ export function run(context: CommandContext, options: UndoOptions): Promise<Exit
 /** Returns why nothing is left to undo: a run rolled the update revision back, or the requested revision already is the update revision. */
 function nothingText(name: string, { decision }: LiveGroup, nowMs: number): string {
   const { run, stops = [] } = decision;
+  const failed = run?.kind === 'rollback' ? stops.find(({ rule }) => rule === 'run-failed') : undefined;
+  if (failed !== undefined)
+    return `${name}: run ${run?.id} is a rollback already; nothing was undone\n  ${stopAndEndText(failed, nowMs)}\n`;
   const stop = stops.find(({ rule }) => rule === 'rolled-back');
   if (run === undefined || stop === undefined) return `${name} already has that revision as its update revision; nothing was undone\n`;
   const runs = stop.isBlocking ? 'already runs' : 'already returns to';

@@ -201,6 +201,7 @@ describe('promote', () => {
 });
 
 describe('abort and retry', () => {
+  const previous = { a: 'rev-2', b: 'rev-2', c: 'rev-2' };
   const { rollout, ...members } = Object(groupObject['spec']);
   const pinned = { ...groupObject, spec: { ...members, rollout: { ...rollout, strategy: 'pinned' } } };
 
@@ -248,14 +249,27 @@ describe('abort and retry', () => {
   });
 
   it.each([
-    ['a completed run', over, 'no rollout is in progress'],
-    ['a rollback', { ...rolling, run: { ...runOf(rolling), kind: 'rollback' as const } }, 'is a rollback itself'],
-    ['a failed rollback', { ...failed, run: { ...runOf(failed), kind: 'rollback' as const } }, 'is a rollback itself'],
-  ])('abort --rollback of %s is refused and names undo', async (_name, decision, why) => {
+    ['a completed run', over, 'no rollout is in progress', 'undo'],
+    ['a rollback', { ...rolling, run: { ...runOf(rolling), kind: 'rollback' as const } }, 'is a rollback itself', 'explain'],
+    ['a failed rollback', { ...failed, run: { ...runOf(failed), kind: 'rollback' as const } }, 'is a rollback itself', 'explain'],
+  ])('abort --rollback of %s is refused', async (_name, decision, why, verb) => {
     const acted = await act('abort ingester --rollback', { decision, extra: [pinned] });
     expect([acted.status, acted.kept]).toEqual([5, []]);
     expect(acted.stderr).toContain(why);
-    expect(acted.stderr).toContain('kubectl rollout-group undo mimir/ingester');
+    expect(acted.stderr).toContain(`kubectl rollout-group ${verb} mimir/ingester`);
+  });
+
+  it('abort and retry of a rollback name retry alone, and undo says why it does nothing', async () => {
+    const back = (decision: PublishedDecision) => ({ ...decision, run: { ...runOf(decision), kind: 'rollback' as const, previous } });
+    const aborted = await act('abort ingester', { decision: back(rolling) });
+    expect(aborted.stdout).toContain('until retry or a new pod template\n  Continue the rollback: kubectl rollout-group retry');
+    expect(aborted.stdout).not.toContain('undo');
+    expect((await act('retry ingester', { decision: back(failed) })).stdout).toContain('rollback 4f1c9a02 continues');
+    const endsWith = 'kubectl rollout-group retry mimir/ingester';
+    const stop = { rule: 'run-failed', fact: 'the run was aborted', zones: ['a'], isBlocking: true, endsWith };
+    const { status, stdout } = await act('undo ingester', { decision: { ...back(failed), stops: [stop] }, extra: history });
+    expect([status, stdout]).toEqual([0, expect.stringContaining('run 4f1c9a02 is a rollback already; nothing was undone')]);
+    expect(stdout).toContain(endsWith);
   });
 
   it('retry continues a failed run, and each retry is a new request', async () => {

@@ -220,7 +220,7 @@ function passesOnlyBy(result: RuleResult): string {
   if (isRejection(result)) return 'passes when the rejection is cancelled, or when its requester approves';
   if (lacksRequesters(result)) return 'passes when a webhook records requesters';
   if (result.rule === 'agent-access') return 'passes when the agent has this access';
-  if (result.rule === 'run-failed') return 'passes after a retry, an undo or another pod template';
+  if (result.rule === 'run-failed') return 'passes after a retry or another pod template';
   return isLimitOfZero(result)
     ? 'passes when the limit is raised; to stop the group on purpose, pause it'
     : 'passes when the request or the rule is changed';

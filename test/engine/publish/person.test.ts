@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { factsOf } from '../../../agent/published/event-facts.ts';
+import type { Stop } from '../../../engine/decision.ts';
 import { groupStatus, type Held, personNeeded } from '../../../engine/publish/status.ts';
 import type { IntentView } from '../../../engine/snapshot.ts';
 import { zone } from '../../kit/groups.ts';
@@ -13,6 +14,7 @@ const wait = (rule: string, more: Partial<Held['waits'][number]> = {}): Held['wa
   fact: 'it waits',
   ...more,
 });
+const lasting: Stop = { rule: 'paused', fact: 'it is paused', zones: ['a'], isBlocking: true, endsBy: 'person', endsWith: 'resume' };
 const held = (more: Partial<Held>): Held => ({ phase: 'Waiting', outcome: 'wait', waits: [], ...more });
 
 describe('the person that a group needs', () => {
@@ -25,6 +27,8 @@ describe('the person that a group needs', () => {
     [held({ waits: [wait('safety/both', { digest: 'd' })] }), 'approval'],
     [held({ waits: [wait('undone')] }), 'undone'],
     [held({ phase: 'Paused', waits: [wait('paused')] }), 'paused'],
+    [held({ phase: 'Rolling', waits: [wait('wave-available')], stops: [lasting] }), 'stopped'],
+    [held({ phase: 'Paused', waits: [wait('paused')], stops: [lasting] }), 'paused'],
     [held({ waits: [wait('pin-applied', { earliestMs: 1 })] }), undefined],
     [held({ waits: [wait('zone-budget')] }), undefined],
     [held({ phase: 'Rolling', outcome: 'act', waits: [wait('pin-applied')] }), undefined],
