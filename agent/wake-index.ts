@@ -8,7 +8,6 @@ import type { TurnReport } from './report.ts';
 import type { CacheChange } from './watched/caches.ts';
 import { sourceKeysOf } from './watched/replica-sources.ts';
 
-/** Returns the key of a group in the loop. */
 export function groupKey({ namespace, name }: Pick<GroupDefinition, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
 }

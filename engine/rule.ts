@@ -13,7 +13,6 @@ export interface Check<Question> {
   readonly evaluate: (question: Question) => RuleResult | readonly RuleResult[] | undefined;
 }
 
-/** Returns the results of a check as a list. */
 export function resultsOf<Question>(check: Check<Question>, question: Question): readonly RuleResult[] {
   const answer = check.evaluate(question);
   if (answer === undefined) return [];

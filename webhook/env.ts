@@ -57,7 +57,6 @@ export interface NativeGuard extends Guard {
 export interface PlacementGuard {
   /** Returns the known groups of the namespace; unknown until policies and objects were read. */
   readonly groups: (namespace: string) => Known<readonly GroupDefinition[]>;
-  /** Returns the UID of the StatefulSet as last observed. */
   readonly uidOf: (namespace: string, statefulSet: string) => string | undefined;
   /** Reads the stored ledger with a quorum read. Rejects if it cannot be read or parsed. */
   readonly ledger: (group: GroupIdentity) => Promise<Ledger>;

@@ -293,7 +293,6 @@ export interface ReleaseFact {
 
 type Waiting = Extract<ReleaseDecision, { readonly kind: 'wait' }>;
 
-/** Returns the facts of a release turn. */
 export function releaseFacts(report: ReleaseReport): readonly ReleaseFact[] {
   const { group, decision, performed } = report;
   const subject = `group ${group.name} has no definition any more (onPolicyDeleted: release)`;

@@ -102,7 +102,6 @@ async function callPods(action: CallPods, { env, config, group, snapshot, leftMs
   return { action, result: answers.length === pods.length && pods.length > 0 ? 'done' : 'conflict', answers };
 }
 
-/** Returns the ledger with the answers of the pods. */
 export function withAnswers(ledger: Ledger, outcomes: readonly Outcome[], nowMs: number): Ledger {
   let current = ledger;
   for (const { action, answers = [] } of outcomes) {

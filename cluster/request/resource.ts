@@ -75,7 +75,6 @@ export function collectionPath(resource: Resource, namespace?: string): string {
   return `${root}${inside}/${resource.plural}`;
 }
 
-/** Returns the path of one object, or of its subresource. */
 export function objectPath(
   resource: Resource,
   { namespace, name }: { namespace?: string | undefined; name: string },

@@ -54,7 +54,6 @@ interface Member {
   readonly set: StatefulSetView;
   readonly isPaused: boolean;
   readonly isReady: boolean;
-  /** Labels of the first outdated pod. */
   readonly outdated?: PodView['labels'];
   /** True if the counters of the status leave room in the budget. */
   readonly hasRoom: boolean;

@@ -82,7 +82,6 @@ export function changePod(
   changeSet(draft, key, (current) => ({ ...current, pods: current.pods.toSpliced(index, 1, ...(next === undefined ? [] : [next])) }));
 }
 
-/** Returns the world after the step. */
 export function finishStep(draft: StepDraft): World {
   const { world, ledgers, replicaSources, nowMs } = draft;
   const pods = new Map(world.pods);

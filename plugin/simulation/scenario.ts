@@ -246,7 +246,6 @@ export function parseFaults(text: string | undefined, hasRequests: boolean): rea
   throw usageFailure(`--faults ${text}: ${unknown} is unknown`, `known are ${listed(faultNames)}; or write all, or none`);
 }
 
-/** Returns the union of the named faults. */
 export function faultsNamed(names: readonly string[]): NamedFaults {
   const parts = names.flatMap((name) => named[name] ?? []);
   return {

@@ -134,7 +134,6 @@ export function emptySource(shownAs: string): Failure {
   });
 }
 
-/** Returns the failure for a source with too many files. */
 export function tooMany(shownAs: string): Failure {
   return usageFailure(`${shownAs} holds more than ${maxFileCount} files`, 'name only the directories that hold policies and manifests');
 }

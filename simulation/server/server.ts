@@ -165,7 +165,6 @@ export class ModelServer {
     this.#frontEnd(frontEnd).lag(untilMs);
   }
 
-  /** Ends the lag of every front end. */
   endLag(): void {
     for (const frontEnd of this.#frontEnds) frontEnd.endLag();
   }

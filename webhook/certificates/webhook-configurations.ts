@@ -5,7 +5,6 @@ import { type Reflector, startReflector } from '../../cluster/watch/reflector.ts
 import type { WebhookEnv } from '../env.ts';
 import { Listeners } from './source.ts';
 
-/** The label with the namespace of the installation. */
 const namespaceLabel = 'grafana.com/namespace';
 /** The injection label: its value `true` requests our CA certificate in every entry. */
 export const injectLabel = 'grafana.com/inject-rollout-operator-ca';

@@ -208,7 +208,6 @@ export function leftText(atMs: number, nowMs: number): string {
   return spanText(Math.max(1, (atMs - nowMs) / 1000));
 }
 
-/** Returns a stop with the commands that end it. */
 export function stopAndEndText(stop: Stop, nowMs: number): string {
   return `${stopText(stop, nowMs)}. To end it: ${endsText(stop)}`;
 }
