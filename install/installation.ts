@@ -142,7 +142,6 @@ const known: ReadonlySet<string> = new Set([
   'RolloutGroup',
 ]);
 
-/** Returns the notes for the user, one sentence each. */
 export function installNotes({ scope, isEnforced, isMembersOnly }: InstallOptions): readonly string[] {
   const { namespaces, mirrors } = scope;
   const label = `${enforceLabel}=true`;

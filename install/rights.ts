@@ -91,7 +91,7 @@ function groupRules({ hasCompat }: InstallOptions, isPinned: boolean, mirrors: r
   ];
 }
 
-function mirrorRules({ group, kind, names, readsScale, writesStatus }: MirroredKind): readonly PolicyRule[] {
+export function mirrorRules({ group, kind, names, readsScale, writesStatus }: MirroredKind): readonly PolicyRule[] {
   const plural = pluralOf(kind);
   return [
     // With `resourceNames`, RBAC permits `list` and `watch` only for requests that select the object by name.

@@ -59,7 +59,6 @@ export const everywhere: InstallScope = {
   partition: anyGroup,
 };
 
-/** Returns whether a group of the strategy exists or may exist. */
 export function usesStrategy({ namespaces }: StrategyScope): boolean {
   return namespaces === undefined || namespaces.length > 0;
 }
@@ -99,12 +98,11 @@ export function installScope(
   };
 }
 
-/** Returns the StatefulSets of the groups. */
 export function membersOf(groups: PolicyBundle['groups']): readonly Member[] {
   return groups.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => ({ namespace, statefulSet })));
 }
 
-function mirrorsOf(groups: PolicyBundle['groups']): readonly MirrorSource[] {
+export function mirrorsOf(groups: PolicyBundle['groups']): readonly MirrorSource[] {
   const sources = groups.flatMap(({ namespace, zones }) =>
     zones.flatMap(({ replicas }) => (replicas.kind === 'mirror' ? [mirrorOf(namespace, replicas)] : [])),
   );
@@ -136,7 +134,6 @@ function mirrorKey({ namespace, group, kind }: MirrorSource): string {
   return `${namespace} ${group} ${kind}`;
 }
 
-/** Returns `namespace/statefulSet`. */
 export function memberKey({ namespace, statefulSet }: Member): string {
   return `${namespace}/${statefulSet}`;
 }

@@ -8,7 +8,6 @@ import { canonicalJson } from '../policies/values/canonical-json.ts';
 import { defined } from '../policies/values/defined.ts';
 import { isRecord } from '../policies/values/is-record.ts';
 
-/** Some zones of a group, and the changes that they share. */
 export interface ZonePart {
   readonly zones: readonly string[];
   readonly changes: readonly PlannedChange[];

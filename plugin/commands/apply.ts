@@ -32,7 +32,6 @@ export interface ApplyOptions extends LivePlanOptions, ConnectionFlags {
   readonly output: 'table' | 'json' | 'yaml';
 }
 
-/** The requested change, from files or from a saved plan. */
 interface Request {
   readonly options: LivePlanOptions;
   readonly files?: GivenFiles;

@@ -2,6 +2,8 @@
 import { effects } from '../../engine/rules/agent-access.ts';
 import type { AgentAction } from '../../engine/snapshot.ts';
 import { agentName } from '../../install/object.ts';
+import { mirrorRules } from '../../install/rights.ts';
+import type { MirrorSource } from '../../install/scope.ts';
 import type { AccountFact, RightFact } from './check.ts';
 
 export interface AgentRight {
@@ -15,8 +17,8 @@ export interface AgentRight {
   readonly weight: 'required' | 'optional';
   /** `namespace`: in each watched namespace. `agent`: in the agent's namespace. `cluster`: cluster-wide. */
   readonly scope: 'namespace' | 'agent' | 'cluster';
-  /** Present if only groups with pinned pods, or with replicas from a ReplicaTemplate, need the right. */
-  readonly only?: 'pinned' | 'mirroring';
+  /** Present if only groups with pinned pods need the right. */
+  readonly only?: 'pinned';
   /** The only action that fails without the right. Absent if every action fails (`required`) or no action fails (`optional`). */
   readonly action?: AgentAction;
   /** True if, without the right, the agent does not see groups that are objects. */
@@ -36,9 +38,7 @@ function rights(path: string, verbs: readonly string[], without: string, options
 const listAndWatch = ['list', 'watch'] as const;
 const getListAndWatch = ['get', ...listAndWatch] as const;
 const required: RightOptions = { weight: 'required' };
-const mirroring: RightOptions = { only: 'mirroring' };
 const ours = 'rollout-group.dev';
-const grafana = 'rollout-operator.grafana.com';
 const noLease = 'the agent cannot elect a leader and must run alone';
 
 export const agentRights: readonly AgentRight[] = [
@@ -55,7 +55,7 @@ export const agentRights: readonly AgentRight[] = [
     action: 'pinPod',
   }),
   ...rights('policy/poddisruptionbudgets', listAndWatch, 'budgets are unknown, and no pod is evicted', { action: 'evictPod' }),
-  ...rights(`${grafana}/zoneawarepoddisruptionbudgets`, listAndWatch, 'zone budgets are unknown'),
+  ...rights('rollout-operator.grafana.com/zoneawarepoddisruptionbudgets', listAndWatch, 'zone budgets are unknown'),
   ...rights('/configmaps', ['get', 'create', 'update'], 'ledgers are kept in memory, and are lost with the process'),
   ...rights('/configmaps', ['list'], 'groups without a definition are not released, although onPolicyDeleted says so'),
   ...rights('coordination.k8s.io/leases', ['get', 'update'], noLease, { scope: 'agent', object: agentName }),
@@ -71,14 +71,6 @@ export const agentRights: readonly AgentRight[] = [
   ...rights(`${ours}/rolloutruns`, ['get', 'list', 'create', 'patch', 'delete'], 'runs leave no record'),
   ...rights(`${ours}/metricsources`, ['get'], 'gates that name a MetricSource object block', { scope: 'agent' }),
   ...rights(`${ours}/notificationchannels`, ['get'], 'NotificationChannel objects send no notifications', { scope: 'agent' }),
-  ...rights(`${grafana}/replicatemplates`, getListAndWatch, 'replicas are not mirrored from ReplicaTemplates', mirroring),
-  ...rights(`${grafana}/replicatemplates/scale`, ['get'], 'replicas are not mirrored from ReplicaTemplates', mirroring),
-  ...rights(
-    `${grafana}/replicatemplates/status`,
-    ['patch'],
-    'the status of ReplicaTemplates does not show the replicas in force',
-    mirroring,
-  ),
   ...rights('/nodes', listAndWatch, 'every node counts as ready', { scope: 'cluster' }),
   ...rights('admissionregistration.k8s.io/mutatingwebhookconfigurations', listAndWatch, 'no pinned pod is replaced', {
     ...required,
@@ -87,6 +79,24 @@ export const agentRights: readonly AgentRight[] = [
     action: 'pinPod',
   }),
 ];
+
+/** Returns the rights that `install` grants on a mirrored kind. The agent does not get an object whose scale it gets. */
+export function mirrorRights(mirror: MirrorSource): readonly Omit<RightFact, 'isAllowed'>[] {
+  const all = mirrorRules(mirror).flatMap(({ apiGroups: [group], resources: [resource = ''], verbs }) =>
+    mirror.names.flatMap((object) => {
+      const [path, source] = [`${group}/${resource}`, `${mirror.kind} ${object}`];
+      if (resource.endsWith('/status'))
+        return rights(path, verbs, `the status of ${source} does not show the replicas in force`, { object });
+      const isRead = resource.endsWith('/scale') || !mirror.readsScale;
+      const follows = verbs.filter((verb) => verb !== 'get');
+      return [
+        ...rights(path, isRead ? ['get'] : [], `the replicas of ${source} are unknown, and no zone follows it`, { ...required, object }),
+        ...rights(path, follows, `changes of ${source} are seen late`, { object }),
+      ];
+    }),
+  );
+  return all.map((right) => ({ right, namespace: mirror.namespace }));
+}
 
 /** The rights of an agent with `-leader-election=required`, as in an installation. It takes no action without Lease or ledger. */
 export const rightsWithLease: readonly AgentRight[] = agentRights.map((right) => {
@@ -141,8 +151,7 @@ export const webhookRights: readonly AgentRight[] = agentRights.filter(
     (resource === 'configmaps' && verb !== 'list') ||
     (resource === 'events' && verb === 'create') ||
     resource === 'controllerrevisions' ||
-    (listAndWatch.some((one) => one === verb) &&
-      !['configmaps', 'mutatingwebhookconfigurations', 'replicatemplates', 'rolloutruns'].includes(resource)),
+    (listAndWatch.some((one) => one === verb) && !['configmaps', 'mutatingwebhookconfigurations', 'rolloutruns'].includes(resource)),
 );
 
 /** Returns a sentence about namespaces that the agent does not watch. */

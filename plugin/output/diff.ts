@@ -18,7 +18,6 @@ import { zonePodsText } from './pod-text.ts';
 import { paragraph, piecesOf, plural } from './text.ts';
 import { toYaml } from './yaml.ts';
 
-/** Returns the text with a final line break. */
 export function renderDifference({ groups, objects, denied = [] }: Difference, look: TableLook): string {
   const same = objects.length === 0 ? 'no differences' : 'no differences in StatefulSets';
   const lines = [...groups.flatMap((group) => groupLines(group, same, look)), ...objects.flatMap((object) => objectLines(object, look))];
@@ -160,7 +159,6 @@ function fieldLines(change: FieldChange, look: TableLook): readonly string[] {
   return [...paragraph('    ', change.path, look.columns), ...notedLines(valueLines(change, look), notes, look)];
 }
 
-/** Renders the differences between the zones of each group. */
 export function renderSiblings(groups: readonly GroupSiblings[], look: TableLook): string {
   const lines = groups.flatMap(({ namespace, group, siblings, missing, perZone }) => {
     const name = look.paint('bold', `${namespace}/${group}`);

@@ -23,8 +23,7 @@ interface AccountsQuestion {
   readonly managed?: readonly string[];
   /** The namespaces with groups whose pods are pinned. */
   readonly pinned: readonly string[];
-  /** The namespaces with groups whose replicas come from a ReplicaTemplate. */
-  readonly mirroring?: readonly string[];
+  readonly mirrored?: readonly RightInNamespace[];
   readonly leases: Known<readonly AgentLease[]>;
   readonly published: Known<readonly LatestDecision[]>;
   /** The account from the flag, as `namespace/name`. Its rights are read in every namespace. */
@@ -208,7 +207,7 @@ async function podOf(
   return getObject(env, resources.pods, { namespace, name }, { site: 'doctor.agentPod', timeoutMs }).catch(onStatus(undefined, 403));
 }
 
-interface RightsQuestion extends Pick<AccountsQuestion, 'pinned' | 'mirroring'> {
+interface RightsQuestion extends Pick<AccountsQuestion, 'pinned' | 'mirrored'> {
   /** `namespace/name` of the service account. */
   readonly account: string;
   readonly agentNamespace: string;
@@ -223,14 +222,14 @@ const atOnce = 16;
 
 /** Returns each right, with the answer for each namespace that needs it. Unknown if the user may not review the rights of the account. */
 export async function readRights(cluster: Cluster, question: RightsQuestion): Promise<Known<readonly RightFact[]>> {
-  const { account, agentNamespace, namespaces, pinned, mirroring = [], rights } = question;
-  const needing = { pinned, mirroring };
-  const asked = rights.flatMap((right): readonly RightInNamespace[] => {
+  const { account, agentNamespace, namespaces, pinned, mirrored = [], rights } = question;
+  const ofAll = rights.flatMap((right): readonly RightInNamespace[] => {
     const { only } = right;
-    const watched = only === undefined ? namespaces : namespaces.filter((one) => needing[only].includes(one));
+    const watched = only === undefined ? namespaces : namespaces.filter((one) => pinned.includes(one));
     if (right.scope === 'cluster') return only === undefined || watched.length > 0 ? [{ right }] : [];
     return (right.scope === 'agent' ? [agentNamespace] : watched).map((namespace) => ({ right, namespace }));
   });
+  const asked = [...ofAll, ...mirrored.filter((one) => namespaces.some((namespace) => namespace === one.namespace))];
   const [namespace = '', name = ''] = account.split('/');
   const user = `system:serviceaccount:${namespace}:${name}`;
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];

@@ -8,7 +8,7 @@ import { observePodBudget } from '../../../engine/observe/budget.ts';
 import { observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
-import type { GroupDefinition } from '../../../policies/definition.ts';
+import { mirrorsOf } from '../../../install/scope.ts';
 import { secretKeysOf } from '../../../policies/integrations/channel.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
@@ -25,6 +25,7 @@ import { failingChannels } from '../../live/notes.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
 import { comparedObjects, listForPlan } from '../../source/cluster/live-plan.ts';
 import { asFile } from '../../source/cluster/plan-policies.ts';
+import { mirrorRights } from '../agent-rights.ts';
 import type { AutoscalerFact, Facts, KindFact, LedgerFact, OperatorFact, SecretsFact } from '../check.ts';
 import { readAccounts } from './accounts.ts';
 import { readAdmissionPolicies, readRegistration, readWebhookAccounts } from './admission.ts';
@@ -66,8 +67,8 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const managed = [...new Set([...groups, ...itemsOf(published)].map(({ namespace }) => namespace))];
   const watched = namespaces ?? managed;
   const pinned = groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace);
-  const mirroring = groups.filter(isMirrored).map(({ namespace }) => namespace);
-  const question = { ...scope, watched, managed, pinned, mirroring, leases, published, usualNamespace: agentNamespace };
+  const mirrored = mirrorsOf(groups).flatMap(mirrorRights);
+  const question = { ...scope, watched, managed, pinned, mirrored, leases, published, usualNamespace: agentNamespace };
   const accounts = await readAccounts(cluster, question);
   return {
     ...clock,
@@ -96,10 +97,6 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
 
 function createdAt({ metadata }: KubernetesObject): readonly [name: string, createdMs: number] {
   return [`${metadata.namespace}/${metadata.name}`, Date.parse(metadata.creationTimestamp ?? '')];
-}
-
-function isMirrored({ zones }: GroupDefinition): boolean {
-  return zones.some(({ replicas }) => replicas.kind === 'mirror' && replicas.resourceKind === 'ReplicaTemplate');
 }
 
 /** Returns the first Lease whose holder decides about the checked namespaces, else the first Lease with a holder. */

@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { fieldAt } from '../../../engine/observe/raw.ts';
-import { type AgentRight, agentRights } from '../../../plugin/doctor/agent-rights.ts';
+import { type AgentRight, agentRights as alwaysNeeded, mirrorRights } from '../../../plugin/doctor/agent-rights.ts';
+
+const template = { group: 'rollout-operator.grafana.com', kind: 'ReplicaTemplate', names: ['ingester'] };
+const agentRights = [
+  ...alwaysNeeded,
+  ...mirrorRights({ namespace: 'mimir', ...template, readsScale: true, writesStatus: true }).map(({ right }) => right),
+];
 
 interface Role {
   readonly kind: string;

@@ -70,19 +70,6 @@ describe('the account whose rights are looked at', () => {
     expect((await look('-namespaces=*'))[0]).not.toHaveProperty('unwatched');
   });
 
-  it('needs rights to ReplicaTemplates only where a group mirrors one', async () => {
-    const objects = { serviceaccounts: [account('rollout-group')] };
-    const cluster = clusterOf({ objects, reviews: () => ({ status: { allowed: false } }) });
-    const question = { watched: ['mimir', 'loki'], pinned: [], leases: [lease()], published: [], usualNamespace: 'rollout-group' };
-    const asked = async (mirroring: readonly string[]) => {
-      const [fact] = await readAccounts(cluster, { ...question, mirroring });
-      const rights = fact === undefined || isUnknown(fact.rights) ? [] : fact.rights;
-      return rights.flatMap(({ right, namespace }) => (right.resource === 'replicatemplates' ? [`${right.verb} ${namespace}`] : []));
-    };
-    expect(await asked([])).toEqual([]);
-    expect(await asked(['loki'])).toEqual(['get loki', 'list loki', 'watch loki']);
-  });
-
   it('is, in each namespace, that of the agent which decides there', async () => {
     const leases = [lease({ namespace: 'mimir' }), lease({ namespace: 'loki', holder: 'agent-2' })];
     const objects = { serviceaccounts: [account('mimir'), account('loki')] };

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../../engine/decide/decide.ts';
 import type { RuleResult } from '../../../../engine/decision.ts';
+import { fieldAt } from '../../../../engine/observe/raw.ts';
 import { publishedDecision } from '../../../../engine/publish/decision.ts';
 import { statusMapName } from '../../../../engine/publish/published.ts';
 import { isMisplacedUntilRetry } from '../../../../engine/publish/status.ts';
+import { agentPermissions } from '../../../../plugin/doctor/agent.ts';
 import { gatherFacts } from '../../../../plugin/doctor/gather/gather.ts';
 import { group } from '../../../kit/groups.ts';
 import { kitNowMs } from '../../../kit/objects.ts';
@@ -57,5 +59,34 @@ describe('the facts of doctor', () => {
     };
     expect(await misplaced(wait({}))).toEqual(['a-0 at a-1 came back 2 times']);
     expect(await misplaced(wait({ earliestMs: kitNowMs }))).toEqual([undefined]);
+  });
+
+  it('include the rights on each mirrored object, of the kind and name that the group mirrors', async () => {
+    const from = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
+    const one = {
+      apiVersion: 'rollout-group.dev/v1alpha1',
+      kind: 'RolloutGroup',
+      metadata: { name: 'ingester', namespace: 'mimir' },
+      spec: {
+        members: { zones: [{ name: 'a', statefulSet: 'web-a' }] },
+        replicas: { mirror: { from } },
+        rollout: { strategy: 'onDelete' },
+      },
+    };
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'rollout-group-agent', namespace: 'rollout-group' } };
+    const lacked = async (denied: readonly string[]) => {
+      const reviews = (_plural: string, { spec }: { readonly spec?: object }) => {
+        const path = ['resource', 'subresource', 'verb', 'name'].map((field) => fieldAt(spec, ['resourceAttributes', field]));
+        return { status: { allowed: !denied.includes(path.join(' ')) } };
+      };
+      const cluster = clusterOf({ objects: { rolloutgroups: [one], serviceaccounts: [account] }, reviews });
+      const facts = await gatherFacts(cluster, { namespaces: ['mimir'] }, () => kitNowMs);
+      return agentPermissions(facts).map(({ verdict, message }) => `${verdict} ${message}`);
+    };
+    expect(await lacked([])).toEqual(['ok rollout-group/rollout-group-agent has all rights that it needs']);
+    expect(await lacked(['deployments scale get web', 'deployments  list web', 'deployments  watch web'])).toEqual([
+      'warn rollout-group/rollout-group-agent may not list, watch deployments (apps) in mimir: changes of Deployment web are seen late',
+      'FAIL rollout-group/rollout-group-agent may not get deployments/scale (apps) in mimir: the replicas of Deployment web are unknown, and no zone follows it',
+    ]);
   });
 });
