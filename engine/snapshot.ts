@@ -199,7 +199,6 @@ export interface RunOrigin {
   readonly commit?: string;
   /** At most 64 characters. */
   readonly planDigest?: string;
-  /** True if an undo made the change. */
   readonly isUndo?: true;
 }
 

@@ -88,7 +88,6 @@ async function namesOf(cluster: Cluster, subject: ReadOptions['subject'], text: 
   return shown.flatMap((one) => partsOf(one, subject));
 }
 
-/** Returns the requests about a group, or the ids of its runs. */
 async function recordsOf(cluster: Cluster, subject: 'request' | 'run', { namespace, group }: GroupName): Promise<readonly string[]> {
   const kinds = subject === 'run' ? [ours('RolloutRun')] : [ours('RolloutIntent'), ours('RolloutException')];
   const lists = await Promise.all(kinds.map((kind) => list(cluster, kind, { namespace })));

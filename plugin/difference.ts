@@ -20,7 +20,6 @@ export interface GroupDifference {
   readonly refused: readonly Refusal[];
   readonly permitted?: GroupPlan['permitted'];
   readonly zones: GroupPlan['zones'];
-  /** The results that the rest of the plan waits for. */
   readonly waits: GroupPlan['waits'];
 }
 

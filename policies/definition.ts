@@ -135,7 +135,6 @@ export interface GroupDefinition {
   readonly disruption?: DisruptionDefinition;
   /** The receivers of events; absent without notifications. */
   readonly notify?: readonly NotifyDefinition[];
-  /** The name of the profile in `engine/profiles.ts`. */
   readonly profile: ProfileName;
   /** The sources by path: `''` (the group), `rollout.maxUnavailable`, `zones.b.maxUnavailable`, `gates.errors`. Absent for defaults. */
   readonly sources: Readonly<Record<string, Source>>;

@@ -50,7 +50,6 @@ function usesReferences(text: string): boolean {
   return scanYaml(textLines('', text)).properties.length > 0;
 }
 
-/** Returns the schema of a document of one of our kinds. */
 function schemaOf(document: Document.Parsed): z.ZodType | undefined {
   const kind = isMap(document.contents) && document.get('apiVersion') === apiVersion ? document.get('kind') : undefined;
   return typeof kind === 'string' && Object.hasOwn(schemas, kind) ? schemas[kind as Kind] : undefined;

@@ -19,7 +19,6 @@ export function writeDocument(document: PolicyDocument, comment: readonly string
   return yamlText(yaml);
 }
 
-/** Returns the value with fields in the order of the schema and without defaults. */
 function withoutDefaults(schema: unknown, value: unknown): unknown {
   const inner = unwrapped(schema);
   if (Array.isArray(value)) return value.map((item, index) => withoutDefaults(schemaBelow(inner, index), item));

@@ -25,7 +25,6 @@ export class Departures {
   readonly #timeoutMs: number;
   readonly #shared = new Map<string, SharedObject<readonly Departure[]>>();
 
-  /** `timeoutMs` limits each request. */
   constructor(env: AgentEnv, timeoutMs: number) {
     this.#env = env;
     this.#timeoutMs = timeoutMs;

@@ -105,7 +105,6 @@ export class Metrics {
       this.#original.evictionRequests.inc({ reason, status: `${code}` });
     },
     readyTimeWritten: (result: string): void => this.#own.readyTimeWrites.inc({ result }),
-    /** Sets the source from which every scrape reads the state of the certificate. */
     setCertificateSource: (source: CertificateSource): void => {
       this.#certificateSource = source;
     },

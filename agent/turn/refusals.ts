@@ -26,7 +26,6 @@ export interface RefusalPorts {
 export class Refusals {
   readonly #refusals = new Map<Verb, Refusal>();
 
-  /** Returns whether it is too soon to retry the action. */
   isTooSoon(verb: Verb, nowMs: number): boolean {
     return (this.#refusals.get(verb)?.untilMs ?? nowMs) > nowMs;
   }

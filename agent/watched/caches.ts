@@ -77,7 +77,6 @@ export interface Caches extends CacheView {
   readonly statefulSet: (namespace: string, name: string) => CachedStatefulSet | undefined;
   /** Returns the manifests from which groups may be adopted. While StatefulSets cannot be read, it returns the last known manifests. */
   readonly manifests: () => readonly KubernetesObject[];
-  /** Returns the objects of the project's kinds, and the kinds that cannot be read. */
   readonly policyObjects: () => { readonly objects: readonly KubernetesObject[]; readonly unread: readonly Kind[] };
   /** Returns the cached objects that people write and that concern the groups of a namespace, as one entry per kind and namespace. */
   readonly written: (places: WrittenPlaces) => readonly WrittenObjects[];

@@ -64,7 +64,6 @@ export async function loadConnection(given: ConnectionOptions, process: Connecti
   };
 }
 
-/** Returns the names of the contexts. */
 export async function contextsOf(options: Pick<ConnectionOptions, 'kubeconfig'>, process: ConnectionProcess): Promise<readonly string[]> {
   return [...(await kubeconfigOf(options, process)).contexts.keys()];
 }

@@ -90,7 +90,6 @@ async function listOnce<Item>(
   }
 }
 
-/** Returns the selectors of a list or a watch as a query. */
 export function selectorQuery({ labelSelector, fieldSelector }: Pick<ListOptions, 'labelSelector' | 'fieldSelector'>): URLSearchParams {
   const query = new URLSearchParams();
   if (labelSelector !== undefined) query.set('labelSelector', labelSelector);

@@ -33,7 +33,6 @@ export interface KubernetesObject {
   readonly [field: string]: unknown;
 }
 
-/** Returns a resource of an API version, by its lower-case plural and its kind. */
 export function resourceOf(apiVersion: string, plural: string, kind: string, isNamespaced = true): Resource {
   const [version = '', group = ''] = apiVersion.split('/').reverse();
   return { group, version, plural, kind, isNamespaced };

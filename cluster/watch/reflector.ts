@@ -358,7 +358,6 @@ export class Contact {
     this.#heardWallMs = clock.nowMs();
   }
 
-  /** Records a message of any kind. */
   recordMessage(): void {
     this.#heardMs = this.#clock.monotonicMs();
     this.#heardWallMs = this.#clock.nowMs();

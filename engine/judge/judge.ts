@@ -97,7 +97,6 @@ interface JudgedObject {
 
 /** The namespaces that this agent protects, and its own workloads. */
 export interface JudgedScope {
-  /** The namespace of the agent and the names of its workloads. */
   readonly own?: { readonly namespace: string; readonly names: readonly string[] } | undefined;
   /** The protected namespaces; absent: all namespaces. */
   readonly namespaces?: readonly string[] | undefined;

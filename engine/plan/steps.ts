@@ -174,7 +174,6 @@ function waitKind(reason: RuleResult): 'soak' | 'check' | 'approval' | 'wait' {
   return lacksApproval(reason) && reason.outcome !== 'no' ? 'approval' : 'wait';
 }
 
-/** Returns the name of a gate, with which the fact of the result starts. */
 function gateName(reason: RuleResult): string {
   return reason.fact.split(' ')[0] ?? reason.rule;
 }

@@ -26,7 +26,6 @@ export interface WriteOrder {
   readonly parts: readonly WritePart[];
   /** False if every order causes early actions. */
   readonly isSafe: boolean;
-  /** The early actions of the usual order. */
   readonly early: readonly EarlyActions[];
 }
 

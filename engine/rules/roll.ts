@@ -66,7 +66,6 @@ export function notPaused({ context, zone }: RollQuestion): RuleResult {
   return pausedByPerson(context, definition.name);
 }
 
-/** Returns the result of the rule `paused` for the requests that pause the group or the zone. */
 export function pausedByPerson(context: GroupContext, zone: string): RuleResult {
   if (isUnknown(context.intents)) return result('paused', 'unknown', `pauses could not be read: ${context.intents.unknown}`);
   const { run } = context.view.ledger;

@@ -178,7 +178,6 @@ export function partitionWrite(
   return { kind: 'setPartition', ...target, uid, resourceVersion, from, to, because, pods };
 }
 
-/** Returns the field with the partition of a StatefulSet, as the source of a result. */
 export function partitionSource({ namespace, name }: Pick<StatefulSetView, 'namespace' | 'name'>): Source {
   return { object: `StatefulSet ${namespace}/${name}`, field: 'spec.updateStrategy.rollingUpdate.partition' };
 }

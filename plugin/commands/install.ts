@@ -38,7 +38,6 @@ export interface InstallFlags extends InstallationFlags {
   readonly createNamespace?: boolean;
   readonly enforce?: boolean;
   readonly membersOnly?: boolean;
-  /** False with --no-admission-policies. */
   readonly admissionPolicies?: boolean;
 }
 

@@ -59,7 +59,6 @@ export interface AgentLeases {
   readonly nowMs: number;
 }
 
-/** The part of a published decision that identifies its agent. */
 interface AgentReference extends Pick<PublishedDecision, 'namespace'>, Partial<Pick<PublishedDecision, 'leader' | 'lease'>> {}
 
 /**

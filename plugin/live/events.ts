@@ -26,7 +26,6 @@ export interface GroupEvent {
 /** The annotation in which the webhook stores the denied request. */
 const requestAnnotation = 'rollout-group.dev/request';
 
-/** A group, and the StatefulSets that its events can name. */
 export type EventSubject = Pick<PublishedDecision, 'namespace' | 'group'> & { readonly zones: readonly { readonly statefulSet: string }[] };
 
 /** Returns a predicate for events about the group: its object, its StatefulSets or their pods. */

@@ -12,7 +12,6 @@ export function zonePodsText(zone: string, pods: readonly string[]): string {
   return first !== undefined && more.length === 0 ? podText(zone, first) : `${zone} ${podsText(pods)}`.trim();
 }
 
-/** Returns the text with the short names of the pods of these zones. */
 export function shortPods(text: string, zones: readonly { readonly zone: string; readonly statefulSet?: string | undefined }[]): string {
   return text.replace(/(?<![\w./-])([a-z0-9][a-z0-9.-]*)-\d{1,10}(?![\w./-])/g, (pod, owner: string) => {
     const zone = zones.find(({ statefulSet }) => statefulSet === owner);

@@ -221,7 +221,6 @@ function writtenSteps(args: readonly unknown[], isWhole: boolean): readonly stri
   return isWhole ? steps : steps.join('.').split('.');
 }
 
-/** Returns the type of the variable, or the problem with its name. */
 function resolve(steps: readonly string[], scope: Scope): ConditionType | Pick<ConditionProblem, 'message' | 'hint'> {
   const isItself = steps.length === 0 || (steps.length === 1 && steps[0] === '');
   if (isItself)

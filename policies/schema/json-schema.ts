@@ -22,7 +22,6 @@ export interface JsonSchema {
   readonly oneOf?: readonly JsonSchema[];
   /** The fields of which exactly one is required, or at most one if `leader` is among them. */
   readonly [oneOfFields]?: readonly string[];
-  /** The fields of which at most one is allowed. */
   readonly [atMostOneOfFields]?: readonly string[];
   readonly 'x-kubernetes-int-or-string'?: boolean;
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;

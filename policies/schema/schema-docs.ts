@@ -85,7 +85,6 @@ interface FieldPlace {
   readonly schema: JsonSchema;
 }
 
-/** The name for any key of a map. */
 const anyName = '<name>';
 
 function rootPlace(kind: Kind): FieldPlace {

@@ -19,7 +19,6 @@ export interface ReplicaSource {
   readonly statefulSet: string;
   /** Undefined if policies set the number, because they do not change during a simulation. */
   readonly origin: ReplicaOrigin | undefined;
-  /** Returns the replicas that follow from a requested number. */
   readonly bounded: (replicas: number) => number;
 }
 

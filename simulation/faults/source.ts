@@ -130,7 +130,6 @@ export interface RecordedFaults extends Faults {
   readonly counts: () => Readonly<Partial<Record<FaultClass, number>>>;
   /** Returns the faults in the order in which they happened. */
   readonly placed: () => readonly PlacedFault[];
-  /** Returns the number of crashes by `site moment`. */
   readonly crashes: () => Readonly<Record<string, number>>;
 }
 

@@ -126,7 +126,6 @@ export class Transport implements KubernetesHttp {
   }
 }
 
-/** Returns whether the request is the list that fills a cache. */
 function isListOfCache(site: string): boolean {
   return site.startsWith('watch.') && site.endsWith('.list');
 }

@@ -91,7 +91,6 @@ export interface Answered {
   readonly request: ModelRequest;
   readonly atMs: number;
   readonly verb: 'get' | 'list' | 'create' | 'update' | 'patch' | 'delete';
-  /** The resource as in Commit. */
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;

@@ -37,7 +37,6 @@ export class Storage {
     return this.#compacted;
   }
 
-  /** Calls the listener after each commit. */
   onCommit(listener: (commit: Commit) => void): void {
     this.#listeners.push(listener);
   }

@@ -68,7 +68,6 @@ async function refusedObject(cluster: Cluster, ready: ReadyObject, error: Error,
   return triedObject(applyObject(env, ready.resource, preconditioned(ready.object, live), options), live, object);
 }
 
-/** Returns the object that was computed here, with a note if it differs from the live object. */
 function computedObject(live: ObjectContent | undefined, object: ObjectContent, error: Error): StoredObject {
   const isChanged = live === undefined || fieldDiff(live, object).length > 0;
   return { object, notes: isChanged ? [computedText(error)] : [], taken: [] };
