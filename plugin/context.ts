@@ -31,12 +31,12 @@ export interface CommandContext {
   readonly keyboard?: (onKey: (key: Key) => void) => Promise<Keyboard>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Returns the milliseconds since 1970. */
   readonly nowMs: () => number;
   /** True if no hints are printed on standard error. */
   readonly quiet: boolean;
   /** The value of -v, as in kubectl: 1 adds details, 6 adds the requests. */
   readonly verbosity: number;
+  readonly words?: readonly string[];
 }
 
 /** Prints notes on standard error, each on one line. */

@@ -6,7 +6,6 @@ export interface FailureDetails {
   readonly what: string;
   /** The cause: a sentence, or a code such as `EACCES`. */
   readonly why?: string;
-  /** The next step: a command, or a sentence. */
   readonly todo?: string;
   /** The finding code, if `docs CODE` explains it. */
   readonly code?: string;

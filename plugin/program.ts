@@ -27,7 +27,7 @@ export async function runProgram(words: readonly string[], view: ProcessView): P
   let exitCode: ExitCode = exitCodes.done;
   const program = buildProgram(view, async (verb, options, flags) => {
     const run = await verb.load();
-    const code = await run(contextOf(view, flags), options as never);
+    const code = await run({ ...contextOf(view, flags), words }, options as never);
     if (exitCode === exitCodes.done) exitCode = code;
   });
   try {

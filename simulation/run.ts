@@ -17,15 +17,12 @@ export interface TimelineEntry {
 }
 
 export interface RunOptions {
-  /** True to keep the timeline, which needs memory. */
   readonly keepsTimeline?: boolean;
-  /** True to end the simulation at the first violation. */
   readonly stopsAtViolation?: boolean;
   /** Replaces `quietMs` of the scenario. */
   readonly quietMs?: number;
   /** True to end faults as soon as all events happened and the group has its requested state, instead of after `safetyMs`. */
   readonly endsWhenConverged?: boolean;
-  /** Receives each event after the judges have received it. */
   readonly observer?: RunObserver;
 }
 

@@ -27,13 +27,11 @@ const groupShape = z.strictObject({
    */
   replicas: z.enum(['own', 'leader', 'mirror', 'delayedMirror']),
   delaySeconds: z.number().int().min(0),
-  /** The minimum time between downscales of two zones. */
   betweenZonesSeconds: z.number().int().min(0),
   /** The approximate time until a deleted pod is gone. It differs between pods. */
   drainMs: ms,
   /** The approximate time until a created pod is ready. It differs between pods. */
   startMs: ms,
-  /** The strategy of a native group; `onDelete` by default. */
   strategy: z.enum(strategyNames).exactOptional(),
   /** A gate after each zone of a native group. Its metric is good (`passing`), or sometimes bad during faults (`flipping`). */
   gate: z.enum(['passing', 'flipping']).exactOptional(),
@@ -112,7 +110,6 @@ const eventKinds = {
   pauseProcess: { by: 'process', class: 'F12', fields: { ...onProcess, durationMs: ms } },
   jumpWallClock: { by: 'process', class: 'F14', fields: { ...onProcess, byMs: z.number().int() } },
   deleteLease: { by: 'process', class: 'F13', fields: {} },
-  /** Writes another holder into the Lease. */
   editLease: { by: 'process', class: 'F13', fields: {} },
   /** Makes a front end show no new state for this time. */
   frontEndLags: { by: 'process', class: 'F10', fields: { frontEnd: ordinal, forMs: ms } },

@@ -18,7 +18,7 @@ import { accessFor, confirmByPrompt, type DryRun, type PromptFlags, printObjects
 import { findingBlocks } from '../output/findings.ts';
 import { plural } from '../output/text.ts';
 import { readPolicyFiles } from '../policy-files.ts';
-import { applyInstallation, deleteInstallation, readBlockedStatefulSets } from '../source/cluster/install.ts';
+import { applyInstallation, deleteInstallation, readBlockedStatefulSets, refuseLostNamespaces } from '../source/cluster/install.ts';
 import { readInputs } from '../source/input.ts';
 import { version } from '../version.ts';
 
@@ -58,13 +58,14 @@ export async function install(context: CommandContext, flags: InstallFlags): Pro
     );
   }
   const { dryRun } = flags;
-  const count = await withCluster(context, flags, accessFor(dryRun), (cluster) =>
-    applyInstallation(cluster, objects, {
+  const count = await withCluster(context, flags, accessFor(dryRun), async (cluster) => {
+    await refuseLostNamespaces(cluster, options, context.words ?? []);
+    return applyInstallation(cluster, objects, {
       dryRun,
       onApplied: (object) => context.stdout.write(`${object} applied${dryRunText(dryRun)}\n`),
       onSkipped: (object) => context.stdout.write(`${object} skipped: this API server does not serve the kind\n`),
-    }),
-  );
+    });
+  });
   context.stdout.write(countText(count, 'applied', dryRun));
   if (dryRun === undefined) suggestNext(context, `doctor --agent-namespace ${flags.namespace}`);
   return exitCodes.done;

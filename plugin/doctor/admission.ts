@@ -21,6 +21,7 @@ export const webhookRegistration: Check = (facts) => {
   const needs = [
     ...(areThere ? [] : uncountedApprovals(groups, policies)),
     ...groups.flatMap((group) => openGroup(group, registration)),
+    ...(areThere ? unknownNamespaces(facts) : []),
     ...(areThere ? [] : groups.flatMap((group) => unboundClients(group, policiesFor(policies, group, agentNamespace)))),
   ];
   const notEnforced = namespaces.filter(({ isOptedIn }) => !isOptedIn).map(({ name }) => name);
@@ -42,6 +43,18 @@ export const webhookRegistration: Check = (facts) => {
   }
   return orOk('webhooks', results, 'registered as installed, and enforced in every namespace of a group');
 };
+
+/** Reports namespaces whose groups the webhook does not know: it allows every request there. */
+function unknownNamespaces({ accounts, groups }: Facts): readonly CheckResult[] {
+  return accounts.flatMap(({ unwatched: { namespaces, flag } = { namespaces: [], flag: '' } }) =>
+    namespaces
+      .filter((name) => groups.some(({ namespace }) => namespace === name))
+      .map((name) => {
+        const cause = `the webhook does not know it (the agent runs with ${flag})`;
+        return result('FAIL', 'webhooks', `namespace ${name} has groups but ${cause}: nothing is enforced there`, 'RG6024');
+      }),
+  );
+}
 
 /** Reports StatefulSets that the webhook configurations lack: as a warning, or as a failure if the agent does not run or reports them too. */
 function laggingResults(facts: Facts, { lagging = [] }: RegistrationFact): readonly CheckResult[] {

@@ -99,7 +99,6 @@ interface EnforcedNamespace {
 export interface RegistrationFact {
   /** True if one of our configurations exists. */
   readonly areThere: boolean;
-  /** The Services of the webhooks, as `namespace/name`. */
   readonly services: readonly string[];
   /** The differences of the stored configurations from those of this version, one sentence each. */
   readonly problems: readonly string[];
@@ -114,7 +113,6 @@ export interface RegistrationFact {
 export interface AdmissionPolicyFact {
   /** False before Kubernetes 1.30. */
   readonly isServed: boolean;
-  /** The differences of the stored policies from those of this version. */
   readonly problems: readonly PolicyProblem[];
 }
 
@@ -145,7 +143,6 @@ export interface Facts {
   readonly operators: Known<readonly OperatorFact[]>;
   readonly autoscalers: Known<readonly AutoscalerFact[]>;
   readonly groups: readonly GroupDefinition[];
-  /** The times at which RolloutGroups were created, by `namespace/name`. */
   readonly createdMs: ReadonlyMap<string, number>;
   /** The policies in the checked namespaces and in the agent's namespace. */
   readonly policies: readonly PolicyDefinition[];

@@ -42,7 +42,6 @@ export function scopeOf(names: readonly GroupName[]): Scope {
 }
 
 export interface ReadGroups {
-  /** Sorted by namespace and name. */
   readonly groups: readonly LiveGroup[];
   /** The published decisions that could not be read, each as a part of a sentence. */
   readonly problems: readonly string[];

@@ -153,7 +153,6 @@ function imagesOf(template: JsonObject): Images {
 
 interface RunRecords {
   readonly runs: readonly RunRecord[];
-  /** The names of objects that this version cannot read. */
   readonly unreadable: readonly string[];
 }
 

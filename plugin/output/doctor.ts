@@ -8,7 +8,6 @@ import { paragraph, plural } from './text.ts';
 interface ChecksLook extends Pick<OutputStream, 'paint'>, Partial<Pick<OutputStream, 'columns'>> {
   /** True to show also how to fix each problem. */
   readonly hasHints: boolean;
-  /** True to show also the details that a line summarizes. */
   readonly hasDetails?: boolean;
 }
 

@@ -19,7 +19,6 @@ export type FindingsFormat = 'text' | 'json' | 'jsonl' | 'sarif' | 'junit' | 'gi
 
 interface FindingsReport {
   readonly findings: readonly Finding[];
-  /** All checked files, with or without findings. */
   readonly files: readonly string[];
   /** True if notices count as failures. */
   readonly isStrict: boolean;

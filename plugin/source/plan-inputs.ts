@@ -32,7 +32,6 @@ export interface PlanInputOptions {
   readonly namespace?: string;
   /** The agent's namespace; default `usualAgentNamespace`, or on a cluster the namespace of its Lease. */
   readonly agentNamespace?: string;
-  /** True if the call succeeds without any group. */
   readonly mayHaveNoGroup?: boolean;
 }
 
@@ -204,7 +203,6 @@ export function selectGroups(
 export interface LivePlanOptions extends PlanInputOptions {
   readonly live?: boolean;
   readonly allNamespaces?: boolean;
-  /** True if apply moves fields of kubectl to its own field manager. */
   readonly forceConflicts?: boolean;
   /** The names of objects of the files that are neither planned nor applied; default: changes that the plan does not show. */
   readonly omitted?: readonly string[];

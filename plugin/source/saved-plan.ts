@@ -25,7 +25,6 @@ export interface SavedPlan {
   };
   readonly scope: PlanScope;
   readonly basis: readonly ReadObject[];
-  /** The objects to apply, in this order. */
   readonly objects: readonly ObjectContent[];
   readonly plan: Plan;
 }
@@ -43,7 +42,6 @@ interface PlanScope {
   readonly files: GivenFiles;
   /** The names of the objects of the files that are not applied, if any. */
   readonly omitted?: readonly string[];
-  /** Present if apply moves fields of kubectl to its own field manager. */
   readonly forceConflicts?: boolean;
 }
 

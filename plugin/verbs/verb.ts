@@ -41,7 +41,6 @@ type RunCommand = (context: CommandContext, options: never) => Promise<ExitCode>
 export interface Verb {
   readonly name: string;
   readonly summary: string;
-  /** Further sentences in the help of the verb. */
   readonly description?: string;
   readonly arguments?: readonly ArgumentSpec[];
   readonly options: readonly OptionSpec[];

@@ -80,7 +80,6 @@ export class Accidents {
     }
   }
 
-  /** Ends every accident, also accidents that would repeat. */
   heal(): void {
     this.#isHealed = true;
     for (const end of [...this.#endings]) end();

@@ -56,7 +56,6 @@ export function startDisruptionController({ server, scheduler, wallMs, seed }: W
       if (resource !== 'pods' && resource !== statefulSetResource && resource !== budgetResource) return;
       if (server.list(budgetResource).length > 0) soon(between(random, 10, 300) + lagMs);
     },
-    /** Sets a delay that is added to every reaction. */
     lag: (delayMs: number): void => {
       lagMs = delayMs;
     },

@@ -25,7 +25,6 @@ interface Running {
   container: 'creating' | 'running' | 'backOff' | 'ended';
   node: string;
   isReady: boolean;
-  /** The wall-clock time of the last change of readiness. */
   readyChangedMs: number;
   scheduledMs: number;
   /** The wall-clock times of the start and the end of the container. */

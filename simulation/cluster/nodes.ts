@@ -122,7 +122,6 @@ export class Nodes {
     return this.#lost.has(node);
   }
 
-  /** Ends all drains. */
   uncordon(): void {
     for (const end of [...this.#drains.values()]) end();
   }

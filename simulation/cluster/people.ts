@@ -113,7 +113,6 @@ export class People {
     }
   }
 
-  /** Applies manifests one after the other, as `kubectl apply` does. */
   apply(changes: readonly Readonly<Record<string, unknown>>[]): void {
     let delayMs = 0;
     for (const change of changes) {

@@ -28,7 +28,6 @@ export interface PodAdmitted {
   readonly pod: string;
   /** The revision at which the StatefulSet controller creates the pod. */
   readonly createdRevision: string;
-  /** True if the webhook did not answer. */
   readonly isUnavailable: boolean;
 }
 

@@ -23,7 +23,6 @@ import {
 import type { World } from './world.ts';
 
 interface ControllerOptions extends World {
-  /** Changes a new pod before it is stored, as admission does. */
   readonly admit?: (pod: Json) => Json;
 }
 

@@ -40,7 +40,6 @@ export const wrongAnswers = [429, 500, 502, 503, 504, 'malformed', 'truncated', 
 const requestFault = z.discriminatedUnion('kind', [
   /** The request never arrives. The connection is refused at once, or, if `isSilent`, no answer comes until the timeout. */
   z.strictObject({ class: z.literal('F1'), kind: z.literal('lost'), isSilent: z.boolean() }),
-  /** The request is applied, but its answer is lost. */
   z.strictObject({ class: z.literal('F2'), kind: z.literal('replyLost'), isSilent: z.boolean() }),
   /** The request is applied after a delay, even if the sender no longer waits or has crashed. */
   z.strictObject({ class: z.literal('F3'), kind: z.literal('held'), delayMs: ms }),

@@ -66,7 +66,6 @@ export class TermsBook {
     return this.#exceptions.size > 0;
   }
 
-  /** Returns the name of the zone in claims and waves. */
   zoneName(statefulSet: string): string {
     const zone = listAt(this.#definition, 'spec', 'members', 'zones').find((one) => field(one, 'statefulSet') === statefulSet);
     return textAt(zone, 'name') ?? statefulSet;

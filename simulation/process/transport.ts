@@ -19,7 +19,6 @@ export interface TransportOptions {
   readonly touch: (request: ModelRequest) => void;
   /** Freezes the state that a front end shows, from now on for this time, and returns the number of the front end (F8). */
   readonly frozenFrontEnd: (forMs: number) => number;
-  /** Makes all front ends show that revision for a time (F10). */
   readonly showVersion: (revision: number, forMs: number) => void;
   /** Returns whether the front ends show an earlier revision. */
   readonly isPastShown: () => boolean;

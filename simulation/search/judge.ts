@@ -25,7 +25,6 @@ export const failureIds = {
 } as const;
 
 export interface Checks {
-  /** True to play the scenario twice and compare the traces. */
   readonly isRepeated: boolean;
   /** The comparisons with a simulation without faults: the end state, or the writes of countable work. */
   readonly compared: readonly ('ends' | 'writes')[];

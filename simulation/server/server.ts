@@ -15,7 +15,6 @@ import { type Core, create, patch, type Target } from './write.ts';
 
 export interface ModelServerOptions {
   readonly scheduler: Pick<Scheduler, 'nowMs' | 'after'>;
-  /** Returns the wall-clock time of the API server. */
   readonly wallMs: () => number;
   readonly seed: number;
   /** The number of front ends over one storage, each with its own watch caches; 1 by default. */

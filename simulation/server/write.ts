@@ -29,7 +29,6 @@ export interface Target {
 
 export interface WriteOptions {
   readonly actor: Actor;
-  /** True to validate the write without storing it. */
   readonly isDryRun: boolean;
 }
 

@@ -146,6 +146,31 @@ describe('install --apply', () => {
     for (const _time of [1, 2]) expect((await runInProcess(['install', '--apply', '--server', server.url])).status).toBe(0);
   });
 
+  it('refuses to stop watching a namespace, names its groups, and gives the command that keeps it', async () => {
+    const cwd = folderOf({ 'other.yaml': group.replace('mimir', 'other') });
+    const server = await fakeApiServer([parseAllDocuments(group)[0]?.toJS()], { hasAgent: false });
+    const run = (...flags: string[]) => runInProcess(['install', '--apply', '-q', '--server', server.url, ...flags], { cwd });
+    expect((await run('--groups-in', 'mimir')).status).toBe(0);
+    const before = server.writes.length;
+    const { status, stdout, stderr } = await run('--groups-in', 'other', '-f', 'other.yaml', '--image', 'r/a:1', '--enforce');
+    expect([status, stdout, server.writes.length]).toEqual([5, '', before]);
+    const given = `--apply -q --server ${server.url} --groups-in other -f other.yaml --image r/a:1 --enforce`;
+    const kept = `install ${given} --groups-in mimir`;
+    expect(stderr).toBe(`error: the agent would stop watching namespace mimir
+  why: the installed agent runs with -namespaces=mimir; 1 group there: mimir/ingester
+  do:  to keep watching, run: kubectl rollout-group ${kept}; to stop watching, first run: kubectl rollout-group uninstall -n rollout-group --apply
+`);
+    expect((await runInProcess(kept.split(' '), { cwd })).status).toBe(0);
+    expect((await run()).status).toBe(0);
+    const narrowed = await run('--groups-in', 'other', '--dry-run', 'server', '--token', 'secret');
+    expect(narrowed.status).toBe(5);
+    expect(narrowed.stderr).toContain('would stop watching every other namespace');
+    expect(narrowed.stderr).toContain('to keep watching, omit --groups-in, --policies and -f;');
+    expect((await run('--groups-in', 'mimir', '--token', 'secret')).stderr).not.toContain('secret');
+    await runInProcess(['uninstall', '--apply', '-q', '--server', server.url]);
+    expect((await run('--groups-in', 'other')).status).toBe(0);
+  });
+
   it.each(['client', 'server'])('changes nothing with --dry-run %s', async (where) => {
     const server = await fakeApiServer([], { hasAgent: false });
     const { status, stdout } = await runInProcess(['install', '--apply', '--dry-run', where, '--server', server.url]);

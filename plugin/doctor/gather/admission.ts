@@ -173,7 +173,6 @@ export async function readWebhookAccounts(
 
 interface WebhookAccountsQuestion {
   readonly agentNamespace: string;
-  /** The namespaces with groups whose pods are pinned. */
   readonly pinned: readonly string[];
   readonly known: readonly AccountFact[];
 }

@@ -113,7 +113,6 @@ function anchor(index: number): string {
 interface GroupPlace {
   readonly id: string;
   readonly isOpen: boolean;
-  /** The start time of the plan, if the plan depends on the calendar. */
   readonly startMs: number | undefined;
 }
 

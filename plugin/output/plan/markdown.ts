@@ -268,7 +268,6 @@ export interface Section {
   /** The forms of each item, from the longest to the shortest. The first form that fits is used. */
   readonly items: readonly (readonly string[])[];
   readonly separator: string;
-  /** Returns the text about omitted items. */
   readonly more: (count: number) => string;
 }
 

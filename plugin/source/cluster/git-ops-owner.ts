@@ -10,7 +10,6 @@ interface GitOpsOwner {
   readonly of?: string;
   /** The evidence: a field manager, a label or an annotation. */
   readonly evidence: string;
-  /** True if the tool owns `spec.replicas`. */
   readonly ownsReplicas: boolean;
 }
 

@@ -9,6 +9,7 @@ import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { admissionPolicyKinds } from '../../../install/admission-policy.ts';
 import { type BlockedStatefulSet, removal } from '../../../install/installation.ts';
 import { agentName, type InstallObject, type InstallOptions, installLabel } from '../../../install/object.ts';
+import { listed } from '../../../install/registered-policies.ts';
 import { everywhere } from '../../../install/scope.ts';
 import { admissionVersion } from '../../../install/webhooks.ts';
 import { holdingPartition, traitsOf } from '../../../policies/strategies.ts';
@@ -19,6 +20,7 @@ import { namespacesFlagOf, wordsOf } from '../../doctor/gather/accounts.ts';
 import { exitCodes, Failure, notFoundFailure, refusedFailure } from '../../failure.ts';
 import { fieldManager } from '../../live/intents.ts';
 import type { DryRun } from '../../live/write-options.ts';
+import { plural } from '../../output/text.ts';
 import { readPolicyFiles } from '../../policy-files.ts';
 import { comparedObjects, listForPlan } from './live-plan.ts';
 import { asFile } from './plan-policies.ts';
@@ -53,9 +55,7 @@ function installedResource({ kind }: InstallObject): Resource {
 
 interface ApplyInstallation {
   readonly dryRun: DryRun;
-  /** Called with each applied object, as `kind namespace/name`. */
   readonly onApplied: (object: string) => void;
-  /** Called with each object whose kind the API server does not serve. */
   readonly onSkipped: (object: string) => void;
 }
 
@@ -206,9 +206,8 @@ export async function readBlockedStatefulSets(
   { scope, namespace: agentNamespace }: InstallOptions,
 ): Promise<Known<readonly BlockedStatefulSet[]>> {
   try {
-    const namespaces = scope.namespaces.length === 0 ? await watchedNamespaces(cluster, agentNamespace) : scope.namespaces;
-    const { listing } = await listForPlan(cluster, namespaces, agentNamespace);
-    const { groups } = readPolicyFiles(comparedObjects(listing).map(asFile), { agentNamespace }).resolution.bundle;
+    const watched = scope.namespaces.length === 0 ? await watchedNamespaces(cluster, agentNamespace) : scope.namespaces;
+    const { listing, groups } = await readGroups(cluster, watched, agentNamespace);
     const live = groups.filter((group) => traitsOf(group).holdsPartition);
     const members = new Set([
       ...live.flatMap(({ namespace, zones }) => zones.map(({ statefulSet }) => `${namespace}/${statefulSet}`)),
@@ -229,9 +228,32 @@ export async function readBlockedStatefulSets(
   }
 }
 
-/** Returns the namespaces that the agent watches; undefined for all, or if unknown. */
-async function watchedNamespaces({ env, timeoutMs }: Cluster, namespace: string): Promise<readonly string[] | undefined> {
-  const agent = await getObject(env, deployments, { namespace, name: agentName }, { site: 'uninstall.agent', timeoutMs });
-  const watched = namespacesFlagOf(wordsOf(fieldAt(agent, ['spec', 'template', 'spec'])));
-  return watched?.includes('*') === true ? undefined : watched;
+/** Throws Failure if the installed agent watches a namespace that the command, with these words, does not name. */
+export async function refuseLostNamespaces(cluster: Cluster, { scope, namespace: agent }: InstallOptions, words: readonly string[]) {
+  const watched = await watchedNamespaces(cluster, agent);
+  const lost = watched.filter((one) => !scope.namespaces.includes(one));
+  if (scope.namespaces.length === 0 || lost.length === 0) return;
+  const { groups } = await readGroups(cluster, lost, agent).catch(() => ({ groups: undefined }));
+  const names = groups?.flatMap(({ namespace, name }) => (scope.namespaces.includes(namespace) ? [] : [`${namespace}/${name}`])) ?? [];
+  const known = names.length === 0 ? '' : `; ${plural(names.length, 'group')} there: ${listed(names)}`;
+  const isAll = lost.includes('*');
+  const typed = words.filter((word, index) => !word.startsWith('--token') && words[index - 1] !== '--token');
+  const command = ['kubectl rollout-group', ...typed, ...lost.map((one) => `--groups-in ${one}`)].join(' ');
+  const keep = isAll ? 'omit --groups-in, --policies and -f' : `run: ${command}`;
+  throw refusedFailure(`the agent would stop watching ${isAll ? 'every other namespace' : `namespace ${lost.join(', ')}`}`, {
+    why: `the installed agent runs with -namespaces=${watched.join(',')}${known}`,
+    todo: `to keep watching, ${keep}; to stop watching, first run: kubectl rollout-group uninstall -n ${agent} --apply`,
+  });
+}
+
+async function readGroups(cluster: Cluster, watched: readonly string[], agentNamespace: string) {
+  const isAll = watched.length === 0 || watched.includes('*');
+  const { listing } = await listForPlan(cluster, isAll ? undefined : watched, agentNamespace);
+  return { listing, groups: readPolicyFiles(comparedObjects(listing).map(asFile), { agentNamespace }).resolution.bundle.groups };
+}
+
+/** Returns the namespaces that the installed agent watches, with `*` for all; none without a Deployment of the agent. */
+async function watchedNamespaces({ env, timeoutMs }: Cluster, namespace: string): Promise<readonly string[]> {
+  const agent = await getObject(env, deployments, { namespace, name: agentName }, { site: 'install.agent', timeoutMs });
+  return agent === undefined ? [] : (namespacesFlagOf(wordsOf(fieldAt(agent, ['spec', 'template', 'spec']))) ?? ['*']);
 }

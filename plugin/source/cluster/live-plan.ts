@@ -89,7 +89,6 @@ export interface LivePlanInputs extends PlanInputs {
   readonly namespaces: Namespaces;
   readonly agentNamespace: string;
   readonly basis: readonly ReadObject[];
-  /** The message of the API server for each kind that the user may not list. */
   readonly denials: ReadonlyMap<string, string>;
   /** One sentence for each reason why an agent of the groups does not run. */
   readonly stoppedAgents: readonly string[];

@@ -22,7 +22,6 @@ export interface ReadyObject {
 
 export interface ApplyMode {
   readonly isDryRun: boolean;
-  /** True if fields of kubectl move to our manager. */
   readonly forceConflicts: boolean;
 }
 

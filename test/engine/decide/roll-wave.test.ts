@@ -54,6 +54,15 @@ describe('a wave', () => {
     expect(roll(gated, runOf())).toMatchObject({ warnings: [{ rule: 'gate', outcome: 'wait' }], actions: [{ kind: 'deletePod' }] });
   });
 
+  it('that soaks is blocked while the agent lacks the access for the next replacement', () => {
+    const soaking = group({ rollout: { waves: [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: [] } })] } });
+    const pods = podsIn({ a: { 2: { revision: newRevision } } });
+    const waiting = (namespace: string) =>
+      holding(roll(soaking, runOf({ openZone: 'a' }), { ...pods, missingAccess: [{ namespaces: [namespace], fact: 'it lacks it' }] }));
+    expect(waiting('loki')).toEqual(['after/canary wait: soak']);
+    expect(waiting('mimir')).toEqual(['after/canary blocked: agent-access soak']);
+  });
+
   it('that has its pods waits for them, and says for which zones', () => {
     const canary = group({ rollout: { waves: [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: [] } })] } });
     const starting = roll(canary, runOf({ openZone: 'a' }), podsIn({ a: { 2: { revision: newRevision, isReady: false } } }));

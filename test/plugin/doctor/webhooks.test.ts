@@ -36,6 +36,17 @@ describe('the registration of the webhooks', () => {
     ]);
   });
 
+  it('enforces nothing for a group in a namespace that the agent does not watch', () => {
+    const failures = (namespace: string) =>
+      examine({ ...facts(), accounts: [{ name: 'a/b', rights: [], unwatched: { namespaces: [namespace], flag: '-namespaces=shop' } }] })
+        .filter(({ check }) => check === 'webhooks')
+        .map(({ verdict, message }) => `${verdict} ${message}`);
+    expect(failures('mimir')).toEqual([
+      'FAIL namespace mimir has groups but the webhook does not know it (the agent runs with -namespaces=shop): nothing is enforced there',
+    ]);
+    expect(failures('empty')).toEqual(['ok registered as installed, and enforced in every namespace of a group']);
+  });
+
   it('that a group needs is a failure while it is missing or not enforced', () => {
     const open = { ...well, namespaces: [{ name: 'mimir', isOptedIn: false }] };
     const guarded = { ...ingester, zones: ingester.zones.map((zone) => ({ ...zone, noDownscale: true, noDelete: true })) };
