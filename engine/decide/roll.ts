@@ -67,7 +67,8 @@ function waitAfterWave(context: GroupContext, { run, progress, after }: RunInWav
   const current = failIfLate(context, run);
   const failed = current.outcome === 'failed' ? [result('run-failed', 'no', current.failure)] : [];
   const undone = context.view.zones.map((view) => undoneResult(context, view)).find((answer) => answer !== undefined);
-  const ended = [...failed, agentAccess(context, 'roll') ?? [], undone ?? []].flat();
+  const next = context.view.zones.some(({ outdated }) => outdated.length > 0) ? 'roll' : 'wait';
+  const ended = [...failed, agentAccess(context, next) ?? [], undone ?? []].flat();
   const results = progress.isAvailable
     ? [...ended, ...after]
     : [...ended, ...unavailableZones(context, current), progressDeadline(context, current)];

@@ -8,8 +8,8 @@ import { result } from '../rule.ts';
 import type { AgentAction, MissingAccess, Snapshot } from '../snapshot.ts';
 
 /** Returns a block if the agent is known to lack the access that the step needs. */
-export function agentAccess({ group, snapshot }: GroupContext, step: 'roll' | 'scale'): RuleResult | undefined {
-  const actions = step === 'scale' ? (['patchStatefulSet'] as const) : rollActions(group);
+export function agentAccess({ group, snapshot }: GroupContext, step: 'roll' | 'scale' | 'wait'): RuleResult | undefined {
+  const actions = step === 'scale' ? (['patchStatefulSet'] as const) : step === 'roll' ? rollActions(group) : [];
   const missing = (snapshot.missingAccess ?? []).filter(
     ({ namespaces, group: only = group.name, action }) =>
       namespaces.includes(group.namespace) && only === group.name && (action === undefined || actions.some((one) => one === action)),

@@ -61,6 +61,12 @@ describe('a wave', () => {
       holding(roll(soaking, runOf({ openZone: 'a' }), { ...pods, missingAccess: [{ namespaces: [namespace], fact: 'it lacks it' }] }));
     expect(waiting('loki')).toEqual(['after/canary wait: soak']);
     expect(waiting('mimir')).toEqual(['after/canary blocked: agent-access soak']);
+    const last = group({ rollout: { rotateBy: 'evict', waves: [wave('all', ['a', 'b', 'c'], { after: { soakMs: hourMs, gates: [] } })] } });
+    const updated = podsIn({ a: updatedPods(), b: updatedPods(), c: updatedPods() });
+    const atEnd = (access: object) =>
+      holding(roll(last, runOf(), { ...updated, missingAccess: [{ namespaces: ['mimir'], fact: 'it lacks it', ...access }] }));
+    expect(atEnd({ action: 'evictPod' })).toEqual(['after/all wait: soak']);
+    expect(atEnd({})).toEqual(['after/all blocked: agent-access soak']);
   });
 
   it('that has its pods waits for them, and says for which zones', () => {
