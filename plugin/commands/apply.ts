@@ -62,6 +62,8 @@ function requestOf(context: CommandContext, options: ApplyOptions): Request {
   }
   const saved = readSavedPlan(path, context.cwd);
   const { namespaces, agentNamespace, groups, files, omitted = [], forceConflicts: isForced = false } = saved.scope;
+  if (options.namespace !== undefined && !namespaces.includes(options.namespace))
+    throw usageFailure(`the saved plan is not of namespace ${options.namespace}`, 'omit -n; the plan contains everything');
   const where = agentNamespace === undefined ? {} : { agentNamespace };
   const scope = { namespaces, ...where, group: groups, mayHaveNoGroup: groups.length === 0, omitted, forceConflicts: isForced };
   return { options: scope, files, saved };

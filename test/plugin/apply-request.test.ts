@@ -47,7 +47,8 @@ const changed = JSON.stringify(groupOf('cache', { maxUnavailable: 2 }));
 
 async function on(given: readonly FakeObject[], options: FakeOptions = {}) {
   const { url } = await fakeApiServer(given, options);
-  return (line: string, cwd: string): Promise<Ended> => runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], { cwd });
+  return (line: string, cwd: string): Promise<Ended> =>
+    runInProcess([...line.split(' '), '--server', url, ...(line.includes('--namespace') ? [] : ['-n', 'mimir'])], { cwd });
 }
 
 describe('apply of a saved plan', () => {
@@ -58,6 +59,15 @@ describe('apply of a saved plan', () => {
     const { status, stderr } = await (await on(given, { forbidden: [plural] }))('apply plan.json --yes', cwd);
     expect([status, stderr]).toEqual([11, expect.stringMatching(`anna may not (?:list|get) ${plural} in namespace mimir`)]);
   });
+});
+
+it('apply of a saved plan refuses another namespace than that of the plan', async () => {
+  const cwd = folderWith({ 'cache.json': changed });
+  const run = await on(objects);
+  expect(await run('plan --live -f cache.json --out plan.json', cwd)).toMatchObject({ status: 0 });
+  const stderr = expect.stringContaining('the saved plan is not of namespace other');
+  expect(await run('apply plan.json --yes --namespace other', cwd)).toMatchObject({ status: 3, stderr });
+  expect(await run('apply plan.json --yes', cwd)).toMatchObject({ status: 0 });
 });
 
 describe('apply of one group', () => {

@@ -200,7 +200,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     expect({ status: tried.status, isSaid: tried.stdout.includes(field) }).toEqual({ status: 0, isSaid: true });
     const { status, stdout, stderr } = await writer.run(['apply', '-f', 'a.json', '--yes'], { cwd });
     expect(status).toBe(0);
-    const said = `the manifest overwrites fields written by undo or restart: ${field}`;
+    const said = `the manifest overwrites fields written by undo, restart or scale: ${field}`;
     expect(stderr).toContain(`note: StatefulSet ${namespace}/ingester-zone-a: ${said}`);
     expect(stdout).toContain(`StatefulSet ${namespace}/ingester-zone-a configured; ${said}`);
     // Ours and somebody else's at once: the field is not taken.

@@ -158,7 +158,7 @@ function isOurField({ object }: ReadyObject, { manager, field }: Conflict): bool
 export function takenText(taken: readonly Conflict[]): string {
   const writers = [...new Set(taken.map(({ manager }) => manager))].map((manager) => {
     const fields = taken.filter((one) => one.manager === manager).map(({ field }) => field);
-    return `${manager === patchManager ? 'undo or restart' : manager}: ${firstOf(fields, 3)}`;
+    return `${manager === patchManager ? 'undo, restart or scale' : manager}: ${firstOf(fields, 3)}`;
   });
   return `the manifest overwrites fields written by ${writers.join('; by ')}`;
 }
