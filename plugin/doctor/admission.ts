@@ -8,15 +8,16 @@ import type { GroupDefinition, PolicyDefinition } from '../../policies/definitio
 import { policiesFor } from '../../policies/join.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { keptLeases } from './agent.ts';
-import { type Check, type CheckResult, type Facts, orOk, type RegistrationFact, result, skipped } from './check.ts';
+import { type Check, type CheckResult, type Facts, type GroupCheck, orOk, type RegistrationFact, result, skipped } from './check.ts';
 
 /** The maximum number of problems that are listed one by one. More problems usually have the same cause. */
 const maxNamed = 5;
 
 /** Reports edited configurations, webhooks that cannot answer and missing enforce labels. Each can silently leave groups unprotected. */
-export const webhookRegistration: Check = (facts) => {
+export const webhookRegistration: GroupCheck = (facts) => {
   const { registration, groups, policies, agentNamespace } = facts;
   if (isUnknown(registration)) return skipped('webhooks', registration.unknown);
+  if (isUnknown(policies)) return skipped('webhooks', policies.unknown);
   const { areThere, problems, namespaces, unanswered = [] } = registration;
   const needs = [
     ...(areThere ? [] : uncountedApprovals(groups, policies)),
@@ -66,12 +67,11 @@ function laggingResults(facts: Facts, { lagging = [] }: RegistrationFact): reado
   );
   const [are, them] = lagging.length === 1 ? ['is', 'it'] : ['are', 'them'];
   const what = `${listed(lagging)} ${are} not covered by the webhooks`;
-  if (isReported || keptLeases(facts).length === 0)
+  if (isReported || (!isUnknown(facts.leases) && keptLeases(facts).length === 0))
     return [result('FAIL', 'webhooks', `${what}, because the agent did not add ${them}. See the log of the agent`)];
   return [result('warn', 'webhooks', `${what} yet: the agent adds new StatefulSets within seconds. Run doctor again`)];
 }
 
-/** Reports approvals that cannot count because no webhook records who approved. */
 function uncountedApprovals(groups: readonly GroupDefinition[], policies: readonly PolicyDefinition[]): readonly CheckResult[] {
   const needing = [
     ...groups.filter((group) => needsApproval([group], [])).map(({ namespace, name }) => `${namespace}/${name}`),
@@ -81,7 +81,6 @@ function uncountedApprovals(groups: readonly GroupDefinition[], policies: readon
   return needing.map((name) => result('FAIL', 'webhooks', `${name} needs approvals: ${cause}`, 'RG6027'));
 }
 
-/** The requests of other clients that pass if no webhook enforces the protection. */
 const effects = { noDownscale: 'scale it down', noDelete: 'delete its StatefulSets', noEviction: 'evict its pods' } as const;
 type Protection = keyof typeof effects;
 

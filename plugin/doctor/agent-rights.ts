@@ -154,7 +154,6 @@ export const webhookRights: readonly AgentRight[] = agentRights.filter(
     (listAndWatch.some((one) => one === verb) && !['configmaps', 'mutatingwebhookconfigurations', 'rolloutruns'].includes(resource)),
 );
 
-/** Returns a sentence about namespaces that the agent does not watch. */
 export function unwatchedText({ namespaces, flag }: NonNullable<AccountFact['unwatched']>): string {
   return `the agent does not watch namespace ${namespaces.join(', ')} (it runs with ${flag})`;
 }

@@ -8,7 +8,7 @@ import { type AgentLease, type LatestDecision, lapsedText, leaseState, notRunnin
 import { ageText, spanText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
 import { type MissingVerbs, missingText, missingVerbs, placeText, resourceText, unwatchedText } from './agent-rights.ts';
-import { type AccountFact, type Check, type CheckResult, type Facts, orOk, result, skipped } from './check.ts';
+import { type AccountFact, type Check, type CheckResult, type Facts, type GroupCheck, orOk, result, skipped } from './check.ts';
 
 /** Checks that an agent holds and renews the Lease. The message also contains the age of its latest decision. */
 export const agentPresent: Check = (facts) => {
@@ -31,8 +31,10 @@ export const agentPresent: Check = (facts) => {
 
 /** Returns the result for an agent that does not run: a failure only if the checked namespaces have a group, a decision or a ledger. */
 function absence({ groups, published, ledgers }: Facts, message: string, namespace: string, code: FindingCode): CheckResult {
-  const isNeeded = groups.length + itemsOf(published).length + itemsOf(ledgers).length > 0;
-  const next = isNeeded ? `. Run: kubectl get pods -n ${namespace}` : '; no group here needs it';
+  const lists = [groups, published, ledgers];
+  const isNeeded = lists.some((list) => itemsOf<unknown>(list).length > 0);
+  const unneeded = lists.some(isUnknown) ? '' : '; no group here needs it';
+  const next = isNeeded ? `. Run: kubectl get pods -n ${namespace}` : unneeded;
   return result(isNeeded ? 'FAIL' : 'warn', 'agent', `${message}${next}`, code);
 }
 
@@ -40,7 +42,6 @@ function serverNow({ serverMs, nowMs }: Facts): number {
   return isUnknown(serverMs) ? nowMs : serverMs;
 }
 
-/** Returns the Leases that have a holder and are renewed. */
 export function keptLeases(facts: Facts): readonly AgentLease[] {
   return itemsOf(facts.leases).filter((lease) => leaseState(lease, serverNow(facts)).kind === 'held');
 }
@@ -56,8 +57,7 @@ function lastDecision(facts: Facts, { holder }: AgentLease): string {
 /** The age below which a group may be too new for a decision of the agent. */
 const newGroupMs = 60_000;
 
-/** Reports groups without a published decision: such a group makes no progress. */
-export const publishedDecisions: Check = (facts) => {
+export const publishedDecisions: GroupCheck = (facts) => {
   const { groups, leases, published, accounts, createdMs } = facts;
   if (groups.length === 0) return [];
   if (isUnknown(published)) return skipped('decisions', published.unknown);
@@ -109,7 +109,7 @@ export const singleAgent: Check = (facts) => {
     const message = `${name} was last decided by ${leader}, which no longer holds the Lease: the agent stopped or changed just now. Run doctor again in a minute`;
     return result('warn', 'one agent', message);
   });
-  return orOk('one agent', [...several, ...others], 'no other agent decides');
+  return orOk('one agent', [...several, ...others], 'no other agent decides', facts.unread?.leases ?? facts.published);
 };
 
 /** The tolerated difference of clocks: each machine writes its own time into decisions and Leases. */
@@ -131,26 +131,24 @@ function shareNamespace(published: readonly LatestDecision[], holders: ReadonlyS
   });
 }
 
-/** Reports each missing right; several verbs on one resource make one line. */
-export const agentPermissions: Check = ({ accounts, groups }) => accounts.flatMap((account) => permissionsOf(account, groups));
+export const agentPermissions: Check = (facts) => facts.accounts.flatMap((account) => permissionsOf(account, facts));
 
-/** Reports namespaces that doctor checks and the agent does not watch. */
 export const unwatchedNamespaces: Check = ({ accounts, groups }) =>
   accounts.flatMap(({ unwatched: { namespaces, flag } = { namespaces: [], flag: '' } }) =>
     namespaces.map((namespace) => {
       const message = `${unwatchedText({ namespaces: [namespace], flag })}. Install it again with --groups-in ${namespace} added, or choose another namespace with -n`;
-      return result(groups.some((one) => one.namespace === namespace) ? 'FAIL' : 'warn', 'namespaces', message, 'RG6024');
+      return result(itemsOf(groups).some((one) => one.namespace === namespace) ? 'FAIL' : 'warn', 'namespaces', message, 'RG6024');
     }),
   );
 
 /** The number of missing rights up to which each right has a line. More make one line, because the usual cause is one unbound Role. */
 const maxNamed = 3;
 
-function permissionsOf({ rights, name: agentUser }: AccountFact, groups: Facts['groups']): readonly CheckResult[] {
+function permissionsOf({ rights, name: agentUser }: AccountFact, { groups, published }: Facts): readonly CheckResult[] {
   if (isUnknown(rights)) return skipped('RBAC', rights.unknown);
   const all = missingVerbs(rights);
   const verdictOf = ({ right: { weight, action }, namespace }: MissingVerbs) => {
-    const isUsed = groups.some((group) => group.namespace === namespace && rollActions(group).some((one) => one === action));
+    const isUsed = itemsOf(groups).some((group) => group.namespace === namespace && rollActions(group).some((one) => one === action));
     return weight === 'required' || isUsed ? 'FAIL' : 'warn';
   };
   const keyOf = (one: MissingVerbs): string => `${verdictOf(one)} ${placeText(one)}`;
@@ -165,5 +163,5 @@ function permissionsOf({ rights, name: agentUser }: AccountFact, groups: Facts['
     const message = `${agentUser} lacks ${texts.length} rights ${placeText(first)}: to ${named.join('; to ')}; and ${texts.length - maxNamed} more`;
     return [{ ...result(verdict, 'RBAC', message, 'RG6007'), details: texts }];
   });
-  return orOk('RBAC', results, `${agentUser} has all rights that it needs`);
+  return orOk('RBAC', results, `${agentUser} has all rights that it needs`, [groups, published].find(isUnknown));
 }

@@ -1,8 +1,9 @@
 // Runs all checks of doctor, in the order of the output.
 
+import { isUnknown } from '../../engine/snapshot.ts';
 import { admissionPolicies, webhookRegistration } from './admission.ts';
 import { agentPermissions, agentPresent, placedPins, publishedDecisions, singleAgent, unwatchedNamespaces } from './agent.ts';
-import type { Check, CheckResult, Facts } from './check.ts';
+import { type Check, type CheckResult, type Facts, type GroupCheck, skipped } from './check.ts';
 import { clocks, installedKinds, kubernetesVersion } from './cluster.ts';
 import {
   blockingPartitions,
@@ -21,29 +22,33 @@ const checks: readonly Check[] = [
   agentPresent,
   singleAgent,
   unwatchedNamespaces,
-  publishedDecisions,
+  withGroups('decisions', publishedDecisions),
   placedPins,
   agentPermissions,
   installedKinds,
   otherOperator,
-  missingMembers,
+  withGroups('groups', missingMembers),
   settings,
-  strategies,
-  blockingPartitions,
-  nameLabels,
-  foreignMemberPods,
-  autoscaledMembers,
-  replicasInGit,
-  overlappingBudgets,
-  leftLedgers,
-  channels,
+  withGroups('strategy', strategies),
+  withGroups('partition', blockingPartitions),
+  withGroups('labels', nameLabels),
+  withGroups('foreign pods', foreignMemberPods),
+  withGroups('HPA', autoscaledMembers),
+  withGroups('GitOps', replicasInGit),
+  withGroups('PDB', overlappingBudgets),
+  withGroups('ledgers', leftLedgers),
+  withGroups('channels', channels),
   namedSecrets,
-  kubernetesVersion,
+  withGroups('Kubernetes', kubernetesVersion),
   clocks,
-  webhookRegistration,
+  withGroups('webhooks', webhookRegistration),
   admissionPolicies,
 ];
 
 export function examine(facts: Facts): readonly CheckResult[] {
   return checks.flatMap((check) => check(facts));
+}
+
+function withGroups(name: string, check: GroupCheck): Check {
+  return ({ groups, ...facts }) => (isUnknown(groups) ? skipped(name, groups.unknown) : check({ ...facts, groups }));
 }

@@ -1,7 +1,7 @@
 // Defines the facts that doctor gathers and the results of its checks. Checks are pure; a fact that could not be read is unknown.
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
-import type { Known, PodBudgetView, StatefulSetView } from '../../engine/snapshot.ts';
+import { isUnknown, type Known, type PodBudgetView, type StatefulSetView, type Unknown } from '../../engine/snapshot.ts';
 import type { PolicyProblem } from '../../install/registered-policies.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
@@ -25,6 +25,9 @@ export interface CheckResult {
 
 export type Check = (facts: Facts) => readonly CheckResult[];
 
+/** A check that needs every group of the checked namespaces. Without the complete list, the check is skipped. */
+export type GroupCheck = (facts: Facts & { readonly groups: readonly GroupDefinition[] }) => readonly CheckResult[];
+
 export interface KindFact {
   readonly kind: Kind;
   readonly isServed: boolean;
@@ -45,7 +48,6 @@ export interface AccountFact {
   readonly rights: Known<readonly RightFact[]>;
   /** The checked namespaces that the agent watches and in which it needs rights. Absent for an unknown agent, and for a webhook process. */
   readonly watched?: readonly string[];
-  /** The namespaces that doctor checks and the agent does not watch. */
   readonly unwatched?: {
     readonly namespaces: readonly string[];
     readonly flag: string;
@@ -119,9 +121,7 @@ export interface AdmissionPolicyFact {
 export interface SecretsFact {
   /** The number of keys that sources and channels name. */
   readonly named: number;
-  /** The missing Secrets and keys, with the object that names them. */
   readonly problems: readonly string[];
-  /** The names of the Secrets that the user may not read. */
   readonly forbidden: readonly string[];
 }
 
@@ -134,20 +134,23 @@ export interface Facts {
   /** For example `v1.35.2`. */
   readonly serverVersion: Known<string>;
   readonly agentNamespace: string;
-  /** The Leases of agents. Unknown if the user may read no Lease. */
+  /** The Leases of agents. Unknown if no agent holds a Lease that the user may read, and the user may not read every Lease. */
   readonly leases: Known<readonly AgentLease[]>;
+  /** The reason why Leases or autoscalers can exist in addition to those above. */
+  readonly unread?: { readonly leases?: Unknown; readonly autoscalers?: Unknown };
   readonly published: Known<readonly LatestDecision[]>;
   readonly kinds: Known<readonly KindFact[]>;
   /** The accounts of agents that decide in the checked namespaces, and of webhook processes, with the rights that each account needs. */
   readonly accounts: readonly AccountFact[];
   readonly operators: Known<readonly OperatorFact[]>;
   readonly autoscalers: Known<readonly AutoscalerFact[]>;
-  readonly groups: readonly GroupDefinition[];
+  /** Unknown if the user may not list RolloutGroups: then the adopted groups are not all groups. */
+  readonly groups: Known<readonly GroupDefinition[]>;
   readonly createdMs: ReadonlyMap<string, number>;
   /** The policies in the checked namespaces and in the agent's namespace. */
-  readonly policies: readonly PolicyDefinition[];
+  readonly policies: Known<readonly PolicyDefinition[]>;
   /** The findings of lint and adoption in the live objects. */
-  readonly findings: readonly Finding[];
+  readonly findings: Known<readonly Finding[]>;
   /** Raw objects, with managed fields. */
   readonly statefulSets: readonly KubernetesObject[];
   readonly sets: readonly StatefulSetView[];
@@ -158,11 +161,9 @@ export interface Facts {
   /** Absent if no policy is installed or expected. */
   readonly admissionPolicies?: Known<AdmissionPolicyFact>;
   readonly secrets: Known<SecretsFact>;
-  /** Absent if unknown. */
-  readonly failingChannels?: readonly ChannelFact[];
+  readonly failingChannels?: Known<readonly ChannelFact[]>;
 }
 
-/** Reports whether the StatefulSet belongs to a zone of the group. */
 export function isMember({ namespace, zones }: GroupDefinition, set: { readonly namespace: string; readonly name: string }): boolean {
   return namespace === set.namespace && zones.some(({ statefulSet }) => statefulSet === set.name);
 }
@@ -176,7 +177,8 @@ export function skipped(check: string, why: string): readonly CheckResult[] {
   return [result('SKIP', check, why)];
 }
 
-/** Returns the results, or one `ok` result with this message. */
-export function orOk(check: string, results: readonly CheckResult[], message: string): readonly CheckResult[] {
-  return results.length > 0 ? results : [result('ok', check, message)];
+/** Returns the results, or one `ok` result with this message; a skipped check if a list that the message needs is unknown. */
+export function orOk(check: string, results: readonly CheckResult[], message: string, needed?: Known<unknown>): readonly CheckResult[] {
+  if (results.length > 0) return results;
+  return isUnknown(needed) ? skipped(check, needed.unknown) : [result('ok', check, message)];
 }

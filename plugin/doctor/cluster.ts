@@ -3,9 +3,8 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { spanText } from '../output/plan/plan-text.ts';
 import { plural } from '../output/text.ts';
-import { type Check, type CheckResult, isMember, orOk, result, skipped } from './check.ts';
+import { type Check, type CheckResult, type GroupCheck, isMember, orOk, result, skipped } from './check.ts';
 
-/** Checks that every kind of this project is installed, in this version. */
 export const installedKinds: Check = ({ kinds }) => {
   if (isUnknown(kinds)) return skipped('CRDs', kinds.unknown);
   const results = kinds.flatMap(({ kind, isServed, isOurs }): readonly CheckResult[] => {
@@ -23,7 +22,6 @@ const skewMs = 5_000;
 /** The clock skew above which the check fails, because the agent ignores times that are further in the future. */
 const maxFutureMs = 30_000;
 
-/** Compares the clock of this machine with that of the API server. */
 export const clocks: Check = ({ nowMs, serverMs, clockDoubtMs }) => {
   if (isUnknown(serverMs)) return skipped('clock', serverMs.unknown);
   const apartMs = Math.max(0, Math.abs(nowMs - serverMs) - clockDoubtMs);
@@ -38,8 +36,7 @@ const firstOrdinals = 27;
 /** The first minor version of Kubernetes 1 with the feature gate MaxUnavailableStatefulSet on by default. */
 const maxUnavailable = 35;
 
-/** Reports problems of this Kubernetes version that concern members of groups. */
-export const kubernetesVersion: Check = ({ serverVersion, sets, groups }) => {
+export const kubernetesVersion: GroupCheck = ({ serverVersion, sets, groups }) => {
   if (isUnknown(serverVersion)) return skipped('Kubernetes', serverVersion.unknown);
   const minor = Number(/^v?1\.(\d+)/.exec(serverVersion)?.[1] ?? Number.NaN);
   if (Number.isNaN(minor)) return skipped('Kubernetes', `the version ${serverVersion} is not valid`);

@@ -11,13 +11,13 @@ import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { plural } from '../output/text.ts';
 import { keptLeases } from './agent.ts';
-import { type Check, type CheckResult, type Facts, isMember, type LedgerFact, orOk, result, skipped } from './check.ts';
+import { type Check, type CheckResult, type Facts, type GroupCheck, isMember, type LedgerFact, orOk, result, skipped } from './check.ts';
 
-function membersOf({ sets }: Facts, group: GroupDefinition): readonly StatefulSetView[] {
+function membersOf({ sets }: Pick<Facts, 'sets'>, group: GroupDefinition): readonly StatefulSetView[] {
   return group.zones.flatMap((zone) => sets.find((set) => set.namespace === group.namespace && set.name === zone.statefulSet) ?? []);
 }
 
-export const missingMembers: Check = ({ groups, sets }) => {
+export const missingMembers: GroupCheck = ({ groups, sets }) => {
   if (groups.length === 0) return [result('warn', 'groups', 'no group exists here')];
   const results = groups.flatMap(({ namespace, name, zones }) =>
     zones
@@ -29,6 +29,7 @@ export const missingMembers: Check = ({ groups, sets }) => {
 
 /** Reports findings of lint and adoption about live objects, with their own codes. Leaves out notices: they are for authors of policies. */
 export const settings: Check = ({ findings }) => {
+  if (isUnknown(findings)) return skipped('settings', findings.unknown);
   const shown = findings.filter(({ severity, code }) => severity !== 'notice' && !ownChecks.has(code));
   return orOk(
     'settings',
@@ -42,7 +43,7 @@ export const settings: Check = ({ findings }) => {
 /** The findings that another check reports with more facts from the cluster. */
 const ownChecks: ReadonlySet<string> = new Set(['RG4012', 'RG4013', 'RG2117', 'RG2118', 'RG2110']);
 
-export const strategies: Check = (facts) => {
+export const strategies: GroupCheck = (facts) => {
   const results = facts.groups.flatMap((group) => {
     const wanted = traitsOf(group).updateStrategy;
     return membersOf(facts, group)
@@ -56,7 +57,7 @@ export const strategies: Check = (facts) => {
 };
 
 /** Checks the label `name`, by which pods of adopted groups are found. */
-export const nameLabels: Check = (facts) => {
+export const nameLabels: GroupCheck = (facts) => {
   const byName = facts.groups.filter((group) => profileOf(group).matchesPodsByNameLabel).flatMap((group) => membersOf(facts, group));
   if (byName.length === 0) return [];
   const labels = new Map<string, StatefulSetView[]>();
@@ -75,7 +76,7 @@ export const nameLabels: Check = (facts) => {
   return orOk('labels', [...unlabelled, ...results], 'every member has its own value for the label "name"');
 };
 
-export const foreignMemberPods: Check = ({ groups, sets, pods }) => {
+export const foreignMemberPods: GroupCheck = ({ groups, sets, pods }) => {
   if (groups.length === 0) return [];
   if (isUnknown(pods)) return skipped('foreign pods', pods.unknown);
   const members = sets.filter((set) => groups.some((group) => isMember(group, set)));
@@ -89,8 +90,7 @@ export const foreignMemberPods: Check = ({ groups, sets, pods }) => {
   );
 };
 
-/** Reports pods that two budgets select: the eviction API refuses to evict them. */
-export const overlappingBudgets: Check = (facts) => {
+export const overlappingBudgets: GroupCheck = (facts) => {
   if (facts.groups.length === 0) return [];
   if (isUnknown(facts.budgets)) return skipped('PDB', facts.budgets.unknown);
   const { budgets } = facts;
@@ -106,7 +106,7 @@ export const overlappingBudgets: Check = (facts) => {
   return orOk('PDB', results, 'no pod is selected by two budgets');
 };
 
-export const leftLedgers: Check = ({ groups, ledgers }) => {
+export const leftLedgers: GroupCheck = ({ groups, ledgers }) => {
   if (isUnknown(ledgers)) return skipped('ledgers', ledgers.unknown);
   const known = new Set(groups.map(({ namespace, name }) => `${namespace}/${ledgerName(name)}`));
   const left = ledgers.filter(({ namespace, name }) => !known.has(`${namespace}/${name}`));
@@ -130,11 +130,14 @@ function leftText({ namespace, name, isReleased, goneMs }: LedgerFact): string {
 }
 
 /** Reports StatefulSets that belong to no group and whose partition blocks every update. Kubernetes itself shows them as rolled out. */
-export const blockingPartitions: Check = (facts) => {
-  const { sets, groups, ledgers } = facts;
-  return sets
-    .filter(({ updateStrategy, partition }) => updateStrategy === 'RollingUpdate' && partition >= holdingPartition)
-    .filter((set) => !groups.some((group) => isMember(group, set)) && !isDecided(facts, set))
+export const blockingPartitions: GroupCheck = (facts) => {
+  const { sets, groups, ledgers, leases, published } = facts;
+  const held = sets.filter(({ updateStrategy, partition }) => updateStrategy === 'RollingUpdate' && partition >= holdingPartition);
+  const ungrouped = held.filter((set) => !groups.some((group) => isMember(group, set)));
+  const unread = [published, leases, ledgers].find(isUnknown);
+  if (ungrouped.length > 0 && unread !== undefined) return skipped('partition', unread.unknown);
+  return ungrouped
+    .filter((set) => !isDecided(facts, set))
     .map(({ namespace, name }) => {
       const isReleasing = itemsOf(ledgers).some((one) => one.namespace === namespace && one.isReleased === true);
       const until = isReleasing ? ', unless the agent is releasing it because its group was deleted' : '';

@@ -1,10 +1,10 @@
 // Checks the notification channels for doctor, and the Secrets that channels and metric sources name.
 import { isUnknown } from '../../engine/snapshot.ts';
-import { type Check, orOk, result, skipped } from './check.ts';
+import { type Check, type GroupCheck, orOk, result, skipped } from './check.ts';
 
-/** Reports the channels whose last delivery failed. */
-export const channels: Check = ({ groups, failingChannels }) => {
+export const channels: GroupCheck = ({ groups, failingChannels }) => {
   const isUsed = groups.some(({ notify }) => notify !== undefined);
+  if (isUnknown(failingChannels)) return isUsed ? skipped('channels', failingChannels.unknown) : [];
   if (failingChannels === undefined || (!isUsed && failingChannels.length === 0)) return [];
   return orOk(
     'channels',

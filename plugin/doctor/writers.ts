@@ -3,7 +3,7 @@ import { isUnknown } from '../../engine/snapshot.ts';
 import type { GroupDefinition, ZoneDefinition } from '../../policies/definition.ts';
 import { itemsOf } from '../cluster-snapshot/listing.ts';
 import { gitOpsOwner } from '../source/cluster/git-ops-owner.ts';
-import { type AutoscalerFact, type Check, type CheckResult, orOk, result, skipped } from './check.ts';
+import { type AutoscalerFact, type Check, type CheckResult, type GroupCheck, orOk, result, skipped } from './check.ts';
 
 /** Reports each running grafana/rollout-operator: as a failure if an agent runs too, otherwise as a warning. */
 export const otherOperator: Check = ({ operators, leases }) => {
@@ -24,7 +24,7 @@ function isWritten(zone: ZoneDefinition): boolean {
   return zone.follows !== undefined || zone.replicas.kind !== 'leader';
 }
 
-export const autoscaledMembers: Check = ({ autoscalers, groups }) => {
+export const autoscaledMembers: GroupCheck = ({ autoscalers, groups, unread }) => {
   if (isUnknown(autoscalers)) return skipped('HPA', autoscalers.unknown);
   const results = groups.flatMap((group): readonly CheckResult[] => {
     const scaled = group.zones.flatMap((zone) => scalersOf(autoscalers, group, zone).map((scaler) => ({ zone, scaler })));
@@ -38,7 +38,7 @@ export const autoscaledMembers: Check = ({ autoscalers, groups }) => {
     const message = `${group.namespace}/${group.name} is scaled by ${names.join(' and ')}: two writers`;
     return [...wrong, result('FAIL', 'HPA', message, 'RG6010')];
   });
-  return orOk('HPA', results, 'no autoscaler scales a StatefulSet whose replicas the agent writes');
+  return orOk('HPA', results, 'no autoscaler scales a StatefulSet whose replicas the agent writes', unread?.autoscalers);
 };
 
 /** Returns the autoscalers of a zone. If KEDA created a HorizontalPodAutoscaler, its ScaledObject is left out. */
@@ -53,7 +53,7 @@ function scalersOf(
 }
 
 /** Reports GitOps tools that own replicas which the agent writes: each sync would revert them. */
-export const replicasInGit: Check = ({ groups, statefulSets }) => {
+export const replicasInGit: GroupCheck = ({ groups, statefulSets }) => {
   const results = groups.flatMap(({ namespace, zones }) =>
     zones.filter(isWritten).flatMap(({ statefulSet }): readonly CheckResult[] => {
       const owner = gitOpsOwner(statefulSets.find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet));

@@ -5,7 +5,7 @@ import { type KubernetesObject, resources } from '../../cluster/request/resource
 import type { RuleResult } from '../../engine/decision.ts';
 import { reader } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import { isUnknown, type Known } from '../../engine/snapshot.ts';
+import { isUnknown, type Known, type Unknown } from '../../engine/snapshot.ts';
 import { itemsOf, listCluster, listKnown, type Namespaces } from '../cluster-snapshot/listing.ts';
 import { clusterState } from '../cluster-snapshot/snapshot.ts';
 import type { Cluster } from '../connection.ts';
@@ -50,6 +50,8 @@ type AgentState =
 
 export interface AgentLeases {
   readonly leases: Known<readonly AgentLease[]>;
+  /** Present if the user may not read Leases in a namespace that can contain the Lease. */
+  readonly unread?: Unknown;
   /** True if every namespace that can contain the Lease was read. */
   readonly isComplete: boolean;
   /**
@@ -137,10 +139,10 @@ export async function readAgentLeases(
   const lists = isEverywhere ? everywhere : await Promise.all(ofPlaces.map(([name, namespace]) => leasesIn(timed, name, namespace)));
   // A Lease that no decision names can be in any namespace.
   const isComplete = !lists.some(isUnknown) && (isEverywhere || groups.every(({ lease }) => lease !== undefined));
-  const leases = lists.every(isUnknown)
-    ? { unknown: `no permission to get leases in ${places.join(', ')}` }
-    : lists.flatMap(itemsOf).map(agentLease);
-  return { leases, isComplete, nowMs: Number.isNaN(serverMs) ? cluster.env.clock.nowMs() : serverMs };
+  const denied = new Set(isEverywhere ? [] : ofPlaces.flatMap(([, place], index) => (isUnknown(lists[index]) ? [place] : [])));
+  const unread = denied.size === 0 ? {} : { unread: { unknown: `no permission to get leases in ${[...denied].join(', ')}` } };
+  const leases = lists.every(isUnknown) && unread.unread !== undefined ? unread.unread : lists.flatMap(itemsOf).map(agentLease);
+  return { leases, ...unread, isComplete, nowMs: Number.isNaN(serverMs) ? cluster.env.clock.nowMs() : serverMs };
 }
 
 async function listLeases(cluster: Cluster, name: string, namespaces: Namespaces): Promise<Known<readonly KubernetesObject[]>> {

@@ -24,6 +24,7 @@ const doctorRules: readonly Rule[] = [
   ...readerRules,
   { apiGroups: ['apps'], resources: ['deployments'], verbs: ['list'] },
   { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: ['list'] },
+  { apiGroups: ['keda.sh'], resources: ['scaledobjects'], verbs: ['list'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get'] },
   { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get'] },
   { apiGroups: ['rollout-group.dev'], resources: ['metricsources', 'notificationchannels'], verbs: ['list'] },

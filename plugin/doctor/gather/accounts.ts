@@ -21,7 +21,6 @@ interface AccountsQuestion {
   readonly watched: readonly string[];
   /** The namespaces with groups. In other namespaces the agent needs no rights. Default: every watched namespace. */
   readonly managed?: readonly string[];
-  /** The namespaces with groups whose pods are pinned. */
   readonly pinned: readonly string[];
   readonly mirrored?: readonly RightInNamespace[];
   readonly leases: Known<readonly AgentLease[]>;

@@ -16,6 +16,7 @@ import { customResourceDefinition } from '../../../policies/schema/json-schema.t
 import { type Kind, kinds } from '../../../policies/schema/kinds.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
 import { isSameValue } from '../../../policies/values/canonical-json.ts';
+import { defined } from '../../../policies/values/defined.ts';
 import { tryParseJson } from '../../../policies/values/try-parse-json.ts';
 import { metricSources, notificationChannels } from '../../cluster-snapshot/kinds.ts';
 import { itemsOf, listKnown } from '../../cluster-snapshot/listing.ts';
@@ -47,7 +48,9 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const { namespaces } = scope;
   const list = (resource: Resource) => listKnown(cluster, resource, namespaces);
   const places = [scope.agentNamespace ?? usualAgentNamespace, ...(namespaces ?? [])].map((namespace) => ({ namespace }));
-  const [{ leases }, published] = await Promise.all([readAgentLeases(cluster, places), readDecisions(cluster, namespaces)]);
+  const [agents, published] = await Promise.all([readAgentLeases(cluster, places), readDecisions(cluster, namespaces)]);
+  const isHeld = itemsOf(agents.leases).some(({ holder }) => holder !== '');
+  const leases = isHeld ? agents.leases : (agents.unread ?? agents.leases);
   const agentNamespace = scope.agentNamespace ?? leaseInCharge(leases, published)?.namespace ?? usualAgentNamespace;
   const [{ listing }, clock, deployed, autoscalers, scaled, installed] = await Promise.all([
     listForPlan(cluster, namespaces, agentNamespace),
@@ -61,8 +64,11 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const statefulSets = itemsOf(listing.statefulSets);
   const { resolution, findings } = readPolicyFiles(comparedObjects(listing).map(asFile), { agentNamespace });
   const { groups, policies } = resolution.bundle;
-  const registration = await readRegistration(cluster, { agentNamespace, groups, policies });
-  const admissionPolicies = await readAdmissionPolicies(cluster, { agentNamespace, groups, registration });
+  const unreadGroups = [listing.groups].find(isUnknown);
+  const unreadPolicies = [listing.policies, listing.agentPolicies].find(isUnknown);
+  const unreadOthers = [listing.exceptions, listing.podBudgets, listing.zoneBudgets].find(isUnknown);
+  const registration = unreadGroups ?? unreadPolicies ?? (await readRegistration(cluster, { agentNamespace, groups, policies }));
+  const admissionPolicies = unreadGroups ?? (await readAdmissionPolicies(cluster, { agentNamespace, groups, registration }));
   const secrets = await readNamedSecrets(cluster, agentNamespace);
   const managed = [...new Set([...groups, ...itemsOf(published)].map(({ namespace }) => namespace))];
   const watched = namespaces ?? managed;
@@ -74,25 +80,39 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
     ...clock,
     agentNamespace,
     leases,
+    unread: defined({ leases: agents.unread, autoscalers: [scaled].find(isUnknown) }),
     published,
     kinds: installed,
     registration,
     ...(admissionPolicies === undefined ? {} : { admissionPolicies }),
     secrets,
     accounts: [...accounts, ...(await readWebhookAccounts(cluster, registration, { agentNamespace, pinned, known: accounts }))],
-    operators: isUnknown(deployed) ? deployed : deployed.flatMap(operatorOf),
-    autoscalers: isUnknown(autoscalers) ? autoscalers : [...autoscalers, ...itemsOf(scaled)].flatMap(autoscalerOf),
-    groups,
+    operators: readEach(deployed, operatorOf),
+    autoscalers: readEach(autoscalers, autoscalerOf, itemsOf(scaled)),
+    groups: unreadGroups ?? groups,
     createdMs: new Map(itemsOf(listing.groups).map(createdAt)),
-    policies,
-    findings,
+    policies: unreadPolicies ?? policies,
+    findings: unreadGroups ?? unreadPolicies ?? unreadOthers ?? findings,
     statefulSets,
-    sets: statefulSets.map(observeStatefulSet).flatMap((set) => (isUnknown(set) ? [] : [set])),
-    pods: isUnknown(pods) ? pods : pods.map((pod) => observePod(pod)).flatMap((pod) => (isUnknown(pod) ? [] : [pod])),
-    budgets: isUnknown(podBudgets) ? podBudgets : podBudgets.map(observePodBudget).flatMap((budget) => (isUnknown(budget) ? [] : [budget])),
-    ledgers: isUnknown(documents) ? documents : documents.flatMap(ledgerOf),
-    ...(isUnknown(documents) ? {} : { failingChannels: documents.flatMap(failingChannels) }),
+    sets: statefulSets.map(observeStatefulSet).flatMap(ifKnown),
+    pods: readEach(pods, (pod) => ifKnown(observePod(pod))),
+    budgets: readEach(podBudgets, (budget) => ifKnown(observePodBudget(budget))),
+    ledgers: readEach(documents, ledgerOf),
+    failingChannels: readEach(documents, failingChannels),
   };
+}
+
+/** Returns the facts of the objects and of `more`; unknown if the list of objects is unknown. */
+function readEach<Fact>(
+  objects: Known<readonly KubernetesObject[]>,
+  read: (object: KubernetesObject) => readonly Fact[],
+  more: readonly KubernetesObject[] = [],
+): Known<readonly Fact[]> {
+  return isUnknown(objects) ? objects : [...objects, ...more].flatMap((object) => read(object));
+}
+
+function ifKnown<View>(view: Known<View>): readonly View[] {
+  return isUnknown(view) ? [] : [view];
 }
 
 function createdAt({ metadata }: KubernetesObject): readonly [name: string, createdMs: number] {

@@ -395,7 +395,7 @@ describe('doctor', () => {
 
 describe('the summary', () => {
   it('counts every line once', () => {
-    const shown = renderChecks(examine(facts({ leases: [], published: { unknown: 'no permission to list configmaps' } })), {
+    const shown = renderChecks(examine(facts({ leases: [], pods: { unknown: 'no permission to list pods' } })), {
       paint: (_style, text) => text,
       hasHints: false,
     });
