@@ -9,6 +9,7 @@ import { zoneBudgetResource } from '../../policies/adopt/keys.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
+import { Failure } from '../failure.ts';
 import { rolloutExceptions, rolloutGroups, rolloutIntents, rolloutPolicies } from './kinds.ts';
 
 /** A list that the user may not read. */
@@ -192,6 +193,14 @@ export function requiredStatefulSets({ statefulSets }: Listing): readonly Kubern
   const failure = statefulSets === undefined ? undefined : denialOf(statefulSets);
   if (failure !== undefined) throw forbiddenFailure(failure);
   return itemsOf(statefulSets);
+}
+
+/** Throws Failure if the user may not list groups, ledgers and published decisions, or StatefulSets: the agent knows them, so no plan is true. */
+export function refuseUnknownPlan(listing: Listing): void {
+  const denial = definitionNames.map((name) => denialOf(listing[name] ?? [])).find((text) => text !== undefined);
+  if (denial === undefined) return;
+  const { details } = forbiddenFailure(denial);
+  throw new Failure({ ...details, what: `the plan is unknown: ${details.what}` });
 }
 
 /** Returns the message of the API server if the user may not read the list; undefined otherwise. */

@@ -25,7 +25,6 @@ const words: Readonly<Record<AppliedObject['result'], string>> = {
   notAttempted: 'not attempted',
 };
 
-/** Returns one line per object and a summary. */
 export function renderApplied({ digest, isDryRun, isNothing, objects }: ApplyReport, { paint }: Pick<OutputStream, 'paint'>): string {
   if (isNothing) return 'Nothing to apply: the cluster already has the requested state.\n';
   const suffix = isDryRun === undefined ? '' : ` (dry run, ${isDryRun})`;

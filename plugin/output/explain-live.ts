@@ -32,7 +32,6 @@ interface LiveExplanation {
   readonly outdated: readonly string[];
 }
 
-/** Returns the text with a final line break. */
 export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, outdated }: LiveExplanation, look: TableLook): string {
   const { decision, from } = live;
   const isAbout = (step: PublishedStep): boolean => subject.zone === undefined || step.zone === subject.zone;

@@ -38,7 +38,6 @@ interface GroupsTable {
   readonly hasNamespaces: boolean;
 }
 
-/** Returns the table with a final line break. The groups keep the given order. */
 export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look: TableLook): string {
   const isWide = look.isWide === true;
   const isShort = look.columns !== undefined && look.columns < 110 && !isWide;

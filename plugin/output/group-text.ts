@@ -213,7 +213,6 @@ export function missingText(count: number): string {
   return `${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} not available`;
 }
 
-/** Returns the published pods that do not recover by waiting. */
 export function troubledPods({ pods }: Pick<PublishedDecision, 'pods'>, zone?: string): readonly PublishedPod[] {
   return pods.filter((pod) => (pod.state === 'crashing' || pod.state === 'nodeDown') && (zone === undefined || pod.zone === zone));
 }

@@ -29,7 +29,6 @@ const styles: Readonly<Record<ShownRun['outcome'], Style>> = {
   abandoned: 'dim',
 };
 
-/** Returns the table with a summary line. */
 export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
   const lines = itemTable(columns, runs, look, (line, { outcome }) =>
     line.replace(` ${outcome}`, () => ` ${look.paint(styles[outcome], outcome)}`),

@@ -7,7 +7,6 @@ export interface JunitCase {
   readonly output?: string;
 }
 
-/** Returns the document with a final newline. */
 export function junitXml(suites: readonly { readonly name: string; readonly cases: readonly JunitCase[] }[]): string {
   const total = counts(suites.flatMap(({ cases }) => cases));
   const body = suites.flatMap(({ name, cases }) => [

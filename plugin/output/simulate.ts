@@ -14,7 +14,6 @@ export interface GroupSimulation {
   readonly repeat: string;
 }
 
-/** Returns the text with a final line break. */
 export function renderSimulation(groups: readonly GroupSimulation[], look: TableLook): string {
   const blocks = groups.map((group) => groupLines(group, look).join('\n'));
   return `${blocks.length === 0 ? 'nothing to simulate: no group has changes' : blocks.join('\n\n')}\n`;

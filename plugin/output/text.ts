@@ -56,7 +56,6 @@ function alignRow({ cells, span }: Row, columns: readonly Column[], widths: read
   return [line, ...more.map((rest) => ' '.repeat(startOf(first)) + rest)].join('\n');
 }
 
-/** Returns the titles as a line, and the rows as lines below it. */
 export function alignTable(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -123,7 +122,6 @@ export function paragraph(label: string, text: string, width: number | undefined
   );
 }
 
-/** Returns a paragraph whose label has a style. */
 export function styledParagraph(
   label: string,
   text: string,

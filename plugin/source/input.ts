@@ -61,7 +61,6 @@ export async function readDirectory(root: string, shownAs: string): Promise<read
   return files;
 }
 
-/** Reads one file, a pipe or a device as UTF-8. */
 export async function readFile(path: string, shownAs: string): Promise<string> {
   try {
     return await readLimited(createReadStream(path), shownAs);
@@ -116,7 +115,6 @@ export function shownPath(shownAs: string, path = ''): string {
   return join(shownAs, path).split(sep).join('/');
 }
 
-/** Returns the failure for a path that cannot be read. */
 export function unreadable(name: string, error: NodeJS.ErrnoException): Failure {
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR') {
     return notFoundFailure(`${name} does not exist`, {
@@ -138,7 +136,6 @@ export function tooMany(shownAs: string): Failure {
   return usageFailure(`${shownAs} holds more than ${maxFileCount} files`, 'name only the directories that hold policies and manifests');
 }
 
-/** Returns the failure for a source above the size limit. */
 export function tooLarge(name: string, bytes: number, limitBytes: number): Failure {
   return new Failure({
     exitCode: exitCodes.usage,
@@ -170,7 +167,6 @@ export function readStandardInput(stdin: Readable & { readonly isTTY?: boolean }
   };
 }
 
-/** Returns the whole stream as UTF-8. */
 export async function readLimited(stream: Readable, name: string): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;

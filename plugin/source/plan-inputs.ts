@@ -11,7 +11,6 @@ import { instantMs } from '../../policies/instant.ts';
 import type { LoadedDocument, Manifest, PolicyFile } from '../../policies/load.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
-import { forbiddenFailure } from '../connection-failure.ts';
 import type { CommandContext } from '../context.ts';
 import { memberNames, objectChanges } from '../difference.ts';
 import { notFoundFailure, usageFailure } from '../failure.ts';
@@ -125,7 +124,6 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   };
 }
 
-/** Reports whether --group leaves out other groups and objects. */
 export function isPart({ group = [] }: Pick<PlanInputOptions, 'group'>): boolean {
   return group.length > 0;
 }
@@ -134,7 +132,6 @@ function contentOf({ value }: LoadedDocument): ObjectContent {
   return { ...value };
 }
 
-/** Returns the errors among findings, each once. */
 export function distinctErrors(findings: readonly Finding[]): readonly Finding[] {
   const errors = findings.filter(({ severity }) => severity === 'error');
   return [...new Map(errors.map((error) => [canonicalJson(error), error])).values()];
@@ -168,7 +165,6 @@ export function refuseRepeats(flag: string, manifests: readonly Manifest[]): voi
   }
 }
 
-/** Returns each file once; a directory may hold both desired manifests and policies. */
 export function unique(files: readonly PolicyFile[]): readonly PolicyFile[] {
   return [...new Map(files.map((file) => [file.name, file])).values()];
 }
@@ -176,7 +172,6 @@ export function unique(files: readonly PolicyFile[]): readonly PolicyFile[] {
 export function selectGroups(
   groups: readonly GroupDefinition[],
   { group: names = [], namespace, mayHaveNoGroup = false }: PlanInputOptions,
-  denial?: string,
 ): readonly GroupDefinition[] {
   const selected = groups.filter(
     (group) =>
@@ -184,7 +179,6 @@ export function selectGroups(
   );
   const missing = names.find((name) => !selected.some((group) => isNamed(group, name)));
   if (missing === undefined && (selected.length > 0 || mayHaveNoGroup)) return selected;
-  if (denial !== undefined) throw forbiddenFailure(denial);
   throw notFoundFailure(
     `there is no group${missing === undefined ? '' : ` ${missing}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`,
     {

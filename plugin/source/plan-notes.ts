@@ -40,7 +40,6 @@ export function absenceNotes(absent: readonly AbsentMembers[] = []): readonly st
   );
 }
 
-/** Returns notes on groups with StatefulSets in another namespace. */
 export function notesOf(sources: PlanSources, absent: readonly AbsentMembers[] = []): readonly string[] {
   if (sources.groups.length === 0) return [];
   return groupsElsewhere(sources)

@@ -54,7 +54,6 @@ function digestOf({ scope, basis, objects, plan }: Pick<SavedPlan, 'scope' | 'ba
   return createHash('sha256').update(canonicalJson({ scope, basis, objects, plan })).digest('hex');
 }
 
-/** Returns the short digest of a plan for objects and messages. */
 export function shortDigest(digest: string): string {
   return digest.slice(0, 16);
 }

@@ -24,7 +24,6 @@ function valueMarkup(value: Value): string {
   return 'markup' in value ? value.markup : value.map(({ markup }) => markup).join('');
 }
 
-/** Returns a table. `numeric` lists the indices of numeric columns. */
 export function htmlTable(titles: readonly string[], rows: readonly (readonly (Html | string)[])[], numeric: readonly number[] = []): Html {
   const kind = (index: number) => (numeric.includes(index) ? html` class="number"` : nothing);
   const head = titles.map((title, index) => html`<th scope="col"${kind(index)}>${title}</th>`);

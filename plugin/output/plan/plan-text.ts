@@ -68,7 +68,6 @@ type StepRow = Readonly<Record<'wave' | 'verb' | 'object' | 'gate' | 'p50' | 'p9
   readonly atOnce: number | undefined;
 };
 
-/** Returns the steps of all waves in their order. */
 export function stepRows(group: GroupPlan): readonly StepRow[] {
   const titles = waveTitles(group);
   return group.waves.flatMap(({ steps }, number) =>
@@ -225,7 +224,6 @@ function passesOnlyBy(result: RuleResult): string {
     : 'passes when the request or the rule is changed';
 }
 
-/** Returns when a blocking result would pass. */
 export function passesText(result: RuleResult, nowMs: number | undefined): string {
   if (result.earliestMs !== undefined && nowMs !== undefined && result.earliestMs <= nowMs) {
     return `the wait ended at ${instantText(result.earliestMs)}; passes with the next decision if nothing else changes`;
@@ -260,7 +258,6 @@ function passesWhen({ rule, digest }: RuleResult): string {
   return ruleCatalog.find(({ id }) => id === rule)?.title ?? 'the condition of the rule is false';
 }
 
-/** Returns the first 7 digits of a policy digest. */
 export function shortDigest(digest: string): string {
   return digest.replace(/^[a-z0-9]+:/, '').slice(0, 7);
 }

@@ -4,7 +4,6 @@ import { managedFields } from './managed-fields.ts';
 
 /** A tool that manages an object from Git or from a release. */
 interface GitOpsOwner {
-  /** The name of the tool, such as `Argo CD`. */
   readonly tool: string;
   /** The application or release, if the object names it. */
   readonly of?: string;
@@ -48,7 +47,6 @@ export function gitOpsOwner(live: unknown): GitOpsOwner | undefined {
   return undefined;
 }
 
-/** Returns the managers that own `spec.replicas`, in the order of the object. */
 export function replicaOwners(live: unknown): readonly string[] {
   return managedFields(live)
     .filter(({ fields }) => fieldAt(fields, ['f:spec', 'f:replicas']) !== undefined)

@@ -30,6 +30,7 @@ import {
   listCluster,
   listKnown,
   type Namespaces,
+  refuseUnknownPlan,
   requiredStatefulSets,
   snapshotNames,
 } from '../../cluster-snapshot/listing.ts';
@@ -157,6 +158,7 @@ async function readCluster(given: GivenFiles, ...[context, options, cluster]: Re
   refuseRepeats(options.desired === undefined ? '--filename' : '--desired', manifests);
   const namespaces = namespacesOf(options, namespace, [...manifests, ...loaded.documents]);
   const { listing, agentNamespace } = await listForPlan(cluster, namespaces, options.agentNamespace);
+  refuseUnknownPlan(listing);
   const live = comparedObjects(listing);
   const manifestObjects = await pairWithLiveObjects(cluster, [...documentsOf(files), ...manifests.map(({ value }) => value)], live);
   const forceConflicts = options.forceConflicts === true;
@@ -180,7 +182,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   if (errors.length > 0) return { errors, notes: unreadNotes(listing) };
   const allGroups = groupsToPlan(bundle.groups, definitions.groupsBefore);
   const needed = desiredObjects.some((one) => isElsewhere(one, options)) ? { mayHaveNoGroup: false } : {};
-  const groups = selectGroups(allGroups, { ...options, ...needed }, denialsByKind(listing).get('RolloutGroup'));
+  const groups = selectGroups(allGroups, { ...options, ...needed });
   const sources = await readReplicaSourceObjects(cluster, groups);
   const { policies, published } = clusterState(listing, agentNamespace);
   const { intents, ...before } = policies;
@@ -375,7 +377,6 @@ export async function listForPlan(
   return { listing, agentNamespace };
 }
 
-/** Returns the live objects that diff and plan compare, by kind. */
 export function comparedObjects(listing: Listing): readonly ObjectContent[] {
   const { statefulSets, podBudgets, zoneBudgets, groups, policies, exceptions, agentPolicies } = listing;
   return [statefulSets, podBudgets, zoneBudgets, groups, policies, exceptions, agentPolicies].flatMap(itemsOf);

@@ -98,7 +98,6 @@ function isOwn(entry: ObjectContent): boolean {
   return entry['manager'] === fieldManager && isApplier(entry);
 }
 
-/** Returns the live object with the managed fields of the adoption. */
 export function adopted<Live extends { readonly metadata?: unknown }>(live: Live, { managedFields: list }: Adoption): Live {
   return { ...live, metadata: { ...Object(live.metadata), managedFields: list } };
 }

@@ -28,7 +28,6 @@ export interface BasisChange {
 interface BasisInput {
   readonly groups: readonly GroupDefinition[];
   readonly snapshot: Snapshot;
-  /** The live objects, as the API server sent them. */
   readonly live: readonly ObjectContent[];
   /** The desired objects. The basis contains the live object of each name, or states that it does not exist. */
   readonly desiredObjects: readonly ObjectContent[];

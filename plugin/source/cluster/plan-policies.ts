@@ -16,7 +16,6 @@ import { withManifestPartition } from './desired-objects.ts';
 
 interface PolicyQuestion {
   readonly files: readonly PolicyFile[];
-  /** The desired objects, each as it is after the apply. */
   readonly desiredObjects: readonly { readonly manifest: ObjectContent; readonly object: ObjectContent }[];
   /** The live objects whose documents in the files are not applied, and count as absent. The files are judged with them. */
   readonly omitted?: readonly string[];

@@ -33,7 +33,6 @@ export interface Conflict {
 
 interface Applied {
   readonly object: KubernetesObject;
-  /** The fields of other managers that the manifest now owns. */
   readonly taken: readonly Conflict[];
   /** The managers of client-side apply whose fields move to our manager. */
   readonly moved: readonly string[];

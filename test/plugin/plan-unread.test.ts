@@ -1,0 +1,34 @@
+// Tests that plan, diff and apply refuse a plan whose groups, ledgers or published decisions the user may not list.
+import { describe, expect, it } from 'vitest';
+import { fakeApiServer } from './api-server.ts';
+import { runInProcess } from './in-process.ts';
+import { adoptedObjects, statefulSetObject } from './live-objects.ts';
+import { folderWith } from './process.ts';
+import type { FakeObject } from './served-objects.ts';
+
+const { status: _status, ...object } = statefulSetObject('a', { replicas: 0 });
+const free: FakeObject = { ...object, metadata: { ...object.metadata, name: 'free', uid: 'uid-free', labels: {} } };
+const system: FakeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
+
+const verbs = ['plan -f .', 'diff -f .', 'apply -f . --dry-run=server', 'apply -f . --dry-run=client', 'apply -f . --yes'];
+
+async function ends(live: FakeObject, objects: readonly FakeObject[], forbidden: string) {
+  const cwd = folderWith({ 'set.json': JSON.stringify(live).replace('mimir:1', 'mimir:2') });
+  const { url, writes } = await fakeApiServer([system, ...objects], { forbidden: [forbidden] });
+  const ended = [];
+  for (const verb of verbs) ended.push(await runInProcess([...verb.split(' '), '--server', url, '-n', 'mimir'], { cwd }));
+  return { ended, written: writes.filter(({ path }) => !path.includes('dryRun=All')) };
+}
+
+describe('plan, diff and apply', () => {
+  it.each([
+    ['rolloutgroups', 'a StatefulSet of no known group', free, [free]],
+    ['rolloutgroups', 'a member of an adopted group', adoptedObjects()[0] ?? free, adoptedObjects()],
+    ['configmaps', 'a member of an adopted group', adoptedObjects()[0] ?? free, adoptedObjects()],
+  ])('refuse without permission to list %s for %s', async (plural, _of, live, objects) => {
+    const { ended, written } = await ends(live, objects, plural);
+    const stderr = expect.stringContaining(`error: the plan is unknown: anna may not list ${plural} in namespace mimir\n`);
+    expect(ended).toEqual(verbs.map(() => ({ status: 11, stdout: '', stderr })));
+    expect(written).toEqual([]);
+  });
+});
