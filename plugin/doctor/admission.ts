@@ -46,7 +46,7 @@ export const webhookRegistration: GroupCheck = (facts) => {
 };
 
 /** Reports namespaces whose groups the webhook does not know: it allows every request there. */
-function unknownNamespaces({ accounts, groups }: Facts): readonly CheckResult[] {
+function unknownNamespaces({ accounts, groups }: Parameters<GroupCheck>[0]): readonly CheckResult[] {
   return accounts.flatMap(({ unwatched: { namespaces, flag } = { namespaces: [], flag: '' } }) =>
     namespaces
       .filter((name) => groups.some(({ namespace }) => namespace === name))
