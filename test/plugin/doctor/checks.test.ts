@@ -32,7 +32,7 @@ describe('a healthy installation', () => {
 });
 
 describe('doctor', () => {
-  it.each<readonly [what: string, overrides: Partial<Facts>, expected: string]>([
+  it.each<readonly [what: string, overrides: Partial<Facts>, expected: string | readonly string[]]>([
     [
       'no agent',
       { leases: [] },
@@ -216,7 +216,10 @@ describe('doctor', () => {
         published: [],
         accounts: [{ name: 'agent/agent', rights: [], unwatched: { namespaces: ['mimir'], flag: '-namespaces=loki' } }],
       },
-      'FAIL namespaces RG6024 the agent does not watch namespace mimir (it runs with -namespaces=loki). Install it again with --groups-in mimir added, or choose another namespace with -n',
+      [
+        'FAIL namespaces RG6024 the agent does not watch namespace mimir (it runs with -namespaces=loki). Install it again with --groups-in mimir added, or choose another namespace with -n',
+        'FAIL webhooks RG6024 namespace mimir has groups but the webhook does not know it (the agent runs with -namespaces=loki): nothing is enforced there',
+      ],
     ],
     [
       'a setting that cannot be read',
@@ -244,7 +247,7 @@ describe('doctor', () => {
     ],
     ['no group', { groups: [], ledgers: [] }, 'warn groups - no group exists here'],
   ])('names %s, and nothing else', (_what, overrides, expected) => {
-    expect(wrong(overrides)).toEqual([expected]);
+    expect(wrong(overrides)).toEqual([expected].flat());
   });
 
   it('fails when two agents decide about the same namespace', () => {
