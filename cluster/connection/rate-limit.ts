@@ -42,7 +42,7 @@ export class RateLimiter {
 
   /**
    * Takes a token for a request. Returns undefined if the request may be sent now, otherwise a promise that resolves when it may be sent.
-   * Throws RateLimited and takes no token if the wait exceeds `timeoutMs`. `path` does not contain the path of the server's address.
+   * Throws RateLimited and takes no token if the wait exceeds `timeoutMs`. `path` begins after the path of the server's URL, such as `/apis/apps/v1`.
    */
   turn(path: string, timeoutMs: number): Promise<void> | undefined {
     const { qps, burst, clock, timers, onThrottled } = this.#options;

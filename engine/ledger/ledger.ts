@@ -1,4 +1,4 @@
-// Updates the ledger of a group, which stores the state between turns: claims, and downscales with their time (dated downscales).
+// Updates the ledger of a group, which stores its state between turns: run, pins, claims, preparations, and downscales with their time.
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
 import { type Action, type GroupDecision, isReplacement } from '../decision.ts';
@@ -10,17 +10,20 @@ import { withPins } from '../strategies/pinned/pins.ts';
 /** Maximum number of open claims. A group that needs more claims waits. */
 export const openClaimLimit = 100;
 
-/** A claim on an unchanged object is dropped after this time: twice the deadline of a request to the API server. */
+/** A claim on an unchanged object is dropped after this time: twice the request timeout of the API server (60 s). */
 export const unappliedClaimMs = 120_000;
 
-/** Returns the ledger to store before `actions`: run, pins and release. If `actions` lacks decided actions, the stored run stays. */
+/**
+ * Returns the ledger that is stored before `actions` are carried out, with the run, the pins and the release terms of the decision. If
+ * `actions` contains only some of the decided actions, the stored run stays.
+ */
 export function decidedLedger(
   ledger: Ledger,
   decision: Pick<GroupDecision, 'run' | 'pinned' | 'actions'>,
   { snapshot, group, actions = decision.actions }: Pick<GroupContext, 'snapshot' | 'group'> & { readonly actions?: readonly Action[] },
 ): Ledger {
   const { run, pinned } = decision;
-  // The current terms of a defined group cancel an earlier release.
+  // A defined group is not being released: its release terms replace the stored ones.
   const known = withTerms(ledger, termsOf(group));
   const moved = run === undefined || run === known.run || actions.length < decision.actions.length ? known : { ...known, run };
   return pinned === undefined ? moved : withPins({ ...moved, ...pinned }, actions, { snapshot, group });
@@ -44,8 +47,8 @@ export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: numb
 }
 
 /**
- * Returns the ledger with these claims open; undefined above `openClaimLimit`. An open claim with the same verb, object and number keeps its
- * time. Only a claim with a newer resource version, or a later claim for the same scale-down, replaces the open claim.
+ * Returns the ledger with these claims open; undefined above `openClaimLimit`. If a claim with the same verb, object and `to` is open already,
+ * it stays, with its time. It is replaced only by a claim with a newer resource version, or by a later claim for the same scale-down.
  */
 export function openClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
   const open = [...ledger.claims];
@@ -93,7 +96,7 @@ export interface Revocation {
 
 /**
  * Returns the unchanged pods of open claims of earlier leaderships: their DELETE may still arrive. A write to the pod makes that DELETE fail.
- * An eviction names no resource version, so its claim can only expire.
+ * An eviction names no resource version, so no write can make it fail.
  */
 export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: number): readonly Revocation[] {
   const zones = zonesOf(ledger, seen);
@@ -107,7 +110,7 @@ export function revocationsOf(ledger: Ledger, seen: ObservedObjects, epoch: numb
 }
 
 /**
- * Returns the longest of the delays and the intervals between zones, in milliseconds. `keepDownscalesMs` is at least as long. `policies`
+ * Returns the longest `delayed.after` or `betweenZones` of zones and policies, in milliseconds. `keepDownscalesMs` is at least as long. `policies`
  * contains the policies that bind the group.
  */
 export function longestDelayMs(group: GroupDefinition, policies: readonly PolicyDefinition[]): number {
@@ -131,9 +134,9 @@ interface KeepOptions {
 /**
  * Returns the ledger after an observation. A claim on a pod ends when the successor pod is available. A claim on replicas adds a dated
  * downscale when the replicas are lowered, and ends when the surplus pods are gone. A claim on a partition ends when the partition is lowered.
- * A claim on an object that another write changed ends at once: its request has an old resource version. A claim on an unchanged object
- * or on a zone that left the group ends after 120 s. A claim on an unreadable object stays. So do preparations, even without their pods,
- * because databases store them on the volume.
+ * A claim with a resource version ends at once if another write changed the object, because its request must fail. A claim on an unchanged
+ * object or on a zone that left the group ends after 120 s. A claim on an unreadable object stays. Preparations always stay, even without
+ * their pods, because databases store them on the volume.
  */
 export function observeLedger(stored: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
   const { openForMs = ({ atMs }: Claim) => Math.abs(seen.nowMs - atMs) } = options;
@@ -154,8 +157,8 @@ export function observeLedger(stored: Ledger, seen: ObservedObjects, options: Ke
 }
 
 /**
- * Returns the ledger with the present names of the zones. The name of an adopted zone omits what the names of all members have in common,
- * so it changes with the members: `a` is `ingester-zone-a` while the group has no other member.
+ * Returns the ledger with the present names of the zones. The name of an adopted zone is that of its StatefulSet without the common prefix
+ * of all members, so it changes with the members: the zone `a` is called `ingester-zone-a` while the group has no other member.
  */
 function inPresentZones({ claims, downscales, preparations, ...rest }: Ledger, { zones }: GroupDefinition): Ledger {
   const inPresent = <Entry extends { readonly zone: string }>(entry: Entry): Entry => {
@@ -170,7 +173,7 @@ function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean
   return one.length === other.length && one.every((entry, index) => entry === other[index]);
 }
 
-/** Returns the snapshot with every ledger after an observation at the time of the snapshot: an ended claim blocks no step. */
+/** Returns the snapshot with its ledgers observed at the time of the snapshot, so that an ended claim blocks no step. */
 export function withObservedLedgers(snapshot: Snapshot): Snapshot {
   const ledgers = snapshot.ledgers.map((ledger) => observeLedger(ledger, snapshot, { keepDownscalesMs: Number.POSITIVE_INFINITY }));
   return isSameList(ledgers, snapshot.ledgers) ? snapshot : { ...snapshot, ledgers };
@@ -268,7 +271,7 @@ function datedDownscale(ledger: Ledger, claim: Claim, zone: SeenZone | undefined
   if (zone === undefined || zone.set.uid !== claim.uid || zone.set.replicas > claim.to) return [];
   const isDated = ledger.downscales.some((known) => known.zone === claim.zone && known.atMs >= claim.atMs && known.to === claim.to);
   if (isDated) return [];
-  // The arrival time of the request is unknown. The latest possible time is now, or the end of the request's lifetime.
+  // The arrival time of the request is unknown. The latest possible time is now or the end of the request's lifetime, whichever is earlier.
   const atMs = Math.max(claim.atMs, Math.min(seenMs, claim.atMs + unappliedClaimMs));
   return [{ zone: claim.zone, atMs, from: claim.from, to: claim.to }];
 }

@@ -11,7 +11,7 @@ export const channels: GroupCheck = ({ groups, failingChannels }) => {
     failingChannels.map(({ namespace, group, channel, problem }) =>
       result('warn', 'channels', `${namespace}/${group}: the channel ${channel} fails: ${problem}`, 'RG6020'),
     ),
-    'the last delivery of every channel succeeded',
+    'no channel has a failed delivery on record',
   );
 };
 

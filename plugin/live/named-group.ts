@@ -44,7 +44,7 @@ export function noGroupsText({ namespace }: Pick<Cluster, 'namespace'>, { select
   return `no groups found${selector ? ` with the labels ${selector}` : ''}${allNamespaces === true ? '' : ` in namespace ${namespace}`}`;
 }
 
-/** Returns the groups whose RolloutGroup matches the selector. A group in files of the agent has no labels and never matches. */
+/** Returns the groups whose RolloutGroup matches the selector. Other groups, such as those in files of the agent, never match. */
 async function labelled({ env, timeoutMs }: Cluster, namespace: string | undefined, labelSelector: string): Promise<ReadonlySet<string>> {
   const list = listObjects(env, rolloutGroups, { namespace, labelSelector, site: 'live.selector', timeoutMs });
   const { items } = await list.catch(onStatus({ items: [] }, 404));

@@ -56,7 +56,7 @@ function isCovered({ held, passed }: RuleCoverage): boolean {
   return held.length > 0 && passed.length > 0;
 }
 
-/** Reports whether a case is missing for the rule. A rule that no case can reach needs no case. */
+/** Reports whether a case is missing for the rule. A rule that these cases cannot test, with their replicas, needs none. */
 function isOpen(one: RuleCoverage): boolean {
   return !isCovered(one) && one.unreachable === undefined;
 }
@@ -108,7 +108,7 @@ function coverageLines(coverage: readonly RuleCoverage[], look: Style): readonly
   return [...lines, coverageSummary(coverage), ...explained, ''];
 }
 
-/** Writes one document of kind `TestResult`, with every evaluated rule of a case. */
+/** Writes one document of kind `TestResult`, which lists for each case every rule that was evaluated. */
 async function writeTestJson(stream: OutputStream, { suites, coverage, exitCode }: TestReport): Promise<void> {
   const { passed, failed } = countCases(suites);
   await writeDocument(stream, 'json', {

@@ -1,4 +1,4 @@
-// Finds the waves without pods at the start of a rollout, for lint and for plans.
+// Finds the first waves of a rollout if they have no pods, for lint and for plans.
 import type { WaveDefinition } from '../definition.ts';
 import { listed } from '../wording.ts';
 

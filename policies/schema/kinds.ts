@@ -84,7 +84,7 @@ export function resourceOfKind(kind: Kind): Readonly<Record<'group' | 'version' 
   return { group: apiGroup, version: apiVersion.slice(apiGroup.length + 1), plural: kinds[kind].plural ?? '', kind, isNamespaced: true };
 }
 
-/** The fields of `metadata` that the cluster sets, and that have no meaning in a policy file. */
+/** The fields of `metadata` in stored objects that have no meaning in a policy file. */
 const serverFields: ReadonlySet<string> = new Set([
   'uid',
   'resourceVersion',
@@ -99,7 +99,7 @@ const serverFields: ReadonlySet<string> = new Set([
   'generateName',
 ]);
 
-/** Returns a document without `serverFields` and the `status` of the kind, so that lint accepts the output of `kubectl get -o yaml`. */
+/** Returns a document without `serverFields`, and without `status` if its kind has one: lint accepts the output of `kubectl get -o yaml`. */
 export function withoutServerMetadata(value: unknown): unknown {
   if (!isRecord(value)) return value;
   const { metadata, kind } = value;

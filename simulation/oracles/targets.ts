@@ -1,5 +1,5 @@
-// Judges which pods agents disrupt: outdated pods of the group, each once, while every StatefulSet status is current and no pause
-// exists (S4, S6, S7, S22, S28).
+// Checks that agents disrupt only outdated pods of the group, each pod once, and only while every StatefulSet status is current and no
+// pause exists (S4, S6, S7, S22, S28).
 
 import { controllerOf, field, isAgent, parsed, podResource, revisionLabelOf, textAt } from '../objects.ts';
 import type { Answered, Commit } from '../server/request.ts';
@@ -70,7 +70,7 @@ function checkTarget(book: Book, place: Place, { after, actor, atMs }: Commit): 
   if (isPaused(book, zone.statefulSet, moment)) scene.violated('S28', `${by} disrupts ${name} during a pause`);
 }
 
-/** Checks that the status of each zone is as new as its spec; otherwise outdated pods are unknown. Drop-in groups are exempt. */
+/** Checks that the status of each zone is as new as its spec: an older status does not show which pods are outdated. Drop-in groups are exempt. */
 export function checkObserved({ scene, zones, terms }: Book, { fromMs }: Moment, what: string): void {
   if (scene.group.kind === 'adopted') return;
   for (const { statefulSet, facts } of zones) {
@@ -81,13 +81,13 @@ export function checkObserved({ scene, zones, terms }: Book, { fromMs }: Moment,
   }
 }
 
-/** Returns whether a setting or a pause forbids agents to disrupt pods of the StatefulSet, and the decision had to know this. */
+/** Returns whether a setting or a pause forbade disruptions in the StatefulSet at a time that the agent's decision had to observe. */
 export function isPaused(book: Book, statefulSet: string, moment: Moment): boolean {
   const settings = book.terms.of(statefulSet).since(moment.fromMs);
   return (settings.length > 0 && settings.every((one) => one.isPaused)) || isHalted(book, statefulSet, moment);
 }
 
-/** Returns whether a RolloutIntent pauses the group or zone, and the decision had to know this. `paused` of a zone stops no downscale. */
+/** As `isPaused`, but only for RolloutIntents: the setting `paused` of a zone does not stop its downscales. */
 export function isHalted({ terms }: Book, statefulSet: string, { atMs, fromMs, aheadMs }: Moment): boolean {
   return terms.isPausedSince(statefulSet, fromMs, atMs + aheadMs);
 }
