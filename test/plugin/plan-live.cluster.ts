@@ -111,7 +111,7 @@ describeOnControlPlane('plans of what runs', (controlPlane) => {
       controlPlane(),
       namespace,
       'blind',
-      readerRules.filter(({ resources }) => !resources.includes('pods')),
+      readerRules.map((rule) => ({ ...rule, resources: rule.resources.filter((resource) => resource !== 'pods') })),
     );
     const held = await blind.run(['plan', '-o', 'json']);
     expect(held.stderr).toContain('no permission to list pods');

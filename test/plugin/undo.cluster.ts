@@ -57,7 +57,9 @@ describeOnControlPlane('an undo of a change that removed a field', (controlPlane
     expect([plan.status, plan.stdout]).toEqual([5, expect.stringContaining('undone')]);
     expect((await run('diff -f two.json')).stdout).toContain('--old');
     expect((await run('apply -f three.json --yes')).status).toBe(0);
-    expect([await args(), (await run('diff -f three.json')).stdout]).toEqual([undefined, expect.stringMatching(/no differences\n$/)]);
+    const after = await run('diff -f three.json');
+    // The rollout of the third template may still be due.
+    expect([await args(), after.status, after.stdout]).toEqual([undefined, 0, expect.stringMatching(/ no differences\n/)]);
   });
 });
 
