@@ -110,12 +110,11 @@ export interface ImageChange {
 export function imageChanges(decision: PublishedDecision, listing: Listing): readonly ImageChange[] {
   if (!isUnfinished(decision)) return [];
   const { namespace } = decision;
-  const changes = decision.zones.flatMap(({ zone, statefulSet }) => {
+  const changes = decision.zones.flatMap(({ statefulSet, desiredRevision }) => {
     const set = itemsOf(listing.statefulSets).find(({ metadata }) => metadata.namespace === namespace && metadata.name === statefulSet);
     if (set === undefined) return [];
-    // The target of a finished run may be older than the update revision.
-    const running = decision.run?.outcome === 'running' ? decision.run.target[zone] : undefined;
-    const target = running ?? valueAt(set, ['status', 'updateRevision']);
+    // A rollback returns pods to an earlier revision than the update revision, also after an abort.
+    const target = desiredRevision ?? valueAt(set, ['status', 'updateRevision']);
     return changesOf(set, podsOf(itemsOf(listing.pods), namespace, statefulSet), target);
   });
   return [...new Map(changes.map((change) => [`${change.from} ${change.to}`, change])).values()];

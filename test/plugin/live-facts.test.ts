@@ -8,7 +8,7 @@ import { kitNowMs } from '../kit/objects.ts';
 import { fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
 import { definition, done, fromAgent, rolling } from './live-kit.ts';
-import { adoptedObjects } from './live-objects.ts';
+import { adoptedObjects, publishedObject } from './live-objects.ts';
 import { look } from './plan-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -64,7 +64,7 @@ describe('the image change of a rollout', () => {
   it('is omitted after the rollout, if pods are unreadable, and for a template of another revision', () => {
     const objects = rollingObjects({ hasNew: false });
     const { statefulSets, pods } = listingOf(objects);
-    const other: PublishedDecision = { ...rolling, run: { ...runOf(rolling), target: { a: 'rev-3', b: 'rev-3', c: 'rev-3' } } };
+    const other: PublishedDecision = { ...rolling, zones: rolling.zones.map((zone) => ({ ...zone, desiredRevision: 'rev-3' })) };
     expect(imageChanges(done, { statefulSets, pods })).toEqual([]);
     expect(imageChanges(rolling, { statefulSets })).toEqual([]);
     expect(imageChanges(rolling, { statefulSets, pods: { unknown: 'forbidden' } })).toEqual([]);
@@ -74,6 +74,15 @@ describe('the image change of a rollout', () => {
   it('is taken from the template before the run starts', () => {
     const over = { ...runOf(rolling), target: { a: 'rev-1', b: 'rev-1', c: 'rev-1' }, outcome: 'completed' } as const;
     expect(imageChanges({ ...rolling, run: over }, listingOf(rollingObjects({ hasNew: false })))).toEqual(one);
+  });
+
+  it.each(['running', 'failed'] as const)('leads to the revision of the rollback while the rollback is %s', async (outcome) => {
+    const zones = rolling.zones.map((zone) => ({ ...zone, desiredRevision: 'rev-1' }));
+    const target = { a: 'rev-1', b: 'rev-1', c: 'rev-1' };
+    const back: PublishedDecision = { ...rolling, zones, run: { ...runOf(rolling), kind: 'rollback', target, outcome } };
+    expect(imageChanges(back, listingOf(rollingObjects()))).toEqual([{ from: 'mimir:2', to: 'mimir:1' }]);
+    const { stdout } = await ask([...rollingObjects(), publishedObject(back)], 'get ingester');
+    expect(stdout).toMatch(/^mimir\/ingester .* mimir:2 (->|→) 1 {3}/);
   });
 
   it('has a separate line if the headline is too narrow', () => {
