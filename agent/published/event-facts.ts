@@ -13,8 +13,9 @@ import { permittedResults } from '../../engine/rules/exception.ts';
 import { changeOf, recordedKind } from '../../engine/run/origin.ts';
 import { objectOf, requesterText, requestPlace } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type RunState } from '../../engine/snapshot.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { getOrCreate } from '../../policies/values/map.ts';
-import type { GroupRemovalReport, ReleaseReport, TurnReport } from '../report.ts';
+import { type GroupRemovalReport, isRunRemembered, type ReleaseReport, type TurnReport } from '../report.ts';
 
 export interface EventFact {
   readonly type: 'Normal' | 'Warning';
@@ -63,12 +64,13 @@ export function factsOf(
   const used = exceptionFacts(decision, known);
   const exposed = exposedActions(report).flatMap(({ action }) => replacedBy(action));
   const newlyExposed = exposed.filter(({ uid }) => past?.exposed?.has(uid) === false);
+  const isRemembered = isRunRemembered(report);
   const replacing = [...performed.flatMap(({ action }) => replacedBy(action)), ...exposed];
   return {
     facts: [
       ...defects,
       ...requestFacts(requests, past?.requests),
-      ...runFacts(report, decision, past),
+      ...(isRemembered ? runFacts(report, decision, past) : []),
       ...used.facts,
       ...actionFacts(performed, newlyExposed),
       ...news,
@@ -78,7 +80,7 @@ export function factsOf(
       permitted: used.permitted,
       waits: new Set(waits.keys()),
       exposed: new Set(replacing.map(({ uid }) => uid)),
-      ...(decision.run === undefined ? {} : { run: decision.run }),
+      ...defined({ run: isRemembered ? decision.run : past?.run }),
     },
   };
 }

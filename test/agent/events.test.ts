@@ -5,7 +5,7 @@ import type { TakenAction } from '../../engine/publish/published.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
-import { exception, hourMs, policy, policyRule } from '../kit/questions.ts';
+import { exception, hourMs, ledgerOf, policy, policyRule } from '../kit/questions.ts';
 import { status } from '../kit/virtual-env.ts';
 import { type Turning, writersWorld } from './writers-kit.ts';
 
@@ -262,6 +262,16 @@ describe('Kubernetes Events', () => {
     expect(reasons()).toEqual([]);
     await turn({ updated: [0, 0], target: 'newer' });
     expect(reasons()).toEqual(expect.arrayContaining(['RolloutSuperseded', 'RolloutStarted']));
+  });
+
+  it('do not tell of a run that the ledger does not hold yet', async () => {
+    const { turn, reasons, events, report, env } = setup();
+    await turn({ updated: [3, 3], target: 'old' });
+    events.listener.turnEnded({ ...report({ updated: [0, 0] }), ledger: ledgerOf(), error: 'the watch cache is behind the API server' });
+    await env.advance(60_000);
+    expect(reasons()).toEqual([]);
+    await turn({ updated: [0, 0], target: 'newer' });
+    expect(reasons()).toEqual(['RolloutStarted', 'ZoneOpened']);
   });
 
   it('tell of a lost Lease and of invalid policies, on the Lease', async () => {
