@@ -83,7 +83,7 @@ export function retry(context: CommandContext, options: RequestFlags): Promise<E
   return readAndSubmit(context, options, (requested) => {
     const { name, live } = requested;
     const run = publishedRun(requested);
-    // Pods with the wrong revision after a restart block a run that has not failed.
+    // Pods that came back at the wrong revision block a run that has not failed.
     const isBlocked = live.decision.waits.some(({ rule }) => rule === 'pin-applied');
     const pausing = live.decision.stops?.find(({ isAbort }) => isAbort === true);
     const isRolledBack = run?.rolledBack !== undefined && run.outcome === 'completed';

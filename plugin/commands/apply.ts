@@ -113,7 +113,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
   return { exitCode: exitCodes.done, groups };
 }
 
-/** Adds to the failure of a write which objects are in force already, and the command that stops the groups that may act on them. */
+/** Adds two facts to the failure of a write: the objects that are in force already, and the commands that pause their groups. */
 function partialFailure(failure: unknown, applied: readonly AppliedObject[], groups: readonly GroupPlan[]): unknown {
   const written = applied.filter(({ result }) => result !== 'failed' && result !== 'notAttempted').map(({ object }) => object);
   if (!(failure instanceof Failure) || written.length === 0 || groups.length === 0) return failure;

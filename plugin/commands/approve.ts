@@ -55,7 +55,7 @@ function answerRequest(requested: RequestedGroup, options: ApproveOptions, actio
     throw usageFailure(`an approval of ${what} needs an end, because it is not bound to a run`, 'add --duration 1h');
   return {
     needsRequester: true,
-    // An equal object would keep its time, so that an answer in between would count instead.
+    // A repeated answer needs a new object: the old object would keep its time, and an opposite answer given since would count instead.
     key: `${run ?? ''} ${what} ${requested.cluster.env.clock.nowMs()}`,
     ends: (earlier) => earlier.action in answers && earlier[kind] === subject.name && earlier.runId === run,
     spec: {
@@ -101,7 +101,7 @@ function rejectedText(
     .join('');
 }
 
-/** Throws Failure if the answer would have no effect: the wave is over, or the engine would not stop it for the rejection. */
+/** Throws Failure if the answer would have no effect: the wave is over, or the rejection would not block it. */
 function refuseWithoutEffect({ live: { decision, definition }, name, snapshot }: RequestedGroup, wanted: string, action: Action): void {
   const waves = definition?.rollout.waves ?? [];
   const wave = waves.find((one) => one.name === wanted);

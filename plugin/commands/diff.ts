@@ -60,7 +60,7 @@ async function show(context: CommandContext, options: DiffOptions, inputs: PlanI
   return showDifference(context, options, { groups: groupDifferences(plan), objects, ...defined({ denied: plan.denied }) });
 }
 
-/** Returns the objects before and after the change; with --group the groups, their members, and on a cluster what apply also writes. */
+/** Returns the objects before and after the change. With --group: the groups and their members, and on a cluster also all other kinds. */
 function objectsOf(
   { input: { groups, current, desired }, documents }: PlanInputs,
   options: DiffOptions,

@@ -98,8 +98,8 @@ async function chooseUndos(
 }
 
 /**
- * Returns the exceptions that permit the new template. Throws Failure if a rule denies it, or if Kubernetes would replace the pods of an
- * unknown group at once.
+ * Returns the exceptions that permit the new template. Throws Failure if a rule denies the template, or if the definition of the group is
+ * unknown and Kubernetes would replace the pods at once.
  */
 function refuseDenied({ snapshot, live }: Members, member: Member, name: string): readonly string[] {
   if (live.definition === undefined) refuseUnguarded(member, `a rollback of ${name}`);

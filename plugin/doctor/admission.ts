@@ -18,15 +18,15 @@ export const webhookRegistration: GroupCheck = (facts) => {
   const { registration, groups, policies, agentNamespace } = facts;
   if (isUnknown(registration)) return skipped('webhooks', registration.unknown);
   if (isUnknown(policies)) return skipped('webhooks', policies.unknown);
-  const { areThere, problems, namespaces, unanswered = [] } = registration;
+  const { isRegistered, problems, namespaces, unanswered = [] } = registration;
   const needs = [
-    ...(areThere ? [] : uncountedApprovals(groups, policies)),
+    ...(isRegistered ? [] : uncountedApprovals(groups, policies)),
     ...groups.flatMap((group) => openGroup(group, registration)),
-    ...(areThere ? unknownNamespaces(facts) : []),
-    ...(areThere ? [] : groups.flatMap((group) => unboundClients(group, policiesFor(policies, group, agentNamespace)))),
+    ...(isRegistered ? unknownNamespaces(facts) : []),
+    ...(isRegistered ? [] : groups.flatMap((group) => unboundClients(group, policiesFor(policies, group, agentNamespace)))),
   ];
   const notEnforced = namespaces.filter(({ isOptedIn }) => !isOptedIn).map(({ name }) => name);
-  if (!areThere && notEnforced.length === namespaces.length && problems.length + needs.length === 0) {
+  if (!isRegistered && notEnforced.length === namespaces.length && problems.length + needs.length === 0) {
     return [result('ok', 'webhooks', 'no webhook is registered, and no namespace of a group has the enforce label')];
   }
   const results: CheckResult[] = [
@@ -38,7 +38,7 @@ export const webhookRegistration: GroupCheck = (facts) => {
     results.push(result('FAIL', 'webhooks', `${problems.length - maxNamed} more differences from the configuration of this version`));
   }
   for (const { message, isNeeded } of unanswered) results.push(result(isNeeded ? 'FAIL' : 'warn', 'webhooks', message, 'RG6025'));
-  for (const name of areThere ? notEnforced : []) {
+  for (const name of isRegistered ? notEnforced : []) {
     const message = `namespace ${name} is not enforced. Run: ${enforceCommand(name)}`;
     results.push(result('warn', 'webhooks', message));
   }
@@ -93,8 +93,8 @@ function openGroup(group: GroupDefinition, registration: RegistrationFact): read
   const hasOther = profileOf(group).downscaleWebhook !== undefined;
   if (hasOther && isUnknown(deniesDownscale)) return skipped('webhooks', `${namespace}/${name}: ${deniesDownscale.unknown}`);
   if (hasOther && deniesDownscale === true) return [];
-  const cause = registration.areThere ? `namespace ${namespace} is not enforced` : 'no webhook is registered';
-  const command = registration.areThere ? `. Run: ${enforceCommand(namespace)}` : '';
+  const cause = registration.isRegistered ? `namespace ${namespace} is not enforced` : 'no webhook is registered';
+  const command = registration.isRegistered ? `. Run: ${enforceCommand(namespace)}` : '';
   const may = set.map((field) => effects[field]).join(' and ');
   return [
     result('FAIL', 'webhooks', `${namespace}/${name} has ${set.join(' and ')}: ${cause}, so other clients can ${may}${command}`, 'RG6027'),

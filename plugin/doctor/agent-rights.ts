@@ -80,7 +80,7 @@ export const agentRights: readonly AgentRight[] = [
   }),
 ];
 
-/** Returns the rights that `install` grants on a mirrored kind. The agent does not get an object whose scale it gets. */
+/** Returns the rights that `install` grants on a mirrored kind. If the agent reads the scale subresource, it does not get the object. */
 export function mirrorRights(mirror: MirrorSource): readonly Omit<RightFact, 'isAllowed'>[] {
   const all = mirrorRules(mirror).flatMap(({ apiGroups: [group], resources: [resource = ''], verbs }) =>
     mirror.names.flatMap((object) => {
@@ -118,7 +118,7 @@ export interface MissingVerbs {
   readonly verbs: string[];
 }
 
-/** Returns the missing rights; several verbs on one resource with one consequence make one entry. */
+/** Returns the missing rights. Verbs on one resource with the same consequence make one entry. */
 export function missingVerbs(rights: readonly RightFact[]): readonly MissingVerbs[] {
   const missing = new Map<string, MissingVerbs>();
   for (const { right, namespace, isAllowed } of rights) {

@@ -94,13 +94,13 @@ export interface UnansweredFact {
 interface EnforcedNamespace {
   readonly name: string;
   readonly isOptedIn: boolean;
-  /** True if a webhook no-downscale, ours or of grafana/rollout-operator, denies downscales. Absent if none does or no group needs it. */
+  /** True if a webhook at `/admission/no-downscale` denies downscales. Absent if no such webhook does, or if no group needs one. */
   readonly deniesDownscale?: Known<boolean>;
 }
 
 export interface RegistrationFact {
   /** True if one of our configurations exists. */
-  readonly areThere: boolean;
+  readonly isRegistered: boolean;
   readonly services: readonly string[];
   /** The differences of the stored configurations from those of this version, one sentence each. */
   readonly problems: readonly string[];
@@ -127,7 +127,7 @@ export interface SecretsFact {
 
 export interface Facts {
   readonly nowMs: number;
-  /** The clock of the API server at that instant; unknown if its response contains no time. */
+  /** The clock of the API server at `nowMs`; unknown if the response of the API server contains no time. */
   readonly serverMs: Known<number>;
   /** The largest difference of the two clocks that the measurement itself can cause. */
   readonly clockDoubtMs: number;
@@ -136,7 +136,7 @@ export interface Facts {
   readonly agentNamespace: string;
   /** The Leases of agents. Unknown if no agent holds a Lease that the user may read, and the user may not read every Lease. */
   readonly leases: Known<readonly AgentLease[]>;
-  /** The reason why Leases or autoscalers can exist in addition to those above. */
+  /** The reason why `leases` or `autoscalers` may be incomplete. */
   readonly unread?: { readonly leases?: Unknown; readonly autoscalers?: Unknown };
   readonly published: Known<readonly LatestDecision[]>;
   readonly kinds: Known<readonly KindFact[]>;

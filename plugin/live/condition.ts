@@ -113,7 +113,7 @@ export function verdictOn(judged: Judged, { condition, failOnPause }: VerdictOpt
   if (isOutdated) return undefined;
   if (isAboutToRollBack(decision)) return undefined;
   if (decision.phase === 'Failed' || decision.run?.outcome === 'failed' || isRolledBack(decision)) return exitCodes.failed;
-  // An abort that only pauses ends the wait as well: its run does not continue by itself.
+  // An unverified abort only pauses the group. It also ends the wait, because the group does not continue by itself.
   if (!areStopsOutdated && decision.stops?.some(({ isAbort }) => isAbort === true) === true) return exitCodes.failed;
   return failOnPause && !areStopsOutdated && personNeeded(decision) !== undefined ? exitCodes.waiting : undefined;
 }

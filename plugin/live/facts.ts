@@ -36,7 +36,7 @@ export function rolesIn({ zones }: Pick<GroupDefinition, 'zones'>): ReadonlyMap<
   );
 }
 
-/** The estimate if `isUnderWay` is true, or the reason why it is unknown. Otherwise, or if a list was not read, undefined. */
+/** The estimated end, or the reason why it is unknown. Undefined if `isUnderWay` is false or a list was not read. */
 export type Estimation = Known<Estimate> | undefined;
 
 export type Estimator = (read: ReadGroups, live: LiveGroup, nowMs: number) => Estimation;
@@ -78,7 +78,7 @@ export function estimationOf(
   return estimateEnd({ snapshot, group, pods: successorsOf(itemsOf(listing.pods), decision, group) });
 }
 
-/** Returns the wait that only a person ends. The estimate does not know its cause, for example a missing webhook or right of the agent. */
+/** Returns the wait that only a person ends. The estimate does not model its cause, such as a missing webhook or right of the agent. */
 function personsWait({ waits }: PublishedDecision): PublishedWait | undefined {
   return waits.find((wait) => (wait.outcome === 'no' && wait.earliestMs === undefined) || isMisplacedUntilRetry(wait));
 }

@@ -209,7 +209,7 @@ export interface LiveGroup {
   readonly unattended?: string;
   /** The lists that could not be read for a decision of this command. */
   readonly unread: readonly string[];
-  /** Why the agent may not see a group without a published decision, or that this is unknown, as a clause. */
+  /** The access that the agent lacks to publish the group, or that its access is unknown, as a clause. Absent if neither is the case. */
   readonly unseen?: string;
 }
 

@@ -63,7 +63,7 @@ export function refuseWhenDenied({ outcome, message, results }: Judgement, name:
 }
 
 /**
- * Throws Failure for a template change on a StatefulSet that Kubernetes would roll at once. `what` names the change, for example
+ * Throws Failure for a template change if Kubernetes would replace the pods of the StatefulSet at once. `what` names the change, such as
  * `a restart of mimir/ingester`.
  */
 export function refuseUnguarded({ view, zone }: Member, what: string): void {

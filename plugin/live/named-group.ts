@@ -7,7 +7,7 @@ import { usageFailure } from '../failure.ts';
 import { findSubject, readGroups, type Scope, scopeOf } from './groups.ts';
 import { type GroupName, groupNamed, isMemberName, nameOf } from './target.ts';
 
-/** Returns the group of `GROUP`, `NAMESPACE/GROUP`, `rolloutgroup/GROUP`, `sts/NAME` or `pod/NAME`. Throws for an unknown member. */
+/** Returns the group of `GROUP`, `NAMESPACE/GROUP`, `rolloutgroup/GROUP`, `sts/NAME` or `pod/NAME`. Throws for an unknown `sts` or `pod`. */
 export async function findGroup(cluster: Cluster, text: string): Promise<GroupName> {
   const name = groupNamed(text, cluster);
   if (!isMemberName(text)) return name;

@@ -37,8 +37,8 @@ export interface Notes {
 }
 
 /**
- * Returns the group with the sentence that its agent stopped, if it stopped. An approval that it waits for is blocked if no webhook records
- * requesters, as in a plan: `approve` would fail.
+ * Returns the group. If its agent stopped, adds the sentence about the agent. If no webhook records requesters, the approvals that the
+ * group waits for count as blocked, as in a plan, because `approve` would fail.
  */
 export function withAgentState(live: LiveGroup, { unattended, unrecorded }: Pick<Notes, 'unattended' | 'unrecorded'>): LiveGroup {
   const name = nameOf(live.decision);

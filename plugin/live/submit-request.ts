@@ -32,7 +32,7 @@ export interface RequestedGroup {
   readonly name: string;
   readonly live: LiveGroup;
   readonly read: ReadGroups;
-  /** Absent if fewer lists were read. */
+  /** Absent if no snapshot was read, as for `pause`. */
   readonly snapshot: Snapshot | undefined;
 }
 
@@ -121,7 +121,7 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   return exitCodes.done;
 }
 
-/** Returns a line about the request of another user that ends, since the object has its name. Throws Failure if the object ends earlier. */
+/** Returns a line about the stored request of another user if the object replaces it. Throws Failure if the object ends earlier. */
 function replacedText({ name, cluster }: RequestedGroup, stored: IntentView, object: KubernetesObject): string {
   const { action, requestedBy, expiresMs: endMs = Number.POSITIVE_INFINITY } = stored;
   const written = observeIntent(object);

@@ -42,7 +42,7 @@ interface Recorded {
   readonly about: KubernetesObject;
 }
 
-/** Records in an Event the given reason of a request that has no intent. A failure only prints a note, because the request has succeeded. */
+/** Records the reason in an Event, for a change without a RolloutIntent. A failure only prints a note, because the change has succeeded. */
 export async function recordReason(
   { stderr }: CommandContext,
   { env, timeoutMs }: Cluster,

@@ -29,7 +29,7 @@ export interface Explanation {
   readonly phaseSinceMs?: number;
   /** Further lines before the steps. */
   readonly facts?: readonly (readonly [label: string, text: string])[];
-  /** Pods that do not recover by waiting, each with its problem and a command to investigate. */
+  /** Pods that do not recover by themselves, each with its problem and a command to investigate. */
   readonly trouble?: readonly { readonly what: string; readonly todo: string }[];
   /** The cluster changed since the decision: one sentence for each change. */
   readonly outdated?: readonly string[];

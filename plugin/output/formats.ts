@@ -16,7 +16,7 @@ export async function writeDocument(stream: OutputStream, format: 'json' | 'yaml
   else stream.write((await import('./yaml.ts')).toYaml(enveloped));
 }
 
-/** Writes the fields of one result, and a note for each path that finds nothing although the result has its last field elsewhere. */
+/** Writes the fields of one result. Adds a note for each path that finds nothing although its last field is elsewhere in the result. */
 export async function writeFields(context: CommandContext, format: `jsonpath=${string}`, document: ResultDocument): Promise<void> {
   const { jsonPathText, misplacedPaths } = await import('./json-path.ts');
   const enveloped = { apiVersion: cliApiVersion, ...document };

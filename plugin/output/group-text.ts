@@ -223,7 +223,7 @@ export function podTrouble({ zone, pod, state, reason, node }: PublishedPod): st
   return `${podText(zone, pod)} is on ${node === undefined ? 'a node' : `node ${node}`}, which is not ready`;
 }
 
-/** Returns the first pod that does not recover by waiting, and the number of the others; empty without any. */
+/** Returns the first pod that does not recover by itself, and the number of the others; empty without any. */
 export function troubleText(decision: PublishedDecision, isShort = false): string {
   const troubled = troubledPods(decision);
   const [first] = troubled;

@@ -56,7 +56,7 @@ function isCovered({ held, passed }: RuleCoverage): boolean {
   return held.length > 0 && passed.length > 0;
 }
 
-/** Reports whether a case is missing for the rule. A rule that these cases cannot test, with their replicas, needs none. */
+/** Reports whether a case is missing for the rule. A rule that no case with these replicas can reach needs no case. */
 function isOpen(one: RuleCoverage): boolean {
   return !isCovered(one) && one.unreachable === undefined;
 }

@@ -155,7 +155,7 @@ const nodeAwayMs = 10 * 60_000;
 const agentAwayMs = 5000;
 const agentNames = ['a', 'b'];
 
-/** Returns the events of the requests by time. A `pod` or `zone` request kills pods; with a length, it makes them unready for that time. */
+/** Returns the events of the requests by time. A `pod` or `zone` request kills containers; with a length, the pods are unready instead. */
 export function eventsOf(
   requests: readonly FaultRequest[],
   group: GroupDefinition,

@@ -2,7 +2,7 @@
 import { actOptions, agentNamespaceOption, eachGroupArgument, groupArgument, type OptionSpec, type Verb } from './verb.ts';
 
 const zone = { flags: '--zone <name>', description: 'Only this zone.', completes: 'zone' } as const;
-/** Returns the flags about the confirmation. Without a terminal the verb does not ask; `needs` describes an exception. */
+/** Returns the flags about the confirmation. Without a terminal the verb does not ask; `needs` says which flag it then requires. */
 function prompts(needs = ''): readonly OptionSpec[] {
   return [
     { flags: '--yes', description: 'Do not ask for confirmation.' },

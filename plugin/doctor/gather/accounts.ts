@@ -82,7 +82,7 @@ export interface AgentFacts extends Required<Pick<Snapshot, 'unattended' | 'miss
   readonly isAccessUnknown: boolean;
 }
 
-/** Reads which agents of the groups do not run, and which access agents lack. Such agents carry out no step. */
+/** Reads which agents of the groups do not run, and which access the agents lack. The rule `agent-access` blocks the affected steps. */
 export async function readAgentFacts(
   cluster: Cluster,
   groups: readonly GroupDefinition[],

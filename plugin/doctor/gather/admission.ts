@@ -63,8 +63,8 @@ export async function readRegistration(
   const optedIn = enforcedNamespaces(namespaces);
   const members = membersOf(groups.filter(({ namespace }) => optedIn.has(namespace)));
   const pinned = membersOf(groups.filter((group) => traitsOf(group).pinsPods));
-  const areThere = stored.length > 0;
-  const isPinOnly = !areThere && optedIn.size === 0;
+  const isRegistered = stored.length > 0;
+  const isPinOnly = !isRegistered && optedIn.size === 0;
   const question = { namespace: agentNamespace, members, pinned };
   const problems = registrationProblems(stored, question, { isPinOnly, mayLag: true });
   const lagging = laggingMembers(stored, question);
@@ -74,7 +74,7 @@ export async function readRegistration(
   const unanswered = await readUnanswered(cluster, stored, isNeeded);
   const services = [...new Set(stored.flatMap(servicesOf))].sort();
   return {
-    areThere,
+    isRegistered,
     problems,
     namespaces,
     services,
@@ -98,7 +98,7 @@ async function readNamespaces(cluster: Cluster, groups: readonly GroupDefinition
   return found;
 }
 
-/** Reports whether a webhook that the profile of a group accepts denies downscales in a namespace with these labels. */
+/** Reports whether a webhook denies downscales in a namespace with these labels. Only the paths in the profiles of the groups count. */
 async function readDownscaleWebhook(
   { env, timeoutMs }: Cluster,
   labels: Labels,
@@ -259,7 +259,7 @@ export async function readAdmissionPolicies(
   { agentNamespace: namespace, groups, registration }: AdmissionScope & { readonly registration: Known<RegistrationFact> },
 ): Promise<Known<AdmissionPolicyFact> | undefined> {
   const optedIn = enforcedNamespaces(isUnknown(registration) ? [] : registration.namespaces);
-  const isExpected = isUnknown(registration) || registration.areThere || optedIn.size > 0;
+  const isExpected = isUnknown(registration) || registration.isRegistered || optedIn.size > 0;
   const stored = await readPolicies(cluster, policyNames({ namespace }));
   if (isUnknown(stored)) return isExpected ? stored : undefined;
   if (stored === 'not served') return isExpected ? { isServed: false, problems: [] } : undefined;

@@ -8,7 +8,7 @@ import { type Html, html, htmlTable, nothing, planStyle } from './html-text.ts';
 import { timelineLegend, timelinePatterns, timelineSvg } from './html-timeline.ts';
 import * as words from './plan-text.ts';
 
-/** The number of changed groups up to which all of them are unfolded. With more, only blocked groups and groups with a denial are. */
+/** The number of changed groups up to which all of them are unfolded. With more, only blocked, waiting and denied groups are unfolded. */
 const maxUnfolded = 6;
 
 /** Returns the page. Its content security policy allows only its own style, so that no text of a plan can load or run anything. */

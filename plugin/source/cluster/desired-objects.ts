@@ -194,7 +194,7 @@ function withHeldPartition(manifest: ObjectContent, live: KubernetesObject): Obj
   return isKept ? withField(manifest, partitionPath, partition) : manifest;
 }
 
-/** Returns the stored object without a partition that the manifest omits. The agent wrote it, so lint must not judge it. */
+/** Returns the stored object without a partition that the manifest omits. The agent wrote this partition, so lint ignores it. */
 export function withManifestPartition(object: ObjectContent, manifest: ObjectContent): ObjectContent {
   const isOthers = fieldAt(object, partitionPath) !== undefined && fieldAt(manifest, partitionPath) === undefined;
   return object['kind'] === 'StatefulSet' && isOthers ? withField(object, partitionPath, undefined) : object;

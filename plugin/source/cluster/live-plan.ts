@@ -174,7 +174,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
   const { namespace } = cluster;
   const isWritten = ({ manifest }: ManifestObject): boolean => options.omitted?.includes(nameOf(manifest)) !== true;
   const desiredObjects = stored.filter(isWritten);
-  // An omitted object is as in the cluster. Without a live object, the references to it stay valid.
+  // An omitted object counts as in the cluster. An object that the cluster lacks counts as in the files: references to it stay valid.
   const resulting = stored.filter((one) => isWritten(one) || one.live === undefined);
   const omitted = stored.filter((one) => !resulting.includes(one)).map(({ manifest }) => nameOf(manifest));
   const question = { files, desiredObjects: resulting, omitted, live, namespace, agentNamespace };
@@ -296,8 +296,8 @@ function replaceByDesired(
 }
 
 /**
- * Checks the groups in `desiredGroups` (`namespace/name`) that have no StatefulSet in their namespace. Returns the groups whose
- * StatefulSets exist only in another namespace, where no group names them: these groups are blocked. Returns a note on every other
+ * Checks the groups in `desiredGroups` (`namespace/name`) that have no StatefulSet in their namespace. Returns as `absent`, which blocks
+ * the group, each group whose StatefulSets exist in another namespace and belong to no group there. Returns a note on every other
  * checked group.
  */
 export async function liveAbsence(

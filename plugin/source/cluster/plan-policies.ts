@@ -17,7 +17,7 @@ import { withManifestPartition } from './desired-objects.ts';
 interface PolicyQuestion {
   readonly files: readonly PolicyFile[];
   readonly desiredObjects: readonly { readonly manifest: ObjectContent; readonly object: ObjectContent }[];
-  /** The live objects whose documents in the files are not applied, and count as absent. The files are judged with them. */
+  /** The live objects whose documents in the files are not applied. These documents count as absent; the live objects are used instead. */
   readonly omitted?: readonly string[];
   readonly live: readonly ObjectContent[];
   readonly namespace: string;
@@ -47,7 +47,7 @@ export function policiesOver({ files, desiredObjects, omitted = [], live, ...opt
   const isOmitted = (name: ObjectName, file: string): boolean => omitted.includes(textOf(name)) && !file.startsWith(livePrefix);
   const { findings, resolution } = readPolicyFiles([...files, ...others], { ...options, storedForm, isOmitted });
   const isWritten = ({ file }: Source): boolean => file?.startsWith(livePrefix) === false;
-  // The agent blocks both groups of a StatefulSet, so the live group makes it an error of the files.
+  // RG2102: two groups have the same StatefulSet. The agent blocks both, so it is an error of the files even if one group is live.
   const errors = findings.filter(({ severity, code, related = [], file }) => {
     if (severity !== 'error') return false;
     return code === 'RG2102' ? [{ file }, ...related].some(isWritten) : isWritten({ file }) && omitted.length === 0;

@@ -15,7 +15,7 @@ export function refusalOf(inputs: Question): FailureDetails | undefined {
   return missingKinds(inputs) ?? gitOpsOwned(inputs) ?? conflicting(inputs) ?? unordered(inputs);
 }
 
-/** Returns a note on another order of the writes than the usual one. */
+/** Returns a note if apply writes the objects in another order than usual. */
 export function orderNotes({ writeOrder: { parts, isSafe, early } }: Question): readonly string[] {
   return isSafe && early.length > 0 ? [`apply writes in the order ${listed(parts, 'and')}: ${earlyText(early)}`] : [];
 }

@@ -41,7 +41,7 @@ interface Applied {
 /** The maximum number of attempts: the status may change between read and apply. A change of the spec stops the apply. */
 const attempts = 4;
 
-/** Applies the object. Throws ApiFailure 409 if the spec changed since it was read, or, with the conflicts, if a manager keeps a field. */
+/** Applies the object. Throws ApiFailure 409 if the spec changed since the read, or if another manager keeps a field that conflicts. */
 export async function serverApply(cluster: Cluster, given: ReadyObject, mode: ApplyMode): Promise<Applied> {
   const adoption = mode.forceConflicts ? adoptionOf(given.live) : undefined;
   const moved = adoption?.managers ?? [];

@@ -13,8 +13,8 @@ const objects = {
   validatingadmissionpolicies: all.filter(({ kind }) => kind === 'ValidatingAdmissionPolicy'),
   validatingadmissionpolicybindings: all.filter(({ kind }) => kind === 'ValidatingAdmissionPolicyBinding'),
 };
-const installed: RegistrationFact = { areThere: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
-const nothing: RegistrationFact = { ...installed, areThere: false, namespaces: [{ name: 'mimir', isOptedIn: false }] };
+const installed: RegistrationFact = { isRegistered: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
+const nothing: RegistrationFact = { ...installed, isRegistered: false, namespaces: [{ name: 'mimir', isOptedIn: false }] };
 
 /** What doctor says of them. */
 async function said(answers: ClusterAnswers, registration: Facts['registration'] = installed): Promise<readonly string[]> {

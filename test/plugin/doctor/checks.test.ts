@@ -16,7 +16,7 @@ const members = ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c'];
 const managedByArgo = {
   managedFields: [{ manager: 'argocd-controller', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }],
 };
-const registration = { areThere: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
+const registration = { isRegistered: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
 const publishedOf = { namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs - 3000, leader: 'agent-1' };
 const followers = adopted({ zones: ['a', { name: 'b', follows: 'a' }] });
 
@@ -170,7 +170,7 @@ describe('doctor', () => {
       'a webhook that nobody can answer',
       {
         registration: {
-          areThere: true,
+          isRegistered: true,
           services: [],
           problems: [],
           namespaces: [{ name: 'mimir', isOptedIn: true }],
@@ -205,7 +205,7 @@ describe('doctor', () => {
     [
       'a protection that no webhook enforces',
       {
-        registration: { areThere: false, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: false }] },
+        registration: { isRegistered: false, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: false }] },
         groups: [{ ...ingester, zones: ingester.zones.map((zone) => ({ ...zone, noEviction: true })) }],
       },
       'FAIL webhooks RG6027 mimir/ingester has noEviction: no webhook is registered, so other clients can evict its pods',

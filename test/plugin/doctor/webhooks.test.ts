@@ -16,11 +16,11 @@ function said(
 }
 
 describe('the registration of the webhooks', () => {
-  const well = { areThere: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
+  const well = { isRegistered: true, services: [], problems: [], namespaces: [{ name: 'mimir', isOptedIn: true }] };
 
   it('is fine when it is as installed and in force, and when it is missing and not needed', () => {
     expect(said(well)).toEqual(['ok registered as installed, and enforced in every namespace of a group']);
-    expect(said({ ...well, areThere: false, namespaces: [{ name: 'mimir', isOptedIn: false }] })[0]).toMatch(
+    expect(said({ ...well, isRegistered: false, namespaces: [{ name: 'mimir', isOptedIn: false }] })[0]).toMatch(
       /^ok no webhook is registered/,
     );
   });
@@ -53,7 +53,7 @@ describe('the registration of the webhooks', () => {
     const native = { ...guarded, profile: 'native' as const };
     const can = 'so other clients can scale it down and delete its StatefulSets';
     const label = 'kubectl label namespace mimir rollout-group.dev/enforce=true';
-    expect(said({ ...open, areThere: false }, [native])).toEqual([
+    expect(said({ ...open, isRegistered: false }, [native])).toEqual([
       `FAIL mimir/ingester has noDownscale and noDelete: no webhook is registered, ${can}`,
     ]);
     expect(said(open, [native])[0]).toBe(
@@ -61,7 +61,7 @@ describe('the registration of the webhooks', () => {
     );
     expect(said(well, [native])).toEqual(['ok registered as installed, and enforced in every namespace of a group']);
     const compat = (deniesDownscale: Known<boolean>) =>
-      said({ ...open, areThere: false, namespaces: [{ name: 'mimir', isOptedIn: false, deniesDownscale }] }, [guarded]);
+      said({ ...open, isRegistered: false, namespaces: [{ name: 'mimir', isOptedIn: false, deniesDownscale }] }, [guarded]);
     expect([compat(true)[0]?.slice(0, 5), compat(false)[0]?.slice(0, 5), compat({ unknown: 'no permission' })]).toEqual([
       'ok no',
       'FAIL ',
@@ -77,13 +77,13 @@ describe('the registration of the webhooks', () => {
       },
     ];
     const approved = { ...ingester, rollout: { ...ingester.rollout, waves } };
-    expect(said({ ...open, areThere: false }, [approved])).toEqual([
+    expect(said({ ...open, isRegistered: false }, [approved])).toEqual([
       'FAIL mimir/ingester needs approvals: no webhook that records requesters is registered, so no approval counts',
     ]);
   });
 
   it('is worth a warning where a policy limits requests of other clients', () => {
-    const none = { ...well, areThere: false, namespaces: [{ name: 'mimir', isOptedIn: false }] };
+    const none = { ...well, isRegistered: false, namespaces: [{ name: 'mimir', isOptedIn: false }] };
     const of = (...actions: readonly PolicyAction[]) =>
       said(none, [ingester], [policy({ rules: [policyRule({ effect: 'deny', actions })] })]);
     expect(of('rollout', 'scaleDown')).toEqual([
@@ -98,7 +98,7 @@ describe('the registration of the webhooks', () => {
   });
 
   it('that is opted in to and not there is a failure; what may not be read is skipped', () => {
-    const lines = said({ ...well, areThere: false, problems: ['ValidatingWebhookConfiguration rollout-group does not exist'] });
+    const lines = said({ ...well, isRegistered: false, problems: ['ValidatingWebhookConfiguration rollout-group does not exist'] });
     expect(lines[0]).toMatch(/^FAIL ValidatingWebhookConfiguration rollout-group does not exist/);
     expect(said({ unknown: 'no permission' })).toEqual(['SKIP no permission']);
   });

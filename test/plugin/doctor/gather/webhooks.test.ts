@@ -54,7 +54,7 @@ const read = (answers: ClusterAnswers) => readRegistration(clusterOf(answers), {
 describe('the registration of the webhooks', () => {
   it('is compared with what an installation registers, and with what the namespaces of groups ask for', async () => {
     expect(await read({ objects })).toEqual({
-      areThere: true,
+      isRegistered: true,
       problems: [],
       namespaces: [{ name: 'mimir', isOptedIn: true }],
       services: ['rollout-group/rollout-group-agent'],
@@ -64,7 +64,7 @@ describe('the registration of the webhooks', () => {
       problems: ['ValidatingWebhookConfiguration rollout-group does not exist'],
     });
     expect(await read({ objects: { namespaces: [namespace()] } })).toEqual({
-      areThere: false,
+      isRegistered: false,
       problems: [],
       services: [],
       namespaces: [{ name: 'mimir', isOptedIn: false }],
