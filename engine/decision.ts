@@ -4,16 +4,16 @@
 //
 //  1. Read first, decide after. If an action disrupts pods or changes replicas, the snapshot must be fresh: read the objects again, or wait for
 //     the watch cache.
-//  2. Drop destructive actions that violate an invariant (`invariants/`). Other actions may continue.
-//  3. Write the ledger before the first action, in one write with a precondition on its resource version. It needs a claim for every
-//     disruption, an `asked` preparation for every pod to prepare, the next `run`, and `pinned`. If the write fails, do nothing. If another
-//     leader wrote, decide again.
+//  2. If the decision violates an invariant (`invariants/`), drop every destructive action. Other actions may continue.
+//  3. Write the ledger before the first action, in one write with a precondition on its resource version. The write contains a claim for
+//     every disruption, an `asked` preparation for every pod to prepare, the next `run`, and `pinned`. If the write fails, do nothing. If
+//     another leader wrote, decide again.
 //  4. Carry out `actions` one after the other, in their order, with the UID or resource version of an action as precondition. Stop after a
-//     request that failed or has an unknown outcome. The pin of a pod is in the ledger (step 3) before its eviction: the webhook reads it.
+//     request to the API server that failed or has an unknown outcome. Calls to pods stop nothing.
 //  5. Before each destructive action, check with the newest observations: the rest of the decision violates no invariant, and policies,
 //     exceptions and requests are unchanged. A scale-up only needs a recent snapshot. If a check fails, drop the rest and decide again.
-//  6. Write the outcome to the ledger: remove the claims and pins of requests that certainly did not arrive, and add the answers of pods. If every
-//     replacement was denied or not sent, apply `revertProgress` to the run. The claim of a request with an unknown outcome stays open.
+//  6. Write the outcome to the ledger: remove the claims and pins of actions that certainly had no effect, and add the answers of pods.
+//     If no replacement can have had an effect, apply `revertProgress` to the run. A claim with an unknown outcome stays open.
 //  7. Publish the decision, Events and notifications after the ledger is written, so that they never announce a state that is not stored.
 //  8. Decide again at `wakeAtMs` at the latest, when an object changes, and when a wanted reading (`wantedReadings`) arrives.
 //
@@ -77,9 +77,9 @@ export type Action =
       readonly from: number;
       readonly to: number;
       /**
-       * `outdated`: exposes the next pods. `stuck`: exposes a stuck pod. `updated`: lowered to the updated pods, which then restart at
-       * the update revision. `complete`: raised after a rollout, so that the next template waits. `pinned`: raised, because the agent
-       * replaces pods. `released`: 0, because the group is deleted.
+       * `outdated`: exposes the next pods. `stuck`: exposes a stuck pod. `updated`: lowered to the lowest updated pod, so that updated
+       * pods come back at the update revision. `complete`: raised after a rollout, so that the next template waits. `pinned`: raised,
+       * because the agent replaces pods. `released`: 0, because the group is deleted.
        */
       readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'pinned' | 'released';
       /** The pods that the controller replaces, from the highest ordinal down. */
@@ -205,9 +205,9 @@ export interface GroupDecision {
   /** The blocking results by precedence. The first one is the `leadingResult`. */
   readonly waits: readonly RuleResult[];
   readonly stops: readonly Stop[];
-  /** The results that pass only because of an exception, the first to end first; absent without any. */
+  /** The results that pass only because of an exception, sorted by the end of the exception; absent without such results. */
   readonly permitted?: readonly RuleResult[];
-  /** Results that block nothing: warnings of policies, gates in observe mode, cancelled decreases, rollbacks and effects of restarts. */
+  /** Results that block nothing: warnings of policies, gates in observe mode, cancelled downscales, rollbacks, effects of restarts. */
   readonly warnings: readonly RuleResult[];
   /** The gates to read. Readings count from `fromMs`, so the gate reader starts there. */
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];

@@ -18,7 +18,7 @@ export function isUnknown<Value>(value: Known<Value>): value is Unknown {
   return typeof value === 'object' && value !== null && 'unknown' in value;
 }
 
-/** Returns the values; unknown if one of them is. */
+/** Returns the values, or the first unknown value if there is one. */
 export function allKnown<Value>(values: readonly Known<Value>[]): Known<readonly Value[]> {
   return values.find(isUnknown) ?? values.filter((value): value is Value => !isUnknown(value));
 }
@@ -71,7 +71,7 @@ export interface PodView {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly ordinal: number;
-  /** Label `controller-revision-hash`; empty if absent, which counts as outdated. */
+  /** Label `controller-revision-hash`; empty if the pod has no such label. Such a pod counts as outdated. */
   readonly revision: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly phase: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
@@ -164,7 +164,7 @@ export interface Claim {
   readonly atMs: number;
   /** The precondition of the request; absent for evictions and for admitted requests. */
   readonly resourceVersion?: string;
-  /** The leadership that wrote the claim; absent in the claim of an admitted request. */
+  /** The epoch (number of the leadership) of the agent that wrote the claim; absent in the claim of an admitted request. */
   readonly epoch?: number;
   /** Requester of an admitted request; at most `longestUser` characters. */
   readonly user?: string;
@@ -180,7 +180,7 @@ export interface Preparation {
   readonly state: 'asked' | 'prepared' | 'failed';
   /** Timestamp that the pod reported in its latest successful answer; absent for `prepare`. */
   readonly reportedMs?: number;
-  /** Time at which the agent first saw this timestamp, saw the failure, or was about to call. */
+  /** Time at which the agent first saw `reportedMs`, saw the failure, or was about to call. */
   readonly seenMs: number;
   /** Time of the latest answer that the pod is prepared; absent: `seenMs`. */
   readonly answeredMs?: number;
@@ -208,7 +208,7 @@ export interface RunCore {
   readonly kind: 'rollout' | 'rollback';
   /** Update revision per zone. */
   readonly target: Readonly<Record<string, string>>;
-  /** Revision per zone that a rollback restores: the one before this run, or before an unfinished run that it superseded. */
+  /** Revision per zone that a rollback restores: from before this run, or from before the unfinished run that this run superseded. */
   readonly previous: Readonly<Record<string, string>>;
   /** Update revision per zone before this change of templates, even if some pods never ran that revision; absent: `previous`. */
   readonly from?: Readonly<Record<string, string>>;
@@ -328,7 +328,7 @@ export interface Ledger {
   readonly templates?: readonly KeptTemplate[];
   /** Absent: the StatefulSets keep their state when the definition is deleted. */
   readonly release?: ReleaseTerms;
-  /** The highest leadership that has written this ledger. */
+  /** The highest epoch (number of the leadership) that has written this ledger. */
   readonly epoch?: number;
 }
 
@@ -380,7 +380,7 @@ export interface Snapshot {
   readonly endingNamespaces?: readonly string[];
   /** Unreadable StatefulSets and ledgers. Every value that depends on such an object is unknown. */
   readonly unread?: readonly UnreadObject[];
-  /** Namespace of the agent. Its policies may name other namespaces. */
+  /** Namespace of the agent. Only policies in it may name other namespaces. */
   readonly agentNamespace?: string;
   /** The problems of webhooks; absent: not read, as in a plan from manifests. */
   readonly webhookProblems?: WebhookProblems;

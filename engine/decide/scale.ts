@@ -121,7 +121,7 @@ interface Preparedness {
   readonly permitted?: number;
 }
 
-/** Returns the calls that prepare pods for their delay or removal. While `checked` blocks, only successors of prepared pods are called. */
+/** Returns the calls that prepare pods before their delay or removal. While `checked` blocks, calls only successors of prepared pods. */
 function prepareToShrink(question: ScaleQuestion, checked: readonly RuleResult[]): Preparedness {
   const { context, zone, to } = question;
   const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to });

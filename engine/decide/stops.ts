@@ -39,13 +39,13 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
     ...stopsOfResults(context, [...zoneResults.filter(isStop), ...ahead]),
   ];
   const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
-  // Views show the first stop, so a stop of the next step is the first.
+  // Some outputs show only the first stop, so the stops that block a step come first.
   const ordered = heldByPeople(context, stops).toSorted((a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)));
   const results = zoneResults.map(({ result }) => result);
   return { stops: ordered, results, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
 }
 
-/** Returns the stops. If some outdated pod is in no zone of a stop that only a person ends, `endsBy` is absent from all stops. */
+/** Returns the stops. They keep `endsBy` only if stops that a person must end cover every zone with outdated pods. */
 function heldByPeople({ view }: GroupContext, stops: readonly Stop[]): readonly Stop[] {
   const held = stops.flatMap(({ isBlocking, endsBy, zones }) => (isBlocking && endsBy !== undefined ? zones : []));
   const open = view.zones.filter(({ outdated }) => outdated.length > 0);
@@ -116,12 +116,12 @@ function requestedStop(context: GroupContext, intent: IntentView, steps: readonl
   }
 }
 
-/** Returns the pods in the scope of a request that the StatefulSet controller replaces nevertheless: no partition holds them any more. */
+/** Returns a clause with the pods of a request that the partition already exposes: the request cannot stop their replacement. */
 export function exposedText({ zones }: GroupView, { zone: only, ordinals }: Pick<IntentView, 'zone' | 'ordinals'>): string {
   const exposed = zones.flatMap(({ zone, exposedByPartition }) => (only === undefined || only === zone.name ? exposedByPartition : []));
   const names = exposed.filter(({ ordinal }) => ordinals === undefined || ordinals.includes(ordinal)).map(({ name }) => name);
   const them = names.length === 1 ? 'it' : 'them';
-  return names.length === 0 ? '' : `; the StatefulSet controller replaces ${listed(names, 'and')} nevertheless: no partition holds ${them}`;
+  return names.length === 0 ? '' : `; the StatefulSet controller still replaces ${listed(names, 'and')}: the partition exposes ${them}`;
 }
 
 /** Reports whether the request protects an outdated pod or a whole zone. If no pod is outdated, each protection concerns the next rollout. */
@@ -217,7 +217,7 @@ function isOfCalendarOrPolicy({ rule }: RuleResult): boolean {
   return rule === 'window' || rule.includes('/');
 }
 
-/** Reports whether the result stops the group. A result with a digest waits for an approval. An unknown result is no stop. */
+/** Reports whether the result stops the group. An unknown result and a missing approval (a result with a digest) are no stops. */
 function isStop({ result }: ZoneResult): boolean {
   return blocks(result) && result.outcome !== 'unknown' && result.digest === undefined;
 }

@@ -90,7 +90,7 @@ function underBudget(question: BudgetQuestion, budget: DisruptionBudget): Disrup
   return { ...(budget.partition === undefined ? inZones(question, budget, limit) : inPartition(question, budget, limit)), ...details };
 }
 
-/** Evaluates a budget by zone: all pods of other zones must be ready, and fewer pods of the pod's zone than the limit may be unready. */
+/** Evaluates a budget by zone: all pods of other zones must be ready, and the unready pods of the pod's zone must be below the limit. */
 function inZones(question: BudgetQuestion, budget: DisruptionBudget, limit: number): DisruptionVerdict {
   const { set } = question;
   const others = budget.members.filter((member) => member.uid !== set.uid);
@@ -105,7 +105,7 @@ function inZones(question: BudgetQuestion, budget: DisruptionBudget, limit: numb
   return within(counted, limit, set.name);
 }
 
-/** Evaluates a budget by partition: fewer pods of the partition than the limit may be unready in all other zones together. */
+/** Evaluates a budget by partition: the unready pods of the partition in all other zones together must be below the limit. */
 function inPartition(question: BudgetQuestion, budget: DisruptionBudget, limit: number): DisruptionVerdict {
   const { pod, set, snapshot } = question;
   const partitionOf = partitionReader(budget.partition ?? { pattern: '', group: 0 });

@@ -35,7 +35,7 @@ export function podNamed(
   return undefined;
 }
 
-/** Returns the claims that must be open before the request passes. The claims name no resource version, because the request may name none. */
+/** Returns the claims that must be open before the request passes. The claims have no resource version, because many requests have none. */
 export function claimsFor(snapshot: Snapshot, request: AdmissionRequest): readonly Claim[] {
   const disruption = request.dryRun ? undefined : disruptionOf(snapshot, request);
   if (disruption === undefined) return [];

@@ -164,7 +164,7 @@ function userOf({ user, groups }: Requester): Requester {
   return defined({ user, groups });
 }
 
-/** Returns the results for a downscale to 0, because the pods of the StatefulSet leave too; [] without pods and for adopted groups. */
+/** Returns the results of a downscale to 0, because the deletion removes the pods too; [] without pods and for adopted groups. */
 function podsMayLeave(context: GroupContext, zone: ZoneView, podCount: number): readonly RuleResult[] {
   if (podCount === 0 || !profileOf(context.group).checksEveryDownscale) return [];
   const question = scaleQuestionOf(context, zone, { from: podCount, to: 0 });

@@ -48,7 +48,7 @@ function departed(snapshot: Snapshot, request: AdmissionRequest): readonly RuleR
 
 function whatWasLost({ labels }: StatefulSetView, { group, label = '', value }: Departure): string {
   if (group !== undefined) return `left the group ${group}`;
-  if (preparationKeys.includes(label)) return `had another annotation ${label}`;
+  if (preparationKeys.includes(label)) return `had another value in the annotation ${label}`;
   return value === undefined || labels[label] === undefined ? `lost the label ${label}` : `had ${value} in the label ${label}`;
 }
 

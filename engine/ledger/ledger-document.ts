@@ -208,7 +208,7 @@ export function decodeLedger(given: string | undefined, identity: LedgerIdentity
   const read = document.safeParse(value);
   if (!read.success) return refuse(`cannot be read: ${issueText(read.error)}`);
   if (read.data.namespace !== identity.namespace || read.data.group !== identity.group) {
-    return refuse(`is that of ${read.data.namespace}/${read.data.group}`);
+    return refuse(`belongs to ${read.data.namespace}/${read.data.group}`);
   }
   return decoded(read.data) ?? refuse('has lists of different lengths, ordinals that do not ascend, or two pins of one pod');
 }
@@ -237,7 +237,7 @@ function formatProblem(value: unknown): string | undefined {
   if (version === null) return 'names no format version';
   const major = Number(version[1]);
   if (major === format.major || major === pinnedFormat.major) return undefined;
-  return `has the format ${version[0]}, which ${major > pinnedFormat.major ? 'a newer agent wrote' : 'is not read any more'}; known are ${format.major} and ${pinnedFormat.major}`;
+  return `has the format ${version[0]}, which ${major > pinnedFormat.major ? 'only a newer version reads' : 'is no longer read'}; this version reads ${format.major} and ${pinnedFormat.major}`;
 }
 
 function issueText(error: z.ZodError): string {
@@ -315,7 +315,7 @@ function encodePodClaims(claims: readonly Claim[]): readonly object[] {
 function encodePreparations(entries: readonly Preparation[]): readonly object[] {
   const numbered = entries.map((row) => {
     const { zone: of, call, state, message, isWithdrawn, reportedMs, answeredMs, sinceMs, ordinal, podUid } = row;
-    // Words without a slash precede the zone, so two batches never share a key.
+    // The parts before the zone contain no slash, so two rows have the same key only if all their parts are equal.
     const instantsOf = `${reportedMs !== undefined}/${answeredMs !== undefined}/${sinceMs !== undefined}`;
     const common = `${call}/${state}/${isWithdrawn}/${instantsOf}/${message === undefined}/`;
     return { row, key: `${common}${message === undefined ? of : JSON.stringify([of, message])}`, ordinal, uid: podUid };

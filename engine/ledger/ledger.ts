@@ -29,7 +29,7 @@ export function decidedLedger(
   return pinned === undefined ? moved : withPins({ ...moved, ...pinned }, actions, { snapshot, group });
 }
 
-/** Returns a claim for each action that disrupts. `epoch` is the current leadership. */
+/** Returns a claim for each action that disrupts. `epoch` is the number of the current leadership. */
 export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: number): readonly Claim[] {
   const announced = { atMs: nowMs, ...(epoch === undefined ? {} : { epoch }) };
   return actions.flatMap((action): readonly Claim[] => {
@@ -47,8 +47,8 @@ export function claimsOf(actions: readonly Action[], nowMs: number, epoch?: numb
 }
 
 /**
- * Returns the ledger with these claims open; undefined above `openClaimLimit`. If a claim with the same verb, object and `to` is open already,
- * it stays, with its time. It is replaced only by a claim with a newer resource version, or by a later claim for the same scale-down.
+ * Returns the ledger with these claims open; undefined above `openClaimLimit`. An open claim with the same verb, object and `to` stays,
+ * with its time. Only a claim with a newer resource version, or a later claim for the same scale-down, replaces it.
  */
 export function openClaims(ledger: Ledger, claims: readonly Claim[]): Ledger | undefined {
   const open = [...ledger.claims];
@@ -71,7 +71,7 @@ function isRenewed(claim: Claim, known: Claim): boolean {
   return claim.verb === 'scaleDown' && claim.resourceVersion === known.resourceVersion && claim.atMs > known.atMs;
 }
 
-/** Returns the ledger as the leadership `epoch` writes it; undefined if a later leadership has written it. Epochs never decrease. */
+/** Returns the ledger with this epoch; undefined if a later leadership has written the ledger. Epochs never decrease. */
 export function ledgerOfEpoch(ledger: Ledger, epoch: number): Ledger | undefined {
   if (ledger.epoch === epoch) return ledger;
   return (ledger.epoch ?? epoch) > epoch ? undefined : { ...ledger, epoch };

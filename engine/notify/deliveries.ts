@@ -13,7 +13,7 @@ export type Delivery =
       readonly text: string;
       /** The handle of the thread; absent if the message is in no thread. */
       readonly thread?: string;
-      /** True if the message is shown outside its thread too, because an edit notifies no reader. */
+      /** True if the channel shows the message outside its thread too. Readers get no notification when the main message is edited. */
       readonly isBroadcast: boolean;
       readonly isPage: boolean;
     }

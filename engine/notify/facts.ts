@@ -42,7 +42,7 @@ export interface RunFacts extends Progress {
   readonly hold?: Hold;
   /** The rule result that blocks the next pod while other pods are in flight. */
   readonly inFlight?: Hold;
-  /** True if the block may end without a person: by time, by ready pods or by readings. Then it is notified later than others. */
+  /** True if the block may end without a person: by time, by ready pods or by readings. Its notification is sent later than usual. */
   readonly isPatient: boolean;
   readonly zones: readonly ZoneProgress[];
   readonly commit?: string;

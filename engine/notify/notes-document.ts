@@ -40,7 +40,7 @@ const hold = z.object({ rule: text, fact: text, limit: text.exactOptional(), unt
 const event = z.object({
   /** A hash of the run and the event, so that every process computes the same id. */
   id,
-  /** `superseded`: another target replaced a running run. Channels that want the end of a run receive this event. */
+  /** `superseded`: another run replaced a running run. Channels that want the end of a run receive this event. */
   kind: z.enum(['started', 'waiting', 'failed', 'completed', 'superseded']),
   /** The time of the observation, in milliseconds since 1970. */
   atMs: z.number(),
@@ -116,7 +116,7 @@ export function decodeNotes(given: string | undefined, { namespace, group }: Pic
   if (value === undefined) return refuse('are not JSON');
   const read = document.safeParse(given.includes('__proto__') ? undefined : value);
   if (!read.success) return refuse('cannot be read');
-  if (read.data.namespace !== namespace || read.data.group !== group) return refuse('are those of another group');
+  if (read.data.namespace !== namespace || read.data.group !== group) return refuse('belong to another group');
   const { format: _format, ...notes } = read.data;
   return notes;
 }

@@ -16,7 +16,7 @@ export interface Observation {
   readonly facts: RunFacts;
   readonly notify: readonly NotifyDefinition[];
   readonly atMs: number;
-  /** The block that has lasted long enough for a notification, and that time alone does not end. */
+  /** The block that has lasted long enough for a notification and has no known end. */
   readonly lasting?: Hold;
 }
 

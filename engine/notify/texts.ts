@@ -22,7 +22,7 @@ function eventSentence(run: RunNotes, event: NotedEvent): string {
     case 'completed':
       return `${subject} is complete${tookText(run)}`;
     case 'superseded':
-      return `${subject} ended early: another target replaced it`;
+      return `${subject} ended early: another run replaced it`;
     default:
       return event.kind satisfies never;
   }
@@ -66,7 +66,7 @@ function stateText({ outcome }: RunNotes, live: RunFacts | undefined): string {
     case 'failed':
       return 'has failed';
     case 'superseded':
-      return 'ended early: another target replaced it';
+      return 'ended early: another run replaced it';
     default:
       return outcome satisfies never;
   }

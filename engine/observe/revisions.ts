@@ -32,7 +32,7 @@ function hasSameTemplate(before: unknown, after: unknown): boolean {
   return fieldDiff(part(before), part(after)).length === 0;
 }
 
-/** Returns the template of a ControllerRevision without its patch directive. Unknown unless the StatefulSet with the UID controls it. */
+/** Returns the template of a ControllerRevision, without the patch directive. Unknown without a template or with another controller. */
 export function observeTemplate(revision: ObjectContent, controllerUid: string): Known<ObjectContent> {
   if (controllerOf(reader(revision))?.text('uid') !== controllerUid) return { unknown: 'it belongs to another object' };
   return templateOf(revision) ?? { unknown: 'it has no pod template' };

@@ -33,7 +33,7 @@ export interface ZoneView {
   readonly surplus: readonly PodView[];
   /** Pods within `spec.replicas` at another revision than `desiredRevision`, by ordinal. */
   readonly outdated: readonly PodView[];
-  /** Outdated pods at or above the partition, or a lower partition that a claim announces. Empty except with the strategy `partition`. */
+  /** Outdated pods at or above the partition, or at or above a lower partition in a claim. Empty except with the strategy `partition`. */
   readonly exposedByPartition: readonly PodView[];
   /** Number of pods within `spec.replicas` at `desiredRevision`. */
   readonly updated: number;

@@ -34,7 +34,7 @@ export function plannedChanges(group: GroupDefinition, compared: Compared, refus
   return [...sourceChanges(group, compared), ...byText.values(), ...budgetChanges(group, compared)];
 }
 
-/** Returns a change for each mirrored object whose requested replicas differ. The change names all zones that mirror no other object. */
+/** Returns a change for each mirrored object whose requested replicas differ. It names every zone that does not mirror another object. */
 function sourceChanges(group: GroupDefinition, { before, after }: Compared): readonly PlannedChange[] {
   const numberIn = ({ replicaSources }: Snapshot, kind: string, name: string): number | undefined => {
     const found = replicaSources.find((source) => source.namespace === group.namespace && source.kind === kind && source.name === name);

@@ -1,4 +1,4 @@
-// Finds the pods that the StatefulSet controller replaces without an action of the agent, because no partition holds them.
+// Finds the pods that the StatefulSet controller replaces without an action of the agent, because the partition exposes them.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { listed } from '../../policies/wording.ts';
 import { pods } from '../amount.ts';
@@ -9,7 +9,7 @@ import { controllerWave, defaultAssumptions } from './document.ts';
 import { runForward, type Turn } from './forward.ts';
 import type { TracedStep } from './steps.ts';
 
-/** Returns a sentence for each zone in which new update revisions, by StatefulSet, let the StatefulSet controller replace pods at once. */
+/** Returns a sentence for each zone in which the controller would replace pods at once. `revisions`: the new revision by StatefulSet. */
 export function replacedAtOnce(snapshot: Snapshot, group: GroupDefinition, revisions: ReadonlyMap<string, string>): readonly string[] {
   const { namespace } = group;
   let world = createWorld(snapshot, defaultAssumptions, 'p50');
@@ -31,7 +31,7 @@ export function atOnceText(snapshot: Snapshot, { namespace, zones }: GroupDefini
 
 /**
  * Returns a function that receives every turn with its snapshot, and returns a step for each zone whose pods change without an action of
- * the agent: the StatefulSet controller replaces them, because no partition holds them. `before` is the state before the change.
+ * the agent: the StatefulSet controller replaces these pods, because the partition exposes them. `before` is the state before the change.
  */
 export function controllerTrace(group: GroupDefinition, before: Snapshot): (turn: Turn, now: Snapshot) => readonly TracedStep[] {
   const podsIn = (snapshot: Snapshot, statefulSet: string): readonly PodView[] => {

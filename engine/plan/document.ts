@@ -191,7 +191,7 @@ export interface Assumptions {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-/** The default durations. Their slow case is a pod that stops and starts within five minutes. */
+/** The default durations. In the slow case (p90) a pod stops and starts in five minutes. */
 const defaultTimes: PodTimes = { drain: { p50Seconds: 30, p90Seconds: 120 }, start: { p50Seconds: 60, p90Seconds: 180 } };
 
 /** Default assumptions. Every plan states its assumptions; users can measure their own durations and pass them in a file. */

@@ -77,7 +77,7 @@ export function planGroups(input: PlanInput): Plan {
   // A group shows the changes of its budgets and of the object that it mirrors.
   const shown = groups.flatMap(({ changes }) => changes.map(({ field }) => field));
   const otherChanges = (input.otherChanges ?? []).filter(({ object }) => !shown.some((field) => isOfObject(field, object)));
-  // The webhook of the agent denies what the plan denies already.
+  // Leaves out a denial by the webhook of the agent if the plan already contains this denial.
   const known = groups.flatMap(({ refused }) => refused.map(({ message }) => message));
   const denied = (input.denied ?? []).filter(({ message }) => !known.some((text) => message.includes(text)));
   return {

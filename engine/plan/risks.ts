@@ -112,7 +112,7 @@ const floatingImage: RiskCheck = (_question, members) => {
 const differentTemplates: RiskCheck = (_question, members) => {
   const images = members.map((member) => templateRevision(containersOf(member).map((container) => fieldAt(container, ['image']))));
   if (new Set(images).size <= 1) return [];
-  return [{ code: 'RG5007', severity: 'notice', message: `the zones have different images: ${named(members)}` }];
+  return [{ code: 'RG5007', severity: 'notice', message: `the StatefulSets of the zones have different images: ${named(members)}` }];
 };
 
 /** Finds limits of 0, which block until a person changes them. */
@@ -158,7 +158,7 @@ const shortException: RiskCheck = ({ ended, endedSlow }) =>
     source: one.source,
   }));
 
-/** Finds pods that no partition holds, so that the StatefulSet controller replaces them without an action of the agent. */
+/** Finds pods that the partition exposes: the StatefulSet controller replaces these pods without an action of the agent. */
 const exposedPods: RiskCheck = ({ context: { snapshot, group }, atOnce }) =>
   atOnce.map((step) => ({ code: 'RG5012', severity: 'warning', message: atOnceText(snapshot, group, step) }));
 
@@ -178,7 +178,7 @@ const leavingMember: RiskCheck = ({ context, group, desired }) => {
     staying.has(statefulSet) ? [] : (manifestOf(desired, 'StatefulSet', group.namespace, statefulSet) ?? []),
   );
   if (left.length === 0) return [];
-  const message = `no longer in the group: ${named(left)}; no rule of the group protects it, and outdated pods stay outdated`;
+  const message = `no longer in the group: ${named(left)}; the rules of the group no longer apply there, and outdated pods stay outdated`;
   return [{ code: 'RG5014', severity: 'warning', message }];
 };
 

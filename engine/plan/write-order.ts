@@ -1,4 +1,4 @@
-// Chooses whether apply writes the policies or the members of groups first, so that the agent acts only as before or after the whole change.
+// Chooses the order in which `apply` writes the parts of a change. The agent must not act on a mixture of the old and the new state.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { decideGroup } from '../decide/decide.ts';
 import { type Action, replacedBy } from '../decision.ts';
@@ -13,7 +13,7 @@ import { desiredGroup, type PlanSnapshots, readPlanSnapshots, requestedWorld, sn
 /** The parts of a change: policies, exceptions and budgets; groups; members, replica sources and all other objects. */
 export type WritePart = 'policies' | 'groups' | 'members';
 
-/** Actions of the agent that neither the state before the change nor the state after it has. */
+/** Actions that the agent would take between two writes, and would take neither before nor after the whole change. */
 interface EarlyActions {
   /** The group as `namespace/name`. */
   readonly group: string;
@@ -60,7 +60,7 @@ interface Question {
 /** Returns a function that finds the early actions of the group after some parts are written. */
 function earlyActions(question: Question): (after: readonly WritePart[]) => readonly EarlyActions[] {
   const group = `${question.group.namespace}/${question.group.name}`;
-  // A gate or a metric that the agent can read is unknown here, so the states are compared without these values and with passing ones.
+  // A gate or metric that the agent can read is unknown here, so the states are compared without these values and with values that pass.
   const states = [false, true].map((isAssumed) => {
     const actionsOf = (written: readonly WritePart[]) => actionsAfter(question, written, isAssumed);
     return { actionsOf, expected: new Map([...actionsOf([]), ...actionsOf(usualOrder.parts)]) };

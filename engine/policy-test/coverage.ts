@@ -184,7 +184,7 @@ function waveTargets({ sources }: GroupDefinition, wave: WaveDefinition, index: 
   const target = (part: 'before' | 'after', what: string, rule: string, place = `waves.${wave.name}.${part}.${what}`): Target => {
     const source = sources[place];
     const own = answers(rule, source);
-    // The checks before a wave apply only if the wave has pods that no earlier wave has. After other waves, only the soak is skipped.
+    // If earlier waves have every pod of the wave, no check before the wave applies, and after the wave only the soak is skipped.
     const reach = part === 'before' ? 'rolled' : what === 'soak' ? 'soaking' : undefined;
     return {
       rule: `waves.${wave.name}.${part}.${what}`,

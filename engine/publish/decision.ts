@@ -199,7 +199,7 @@ const lengthOfTime = /\b\d+(?:\.\d+)?(?:ms|s|m|h|d|w)(?:\d+(?:\.\d+)?(?:ms|s|m|h
 /**
  * Reports whether two publications differ only by the passing of time: decision times, ages, equal readings, repeated actions, and earliest
  * times within 15 minutes. A newer metric reading is a change after a third of its maximum age, and a newer gate reading or a repeated
- * call after a minute. Otherwise readers would see too old ages.
+ * call after a minute. Otherwise readers would see ages that are too high.
  */
 export function samePublished(a: PublishedDecision, b: PublishedDecision): boolean {
   return isSameButAges(a, b) && haveSameActions(a, b) && isSameEarliest(a, b) && areMetricsFresh(a, b) && areGatesFresh(a, b);

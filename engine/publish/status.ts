@@ -216,7 +216,7 @@ export function personNeeded(held: Held): PersonNeeded | undefined {
   return phase === 'Paused' ? 'paused' : undefined;
 }
 
-/** Reports whether only a person ends a wait or a stop. A stop may hold every outdated pod behind a soak or a pod in flight. */
+/** Reports whether only a person ends a wait or a stop. A stop counts even if the group waits first for a soak or a pod in flight. */
 function isStopped({ phase, waits, stops = [] }: Held): boolean {
   return (phase === 'Waiting' && waits.some(isStoppedByPerson)) || (phase !== 'Paused' && stops.some(endsByPerson));
 }

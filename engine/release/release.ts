@@ -16,7 +16,7 @@ interface ReleaseQuestion {
   readonly sources: Definitions['sources'];
   /** The time for which the caller has seen no definition, without interruption, in milliseconds of a monotonic clock. */
   readonly goneForMs: number;
-  /** The leadership that carries out the release. */
+  /** The number of the leadership that carries out the release. */
   readonly epoch: number;
 }
 

@@ -67,7 +67,6 @@ export interface Member {
   readonly pods: readonly PodView[];
 }
 
-/** Returns the member as the snapshot shows it. */
 export function viewMember(
   snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'unread'>,
   namespace: string,

@@ -75,8 +75,8 @@ function permittedAgainMs(question: RollQuestion): number | undefined {
 }
 
 /**
- * Returns how many pods of the zone the PodDisruptionBudgets allow to be unavailable; undefined without a budget. A budget that requires
- * every replica of the zone allows one pod if more of the pods that it selects are healthy than it requires.
+ * Returns how many pods of the zone the PodDisruptionBudgets allow to be unavailable; undefined without a budget. If a budget requires at
+ * least as many pods as the zone has, the limit is 1 while more pods are healthy than it requires: a budget may select several zones.
  */
 function budgetLimit({ context, zone }: Pick<RollQuestion, 'context' | 'zone'>): ZoneLimit | undefined {
   const { replicas, set, unavailableCount } = zone.view;
@@ -233,7 +233,7 @@ function disruptionResult({ context, zone }: RollQuestion, set: StatefulSetView,
  */
 function underEvictionBudget(question: RollQuestion, picked: readonly ChosenPod[], queue: readonly PodView[]): Filtered {
   const { context, zone } = question;
-  // The StatefulSet controller checks no budget, so the agent checks it before it exposes pods.
+  // The StatefulSet controller checks no budget, so the agent checks the budgets before it exposes pods.
   const isForController = traitsOf(context.group).lowersPartition;
   if ((context.group.rollout.rotateBy !== 'evict' && !isForController) || picked.length === 0) return { chosen: picked, results: [] };
   const { podBudgets } = context.snapshot;

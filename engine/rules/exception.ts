@@ -25,7 +25,7 @@ export function withException(context: GroupContext, answer: RuleResult, subject
     allow.anything === true ||
     (allow.replicasAtLeast !== undefined && subject.to !== undefined && subject.to >= allow.replicasAtLeast) ||
     (allow.podsAtMost !== undefined && subject.podCount !== undefined && subject.podCount <= allow.podsAtMost);
-  if (!isEnough) return { ...answer, fact: `${answer.fact}; exception ${name} does not allow as much` };
+  if (!isEnough) return { ...answer, fact: `${answer.fact}; exception ${name} does not allow this amount` };
   return {
     ...answer,
     outcome: 'ok',

@@ -97,7 +97,6 @@ export function isUp({ group, nowMs }: Moment, view: ZoneView, pod: PodView): bo
   return isAvailable(pod, group, view.set?.minReadySeconds ?? 0, nowMs);
 }
 
-/** Reports whether the ledger has a claim on the pod. */
 export function isClaimed({ claims }: ZoneView, { uid }: PodView): boolean {
   return claims.some((claim) => claim.uid === uid);
 }

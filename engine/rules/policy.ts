@@ -195,7 +195,7 @@ function lastDownscale({ context, zone }: PolicyQuestion): { readonly lastDownsc
 /** Matches the variables and operators whose result can change with progress, a reading or an admission request. */
 const changing = /\b(?:change|user|inputs|replicas|ready|available|updated|lastDownscaleAt|zones|notReadyZones|phase|wave|missing)\b/;
 
-/** Reports whether only a person or time changes whether a rule applies. Without a condition, a rule always applies. */
+/** Reports whether only a person or time can change the result of the condition. A rule without a condition always applies. */
 export function ignoresProgress({ when }: Pick<PolicyRuleDefinition, 'when'>): boolean {
   return when === undefined || !changing.test(JSON.stringify(when));
 }

@@ -98,7 +98,7 @@ function removableTail(question: ScaleQuestion, leaving: readonly LeavingPod[], 
 }
 
 function preparedTop(count: number, limit: string): string {
-  return `${pods(count)} from the top ${count === 1 ? 'has' : 'have'} been prepared for ${limit}`;
+  return `${pods(count)} with the highest ${count === 1 ? 'ordinal has' : 'ordinals have'} been prepared for ${limit}`;
 }
 
 /** Reports whether the delay applies. Adopted groups delay mirrored zones only; in native groups a forced number skips the delay. */
@@ -173,7 +173,7 @@ interface LeavingPod {
   readonly ordinal: number;
   readonly exists: boolean;
   readonly entry: Preparation | undefined;
-  /** The instant from which the preparation counts; now without an answer. */
+  /** The instant from which the preparation counts; without an answer, the current time. */
   readonly sinceMs: number;
 }
 

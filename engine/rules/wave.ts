@@ -41,7 +41,7 @@ export function underWay(context: GroupContext, wave: WaveDefinition, run: RunSt
   return { results: isAsked ? approvals(context, run, { wave, definition, when: 'before' }) : [], observations: [], wantedReadings: [] };
 }
 
-/** Reports whether the next pod of the current wave needs an approval: if it is the first pod, or if the waves changed since. */
+/** Reports whether the next pod needs the approval before its wave: the first pod does, and the next pod after the waves changed. */
 export function asksBefore({ group }: GroupContext, { before }: WaveDefinition, run: RunState): boolean {
   return before.approval !== undefined && (!hasReplacedSince(run, run.waveStartedMs) || run.waves !== digestOfWaves(group));
 }

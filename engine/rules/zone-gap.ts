@@ -24,7 +24,7 @@ export function zoneGap(question: ScaleQuestion): RuleResult {
   const { context, zone, isForced } = question;
   const { zoneGap: value } = profileOf(context.group);
   const isOwnAsked = !isForced && (value === 'group' || (zone.zone.follows !== undefined && question.asker === 'agent'));
-  // A prepared downscale waits for the other zone also if the number is forced.
+  // A prepared downscale waits for the other zone even if the number is forced.
   const isOtherAsked = value === 'zone' && zone.zone.prepare !== undefined;
   if (!isOwnAsked && !isOtherAsked)
     return result('zone-gap', 'skip', isForced ? 'replicas are forced' : 'no interval between zones is set');

@@ -112,8 +112,8 @@ function joinChange(run: RunState, before: RunState | undefined): RunState {
 }
 
 /**
- * Reports whether a run continues the change of the run before it: it only adds zones, or that change has replaced no pod. One change
- * causes several runs, because its StatefulSets are written one after another.
+ * Reports whether a run continues the change of the run before it: the run only adds zones, or that change has replaced no pod. One change
+ * can cause several runs, because its StatefulSets are written one after another.
  */
 function continuesChange(run: RunState, before: RunState): boolean {
   const { startedMs } = before.joined ?? before;
@@ -258,7 +258,7 @@ export function rollbackWarnings(context: GroupContext, run: RunState | undefine
   return context.view.zones.flatMap(({ zone, set, desiredRevision }) => {
     const failed = rolledBack?.revisions[zone.name];
     if (failed === undefined || failed !== set?.status.updateRevision) return [];
-    const fact = `zone ${zone.name} is kept at ${desiredRevision}, since ${failed} failed: ${rolledBack?.because ?? ''}`;
+    const fact = `zone ${zone.name} stays at ${desiredRevision}, because ${failed} failed: ${rolledBack?.because ?? ''}`;
     return [
       result('rolled-back', 'wait', fact, {
         limit: run.outcome === 'completed' ? 'another template, or retry' : 'another template',

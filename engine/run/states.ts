@@ -83,7 +83,6 @@ function coreOf(run: RunState): RunCore {
 
 type FieldsOfStates = RunCore & Partial<Pick<FailedRun, 'failure' | 'failedMs' | 'onFailure'> & Pick<CompletedRun, 'completedMs'>>;
 
-/** Begins a wave. */
 export function enterWave<Run extends UnfinishedRun>(run: Run, wave: number, nowMs: number): UnfinishedRun {
   return { ...clearWaveAvailable(run), ...replacedBefore(run, nowMs), wave, waveStartedMs: nowMs };
 }
@@ -112,7 +111,6 @@ export function openZone(run: UnfinishedRun, zone: string): UnfinishedRun {
   return { ...run, openZone: zone };
 }
 
-/** Records that no zone is open. */
 export function closeZone(run: UnfinishedRun): UnfinishedRun {
   const { openZone: _openZone, ...rest } = run;
   return rest;

@@ -118,7 +118,7 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
  */
 function settlePartition(context: GroupContext, view: ZoneView, set: StatefulSetView): readonly SetPartition[] {
   if (set.status.currentRevision === set.status.updateRevision) {
-    // While pods are missing, the partition is not lowered: the controller would replace pods as soon as the template changes.
+    // While pods are missing, the partition stays: if it were lower, the controller would replace pods as soon as the template changes.
     const isDone = view.updated === view.replicas && set.partition !== holdingPartition;
     return isDone ? setPartition(context, view, { to: holdingPartition, because: 'complete' }) : [];
   }
@@ -137,7 +137,7 @@ function lowestUpdated({ pods: members }: ZoneView, { firstOrdinal, replicas, st
   return lowest;
 }
 
-/** Names the pods below the partition that do not run the current revision, at which a restart would bring them back. */
+/** Returns a clause with the pods below the partition that would come back at another revision after a restart. */
 function podsToChangeOnRestart(view: ZoneView, set: StatefulSetView): string | undefined {
   const below = view.pods.filter(
     ({ ordinal, revision, isTerminating }) =>

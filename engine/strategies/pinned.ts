@@ -109,7 +109,7 @@ function pinApplied({ context, run, zone }: RollQuestion): RuleResult {
   const fact = `${describe(wrong)} came back without the webhook and ${wrong.length === 1 ? 'is' : 'are'} replaced again`;
   const againMs = Math.max(...wrong.map(({ pin: { atMs = 0 } }) => (isWithinClockSkew(context, atMs) ? atMs + pauseMs : 0)));
   if (againMs <= context.nowMs) return result('pin-applied', 'ok', fact, { limit });
-  return result('pin-applied', 'wait', fact, { limit: `${formatDuration(pauseMs)} later`, earliestMs: againMs });
+  return result('pin-applied', 'wait', fact, { limit: `${formatDuration(pauseMs)} between attempts`, earliestMs: againMs });
 }
 
 /** Reports whether all attempts of a pod are used up. An attempt that a fast clock dated in the future counts as old. */

@@ -119,7 +119,7 @@ export function placementOf(pod: NewPod, question: PlacementQuestion): Placement
 
 /** Returns the message for a pod if it is unknown whether the pod is pinned. */
 export function unplaced(pod: Pick<NewPod, 'name' | 'revision'>, why: string): string {
-  return `${created(pod)}; whether it is pinned to another revision is unknown: ${why}`;
+  return `${created(pod)}; it is unknown whether the pod is pinned to another revision: ${why}`;
 }
 
 function targetOf(pod: NewPod, { ledger, zone, knownUid }: Omit<PlacementQuestion, 'revisions'>): Known<string> | undefined {
@@ -182,7 +182,7 @@ const revisionLabel = 'controller-revision-hash';
 
 /**
  * Returns the three-way merge of the pod and two templates. Fields added by the controller or by admission stay; fields that differ between
- * the templates have the value of the target. Values derived from a service account, priority class or runtime class that changes are
+ * the templates have the value of the target. If the service account, priority class or runtime class changes, values derived from it are
  * dropped: the API server derives them again after a webhook. The label and the spec change together.
  */
 export function pinnedPod({ pod, made, target, revision }: PodMerge): ObjectContent {

@@ -93,7 +93,7 @@ describe('a rollout in Slack', () => {
     await world.turn({ updated: [1, 0], target: 'newer' }, 90_000);
     const mains = world.services.slack.messages.filter(({ thread_ts }) => thread_ts === undefined);
     expect(mains.map(({ text }) => text.split('\n')[0])).toEqual([
-      ':fast_forward: *mimir/ingester*: the rollout ended early: another target replaced it',
+      ':fast_forward: *mimir/ingester*: the rollout ended early: another run replaced it',
       ':arrows_counterclockwise: *mimir/ingester*: the rollout is under way',
     ]);
   });

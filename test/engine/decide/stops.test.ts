@@ -245,15 +245,14 @@ describe('a stop while no step is due', () => {
     expect(stops.map(({ isBlocking }) => isBlocking)).toEqual([true, false, false]);
   });
 
-  it('names the pods that the StatefulSet controller replaces nevertheless, because no partition holds them', () => {
+  it('names the pods that the StatefulSet controller still replaces, because the partition exposes them', () => {
     const lowered = { replicas: 3, updateStrategy: 'RollingUpdate', partition: 1 } as const;
     const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}`, ...lowered }));
     const facts = (given: SnapshotOverrides) =>
       idle({ statefulSets, ...given }, group({ zones: ['a', 'b'], rollout: { strategy: 'partition' } })).decision.stops.map(
         ({ fact }) => fact,
       );
-    const exposed = (names: string, they: string) =>
-      `; the StatefulSet controller replaces ${names} nevertheless: no partition holds ${they}`;
+    const exposed = (names: string, they: string) => `; the StatefulSet controller still replaces ${names}: the partition exposes ${they}`;
     expect(facts(saying('protect', { zone: 'b', ordinals: [0, 1] }))).toEqual([
       `kim (INC-441) protects pods 0-1 of zone b${exposed('ingester-zone-b-1', 'it')}`,
     ]);

@@ -100,7 +100,7 @@ describe('a StatefulSet whose protection has become less', () => {
   it('stays protected while its pods are called at another place than before', () => {
     const now = (value: string) =>
       without([{ ...rest, label: path, value: 'ingester/prepare' }], { statefulSets: [statefulSet({ annotations: { [path]: value } })] });
-    expect(judge(now('always-yes'), shrink).message).toContain(`had another annotation ${path} less than ten minutes ago`);
+    expect(judge(now('always-yes'), shrink).message).toContain(`had another value in the annotation ${path} less than ten minutes ago`);
     expect(judge(now('ingester/prepare'), shrink).outcome).toBe('allow');
   });
 

@@ -115,16 +115,16 @@ describe('a ledger that is read', () => {
   });
 
   it.each([
-    ['a newer major format', changed({ format: '3.0' }), 'which a newer agent wrote; known are 1 and 2'],
-    ['an older major format', changed({ format: '0.9' }), 'is not read any more'],
+    ['a newer major format', changed({ format: '3.0' }), 'which only a newer version reads; this version reads 1 and 2'],
+    ['an older major format', changed({ format: '0.9' }), 'is no longer read'],
     ['no format', changed({ format: undefined }), 'names no format version'],
     ['a format that is no text', changed({ format: 1 }), 'names no format version'],
     ['no JSON', '{', 'is not JSON'],
     ['nothing', '', 'is not JSON'],
     ['another value', 'null', 'names no format version'],
     ['too much', ' '.repeat(ledgerByteLimit + 1), 'is longer than'],
-    ['another group', changed({ group: 'other' }), 'is that of mimir/other'],
-    ['another namespace', changed({ namespace: 'loki' }), 'is that of loki/ingester'],
+    ['another group', changed({ group: 'other' }), 'belongs to mimir/other'],
+    ['another namespace', changed({ namespace: 'loki' }), 'belongs to loki/ingester'],
     ['claims that are no list', changed({ claims: {} }), 'cannot be read: claims'],
     ['an unknown verb', withClaim({ verb: 'explode' }), 'cannot be read: claims.0'],
     ['a zone that is no name', withClaim({ zone: '../b' }), 'cannot be read: claims.0'],

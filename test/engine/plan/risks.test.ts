@@ -154,7 +154,7 @@ describe('RG5007, zones that ask for different images', () => {
       {
         code: 'RG5007',
         severity: 'notice',
-        message: 'the zones have different images: ingester-zone-a, ingester-zone-b, ingester-zone-c',
+        message: 'the StatefulSets of the zones have different images: ingester-zone-a, ingester-zone-b, ingester-zone-c',
       },
     ]);
     expect(asking(manifest('a'), manifest('b', { container: { args: ['-x'] } }))).toEqual([]);
@@ -399,7 +399,8 @@ describe('RG5014, a StatefulSet that leaves its group', () => {
     risksOf({ groups: groupsToPlan([after], [before]), groupsBefore: [before], desiredGroups: [after], desired });
 
   it('is named, and no other risk of the group concerns it', () => {
-    const message = 'no longer in the group: ingester-zone-c; no rule of the group protects it, and outdated pods stay outdated';
+    const message =
+      'no longer in the group: ingester-zone-c; the rules of the group no longer apply there, and outdated pods stay outdated';
     expect(leaving([...manifests({}, ['a', 'b']), manifest('c', withoutProbe)])).toEqual([
       { code: 'RG5014', severity: 'warning', message },
     ]);

@@ -65,7 +65,7 @@ describe('an exception', () => {
     });
   });
 
-  const short = { ...held, fact: 'zone b shrank 1h ago; exception exception-1 does not allow as much' };
+  const short = { ...held, fact: 'zone b shrank 1h ago; exception exception-1 does not allow this amount' };
   it.each<[string, ExceptionDefinition['allow'], object, RuleResult]>([
     ['of replicas allows that many', { replicasAtLeast: 3 }, { to: 3 }, permitted],
     ['of replicas allows more', { replicasAtLeast: 3 }, { to: 4 }, permitted],

@@ -106,7 +106,7 @@ describe('the delayed downscale', () => {
       result: {
         rule: 'delayed-downscale',
         outcome: 'ok',
-        fact: '1 pod from the top has been prepared for 2h',
+        fact: '1 pod with the highest ordinal has been prepared for 2h',
         ...details,
         earliestMs: kitNowMs + hourMs,
       },
@@ -119,7 +119,7 @@ describe('the delayed downscale', () => {
     const ripe = ago(2 * hourMs);
     const entries = [3, 4].map((ordinal) => preparation(ordinal, { seenMs: ripe, reportedMs: ripe }));
     expect(of({ preparations: entries })).toEqual({
-      result: { rule: 'delayed-downscale', outcome: 'ok', fact: '2 pods from the top have been prepared for 2h', ...details },
+      result: { rule: 'delayed-downscale', outcome: 'ok', fact: '2 pods with the highest ordinals have been prepared for 2h', ...details },
       permitted: 3,
       actions: [],
     });

@@ -184,7 +184,7 @@ describe('removal of protection, in one request or in two (threat 10)', () => {
     const changes = {
       [`had 12h in the label ${time}`]: withLabels({ [time]: '0s' }),
       [`lost the label ${time}`]: withLabels({ [time]: undefined }),
-      [`had another annotation ${path}`]: (object: Json): Json => {
+      [`had another value in the annotation ${path}`]: (object: Json): Json => {
         return { ...object, metadata: { ...(object['metadata'] as Json), annotations: { ...annotations, [path]: 'ready' } } };
       },
     };

@@ -172,7 +172,7 @@ describe('the creation of a pod', () => {
 
   it.each<[string, WorldChanges]>([
     ['policies and objects are not loaded yet', { groups: () => ({ unknown: 'policies and objects are not loaded yet' }) }],
-    ['is that of loki/store', { ledger: () => Promise.reject(new Error('the ledger of mimir/ingester is that of loki/store')) }],
+    ['belongs to loki/store', { ledger: () => Promise.reject(new Error('the ledger of mimir/ingester belongs to loki/store')) }],
     ['ControllerRevision r2 no longer exists', { revisions: { r1: revision(1) } }],
     ['the API server answered 403', { revisions: { r1: revision(1), r2: status(403, 'Forbidden') } }],
     ['the API server did not answer', { revisions: { r1: { lost: 'reply', forever: true }, r2: revision(2) } }],
