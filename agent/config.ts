@@ -16,12 +16,12 @@ export interface AgentConfig {
   /** True if a webhook writes the verified requester into every request. Otherwise no approval counts. */
   readonly areIntentsStamped?: boolean;
   readonly podTimeoutMs: number;
-  /** The timeout of a request to the API server in milliseconds. Requests of a turn have shorter timeouts. */
+  /** The timeout of a request to the API server in milliseconds. In a turn a read takes at most 30 s, and a write at most 5 s. */
   readonly kubernetesTimeoutMs: number;
   /** The longest first pause after a failed turn of a group, in milliseconds. The pause doubles with each further failure. */
   readonly retryMs: number;
   readonly lease: {
-    /** `required`: no action without the Lease. `auto`: the agent acts without a Lease if Leases are forbidden, and reports a degradation. `off`: no Lease. */
+    /** `required`: no action without the Lease. `auto`: without access to Leases, the agent acts without a Lease and reports a degradation. `off`: no Lease. */
     readonly mode: 'required' | 'auto' | 'off';
     readonly name: string;
     readonly durationMs: number;

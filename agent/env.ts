@@ -33,7 +33,7 @@ export interface GateAnswer extends PodResponse {
 }
 
 /**
- * Queries metric sources. Resolves with any answer except a redirect, also an error status. Rejects on a redirect, without a complete
+ * Queries metric sources. Resolves with any answer except a redirect, also with an error status. Rejects on a redirect, without a complete
  * answer within `timeoutMs`, or if the source is unknown, of another kind or not available to the namespace. The Error names neither an
  * address nor a credential.
  */

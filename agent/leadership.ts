@@ -20,7 +20,7 @@ interface LeadershipListener {
 /** The pause before Leases count as forbidden: a starting API server denies requests that it allows later. */
 const proofPauseMs = 5_000;
 
-/** Competes for the Lease. In mode `off`, and in `auto` without permission for Leases, the process acts alone. */
+/** Competes for the Lease. In mode `off`, and in `auto` if Leases are forbidden or not served, the process acts alone. */
 export class Leadership {
   readonly #env: AgentEnv;
   readonly #config: AgentConfig;
@@ -143,7 +143,7 @@ export class Leadership {
     if (!this.#needsProof()) return;
     if (!isRefused) return this.#proveLater();
     this.#isAlone = true;
-    this.#env.log.warn('agent works without a lease: access to leases is forbidden', { problem: this.#problem?.message });
+    this.#env.log.warn('agent acts without a Lease: Leases are forbidden or not served', { problem: this.#problem?.message });
     this.#listener.onChange(true);
     this.#listener.onState();
   }

@@ -8,7 +8,7 @@ export interface NextTurn {
   readonly wakeAtMs?: number | undefined;
   /** The time until the next turn if no event comes earlier, in milliseconds. */
   readonly nextTurnInMs?: number | undefined;
-  /** The turn failed. The pause before the next turn grows with the failed turns in a row and is at least `afterMs`. */
+  /** Present if the turn failed. The pause before the next turn grows with the failed turns in a row and is at least `afterMs`. */
   readonly retry?: { readonly afterMs?: number | undefined } | undefined;
 }
 
@@ -35,7 +35,7 @@ interface GroupState {
   isRunning: boolean;
   /** The time at which the next turn was requested (monotonic); absent if no turn is requested. */
   askedMs?: number | undefined;
-  /** The earliest time of the next turn, also if an event requests one (monotonic). */
+  /** The earliest time of the next turn, even if an event requests an earlier turn (monotonic). */
   notBeforeMs: number;
   failures: number;
   wakeAtMs?: number | undefined;

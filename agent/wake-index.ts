@@ -34,7 +34,7 @@ export class WakeIndex {
     return this.#groups.get(key);
   }
 
-  /** Replaces the policies. Returns all groups if a group, a policy, an exception or a request changed; else the groups whose places in files changed. */
+  /** Replaces the policies. Returns all groups if a definition or request changed; else the groups with other positions in policy files. */
   replace({ groups, digest, intents }: ActivePolicies): readonly string[] {
     const policiesText = canonicalJson([digest, intents]);
     const texts = new Map(groups.map((group) => [groupKey(group), canonicalJson(group)]));

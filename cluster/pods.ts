@@ -22,7 +22,7 @@ const domain = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a
 const pathGrammar = /^\/(?:[A-Za-z0-9\-._~!$&'()*+,;=:/?]|%[0-9A-Fa-f]{2})*$/;
 const longestPath = 1024;
 
-/** Returns `scheme://<pod>.<serviceName>.<namespace>.svc.<clusterDomain>:port/path`. Throws a RangeError that names an invalid part. */
+/** Returns `scheme://<pod>.<serviceName>.<namespace>.svc.<clusterDomain>:port/path`. Throws a RangeError that names the invalid part. */
 export function podUrl(address: PodAddress, endpoint: PodEndpoint): string {
   const { namespace, pod, serviceName, clusterDomain } = address;
   check('the name of the pod', pod, domain);

@@ -45,7 +45,7 @@ export interface Guard {
   readonly report: (judgement: Judgement, subject: { readonly namespace: string; readonly statefulSet: string }) => void;
 }
 
-/** A guard that also stores departures: StatefulSets that left their group or lost a protecting label. */
+/** A guard that also stores departures: StatefulSets that left their group or lost a protective label. */
 export interface NativeGuard extends Guard {
   /** Stores departures for all processes. Rejects if the write failed. */
   readonly keep: (namespace: string, departures: readonly Departure[], timeoutMs: number) => Promise<void>;

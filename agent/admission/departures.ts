@@ -96,7 +96,7 @@ interface UnprotectedSet {
   readonly isCertain: boolean;
 }
 
-/** Remembers since when each StatefulSet has belonged to no group, by namespace and UID. */
+/** Remembers since when each StatefulSet has had neither a group nor a protective label, by namespace and UID. */
 export class UnprotectedSets {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #known = new Map<string, ReadonlyMap<string, UnprotectedSet>>();
@@ -118,7 +118,7 @@ export class UnprotectedSets {
       .filter(({ name }) => groupOf(seen, namespace, name) === undefined)
       .map(({ uid }): readonly [string, UnprotectedSet] => {
         const last = before?.get(uid);
-        // A set that left its group between the two reads is neither in `departures` nor in a group, so a new set is never certain.
+        // A StatefulSet that left its group between the two reads is neither in `departures` nor in a group, so it is not certain yet.
         if (last === undefined) return [uid, { sinceMs: nowMs, isCertain: false }];
         return [uid, { ...last, isCertain: last.isCertain || isNotNamed(uid) || nowMs - last.sinceMs > departureMs }];
       });

@@ -42,7 +42,7 @@ export async function readInputs(
   return [...known, ...newestMetrics(found.flat())];
 }
 
-/** Reads the published decision of the group: from the status of its RolloutGroup, or from its ConfigMap. */
+/** Reads the published decision of the group: from the status of the RolloutGroup if it exists, else from the status ConfigMap. */
 async function publishedDecision(env: AgentEnv, group: GroupDefinition, timeoutMs: number): Promise<unknown> {
   const site = 'admission.getPublished';
   const object = await new GroupObjects(env, timeoutMs).read(group, site);

@@ -93,7 +93,7 @@ const originalFlags = {
     '5s',
   ),
   'reconcile.interval': duration(
-    'Longest first pause after a failed turn. It doubles with each failure. The agent otherwise acts as soon as something changes.',
+    'Longest first pause after a failed turn. The pause doubles with each further failure. After a success, each change starts a turn.',
     '5s',
   ),
   'server.port': integer('Port of /ready, /healthz and /metrics. 0 chooses a free port.', '8001'),
@@ -104,7 +104,7 @@ const originalFlags = {
     'false',
   ),
   'server.cluster-validation.http.soft-validation': boolean(
-    'Log and count requests with another X-Cluster instead of rejecting them. Requires -server.cluster-validation.http.enabled.',
+    'Log and count requests with a wrong X-Cluster instead of rejecting them. Requires -server.cluster-validation.http.enabled.',
     'false',
   ),
   'server.cluster-validation.http.excluded-paths': {
@@ -117,8 +117,8 @@ const originalFlags = {
 const webhookFlags = {
   'server-tls.enabled': boolean('Serve the webhooks over HTTPS.', 'false'),
   'server-tls.port': integer('Port of the webhooks.', '8443'),
-  'server-tls.cert-file': text('Certificate file. Used if the certificate is not self-signed.'),
-  'server-tls.key-file': text('Key file of the certificate. Used if the certificate is not self-signed.'),
+  'server-tls.cert-file': text('Certificate file. Used if -server-tls.self-signed-cert.enabled is false.'),
+  'server-tls.key-file': text('Key file of the certificate. Used if -server-tls.self-signed-cert.enabled is false.'),
   'server-tls.request-timeout': duration('Timeout of a webhook request. Must be above 0.', '10s'),
   'server-tls.self-signed-cert.enabled': boolean('Create a self-signed certificate and keep it in a Secret.', 'true'),
   'server-tls.self-signed-cert.secret-name': text(
@@ -143,7 +143,7 @@ const agentFlags = {
     'Require client certificates from this CA. The API server presents a certificate only if its admission configuration names one.',
   ),
   'server-tls.drain': duration(
-    'How long the webhooks still answer requests after the process received a stop signal and is no longer ready.',
+    'How long the webhooks answer requests after a stop signal. During this time the process is not ready.',
     '10s',
   ),
   run: text(
@@ -168,7 +168,7 @@ const agentFlags = {
     'false',
   ),
   'leader-election': text(
-    'required: the agent acts only while it holds the Lease. auto: the agent acts without a Lease if access to Leases is forbidden. off: the agent uses no Lease.',
+    'required: the agent acts only while it holds the Lease. auto: the agent acts without a Lease if Leases are forbidden or not served. off: the agent uses no Lease.',
     'auto',
   ),
   'lease.name': text('Name of the Lease in -kubernetes.namespace.', 'rollout-group-agent'),

@@ -12,7 +12,7 @@ export type GateOfSource = Pick<SourceQuery, 'namespace' | 'everyMs'> & {
 };
 
 const longestMs = 10_000;
-/** The most by which a Prometheus sample may be older or newer than its query, or a Consul server behind its leader. */
+/** The most by which a Prometheus sample may be older or newer than its query, and a Consul server may be behind its leader. */
 const toleranceMs = 30_000;
 /** The size limit of an answer: one number and a few labels. A longer answer has more series than a gate can use. */
 const maxPrometheusBytes = 65_536;

@@ -157,7 +157,7 @@ interface SourceParts extends Pick<AgentConfig, 'agentNamespace' | 'policySource
 
 const metricSources = resourceOfKind('MetricSource');
 
-/** Finds the source if the namespace may query it at this interval. Rejects with an Error that groups may see. */
+/** Finds the source if the namespace may query it at this interval. Rejects with an Error for the status of the group. */
 async function findSource(parts: SourceParts, question: SourceQuery): Promise<MetricSourceDefinition> {
   const { source: name, namespace, everyMs } = question;
   const source = await definedSource(parts, question);
@@ -204,7 +204,7 @@ async function objectOf(
   return metricSourceOf(document.value);
 }
 
-/** Returns the text of a key. Rejects with an Error that names neither the Secret nor its content, because groups see it. */
+/** Returns the text of a key. Rejects with an Error for the status of the group, so the Error names neither the Secret nor its content. */
 type CredentialReader = (key: SecretKey) => Promise<string>;
 
 /** Returns a reader for one query. It reads each Secret once, even for several keys. */

@@ -112,12 +112,12 @@ export const originalMetrics = {
   evictionsInflight: gauge(
     'rollout_operator_zpdb_inflight_eviction_requests',
     [],
-    'Eviction requests that are being evaluated or wait for another one under the same budget.',
+    'Eviction requests that are being evaluated or wait for another request under the same budget.',
   ),
   failurePolicy: gauge(
     'kube_validating_webhook_failure_policy',
     ['type', 'webhook', 'policy'],
-    'Failure policy of each webhook of the namespace: 1 for the policy in force, 0 for the other one.',
+    'Failure policy of each webhook of the namespace: 1 for the policy in force, 0 for the other policy.',
   ),
 };
 

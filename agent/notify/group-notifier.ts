@@ -16,7 +16,7 @@ import type { TurnReport } from '../report.ts';
 
 /** The time after which a rule that blocks a run is reported. */
 const lastingMs = 60_000;
-/** The same time for a wait that should end without a person. It starts again when a further pod is updated or available. */
+/** Replaces `lastingMs` for a wait that should end without a person. Each pod that becomes updated or available restarts this time. */
 const stuckMs = 600_000;
 /** The most observations that wait to be stored. The oldest are dropped first. */
 const maxPending = 20;
@@ -103,7 +103,6 @@ export class GroupNotifier {
   #watchBlock({ hold, inFlight, isPatient, run, wave, updated, available }: RunFacts): void {
     const blocker = hold ?? inFlight;
     const isNews = blocker !== undefined && blocker.untilMs === undefined && run.outcome === 'running';
-    // Each pod that becomes updated or available restarts the timer of a wait that should end without a person.
     const moving = isPatient ? `${updated} ${available}` : '';
     const key = isNews ? `${run.id} ${blocker.rule} ${wave?.place ?? ''} ${moving}` : undefined;
     if (this.#lasting?.key === key) return;

@@ -64,7 +64,7 @@ export async function bearer({ secret }: Pick<ServiceParts, 'secret'>, token: Se
   return { Authorization: `Bearer ${await secret(token, 'token')}` };
 }
 
-/** Returns the outcome of an error in reading a Secret, after which no request is sent; undefined for other errors. */
+/** Returns the outcome if the error is a failed read of a Secret, so that no request was sent; undefined for other errors. */
 export function problemBefore(error: unknown): Exclude<Outcome, { readonly kind: 'arrived' }> | undefined {
   if (error instanceof SecretUnusable) return { kind: 'unavailable', problem: error.message };
   if ((error instanceof ApiFailure || error instanceof TransportFailure) && error.site === secretSite) {

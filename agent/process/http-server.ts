@@ -125,6 +125,6 @@ function refusal({ clusterValidation, observer, log }: HttpServerOptions, reques
   if (wrong === undefined) return undefined;
   const { wanted, given } = wrong;
   observer.wrongCluster({ route, wanted, given });
-  log.warn('a request has another X-Cluster value', { route, wanted, given, isRefused: wrong.refusal !== undefined });
+  log.warn('a request has a wrong X-Cluster value', { route, wanted, given, isRefused: wrong.refusal !== undefined });
   return wrong.refusal;
 }

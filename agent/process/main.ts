@@ -182,7 +182,7 @@ function startLeading({ real, settings: { agent: config }, metrics, turns, degra
   return { agent, isLeading: () => isLeading, handOver: (served) => handOver(real.env, agent, writers, served) };
 }
 
-/** Hands over at the first signal and exits with 0. A second signal ends the process at once. */
+/** Hands over at the first signal and exits with 0, or with 1 if the hand-over failed. A second signal ends the process at once. */
 function endOnSignal(log: Log, withinMs: number, handOver: () => Promise<void>): void {
   let isEnding = false;
   const end = (signal: NodeJS.Signals): void => {
@@ -203,7 +203,6 @@ function endOnSignal(log: Log, withinMs: number, handOver: () => Promise<void>):
   process.on('SIGINT', end);
 }
 
-/** Ends the process after an unhandled error. */
 function endOnDefects(log: Log): void {
   process.on('unhandledRejection', (error) => fail(log, 'unhandled error', error));
   process.on('uncaughtException', (error) => fail(log, 'unhandled error', error));

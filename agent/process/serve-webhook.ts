@@ -176,5 +176,5 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
   ];
 }
 
-/** The names of the workloads of this project. `/admission/enforce` allows every change of these workloads. */
+/** The workloads of this project. `/admission/enforce` allows every change of them and of their pods in the agent's namespace. */
 const ownNames: readonly string[] = ['rollout-group-agent', 'rollout-group-webhook', 'rollout-operator'];

@@ -39,7 +39,7 @@ export interface GroupPast {
   readonly requests: readonly IntentView[];
   /** The rule results that passed only because of an exception, if the exception still exists. */
   readonly permitted: readonly RuleResult[];
-  /** The UIDs of pods that are being replaced at or above a partition. */
+  /** The UIDs of the pods that the turn replaced, and of the outdated pods that a partition exposed. */
   readonly exposed?: ReadonlySet<string>;
 }
 
@@ -223,7 +223,7 @@ function endFacts(run: RunState, subject: string): readonly EventFact[] {
   return [warning('RolloutFailed', 'Stop', `${subject} failed: ${run.failure}`, { identity: `${identity} ${run.failure}` })];
 }
 
-/** Returns one fact for each action that failed or scaled, and one fact for all replaced pods of a zone, also the exposed pods. */
+/** Returns one fact for each action that failed or scaled, and one fact for all replaced and exposed pods of a zone. */
 export function actionFacts(performed: readonly TakenAction[], exposed: readonly ReplacedPod[] = []): readonly EventFact[] {
   const replaced = new Map<string, string[]>();
   const done = performed.flatMap(({ action, result }) => (result === 'done' ? replacedBy(action) : []));
@@ -320,9 +320,11 @@ function waitFacts(
   if (release?.goneMs === undefined || (earliestMs === undefined && !isLasting)) return [];
   const isAnnounced = earliestMs !== undefined;
   const undone = isAnnounced ? undoneBy(release, ledger, snapshot) : undefined;
-  const when = isAnnounced ? `follows at ${new Date(earliestMs).toISOString()}, unless a definition comes back` : `waits: ${because}`;
+  const news = isAnnounced
+    ? `becomes 0 at ${new Date(earliestMs).toISOString()} or later, unless the group is defined again`
+    : `is not 0 yet: ${because}`;
   const make = undone === undefined ? normal : warning;
-  const note = `${subject}: partition 0 of this StatefulSet ${when}${undone === undefined ? '' : `; ${undone}`}`;
+  const note = `${subject}: the partition of this StatefulSet ${news}${undone === undefined ? '' : `; ${undone}`}`;
   const fact = make(isAnnounced ? 'ReleaseAnnounced' : 'ReleaseWaits', 'Wait', note, { identity: `${release.goneMs}` });
   // The ledger shows the state after the turn, so a zone that was released in this turn is not among the waiting zones.
   const waiting = release.zones.filter(({ zone }) => release.released?.includes(zone) !== true);

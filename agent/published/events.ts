@@ -46,7 +46,7 @@ export class EventWriter {
       const key = groupKey(report.group);
       const { facts, past } = factsOf(report, this.#pasts.get(key));
       this.#pasts.set(key, past);
-      // A process that lost the Lease during the turn still reports its own requests.
+      // A process that lost the Lease during the turn still reports the actions of this turn.
       for (const fact of this.#isLeader ? facts : actionFacts(report.performed)) {
         const run = report.decision?.run?.id;
         const one = { subject: key, fact, run, atMs: this.#options.env.clock.nowMs(), regarding: () => this.#concerned(report, fact) };

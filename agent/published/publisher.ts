@@ -1,4 +1,4 @@
-// Publishes changed decisions: in the status of the RolloutGroup if it exists, else in a ConfigMap next to the ledger.
+// Publishes changed decisions: in the status of the RolloutGroup if it exists, else in the ConfigMap `rollout-status-GROUP`.
 import { isStatus } from '../../cluster/request/failure.ts';
 import { asJsonObject, isJsonObject } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
@@ -43,7 +43,7 @@ interface Published {
   acted?: Pick<PublishInput, 'performed' | 'performedMs'>;
   /** The decision that was last written or found; undefined while a write is in flight. */
   last?: PublishedDecision | undefined;
-  /** The last published scale fields as text. They can change after the decision, because pods terminate later than a scale-down. */
+  /** The last published scale fields as text. They can change without a new decision, because pods terminate after a scale-down. */
   lastScale?: string;
 }
 
@@ -188,7 +188,7 @@ export class DecisionPublisher {
     return 'written';
   }
 
-  /** Returns whether another process may have published since this process lost its leadership. Wall clocks do not show which is newer. */
+  /** Returns whether another process may have published since this process lost its leadership. Wall clocks cannot order both decisions. */
   #isSuperseded(stored: PublishedDecision): boolean {
     return !this.#isLeader && stored.leader !== this.#options.config.identity;
   }

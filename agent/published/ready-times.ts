@@ -1,4 +1,4 @@
-// Annotates each pod under a ZoneAwarePodDisruptionBudget with its ready time, because rules measure the delay between zones.
+// Annotates each pod under a ZoneAwarePodDisruptionBudget with its ready time, from which rules measure the delay between zones.
 import { type ClusterEnv, type Log, sleep } from '../../cluster/env.ts';
 import { Backoff, soon } from '../../cluster/request/backoff.ts';
 import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
@@ -39,7 +39,7 @@ const laterPauseMs = 4000;
 const fullCheckMs = 300_000;
 
 /**
- * Sets the annotation of each pod that a budget selects when the pod becomes ready, and removes it when the pod is no longer ready. An
+ * Covers each pod that a budget selects. Sets the annotation when the pod becomes ready, and removes it when the pod is no longer ready. An
  * invalid time is replaced, because grafana/rollout-operator would never count that pod as ready again. Failures are logged and retried.
  */
 export class ReadyTimes {

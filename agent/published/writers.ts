@@ -11,7 +11,7 @@ import { DecisionPublisher } from './publisher.ts';
 import { RunRecorder } from './run-records.ts';
 
 interface WritersOptions {
-  /** The connections of the writers, apart from those of the actions and with their own rate limit, so that writers never delay actions. */
+  /** The ports of the writers. They have separate connections and a separate rate limit, so that writers never delay actions. */
   readonly env: AgentEnv;
   readonly config: AgentConfig;
   readonly onWrite?: (writer: 'decision' | 'event' | 'run', result: 'done' | 'failed' | 'dropped') => void;

@@ -89,7 +89,7 @@ export class OrphanSearch {
 
   degradation(): Degradation | undefined {
     if (this.#forbidden === undefined) return undefined;
-    const consequence = 'StatefulSets of deleted groups keep their partition, also with onPolicyDeleted: release';
+    const consequence = 'StatefulSets of deleted groups keep their partition, even with onPolicyDeleted: release';
     return { id: 'release', reason: 'forbidden', message: `ledgers cannot be listed (${this.#forbidden}): ${consequence}` };
   }
 

@@ -171,8 +171,8 @@ interface CurrentCheck {
 }
 
 /**
- * Returns whether the caches contain the current definitions and requests of people, by quorum reads: a watch may have missed a pause or a
- * recreated StatefulSet (invariant S28). Rejects if a read fails.
+ * Compares old caches with quorum reads. Returns whether the caches contain the current definitions and requests of people: a watch may
+ * have missed a pause or a recreated StatefulSet (invariant S28). Rejects if a read fails.
  */
 export async function areCachesCurrent(
   { env, config, caches }: CurrentParts,

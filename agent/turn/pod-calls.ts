@@ -1,4 +1,4 @@
-// Calls pods to prepare for their removal, or to cancel the preparation. Pods may reject calls, hang or report wrong times.
+// Calls pods, so that they prepare for their removal or cancel the preparation. Pods may reject calls, hang or report wrong times.
 import { inParallel } from '../../cluster/pods.ts';
 import { asJsonObject } from '../../cluster/request/json.ts';
 import type { PodAnswer } from '../../engine/decide/preparations.ts';

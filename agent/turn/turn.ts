@@ -108,7 +108,7 @@ class Turn {
       this.#memory.needsDirectRead ||= gathered.fresh !== undefined;
       return { nextTurnInMs: 0 };
     }
-    // If this process stalled, another process may lead and have decided. A report of our decision would hide the other.
+    // If this process stalled, another process may lead. A report of this decision would hide the decision of that process.
     if (this.#parts.leadership.leftMs() <= 0) throw new Error('the Lease was not renewed in time; another process may lead');
     if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
     if (await this.#revoke(gathered, ledger)) return { nextTurnInMs: longestWaitMs };

@@ -156,7 +156,7 @@ export function explain(error: unknown, { connection, timeoutMs, mayBeApplied }:
   const reason = reasons[codeOf(root)];
   if (reason !== undefined) return { message: `${where} ${reason}`, cause: root };
   if (!(error instanceof ExchangeFailure)) return { message: root.message, cause: root };
-  return { message: `${where} ${mayBeApplied ? 'broke off' : 'could not be reached'}: ${root.message}`, cause: root };
+  return { message: `${where} ${mayBeApplied ? 'gave no complete answer' : 'could not be reached'}: ${root.message}`, cause: root };
 }
 
 const reasons: Readonly<Record<string, string>> = {

@@ -36,7 +36,7 @@ export async function listen(server: Pick<Server, 'once' | 'off' | 'listen' | 'a
 /** The check of the header `X-Cluster`: requests must have it exactly once, with the value `label`. */
 export interface ClusterValidation {
   readonly label: string;
-  /** True if requests with another value are counted and logged, but not rejected. */
+  /** True if requests with a wrong value are counted and logged, but not rejected. */
   readonly isSoft: boolean;
   /** Literal fragments of paths that are exempt. Paths of webhooks belong here, because API servers never send the header. */
   readonly excludedPaths: readonly string[];

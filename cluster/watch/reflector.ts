@@ -310,7 +310,7 @@ export type ReflectorState =
       /** `unreachable`: no answer, an error, or a stale list. `invalid`: up to date except for unparsable objects (`store.invalid()`). */
       readonly reason: FailureReason;
       readonly message: string;
-      /** True if the store has the state of the last contact. */
+      /** True if a list succeeded earlier. Then the store has the state of the last contact. */
       readonly hasSynced: boolean;
       /** The wall clock of the last message from the server, or of the start. */
       readonly lastContactMs: number;

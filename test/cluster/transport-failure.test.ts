@@ -79,7 +79,7 @@ describe('a failure says whether the request may have been carried out', () => {
     for (const path of ['/before', '/middle', '/chunked', '/slow']) {
       const error = await failure(transportTo(connectionTo(server.url), { timers }).request(ask(path, { method: 'POST', body: '{}' })));
       expect([path, error.mayBeApplied, connectionProblem(error)]).toEqual([path, true, 'unreachable']);
-      expect(error.message).toMatch(path === '/slow' ? /gave no complete answer within 30000 ms$/ : /broke off: /);
+      expect(error.message).toMatch(path === '/slow' ? /gave no complete answer within 30000 ms$/ : /gave no complete answer: /);
     }
     expect(server.seen).toHaveLength(4);
   });

@@ -75,7 +75,7 @@ export class Injection {
 
   /**
    * Returns whether every configuration with the injection label has this CA certificate (PEM); false while configurations are unknown.
-   * Undefined if the permission to read them is missing, or if another configuration has only an older CA certificate of ours.
+   * Undefined if the permission to read them is missing, or if a configuration without the label has only an older CA certificate of ours.
    */
   isTrusted(authority: string): boolean | undefined {
     const { configurations, source } = this.#options;

@@ -9,7 +9,7 @@ const namespaceLabel = 'grafana.com/namespace';
 /** The injection label: its value `true` requests our CA certificate in every entry. */
 export const injectLabel = 'grafana.com/inject-rollout-operator-ca';
 
-/** Interval of lists in addition to the watch. grafana/rollout-operator has the same interval. */
+/** If a watch ends and the last list is older than this, a new list follows. grafana/rollout-operator lists at this interval. */
 const relistMs = 300_000;
 
 export type ConfigurationKind = 'ValidatingWebhook' | 'MutatingWebhook';
@@ -118,13 +118,13 @@ function configurationOf(kind: ConfigurationKind, { metadata, webhooks }: Kubern
 /** One series of the gauge `kube_validating_webhook_failure_policy`. */
 export interface FailurePolicySample {
   readonly type: ConfigurationKind;
-  /** Name of the entry without its configuration. */
+  /** Name of the entry, without the name of the configuration. */
   readonly webhook: string;
   readonly policy: 'Fail' | 'Ignore';
   readonly value: 0 | 1;
 }
 
-/** Returns a series for each policy, entry name and kind: 1 for the policy in force. `Ignore` wins if entries with one name differ. */
+/** Returns a series for each policy, entry name and kind: 1 for the policy in force. `Ignore` wins if entries with the same name differ. */
 export function failurePolicies(configurations: readonly WebhookConfiguration[]): readonly FailurePolicySample[] {
   const byEntry = new Map<string, { readonly type: ConfigurationKind; readonly webhook: string; isIgnored: boolean }>();
   for (const { kind, entries } of configurations) {

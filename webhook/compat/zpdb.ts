@@ -83,7 +83,7 @@ class BudgetCache {
     };
   }
 
-  /** Applies one change of the store. A budget that was recreated under the name arrives as a deletion and an addition. */
+  /** Applies one change of the store. A budget that was recreated under the same name arrives as a deletion and an addition. */
   take({ kind, namespace, name, view: version }: Change<ZoneBudgetVersion>): ObservedConfiguration {
     const valid = this.#kept.get(namespace)?.get(name)?.valid;
     if (kind === 'deleted' || version === undefined) {

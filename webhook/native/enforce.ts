@@ -28,7 +28,7 @@ export interface EnforceOptions extends JudgedScope {
 export interface EnforceEndpoint extends Endpoint {
   /** The preview for the drop-in endpoints of this process, to which the API server sends the same requests as to this endpoint. */
   readonly preview: NativePreview;
-  /** The endpoint for objects that are no members in the webhook configuration. Unknown facts deny only requests for known members. */
+  /** The endpoint for objects that are not members in the webhook configuration. Unknown facts deny only requests for known members. */
   readonly others: Endpoint;
 }
 
@@ -107,7 +107,7 @@ class Enforcement {
     const target = readTarget(review);
     if (target.kind === 'pass') return { allowed: true };
     if (target.kind === 'malformed') {
-      return deny(403, boundedText(`${describe(review, target)} is refused: ${target.problem}`, longestMessage));
+      return deny(403, boundedText(`${describe(review, target)} is denied: ${target.problem}`, longestMessage));
     }
     if (!this.judges(target)) return { allowed: true };
     try {

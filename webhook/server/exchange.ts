@@ -142,14 +142,14 @@ function wrongHeaders({ headers }: IncomingMessage): PlainAnswer | undefined {
   return transfer === 'chunked' ? undefined : plainText(415, 'the only allowed Transfer-Encoding is chunked');
 }
 
-/** Reports a request with another `X-Cluster` value. Returns the refusal, unless such requests are only reported (`isSoft`). */
+/** Reports a request with a wrong `X-Cluster` value. Returns the refusal, unless such requests are only reported (`isSoft`). */
 function refuseOtherCluster({ config, observer, env, request }: Exchange, route: string): PlainAnswer | undefined {
   const wrong = wrongCluster(config.clusterValidation, request, route);
   if (wrong === undefined) return undefined;
   const { wanted, given, refusal } = wrong;
   observer.wrongCluster({ route, wanted, given });
   const isRefused = refusal !== undefined;
-  env.log.warn('a request has another X-Cluster value', { route, wanted, given: boundedText(given, 256), isRefused });
+  env.log.warn('a request has a wrong X-Cluster value', { route, wanted, given: boundedText(given, 256), isRefused });
   return refusal;
 }
 

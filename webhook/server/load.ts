@@ -16,7 +16,7 @@ interface LoadOptions {
 
 const probeEveryMs = 100;
 
-/** Counts requests and late timers. Two late timers in a row mean an overload; a garbage collection may delay a single one. */
+/** Counts requests and late timers. Two late timers in a row mean an overload; a garbage collection may delay a single timer. */
 export function watchLoad({ clock, timers, maxInHandling, maxLoopDelayMs }: LoadOptions): Load {
   let inHandling = 0;
   let lateInARow = 0;

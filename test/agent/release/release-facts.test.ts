@@ -37,10 +37,10 @@ function told(decision: ReleaseReport['decision'], more: Partial<ReleaseReport> 
 describe('Events of a release', () => {
   it('tell of every StatefulSet that is not handed back yet when that follows, and why it waits', () => {
     expect(told({ kind: 'wait', because: 'the definition may be created again', earliestMs: kitNowMs, ledger })).toEqual([
-      'ingester-zone-b Normal ReleaseAnnounced: partition 0 of this StatefulSet follows at 2026-03-02T12:00:00.000Z, unless a definition comes back',
+      'ingester-zone-b Normal ReleaseAnnounced: the partition of this StatefulSet becomes 0 at 2026-03-02T12:00:00.000Z or later, unless the group is defined again',
     ]);
     expect(told({ kind: 'wait', because: 'zone a has 2 of 3 pods available', ledger })).toEqual([
-      'ingester-zone-b Normal ReleaseWaits: partition 0 of this StatefulSet waits: zone a has 2 of 3 pods available',
+      'ingester-zone-b Normal ReleaseWaits: the partition of this StatefulSet is not 0 yet: zone a has 2 of 3 pods available',
     ]);
   });
 

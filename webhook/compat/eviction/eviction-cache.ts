@@ -55,7 +55,7 @@ export class EvictionNotRecorded extends Error {
 export interface EvictionCacheOptions {
   /** Reads groups and ledgers. Without a guard, every budget has its own record. */
   readonly guard?: Guard | undefined;
-  /** Returns whether no other process answers evictions. Only then may records stay in memory if ConfigMaps are forbidden. */
+  /** Returns whether this process may assume that no other process answers evictions. Only then may it keep records in memory. */
   readonly isAlone: () => boolean;
 }
 
@@ -238,7 +238,7 @@ function recordName(budget: string): string {
   return name.length <= longestName ? name : `rollout-group-evictions-${hashText(budget)}`;
 }
 
-/** Returns the records. If ConfigMaps are forbidden and no other process answers evictions, keeps them in memory and reports this once. */
+/** Returns the records. If ConfigMaps are forbidden and `isAlone` returns true, keeps the records in memory and reports this once. */
 function evictionRecords(env: WebhookEnv, { isAlone }: EvictionCacheOptions): EvictionRecords {
   const shared = new Map<string, SharedObject<Ledger>>();
   const memory = new Map<string, Ledger>();
@@ -259,7 +259,7 @@ function evictionRecords(env: WebhookEnv, { isAlone }: EvictionCacheOptions): Ev
     });
   const objectOf = (identity: RecordIdentity): SharedObject<Ledger> => getOrCreate(shared, keyOf(identity), () => create(identity));
 
-  /** Returns undefined if ConfigMaps are forbidden and no other process answers evictions. */
+  /** Returns undefined if ConfigMaps are forbidden and `isAlone` returns true. */
   const unlessForbidden = async <Value>(attempt: () => Promise<Value>): Promise<Value | undefined> => {
     try {
       return await attempt();

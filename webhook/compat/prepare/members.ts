@@ -50,11 +50,11 @@ export function gapProblem(others: readonly StatefulSetView[], lastOf: LastOf, n
     const last = lastOf(other);
     if (last === undefined) continue;
     const lastMs = instantMs(last);
-    if (lastMs === undefined) return unparsed(`the time at which ${other.name} was last scaled down`, last, 'RFC 3339 instant');
+    if (lastMs === undefined) return unparsed(`the time at which ${other.name} was last scaled down`, last, 'an RFC 3339 time');
     const label = other.labels[labelKeys.minTimeBetweenZones];
     if (label === undefined) continue;
     const gapMs = withinGoDuration(label, goDurationMs);
-    if (gapMs === undefined) return unparsed(`label ${labelKeys.minTimeBetweenZones} of ${other.name}`, label, 'Go duration such as 12h');
+    if (gapMs === undefined) return unparsed(`label ${labelKeys.minTimeBetweenZones} of ${other.name}`, label, 'a Go duration such as 12h');
     if (nowMs - lastMs < gapMs) {
       return `${other.name} was scaled down at ${goTimeText(last)}; other zones wait ${goDurationText(gapMs)}`;
     }
@@ -63,7 +63,7 @@ export function gapProblem(others: readonly StatefulSetView[], lastOf: LastOf, n
 }
 
 function unparsed(what: string, text: string, wanted: string): string {
-  return `parsing downscale annotations failed: ${what} is ${JSON.stringify(text.slice(0, 64))}, which is no ${wanted}`;
+  return `parsing downscale annotations failed: ${what} is ${JSON.stringify(text.slice(0, 64))}, which is not ${wanted}`;
 }
 
 /** Returns why a zone is not ready; undefined if it is ready. In a ready zone, `status.replicas` pods run, are ready and are updated. */

@@ -29,7 +29,7 @@ export function missingSetting({ annotations, serviceName }: Pick<StatefulSetVie
   for (const key of [annotationKeys.preparePort, annotationKeys.preparePath]) {
     if ((annotations[key] ?? '') === '') return `the annotation ${key} is missing or empty, so pods cannot be asked to prepare`;
   }
-  return serviceName === '' ? 'spec.serviceName is empty, so pods have no host name to be asked at' : undefined;
+  return serviceName === '' ? 'spec.serviceName is empty, so pods have no host name and cannot be asked to prepare' : undefined;
 }
 
 /** Returns the pods with these ordinals. As in grafana/rollout-operator, the URL adds a slash to the path: `/path` becomes `//path`. */

@@ -117,7 +117,7 @@ async function selfNow(request: PrepareRequest, members: readonly StatefulSetVie
   const self = found ?? (await readSelf(env, review, deadlineOf(request)).catch(refusalBecause('reading the StatefulSet failed')));
   if ('problem' in self) return self;
   if (self.uid !== set.uid || self.replicas !== change.from || self.labels[labelKeys.group] !== set.labels[labelKeys.group]) {
-    return { problem: `the StatefulSet differs from the request: it has ${self.replicas} replicas, or is in another group` };
+    return { problem: `the StatefulSet differs from the request: it has ${self.replicas} replicas, is in another group, or was recreated` };
   }
   if (change.from - change.to > maxPods) {
     return { problem: `it would remove ${change.from - change.to} pods, but at most ${maxPods} can be asked to prepare` };
