@@ -79,7 +79,6 @@ export function shortMessage(message: string): string {
   return webhook === undefined ? message.replace(/^[\w.]+ "[^"]*" is forbidden: /, '') : uncalledText(webhook);
 }
 
-/** Reports whether our agent serves the webhook. */
 export function isOwnWebhook({ name }: UncalledWebhook): boolean {
   return name.endsWith('.rollout-group.dev');
 }

@@ -35,7 +35,6 @@ export class Failure extends Error {
   }
 }
 
-/** Returns the failure for a command line that is not valid. */
 export function usageFailure(what: string, todo = 'kubectl rollout-group --help'): Failure {
   return new Failure({ exitCode: exitCodes.usage, what, todo });
 }
@@ -52,7 +51,6 @@ export function notFoundFailure(what: string, reason: Reason = {}): Failure {
   return new Failure({ exitCode: exitCodes.notFound, what, ...reason });
 }
 
-/** Returns the failure for a file that cannot be written. */
 export function unwritable(path: string, error: unknown, todo?: string): Failure {
   const why = (error as NodeJS.ErrnoException).code ?? String(error);
   return new Failure({ exitCode: exitCodes.notAllowed, what: `${path} is not writable`, why, ...(todo !== undefined && { todo }) });

@@ -26,7 +26,7 @@ const events: readonly (readonly [string, string, string])[] = [
   [
     'GroupGone',
     'Warning if a partition keeps pods outdated or a rollout was in progress, else Normal',
-    'on each StatefulSet: its group has no definition any more, so the agent no longer rolls it out. The text names the remaining partition and the way to continue',
+    'on each StatefulSet: its group has no definition any more, or no longer contains it, so the agent no longer rolls it out. The text names the remaining partition and the way to continue',
   ],
   [
     'ReleaseAnnounced',

@@ -1,6 +1,6 @@
-// Reports each deleted native group that is not released, once, after every source of definitions was read completely.
+// Reports each deleted native group that is not released, and each member that left a group, once, after every source of definitions was read completely.
 
-import { decideRemoval, type FormerGroup } from '../../engine/release/removal.ts';
+import { decideRemoval, type FormerGroup, leftMembers } from '../../engine/release/removal.ts';
 import type { Definitions, SourceState } from '../../engine/release/terms.ts';
 import type { RunState } from '../../engine/snapshot.ts';
 import type { AgentConfig } from '../config.ts';
@@ -51,7 +51,10 @@ export class GroupRemovals {
     }
     const nowMs = env.clock.monotonicMs();
     const groups = new Map(current.groups.map((group) => [groupKey(group), group]));
-    for (const [key, group] of this.#defined) if (!groups.has(key)) this.#missing.set(key, { group, run: runOf(key) });
+    for (const [key, group] of this.#defined) {
+      const left = leftMembers(group, groups.get(key)?.zones).map(({ statefulSet }) => statefulSet);
+      if (left.length > 0) this.#missing.set([key, ...left].join(' '), { group, run: runOf(key) });
+    }
     this.#defined = groups;
     const delaysMs = [...this.#missing].flatMap(([key, missing]) => this.#report(key, missing, current, nowMs) ?? []);
     if (delaysMs.length > 0) this.#cancelCheck = env.timers.after(Math.min(...delaysMs), () => this.checkRemovals());

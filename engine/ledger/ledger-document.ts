@@ -36,7 +36,6 @@ interface LedgerIdentity {
   readonly group: string;
 }
 
-/** Returns the name of the ConfigMap with the ledger of a group. */
 export function ledgerName(group: string): string {
   return `rollout-group-${group}`;
 }

@@ -7,7 +7,6 @@ import { storedResult } from '../rule.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import type { PodView, RunState, Snapshot } from '../snapshot.ts';
 
-/** The rule result that blocks a run. */
 export interface Hold {
   /** A rule of the engine, or `policy/rule`. */
   readonly rule: string;

@@ -148,7 +148,6 @@ export function eventMessage(name: GroupName, run: RunNotes, event: NotedEvent):
   return cut(lines.filter((line) => line !== '').join('\n'), longestMessage);
 }
 
-/** Returns the number of pages for this many pods. */
 export function pageCount(pods: number, most: number): number {
   return Math.min(most, Math.ceil(pods / podsPerPage));
 }
@@ -165,7 +164,6 @@ export function pageMessage(pods: readonly PodLine[], page: number): string {
 /** The version of the body. A new field does not change the version. */
 const callbackFormat = 'rollout-group.dev/notification/v1';
 
-/** Returns the body of the POST request to a callback. */
 export function callbackBody({ namespace, group }: GroupName, run: RunNotes, event: NotedEvent): string {
   const { percent, pods, updated, available, wave } = event.progress;
   return canonicalJson({

@@ -160,7 +160,6 @@ export interface ObjectChange {
   readonly fields: readonly string[];
 }
 
-/** The median and the 90th percentile of a duration. */
 export interface Quantiles {
   readonly p50Seconds: number;
   readonly p90Seconds: number;

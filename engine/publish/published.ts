@@ -46,12 +46,10 @@ export const publishedReservationLimit = 5;
 /** The prefix of the names of published decisions. Ledgers have the prefix `rollout-group-`. */
 const prefix = 'rollout-status-';
 
-/** Returns the name of the ConfigMap with the published decision of the group. */
 export function statusMapName(group: string): string {
   return `${prefix}${group}`;
 }
 
-/** Reports whether a ConfigMap of that name may have a published decision. */
 export function isStatusMapName(name: string): boolean {
   return name.startsWith(prefix);
 }

@@ -11,7 +11,6 @@ export const removalGraceMs = 5_000;
 
 export interface FormerGroup {
   readonly group: GroupDefinition;
-  /** The last run of the group, if known. */
   readonly run?: RunState | undefined;
 }
 
@@ -40,23 +39,32 @@ export type GroupRemoval =
   | { readonly kind: 'wait'; readonly leftMs?: number }
   | { readonly kind: 'report'; readonly reports: readonly RemovalReport[] };
 
-/** Decides the report about a removed group. `none` for drop-in groups, for groups to be released, and if no StatefulSet exists. */
+/** Decides the report about a removed group, or about members that left it. `none` for drop-in groups, and for groups to be released. */
 export function decideRemoval({ group, run, snapshot, sources, goneForMs }: RemovalQuestion): GroupRemoval {
-  if (group.sources['']?.field === labelKeys.group || termsOf(group) !== undefined) return { kind: 'none' };
-  const { namespace, name, zones } = group;
-  const members = zones.map((zone) => ({ zone: zone.name, statefulSet: zone.statefulSet }));
-  const definitions = { groups: snapshot.groups, sources };
+  const { namespace, name } = group;
+  const current = snapshot.groups.find((one) => one.namespace === namespace && one.name === name);
+  if (group.sources['']?.field === labelKeys.group || (current === undefined && termsOf(group) !== undefined)) return { kind: 'none' };
+  const members = leftMembers(group, current?.zones);
+  const definitions = { groups: snapshot.groups.filter((one) => one !== current), sources };
   const definition = definitionStateOf({ namespace, group: name }, { source: sourceOf(group), zones: members }, definitions);
-  if (definition.kind === 'defined' || definition.kind === 'elsewhere') return { kind: 'none' };
+  if (members.length === 0 || definition.kind === 'elsewhere') return { kind: 'none' };
   if (definition.kind === 'unsure') return definition;
   if (goneForMs < removalGraceMs) return { kind: 'wait', leftMs: removalGraceMs - goneForMs };
   const seen = members.map((member) => viewMember(snapshot, namespace, member));
   if (seen.some(({ unknown }) => unknown !== undefined)) return { kind: 'wait' };
   const reports = seen.flatMap((member) => {
     const { zone, statefulSet, set } = member;
-    return set === undefined ? [] : [{ zone, statefulSet, ...noteOf(group, set, outdatedOf(member), run?.outcome === 'running') }];
+    if (set === undefined) return [];
+    const former = { group, isDefined: current !== undefined, isRunning: run?.outcome === 'running' };
+    return [{ zone, statefulSet, ...noteOf(former, set, outdatedOf(member)) }];
   });
   return reports.length === 0 ? { kind: 'none' } : { kind: 'report', reports };
+}
+
+/** Returns the members of the group that its current zones do not contain. */
+export function leftMembers({ zones }: Pick<GroupDefinition, 'zones'>, current: GroupDefinition['zones'] = []): ReleaseTerms['zones'] {
+  const left = zones.filter(({ statefulSet }) => !current.some((one) => one.statefulSet === statefulSet));
+  return left.map(({ name, statefulSet }) => ({ zone: name, statefulSet }));
 }
 
 /** Returns as a clause what a release ends: an unfinished run, and the protection of outdated pods. Undefined if it ends nothing. */
@@ -74,25 +82,26 @@ export function undoneBy(
 }
 
 function noteOf(
-  group: GroupDefinition,
+  { group, isDefined, isRunning }: Pick<FormerGroup, 'group'> & { readonly isDefined: boolean; readonly isRunning: boolean },
   set: StatefulSetView,
   outdated: readonly PodView[],
-  isRunning: boolean,
 ): Pick<RemovalReport, 'isWarning' | 'note'> {
   const { updateStrategy, partition } = set;
-  const gone = `group ${group.name} has no definition any more, so no rollout order applies to this StatefulSet${isRunning ? ' (its rollout was running)' : ''}: `;
+  const cause = isDefined ? 'no longer contains this StatefulSet' : 'has no definition any more';
+  const again = isDefined ? 'add the StatefulSet to the group again' : 'define the group again';
+  const gone = `group ${group.name} ${cause}, so no rollout order applies to this StatefulSet${isRunning ? ' (its rollout was running)' : ''}: `;
   const old = outdated.length === 0 ? '' : ` (outdated now: ${ordinalRanges(outdated.map(({ ordinal }) => ordinal))})`;
   if (updateStrategy === 'OnDelete') {
-    return { isWarning: isRunning, note: `${gone}outdated pods${old} stay until they are deleted; define the group again to continue` };
+    return { isWarning: isRunning, note: `${gone}outdated pods${old} stay until they are deleted; ${again} to continue` };
   }
   if (partition <= set.firstOrdinal)
     return { isWarning: isRunning, note: `${gone}the StatefulSet controller replaces outdated pods${old}` };
   const isForAllPods = partition >= set.firstOrdinal + set.replicas;
   const keepsOutdated = outdated.some(({ ordinal }) => ordinal < partition);
-  const wouldRelease = traitsOf(group).holdsPartition ? '; onPolicyDeleted: release lowers it automatically' : '';
+  const wouldRelease = traitsOf(group).holdsPartition && !isDefined ? '; onPolicyDeleted: release lowers it automatically' : '';
   const note =
     `${gone}the partition stays at ${partition}, so template changes reach no pod${isForAllPods ? '' : ` below ordinal ${partition}`}${old}; ` +
-    'define the group again, or lower spec.updateStrategy.rollingUpdate.partition' +
+    `${again}, or lower spec.updateStrategy.rollingUpdate.partition` +
     wouldRelease;
   return { isWarning: keepsOutdated || isRunning, note };
 }

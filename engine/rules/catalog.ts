@@ -241,7 +241,6 @@ export function reasonOf(rule: string): string {
   return /^[A-Za-z]/.test(reason) ? reason : `Rule${reason}`;
 }
 
-/** Returns docs/rules.md. */
 export function rulesMarkdown(): string {
   const rows = ruleCatalog.map(
     ({ id, reason, title, outcomes }) =>

@@ -20,6 +20,8 @@ import { causedBy, isRollingBack, recordedKind, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, requestsFor } from './requests.ts';
 import {
   brokeBeforeRun,
+  closeZone,
+  enterWave,
   failRun,
   hasReplacedSince,
   openZone,
@@ -54,7 +56,8 @@ function currentRun(context: GroupContext): RunState | undefined {
   const hasOutdated = context.view.zones.some((zone) => zone.outdated.length > 0);
   if (stored === undefined)
     return hasOutdated ? followingRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) }) : undefined;
-  const known = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
+  const timely = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
+  const known = withoutFormerZones(timely, target, nowMs);
   if (!isSameValue(known.target, target)) return afterChange(context, known, target, hasOutdated);
   if (known.outcome === 'completed' && hasOutdated) {
     // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
@@ -65,9 +68,21 @@ function currentRun(context: GroupContext): RunState | undefined {
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
 }
 
+/** Returns the run without the zones that left the group. Its requests still count. Its waves start over, because they may have changed. */
+function withoutFormerZones(run: RunState, target: RunCore['target'], nowMs: number): RunState {
+  const kept = Object.entries(run.target).filter(([zone]) => target[zone] !== undefined);
+  if (kept.length === Object.keys(run.target).length) return run;
+  const rest = { ...run, target: Object.fromEntries(kept) };
+  if (rest.outcome === 'completed') return rest;
+  return enterWave(target[rest.openZone ?? ''] === undefined ? closeZone(rest) : rest, 0, nowMs);
+}
+
 function afterChange(context: GroupContext, known: RunState, target: RunCore['target'], hasOutdated: boolean): RunState {
   // While a zone is unread, its outdated pods are unknown, so no other run starts.
   if (context.view.zones.some((view) => view.unknown !== undefined)) return known;
+  // A zone that joins the group is no reason to continue a failed run.
+  if (known.outcome === 'failed' && Object.keys(known.target).every((zone) => known.target[zone] === target[zone]))
+    return { ...known, target };
   if (hasOutdated) return supersede(context, known, target);
   const wave = context.group.rollout.waves.length;
   // Pods that run the new templates already may still be unavailable, so the run completes only after the checks that end every run.

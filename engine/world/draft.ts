@@ -16,7 +16,6 @@ export interface StepDraft extends Clock {
   reported: ReadonlyMap<string, number>;
 }
 
-/** Returns the key of a StatefulSet in the maps of a world. */
 export function setKey(namespace: string, statefulSet: string): string {
   return `${namespace}/${statefulSet}`;
 }

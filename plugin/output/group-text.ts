@@ -208,7 +208,6 @@ export function podsMissing(decision: Pick<PublishedDecision, 'zones'> & Paramet
     .reduce((sum, { replicas, available }) => sum + Math.max(0, replicas - available), 0);
 }
 
-/** Returns `9 pods are not available`. */
 export function missingText(count: number): string {
   return `${plural(count, 'pod')} ${count === 1 ? 'is' : 'are'} not available`;
 }

@@ -155,7 +155,6 @@ export function piecesOf(text: string, length: number): readonly string[] {
   return text.match(new RegExp(`.{1,${Math.max(1, length)}}`, 'gsu')) ?? [''];
 }
 
-/** Returns `1 file`, `2 files` or `0 files`. */
 export function plural(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`;
 }

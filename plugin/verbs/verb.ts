@@ -17,7 +17,6 @@ export interface OptionSpec {
   readonly isRequired?: boolean;
   /** True if the flag can be repeated. The command receives a list, which is empty if the flag is absent. */
   readonly isRepeatable?: boolean;
-  /** The minimum of an integer value. */
   readonly atLeast?: number;
   readonly completes?: Completes;
 }

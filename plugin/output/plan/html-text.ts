@@ -31,7 +31,6 @@ export function htmlTable(titles: readonly string[], rows: readonly (readonly (H
   return html`<div class="scroll"><table><thead><tr>${head}</tr></thead>\n<tbody>${body}</tbody></table></div>`;
 }
 
-/** The CSS of the page, with a light and a dark colour scheme. */
 export const planStyle = `
 :root {
   color-scheme: light dark;

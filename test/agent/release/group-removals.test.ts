@@ -18,8 +18,8 @@ const rollout = {
   ],
 };
 
-function putGroup({ api }: Cluster, name = 'ingester', more: object = {}): void {
-  const zones = ['a', 'b', 'c'].map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` }));
+function putGroup({ api }: Cluster, name = 'ingester', more: object = {}, names = ['a', 'b', 'c']): void {
+  const zones = names.map((zone) => ({ name: zone, statefulSet: `ingester-zone-${zone}` }));
   const spec = { members: { zones }, replicas: { leader: true }, rollout: { ...rollout, ...more } };
   api.put(groupKind, { metadata: { name, namespace: 'mimir' }, spec });
 }
@@ -93,6 +93,15 @@ describe('a group that is deleted and stays as it is', () => {
     removeGroup(cluster);
     await cluster.env.advance(10_000);
     expect(told(cluster)).toEqual(each('Normal GroupGone'));
+  });
+
+  it('is told of for a member that leaves, in the middle of a rollout that continues', async () => {
+    const { cluster, first } = await midWave();
+    const run = first.reports.at(-1)?.ledger?.run?.id;
+    putGroup(cluster, 'ingester', { waves: [{ name: 'all', zones: ['a', 'b'], percent: 100, after: { soak: '10h' } }] }, ['a', 'b']);
+    await cluster.env.advance(removalGraceMs + 2_000);
+    expect(told(cluster)).toEqual(['Warning GroupGone ingester-zone-c']);
+    expect(first.reports.at(-1)?.ledger?.run).toMatchObject({ id: run, outcome: 'running' });
   });
 
   it('is told of each time', async () => {

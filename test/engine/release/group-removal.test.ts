@@ -96,6 +96,21 @@ describe('a group that is gone', () => {
     expect(told({ group: { ...held, sources: { '': { file: 'a.yaml', line: 1 } } } })).toBe('unsure');
   });
 
+  it('is told of for a member that left a group that exists, also if a deletion of the group would release it', () => {
+    const without = group({ zones: held.zones.filter(({ name }) => name !== 'c') });
+    const snapshot = cluster({}, { groups: [without] });
+    const note =
+      'group ingester no longer contains this StatefulSet, so no rollout order applies to this StatefulSet (its rollout was running): the ' +
+      'partition stays at 1000000, so template changes reach no pod (outdated now: 0-2); add the StatefulSet to the group again, or lower ' +
+      'spec.updateStrategy.rollingUpdate.partition';
+    const report = { kind: 'report', reports: [{ zone: 'c', statefulSet: 'ingester-zone-c', isWarning: true, note }] };
+    expect(decided({ snapshot, run: running })).toEqual(report);
+    const release = group({ rollout: { strategy: 'pinned', onPolicyDeleted: 'release' } });
+    expect(decided({ snapshot, run: running, group: release })).toEqual(report);
+    const elsewhere = group({ name: 'other', zones: [{ name: 'x', statefulSet: 'ingester-zone-c' }] });
+    expect(told({ snapshot: cluster({}, { groups: [without, elsewhere] }) })).toBe('none');
+  });
+
   it('is told of when its StatefulSets can be read, and of those that are still there', () => {
     const unread = [{ kind: 'StatefulSet', name: 'ingester-zone-b', unknown: 'no answer' }] as const;
     expect(decided({ snapshot: cluster({}, { unread }) })).toEqual({ kind: 'wait' });

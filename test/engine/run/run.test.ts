@@ -248,6 +248,42 @@ describe('a new template', () => {
   });
 });
 
+describe('a zone that leaves or joins the group', () => {
+  const without = group({ zones: definition.zones.filter(({ name }) => name !== 'c') });
+  const two = { a: newRevision, b: newRevision };
+
+  it('leaves the run of the other zones, whose waves start over, with its requests', () => {
+    const run = runOf({ wave: 1, openZone: 'c', waveAvailableMs: ago(minuteMs) });
+    const left = advanced(run, { statefulSets: outdatedSets(['a', 'b']) }, without)?.run;
+    expect(left).toEqual({ ...run, target: two, wave: 0, waveStartedMs: kitNowMs, openZone: undefined, waveAvailableMs: undefined });
+    expect(advanced(withFields(run, { openZone: 'b' }), { statefulSets: outdatedSets(['a', 'b']) }, without)?.run.openZone).toBe('b');
+  });
+
+  it('lets a failed run fail, so that an abort still counts', () => {
+    const failed = runOf({ outcome: 'failed', failure: 'aborted by anna', failedMs: ago(minuteMs) });
+    const left = must(advanced(failed, { statefulSets: outdatedSets(['a', 'b']) }, without)?.run);
+    expect(left).toMatchObject({ id: failed.id, outcome: 'failed', failure: 'aborted by anna', target: two });
+    expect(advanced(left)?.run).toMatchObject({ id: failed.id, outcome: 'failed', target: revisions(newRevision) });
+  });
+
+  it('changes nothing else of a completed run', () => {
+    const over = runOf({ outcome: 'completed', wave: 1 });
+    expect(advanced(over, { statefulSets: outdatedSets(['a', 'b']), podChanges: allUpdated }, without)?.run).toEqual({
+      ...over,
+      target: two,
+    });
+  });
+
+  it('keeps the promotion of a soak of the run', () => {
+    const of = group({ ...without, rollout: { waves: [wave('a', ['a'], { after: { soakMs: hourMs, gates: [] } }), wave('b', ['b'])] } });
+    const requestedBy = { user: 'anna', groups: [], atMs: ago(minuteMs) };
+    const intents = [intent({ action: 'promote', wave: 'a', runId: 'run-1', requestedBy })];
+    const seen = { statefulSets: outdatedSets(['a', 'b']), podChanges: { 'ingester-zone-a': updatedPods() } };
+    expect(advanced(runOf(), { ...seen, intents }, of)?.run.wave).toBe(1);
+    expect(advanced(runOf(), seen, of)?.run.wave).toBe(0);
+  });
+});
+
 describe('a wave', () => {
   const updatedA = { statefulSets: outdated, podChanges: { 'ingester-zone-a': updatedPods() } };
 
