@@ -78,8 +78,8 @@ function refuseDenied(
   const exceptions = refuseWhenDenied(judgement, name);
   if (judgement.outcome !== 'prepare') return exceptions;
   throw refusedFailure(`${shown} cannot be scaled down by this command`, {
-    why: `pods of zone ${zone.name} must prepare before the scale-down, and only the admission webhook prepares them`,
-    todo: `install the webhook, then run: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.replicas}`,
+    why: `pods of zone ${zone.name} must prepare before the scale-down, and this command calls no pods`,
+    todo: `in a native group, set replicas.count or replicas.mirror; in a drop-in group with its webhook, run: kubectl scale statefulset ${statefulSet} -n ${namespace} --replicas ${options.replicas}`,
   });
 }
 

@@ -82,7 +82,7 @@ const findApprovalAfterLastWave: LintCheck = eachGroup((group) => {
   const index = wavesOf(group).length - 1;
   const last = wavesOf(group)[index];
   if (!last?.after?.approval) return [];
-  const message = `the approval after wave ${last.name} holds back no pod: it is the last wave`;
+  const message = `the approval after wave ${last.name} blocks no pod: it is the last wave`;
   return [finding('RG2202', group.place([...wavesPath, index, 'after', 'approval'], 'key'), message)];
 });
 

@@ -194,7 +194,7 @@ export const clusterCodes = {
     title: 'The StatefulSet controller replaces pods at once',
     severity: 'warning',
     explanation:
-      'A partition holds only the pods below it. The StatefulSet controller applies another template at once to the pods at or above the partition, such as the updated pods of a group with `strategy: partition` during a run. It replaces them one after the other in each StatefulSet, without waves, gates, pauses and protections. The plan shows them as `at once`.',
+      'A partition blocks only the pods with ordinals below it. The StatefulSet controller applies a new template at once to the other pods, such as the updated pods of a group with `strategy: partition` during a run. The controller replaces these pods one after the other in each StatefulSet, without waves, gates, pauses and protections. The plan shows them as `at once`.',
     hint: 'apply the template after the run has ended, or use strategy: pinned',
   },
   RG5013: {
@@ -332,7 +332,7 @@ export const clusterCodes = {
   RG6021: {
     title: 'An admission policy is missing or changed',
     explanation:
-      'The ValidatingAdmissionPolicies of an installation protect groups while no webhook answers or is registered. They verify the requester of an intent and protect pods that a partition blocks. A policy that is missing, unbound, or bound without Deny denies nothing. A changed policy may deny less. A policy that another version installed is only a warning: it enforces the rules of that version.',
+      'The ValidatingAdmissionPolicies of an installation protect groups even if no webhook answers or is registered. They verify the requester of a RolloutIntent or RolloutException, and protect pods that a partition blocks. A policy that is missing, unbound, or bound without Deny denies nothing. A changed policy may deny less. A policy that another version installed is only a warning: it enforces the rules of that version.',
     hint: 'install again: kubectl rollout-group install --policies DIR --apply',
   },
   RG6022: {

@@ -117,7 +117,7 @@ export const policyCodes = {
     hint: 'increase the amounts of a zone from wave to wave',
   },
   RG2202: {
-    title: 'An approval after the last wave holds back no pod',
+    title: 'An approval after the last wave blocks no pod',
     explanation:
       'An approval blocks the waves after it. After the last wave every pod is already updated. The approval would only delay the end of the run.',
     hint: 'move the approval before the last wave',
@@ -262,7 +262,7 @@ export const policyCodes = {
   RG2310: {
     title: 'The rule cannot be overridden',
     explanation:
-      'No exception can override this rule, so the exception has no effect. There are four kinds of such rules. The first depends on what the agent can observe and claim. The API server enforces the second too. Another request with separate rights ends the block of the third, for example approve, promote or resume. The fourth is a policy rule that demands an approval.',
+      'No exception can override this rule, so the exception has no effect. Exceptions apply neither to rules about what the agent can observe and claim, nor to rules that the API server also enforces. If a request such as approve, promote or resume can end the block of a rule, then only this request can permit the action. A policy rule that requires an approval needs the approval.',
     hint: 'name the rule that blocks, as explain shows it',
   },
   RG2401: {
