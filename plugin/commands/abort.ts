@@ -47,7 +47,7 @@ function refuseRollback({ name, live }: RequestedGroup, run: PublishedRun | unde
 /** Throws Failure for a run that an abort only pauses: it continues when the abort ends, so it needs no retry. */
 function refuseRetry(name: string, { fact, endsWith }: Stop): never {
   throw refusedFailure(`retry was not sent: the run of ${name} has not failed`, {
-    why: `${fact}; such an abort only pauses`,
+    why: `${fact}; such an abort only pauses the run`,
     todo: endsWith,
   });
 }

@@ -21,7 +21,7 @@ export interface AgentRight {
   readonly only?: 'pinned';
   /** The only action that fails without the right. Absent if every action fails (`required`) or no action fails (`optional`). */
   readonly action?: AgentAction;
-  /** True if, without the right, the agent does not see groups that are objects. */
+  /** True if, without the right, the agent does not see RolloutGroup objects. */
   readonly showsGroups?: true;
   /** The only object that the agent needs; a role may grant the right for this object alone. */
   readonly object?: string;
@@ -62,12 +62,12 @@ export const agentRights: readonly AgentRight[] = [
   ...rights('coordination.k8s.io/leases', ['create'], noLease, { scope: 'agent' }),
   ...rights('events.k8s.io/events', ['create'], 'decisions leave no Events'),
   ...rights('events.k8s.io/events', ['patch'], 'repeated facts get an Event each'),
-  ...rights(`${ours}/rolloutgroups`, ['get'], 'groups that are objects are not seen'),
-  ...rights(`${ours}/rolloutgroups`, listAndWatch, 'groups that are objects are not seen', { showsGroups: true }),
-  ...rights(`${ours}/rolloutgroups/status`, ['patch'], 'decisions are not published in objects'),
-  ...rights(`${ours}/rolloutpolicies`, listAndWatch, 'policies that are objects are not applied'),
+  ...rights(`${ours}/rolloutgroups`, ['get'], 'RolloutGroup objects are not seen'),
+  ...rights(`${ours}/rolloutgroups`, listAndWatch, 'RolloutGroup objects are not seen', { showsGroups: true }),
+  ...rights(`${ours}/rolloutgroups/status`, ['patch'], 'decisions are not published in RolloutGroup objects'),
+  ...rights(`${ours}/rolloutpolicies`, listAndWatch, 'RolloutPolicy objects are not applied'),
   ...rights(`${ours}/rolloutexceptions`, listAndWatch, 'exceptions are ignored'),
-  ...rights(`${ours}/rolloutintents`, listAndWatch, 'pauses are not seen'),
+  ...rights(`${ours}/rolloutintents`, listAndWatch, 'pauses and other requests are not seen'),
   ...rights(`${ours}/rolloutruns`, ['get', 'list', 'create', 'patch', 'delete'], 'runs leave no record'),
   ...rights(`${ours}/metricsources`, ['get'], 'gates that name a MetricSource object block', { scope: 'agent' }),
   ...rights(`${ours}/notificationchannels`, ['get'], 'NotificationChannel objects send no notifications', { scope: 'agent' }),

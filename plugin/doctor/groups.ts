@@ -99,7 +99,7 @@ export const overlappingBudgets: GroupCheck = (facts) => {
       const over = budgets.filter((budget) => budget.namespace === set.namespace && matchesSelector(budget.selector, set.podLabels));
       if (over.length < 2) return [];
       const names = over.map(({ name }) => name).sort();
-      const message = `${names.join(' and ')} cover the pods of ${set.namespace}/${set.name}: the eviction API refuses to evict them`;
+      const message = `${names.join(' and ')} cover the pods of ${set.namespace}/${set.name}: the eviction API refuses to evict these pods`;
       return [result('FAIL', 'PDB', message, 'RG6012')];
     }),
   );

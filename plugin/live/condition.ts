@@ -82,7 +82,7 @@ function isWaveDone(wanted: string, { decision, waves }: Judged): boolean {
   if (index >= (count ?? Number.POSITIVE_INFINITY) || (index < 0 && waves.length > 0)) {
     throw usageFailure(
       `${namespace}/${group} has no wave ${wanted}`,
-      waves.length === 0 ? 'count from 1' : `its waves: ${waves.join(', ')}`,
+      waves.length === 0 ? 'wave numbers start at 1' : `its waves: ${waves.join(', ')}`,
     );
   }
   if (isOver(decision) && decision.zones.every(isZoneUpdated)) return true;

@@ -91,7 +91,7 @@ function hereLines(groups: readonly LiveGroup[], unattended: Notes['unattended']
   return [...byReason].map(([reason, [first, ...more]]) => {
     const names = more.length > 2 ? `${more.length + 1} groups` : [first, ...more].map(({ decision }) => nameOf(decision)).join(', ');
     const unread = first.unread.length === 0 ? '' : `; ${first.unread.join(', ')} may not be read`;
-    return `no agent has published ${names}${reason && ` (${reason})`}; evaluated here${unread}`;
+    return `no agent has published ${names}${reason && ` (${reason})`}; decided by this command${unread}`;
   });
 }
 

@@ -64,7 +64,7 @@ export function renderDenial({ id, events, last, nowMs, now }: Denial, look: Pic
 export function renderFoundAgain(id: string, now: Judgement, look: Pick<TableLook, 'paint' | 'columns'>): string {
   return denialText(
     id,
-    [['denied', 'it has no Event: dry runs write no Events, and Events expire; the request is evaluated again'], ...nowRows(now)],
+    [['denied', 'the denial has no Event: dry runs write no Events, and Events expire; the request is evaluated again'], ...nowRows(now)],
     look,
   );
 }
@@ -74,12 +74,12 @@ type Row = readonly [label: string, text: string];
 function nowRows(now: Now): readonly Row[] {
   if ('unknown' in now) return [['now', `unknown: ${now.unknown}`]];
   const { outcome, message, results } = now;
-  if (outcome === 'allow') return [['now', 'it would be allowed']];
+  if (outcome === 'allow') return [['now', 'the request would be allowed']];
   const written = blockingResults(results).flatMap(({ rule, source }) => {
     const place = sourceText(source);
     return place === undefined ? [] : [['source', `${rule}: ${place}`] as const];
   });
-  return [['now', outcome === 'prepare' ? `it would be allowed after its pods are prepared: ${message}` : message], ...written];
+  return [['now', outcome === 'prepare' ? `the request would be allowed after its pods are prepared: ${message}` : message], ...written];
 }
 
 function denialText(id: string, rows: readonly Row[], { paint, columns }: Pick<TableLook, 'paint' | 'columns'>): string {

@@ -100,7 +100,7 @@ function verdict(explanation: Explanation): string {
   );
   const stopped = decision.stops.every(({ rule }) => rule === 'protected')
     ? undefined
-    : '. The group continues by itself; the stopped revision does not roll out.';
+    : '. The group continues by itself; the undone or failed revision does not roll out.';
   return (
     waitVerdict(waits, trouble.length > 0, stop) ?? doubt ?? exception ?? stopped ?? '. Nothing is wrong; the group continues by itself.'
   );
@@ -241,7 +241,7 @@ export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonl
   if (isLimitOfZero(result)) {
     return [
       `to continue: raise the limit${where === undefined ? '' : ` at ${where}`}`,
-      `to stop on purpose: set paused: true on its zones, or kubectl rollout-group pause ${name}`,
+      `to stop the group on purpose: set paused: true on its zones, or kubectl rollout-group pause ${name}`,
     ];
   }
   if (isOfInstallation(result) && result.outcome !== 'unknown') return [`find out why: ${doctorOf(name)}`];

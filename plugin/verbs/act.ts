@@ -63,7 +63,7 @@ const scale: Verb = {
 const requestExits = { 5: 'the request would have no effect, or is denied by policy' } as const;
 const confirmedExits = { 5: 'the request would have no effect, is denied by policy, or was not confirmed' } as const;
 const inRun = 'Applies only to the current run, and only if the webhook verifies the requester.';
-const ofAnswer = 'Counts only if the webhook verifies the requester, and for a wave only in the current run.';
+const terms = (of: string) => `The ${of} counts only if the webhook verifies the requester. For a wave, it counts only in the current run.`;
 const subject: readonly OptionSpec[] = [
   { flags: '--wave <name>', description: 'The wave; default: the wave that waits now.', completes: 'wave' },
   { flags: '--rule <policy/rule>', description: 'The rule of a RolloutPolicy; default: the rule that waits now.' },
@@ -73,7 +73,7 @@ const subject: readonly OptionSpec[] = [
 const approve: Verb = {
   name: 'approve',
   summary: 'Approve a wave that waits for approval',
-  description: `Creates a RolloutIntent. Fails if you belong to none of the user groups that may approve. ${ofAnswer}`,
+  description: `Creates a RolloutIntent. Fails if you belong to none of the user groups that may approve. ${terms('approval')}`,
   options: subject,
   examples: ['approve ingester --reason "canary looks good"', 'approve ingester --wave rest --duration 2h'],
   exits: requestExits,
@@ -83,7 +83,7 @@ const approve: Verb = {
 const reject: Verb = {
   name: 'reject',
   summary: 'Reject a wave that waits for approval',
-  description: `The wave or rule stays blocked until you approve it, or the rejection expires or is cancelled. ${ofAnswer}`,
+  description: `The wave or rule stays blocked until you approve it, or the rejection expires or is cancelled. ${terms('rejection')}`,
   options: subject,
   examples: ['reject ingester --wave rest --reason "errors in the canary"'],
   exits: requestExits,
@@ -133,7 +133,7 @@ const retry: Verb = {
 
 const undo: Verb = {
   name: 'undo',
-  summary: 'Roll the whole group back to the previous revision, in its safe order',
+  summary: 'Roll a group back to the previous revision, in its safe order',
   description:
     'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still request that revision. A rollback to the revision before the run skips soaks and approvals, unless the group sets skipOnRollback: false.',
   options: [

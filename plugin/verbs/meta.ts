@@ -45,7 +45,7 @@ const doctor: Verb = {
   name: 'doctor',
   summary: 'Check an installation and report problems',
   description:
-    'Checks the agent, its RBAC, the CRDs, the groups and other writers of the same fields. Changes nothing. A check without read permission is skipped, never passed.',
+    'Checks the agent, its RBAC, the CRDs, the groups, and other tools that write the same fields as the agent. Changes nothing. A check without read permission is skipped, never passed.',
   options: [
     namespaceOption,
     allNamespacesOption,

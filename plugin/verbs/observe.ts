@@ -33,7 +33,7 @@ const get: Verb = {
     { flags: '--timeout <duration>', description: 'With --watch: exit with 0 as soon as every group is done, and with 7 after this time.' },
     {
       flags: '--pods <which>',
-      description: 'With one group, show pods not in flight as ranges per revision, or one row for each pod.',
+      description: 'With one group: ranges shows pods that are not in flight as ranges per revision, all shows a row for each pod.',
       choices: ['ranges', 'all'],
       default: 'ranges',
     },
@@ -63,7 +63,7 @@ const status: Verb = {
       completes: 'condition',
     },
     { flags: '--timeout <duration>', description: 'Stop waiting after this time; 0 for never. Default: never, or 30m if CI is set.' },
-    { flags: '--fail-on-pause', description: 'While waiting, exit with 8 as soon as the group is paused or needs a person.' },
+    { flags: '--fail-on-pause', description: 'Exit with 8 as soon as the group is paused or needs a person.' },
     { flags: '-w, --watch', description: 'Wait until the rollout ends; --watch=false reports once.', default: 'true' },
     heartbeat,
     namespaceOption,
@@ -90,7 +90,7 @@ const explain: Verb = {
   arguments: [
     {
       name: 'group',
-      description: `${groupForms} On a cluster also the name of a member alone, GROUP/POD such as ingester/a-2, or decision/ID of a denial.`,
+      description: `${groupForms} On a cluster also only the name of the StatefulSet or pod, GROUP/POD such as ingester/a-2, or decision/ID of a denial.`,
       isRequired: true,
       isVariadic: true,
       isEach: true,

@@ -146,7 +146,7 @@ export const actOptions: readonly OptionSpec[] = [
   namespaceOption,
 ];
 
-export const groupForms = 'GROUP, NAMESPACE/GROUP, or a member as sts/NAME or pod/NAME.';
+export const groupForms = 'GROUP, NAMESPACE/GROUP, or a StatefulSet or pod of the group: sts/NAME or pod/NAME.';
 
 export const groupArgument: ArgumentSpec = { name: 'group', description: groupForms, isRequired: true, completes: 'group' };
 

@@ -90,7 +90,7 @@ export function itAgreesWithPlans(world: () => World): void {
     const complete = { outcome: 'complete', restarts: 2, waits: [] };
     await grantAgent(without(agentRules(), 'list rolloutgroups.rollout-group.dev'));
     try {
-      const fact = `${account} may not list rolloutgroups (rollout-group.dev) in mimir: groups that are objects are not seen`;
+      const fact = `${account} may not list rolloutgroups (rollout-group.dev) in mimir: RolloutGroup objects are not seen`;
       await expect.poll(problems, { timeout: 10_000 }).toContain(`warn RBAC RG6007 ${fact}`);
       expect(await plannedBy(doctor, 'group.json', cwd)).toEqual(complete);
       await client.create(objects, groupOf({}));

@@ -364,7 +364,7 @@ describeOnControlPlane('doctor', (controlPlane) => {
       'warn foreign pods RG6015 Pod mimir/debug has the labels of ingester-zone-a and belongs to no owner',
       'FAIL HPA RG6009 HorizontalPodAutoscaler mimir/ingester-b scales ingester-zone-b, whose replicas the agent writes',
       'FAIL GitOps RG6011 Argo CD owns spec.replicas of mimir/ingester-zone-b',
-      'FAIL PDB RG6012 one and two cover the pods of mimir/ingester-zone-a: the eviction API refuses to evict them',
+      'FAIL PDB RG6012 one and two cover the pods of mimir/ingester-zone-a: the eviction API refuses to evict these pods',
       'warn ledgers RG6016 ConfigMap mimir/rollout-group-distributor belongs to no group. When it has no open claims, run: kubectl delete configmap rollout-group-distributor -n mimir',
     ]);
     expect((await doctor.run(['doctor', '--fix-hints'])).stdout).toContain('fix: keep one budget over the pods of the group');

@@ -86,7 +86,7 @@ describe('the judgement now', () => {
 
   it('says if the request would be allowed, or if that is unknown', async () => {
     expect((await ask([told, ...adoptedObjects()], `explain decision/${id} -n mimir`)).stdout).toContain(
-      '  now      it would be allowed\n',
+      '  now      the request would be allowed\n',
     );
     const blind = await ask([told, ...guarded], `explain decision/${id} -n mimir`, { forbidden: ['statefulsets', 'rolloutgroups'] });
     expect(blind.status).toBe(0);
@@ -107,7 +107,7 @@ describe('the judgement now', () => {
     const again = await ask(guarded, `explain decision/${now.decision} -n mimir`);
     expect(again.status).toBe(0);
     expect(again.stdout).toContain(
-      `decision/${now.decision}\n  denied   it has no Event: dry runs write no Events, and Events expire; the request is evaluated again\n  now      scale of`,
+      `decision/${now.decision}\n  denied   the denial has no Event: dry runs write no Events, and Events expire; the request is evaluated again\n  now      scale of`,
     );
     const json = await ask(guarded, `explain decision/${now.decision} -n mimir -o json`);
     expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'Denial', events: [], now: { decision: now.decision, outcome: 'deny' } });

@@ -158,7 +158,7 @@ describe('restart', () => {
   it('fails if Kubernetes would replace all zones at once', async () => {
     const { status, stderr, writes } = await act('restart ingester', { set: { strategy: { type: 'RollingUpdate' } } });
     expect([status, writes]).toEqual([5, []]);
-    expect(stderr).toContain('has the strategy RollingUpdate with partition 0, so Kubernetes would replace its pods at once');
+    expect(stderr).toContain('has the updateStrategy RollingUpdate with partition 0, so Kubernetes would replace its pods at once');
   });
 
   it('is denied by a policy, also from the namespace of the agent', async () => {

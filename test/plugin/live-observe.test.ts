@@ -92,7 +92,7 @@ describe('get', () => {
     expect(status).toBe(0);
     expect(stdout).toContain('mimir/ingester   DONE');
     expect(stdout).toContain('decided by this command');
-    expect(stderr).toBe('note: no agent has published mimir/ingester (agent not running: no Lease); evaluated here\n');
+    expect(stderr).toBe('note: no agent has published mimir/ingester (agent not running: no Lease); decided by this command\n');
   });
 
   it('says what it could not read, and takes that for unknown', async () => {

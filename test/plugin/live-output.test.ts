@@ -273,7 +273,7 @@ describe('the explanation of a group', () => {
     expect(text.replaceAll(/\s+/g, ' ')).toContain('or end the run: kubectl rollout-group abort mimir/ingester');
     expect(explained(rolling)).toContain('Nothing is wrong; the group continues by itself.');
     const undone = { rule: 'undone', fact: 'anna undid the revision rev-3 of zone b', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
-    expect(explained({ ...rolling, stops: [undone] })).toContain('continues by itself; the stopped revision does not roll out.');
+    expect(explained({ ...rolling, stops: [undone] })).toContain('continues by itself; the undone or failed revision does not roll out.');
   });
 });
 

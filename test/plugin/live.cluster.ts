@@ -79,7 +79,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
   it('without our kinds and without an agent reading works, says what it rests on, and acting refuses with what to install', async () => {
     const { status, stdout, stderr } = await viewer.run(['get', 'ingester']);
     expect(status, stderr).toBe(0);
-    expect(stderr).toContain('note: no agent has published mimir/ingester (the access of the agent is unknown); evaluated here');
+    expect(stderr).toContain('note: no agent has published mimir/ingester (the access of the agent is unknown); decided by this command');
     expect(stdout).toContain('mimir/ingester   DONE');
     const paused = await operator.run(['pause', 'ingester']);
     expect(paused.status).toBe(10);

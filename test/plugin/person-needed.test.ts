@@ -287,7 +287,7 @@ describe('a group without a published decision', () => {
     const ended = await ask(unwatched, line);
     expect(ended.status).toBe(status);
     expect(ended.stdout.replaceAll(/\s+/g, ' ')).toContain('agent-access');
-    if (line !== 'plan') expect(ended.stderr).toContain(`note: no agent has published mimir/ingester (${fact}); evaluated here\n`);
+    if (line !== 'plan') expect(ended.stderr).toContain(`note: no agent has published mimir/ingester (${fact}); decided by this command\n`);
     expect(`${ended.stdout}${ended.stderr}`).not.toMatch(/Nothing is wrong|No rule blocks|in about|ROLLING|continues/);
     if (line.includes('timeout')) expect(ended.stderr).toContain(`mimir/ingester is blocked: agent-access: ${fact}`);
   });
@@ -301,7 +301,9 @@ describe('a group without a published decision', () => {
     expect(ended.stderr).toContain(`(${fact})`);
     const unknown = await ask(outdated, 'explain ingester', { forbidden: ['serviceaccounts'] });
     expect(unknown).toMatchObject({ status: 0, stdout: expect.not.stringContaining('agent-access') });
-    expect(unknown.stderr).toContain('note: no agent has published mimir/ingester (the access of the agent is unknown); evaluated here\n');
+    expect(unknown.stderr).toContain(
+      'note: no agent has published mimir/ingester (the access of the agent is unknown); decided by this command\n',
+    );
   });
 
   it('is not carried out if no agent runs: status ends at once', async () => {

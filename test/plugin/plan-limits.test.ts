@@ -57,7 +57,9 @@ describe('a plan that a limit of zero blocks', () => {
       cwd: folderWith(files),
     });
     expect(explained.stdout).toContain('to continue: raise the limit at m/pdb.yaml:6:19');
-    expect(explained.stdout).toContain('to stop on purpose: set paused: true on its zones, or kubectl rollout-group pause prod/store');
+    expect(explained.stdout).toContain(
+      'to stop the group on purpose: set paused: true on its zones, or kubectl rollout-group pause prod/store',
+    );
   });
 
   it('shows the number of the budget that it depends on as a change, with the zones that it covers', async () => {

@@ -35,7 +35,7 @@ interface AccountsQuestion {
   readonly isAsked?: (right: AgentRight) => boolean;
 }
 
-const nameTheAccount = 'name it with --agent-service-account NAMESPACE/NAME';
+const nameTheAccount = 'name the account with --agent-service-account NAMESPACE/NAME';
 
 const serviceAccounts = resourceOf('v1', 'serviceaccounts', 'ServiceAccount');
 

@@ -85,8 +85,8 @@ function keptNotes({ live, object }: ReadyObject, stored: ObjectContent): readon
   if (adoption === undefined) return [];
   const [first, ...others] = fieldDiff(stored, overlaid(live, object)).filter(({ operation }) => /remove|change/.test(operation));
   if (first === undefined) return [];
-  const [fields, stay] = others.length === 0 ? [first.path, 'stays'] : [`${first.path} and ${others.length} more`, 'stay'];
-  return [`${fields} of ${adoption.managers.join(' and ')} ${stay}; --force-conflicts removes what the manifest omits`];
+  const [fields, stay] = others.length === 0 ? [first.path, 'stays'] : [`${first.path} and ${others.length} more fields`, 'stay'];
+  return [`${fields} of ${adoption.managers.join(' and ')} ${stay}; --force-conflicts removes fields that the manifest omits`];
 }
 
 /** Returns the result of a dry run. If the API server rejects it, returns the object that was computed here. */

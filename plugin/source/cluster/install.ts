@@ -112,7 +112,7 @@ function installFailure(
   if (conflict !== undefined) {
     const more = others.length === 0 ? '' : ` and ${others.length} more`;
     return refusedFailure(`${name} belongs to another field manager; ${rest}`, {
-      why: `${conflict.manager} owns ${conflict.field}${more}; install forces no conflict`,
+      why: `${conflict.manager} owns ${conflict.field}${more}; install takes over no field of another manager`,
       todo: `uninstall the objects of ${conflict.manager}, or let ${conflict.manager} apply install.yaml: kubectl rollout-group install > install.yaml`,
     });
   }

@@ -68,9 +68,9 @@ function unordered({ writeOrder: { isSafe, early } }: Question): FailureDetails 
   const run = (verb: string): string => groups.map((group) => `kubectl rollout-group ${verb} ${group}`).join('; ');
   return {
     exitCode: exitCodes.refused,
-    what: `the agent would act on a part of the change of ${groups.join(', ')} in every order of the writes`,
+    what: `in every order of the writes, the agent would act on a part of the change of ${groups.join(', ')}`,
     why: earlyText(early),
-    todo: `${run('pause')}; then apply, and ${run('resume')}; or apply its parts one after the other`,
+    todo: `${run('pause')}; then apply, and ${run('resume')}; or apply the parts of the change one after the other`,
   };
 }
 

@@ -129,7 +129,7 @@ describe('doctor', () => {
     [
       'two budgets over one pod',
       { budgets: ['x', 'y'].map((name) => ({ namespace: 'mimir', name, selector: { matchLabels: { name: 'ingester-zone-a' } } })) },
-      'FAIL PDB RG6012 x and y cover the pods of mimir/ingester-zone-a: the eviction API refuses to evict them',
+      'FAIL PDB RG6012 x and y cover the pods of mimir/ingester-zone-a: the eviction API refuses to evict these pods',
     ],
     [
       'the ledger of a group that was renamed',

@@ -47,7 +47,7 @@ describe('the account whose rights are looked at', () => {
     expect(await accounts({})).toEqual([
       [
         'rollout-group',
-        'no Pod shows the account of agent-1, and there is no ServiceAccount rollout-group/rollout-group-agent; name it with --agent-service-account NAMESPACE/NAME',
+        'no Pod shows the account of agent-1, and there is no ServiceAccount rollout-group/rollout-group-agent; name the account with --agent-service-account NAMESPACE/NAME',
       ],
     ]);
     const [[, unknown] = []] = await accounts({ forbidden: ['pods', 'serviceaccounts'] });
