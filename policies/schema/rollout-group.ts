@@ -158,12 +158,12 @@ const wave = z
       .describe('Conditions before the first pod of the wave is replaced.'),
     after: z
       .strictObject({
-        soak: duration.optional().describe('Minimum time with all pods of the wave available.'),
+        soak: duration.optional().describe('Minimum time with all pods of the group available.'),
         approval: approval.optional(),
         gates: z.array(shortName).max(20).optional(),
       })
       .optional()
-      .describe('Conditions after the last pod of the wave is available.'),
+      .describe('Conditions after the last pod of the wave is replaced and all pods of the group are available.'),
   })
   .meta({ 'x-rollout-group-one-of': ['pods', 'percent'] });
 
