@@ -210,13 +210,13 @@ export interface RunCore {
   readonly target: Readonly<Record<string, string>>;
   /** Revision per zone that a rollback restores: from before this run, or from before the unfinished run that this run superseded. */
   readonly previous: Readonly<Record<string, string>>;
-  /** Update revision per zone before this change of templates, even if some pods never ran that revision; absent: `previous`. */
+  /** Update revision per zone before the first template of the change (`joined`), even if some pods never ran it; absent: `previous`. */
   readonly from?: Readonly<Record<string, string>>;
-  /** Update revision per zone before the last template of this change; absent: `from`. */
+  /** Update revision per zone before the last template of the change; absent: `from`. */
   readonly base?: Readonly<Record<string, string>>;
-  /** The first run of the change that this run continues; absent: this run is the first. */
+  /** The first run of the change: StatefulSets that are written one after another cause several runs. Absent: this run is the first. */
   readonly joined?: Pick<RunCore, 'id' | 'startedMs'>;
-  /** The origin of this change; absent if unknown. The annotations of an earlier change do not count. */
+  /** The origin of the change; absent if unknown. The annotations of an earlier change do not count. */
   readonly origin?: RunOrigin;
   /** Digests of the annotations that were observed last. An annotation that is the same at a later change belongs to the earlier change. */
   readonly seen?: readonly string[];
@@ -234,6 +234,7 @@ export interface RunCore {
   /** Milliseconds up to `movableAsOfMs` in which the run did not wait for a person or a window. */
   readonly movableMs: number;
   readonly movableAsOfMs: number;
+  /** True if the run waited for neither a person nor a window at `movableAsOfMs`. */
   readonly isMovable: boolean;
   /** Time of the last retry after a failure. */
   readonly retriedMs?: number;

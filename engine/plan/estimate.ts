@@ -164,7 +164,7 @@ function unfinishedReason({ run: { end, last }, permitted }: Forward): string {
   if (end === 'limit') return 'it does not end within 60 days';
   const [wait] = decision.waits;
   if (decision.run?.outcome === 'failed') return decision.run.failure;
-  if (wait === undefined) return 'some pods do not become available without help';
+  if (wait === undefined) return 'some pods stay unavailable until a person acts';
   const exception = permitted.get(wait.rule)?.exception;
   return exception === undefined ? wait.fact : `exception ${exception} ends before the rollout; then ${wait.fact}`;
 }

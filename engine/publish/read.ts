@@ -60,7 +60,7 @@ const published = z.object({
       revisions: z.array(z.object({ revision: text, ordinals: text })),
       /** The revision of updated pods. Absent while it is unknown, and in publications of earlier versions. */
       desiredRevision: text.exactOptional(),
-      /** The lowered partition under the strategy `partition`: the StatefulSet controller replaces pods with this ordinal and above. */
+      /** The lowered partition under the strategy `partition`. It counts from `spec.ordinals.start`. */
       partition: count.exactOptional(),
       /** The ordinals with a pin under the strategy `pinned`. */
       pinned: text.exactOptional(),

@@ -25,7 +25,7 @@ export function isProtected(context: GroupContext, zone: Zone, ordinal: number):
   return protections(context, zone).some(({ ordinals }) => ordinals === undefined || ordinals.includes(ordinal));
 }
 
-/** Returns the block of a disruption of these pods; undefined if no pod is protected. With `all`, only protection of the zone counts. */
+/** Returns the result that blocks a disruption of the pods; undefined if none applies. With `all`, only protection of the zone counts. */
 export function protectedResult(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): RuleResult | undefined {
   const all = protections(context, zone);
   const protecting = all.find(
@@ -39,7 +39,7 @@ export function protectedResult(context: GroupContext, zone: Zone, ordinals: rea
   });
 }
 
-/** Returns the block of a request by another client. Unreadable protections block the request, except in adopted groups. */
+/** Returns the results that block the request of another client. Unreadable protections block it, except in adopted groups. */
 export function protectedFromOthers(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): readonly RuleResult[] {
   const { intents, group } = context;
   if (isUnknown(intents)) {

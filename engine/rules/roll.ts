@@ -43,7 +43,7 @@ export function oldStatus({ group, view }: GroupContext): RuleResult | undefined
   return view.zones.map(oldStatusOf).find((old) => old !== undefined);
 }
 
-/** Returns the block of one zone whose status is older than its spec. */
+/** Returns the result that blocks a zone while its status is older than its spec. */
 export function oldStatusOf({ zone, set }: ZoneView): RuleResult | undefined {
   const isOld = set !== undefined && set.status.observedGeneration < set.generation;
   if (!isOld) return undefined;
@@ -209,7 +209,7 @@ function lastProgressMs(context: GroupContext, run: RunState): number {
   return last;
 }
 
-/** Returns the block of the zone's update revision; undefined if no request undid it. */
+/** Returns the result that blocks an undone update revision of the zone; undefined if no request undid the revision. */
 export function undoneResult(context: GroupContext, { zone, set }: ZoneView): RuleResult | undefined {
   const undo = undoRequest(context, zone.name, set?.status.updateRevision);
   if (undo === undefined) return undefined;

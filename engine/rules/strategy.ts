@@ -64,7 +64,7 @@ function pinsNoted({ group, view }: GroupContext, { zone, set, pods: members, un
     view.ledger.pins?.some((one) => one.zone === zone.name && one.ordinal === pod.ordinal && one.revision === pod.revision) === true;
   const lost = members.filter((pod) => !isNoted(pod));
   if (lost.length === 0) return [];
-  const fact = `${pods(lost.length)} of ${zone.statefulSet} would come back at ${set?.status.currentRevision || 'an unknown revision'}: the agent has not pinned them yet`;
+  const fact = `${pods(lost.length)} of ${zone.statefulSet} would come back at ${set?.status.currentRevision || 'an unknown revision'}: the agent has not pinned ${lost.length === 1 ? 'it' : 'them'} yet`;
   return [result('update-strategy', 'wait', fact, { limit: set?.updateStrategy, source: group.sources['rollout.strategy'] })];
 }
 
@@ -88,7 +88,8 @@ function templateHeld({ group }: GroupContext, zone: ZoneView, request: UpdateRe
   const { partition = set.partition } = request;
   const isRepair = outdated.length > 0 && !traitsOf(group).pinsPods;
   if (set.updateStrategy !== request.strategy || isRepair || partition !== set.partition || partition >= replicas) return undefined;
-  const fact = `the partition of ${set.name} does not protect ${pods(replicas - partition)} yet: a new template would replace them at once`;
+  const count = replicas - partition;
+  const fact = `the partition of ${set.name} does not protect ${pods(count)} yet: a new template would replace ${count === 1 ? 'it' : 'them'} at once`;
   return result('update-strategy', 'wait', fact, { limit: holdingLimit, source: group.sources['rollout.strategy'] });
 }
 
