@@ -8,7 +8,7 @@ export interface AgentConfig {
   readonly namespaces: readonly string[] | undefined;
   /** The namespace of the agent. It contains the Lease. Policies in it may apply to other namespaces. */
   readonly agentNamespace: string;
-  /** A name that is unique for each process: the name of the pod and a random suffix. */
+  /** A name that is unique for each process; by default the host name and a random suffix. */
   readonly identity: string;
   /** The suffix of the host names of pods, with a trailing dot if they are fully qualified. */
   readonly clusterDomain: string;

@@ -60,7 +60,7 @@ function added(stored: readonly Departure[], departures: readonly Departure[], n
     if (known !== undefined && known.untilMs > nowMs) kept.set(name, joinedDepartures(known, departure));
     else if (untilMs >= (known?.untilMs ?? 0)) kept.set(name, departure);
   }
-  if (kept.size > maxDepartures) throw new Error(`the StatefulSets of one namespace lost more than ${maxDepartures} protections`);
+  if (kept.size > maxDepartures) throw new Error(`more than ${maxDepartures} departures of one namespace have not expired`);
   return [...kept.values()];
 }
 

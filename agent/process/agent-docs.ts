@@ -11,7 +11,7 @@ const events: readonly (readonly [string, string, string])[] = [
   ['RolloutFinished', 'Normal', 'every pod runs the update revision'],
   ['Approved', 'Normal', 'a user approved a wave or a policy rule'],
   ['Rejected', 'Warning', 'a user rejected a wave or a policy rule'],
-  ['Promoted', 'Normal', 'a user skipped a soak or gates'],
+  ['Promoted', 'Normal', 'a user skipped the soak or the gates of a wave'],
   ['Retried', 'Normal', 'a user continued a failed rollout'],
   ['Resumed, ProtectionEnded, UndoEnded', 'Normal', 'a pause, a protection or an undo by a user ended'],
   ['RolloutSuperseded', 'Normal', 'a newer update revision replaced the rollout in progress'],
@@ -41,7 +41,7 @@ const events: readonly (readonly [string, string, string])[] = [
   [
     'ExceptionUsed',
     'Warning',
-    'an exception, which the note names, let a step of the agent pass; on the StatefulSet: a webhook allowed a request because of an exception',
+    'an exception permitted a step of the agent; on the StatefulSet: an exception permitted a request to a webhook. The note names the exception',
   ],
 ];
 

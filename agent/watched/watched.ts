@@ -24,7 +24,7 @@ interface WatchedOptions<View> {
   readonly mayBeMissing?: boolean;
   /** Returns whether the kind is known not to be installed. Needed because a 403 may also mean that the kind is not installed. */
   readonly isNotServed?: () => boolean;
-  /** The age of a list after which a watch that ends is followed by a new list, in milliseconds; 30 minutes by default. */
+  /** If a watch ends and the last list is older than this, a new list follows. In milliseconds; 30 minutes by default. */
   readonly relistMs?: number;
   /** True if the cached objects still count for 90 s after the API server became unreachable. */
   readonly outlivesContact?: boolean;

@@ -163,8 +163,8 @@ const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'refuses connections. Check that the cluster runs and the address is right',
   ENOTFOUND: 'has an unknown host name. Check the address and the network (VPN)',
   EAI_AGAIN: 'has a host name that cannot be resolved. Check the network',
-  EHOSTUNREACH: 'has no route. Check the network (VPN)',
-  ENETUNREACH: 'has no route. Check the network (VPN)',
+  EHOSTUNREACH: 'cannot be reached: there is no route. Check the network (VPN)',
+  ENETUNREACH: 'cannot be reached: there is no route. Check the network (VPN)',
   EPROTO: 'does not speak TLS. Check whether the address must begin with http://',
 };
 

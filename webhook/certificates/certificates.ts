@@ -112,7 +112,7 @@ function startSelfSigned(
 
 /** The remaining lifetime at which `degradations` first reports the expiry. People then have two weeks to act. */
 const warnBeforeMs = 14 * 86_400_000;
-/** The limit for short lifetimes, as a share of the lifetime. Renewal is due when a third remains, so it failed if a quarter remains. */
+/** The limit for short lifetimes, as a share. The renewal is due when about a third remains, so it has failed if a quarter remains. */
 const warnBeforeShare = 0.25;
 
 interface Expiry {

@@ -19,7 +19,7 @@ import {
 
 /** The maximum number of names in a certificate that keeps the names of its predecessor. */
 const maxNames = 100;
-/** The previous certificate stays at least until the age of the new one is `overlapMs`, or `overlapShare` of its lifetime if shorter. */
+/** The age of a certificate at which its predecessor may be removed: `overlapMs`, or `overlapShare` of the lifetime if that is shorter. */
 const overlapMs = 86_400_000;
 const overlapShare = 0.1;
 

@@ -7,7 +7,7 @@ import { matchesSelector } from '../../policies/label-selector.ts';
 import type { Followed } from '../env.ts';
 import { type Answer, deny, type Endpoint, type Review } from '../review/review.ts';
 
-/** The outcome for one version of a budget: the label of the metric `zpdb_configurations_observed_total` of grafana/rollout-operator. */
+/** The outcome for one version of a budget, as in the metric `zpdb_configurations_observed_total` of grafana/rollout-operator. */
 export type ObservedConfiguration = 'updated' | 'deleted' | 'ignored' | 'delete-ignored' | 'invalid';
 
 interface UnusableBudget {
