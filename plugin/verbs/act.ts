@@ -6,7 +6,7 @@ const zone = { flags: '--zone <name>', description: 'Only this zone.', completes
 function prompts(needs = ''): readonly OptionSpec[] {
   return [
     { flags: '--yes', description: 'Do not ask for confirmation.' },
-    { flags: '--no-input', description: `Never prompt: go on, as without a terminal. ${needs}`.trim() },
+    { flags: '--no-input', description: `Never prompt: continue without confirmation, as without a terminal. ${needs}`.trim() },
   ];
 }
 /** Scripts pass this flag to every verb. */

@@ -134,7 +134,7 @@ const uninstall: Verb = {
     { flags: '--apply', description: 'Delete from the cluster instead of printing.' },
     dryRun,
     { flags: '--yes', description: 'Do not ask for confirmation when a partition still blocks the update of StatefulSets.' },
-    { flags: '--no-input', description: 'Never prompt: go on, as without a terminal.' },
+    { flags: '--no-input', description: 'Never prompt: continue without confirmation, as without a terminal.' },
   ],
   examples: ['uninstall --groups-in mimir | kubectl delete -f -', 'uninstall --apply', 'uninstall --apply --dry-run server'],
   exits: { 4: 'the policies have errors', 5: 'not confirmed', 10: 'a file does not exist' },
