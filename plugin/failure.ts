@@ -100,10 +100,8 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** The exit codes, from the most to the least severe. */
 const bySeverity: readonly ExitCode[] = [130, 70, 3, 12, 11, 10, 6, 5, 9, 7, 4, 8, 2, 1, 0];
 
-/** Returns the most severe code; 0 for none. */
 export function mostSevere(codes: readonly ExitCode[]): ExitCode {
   return bySeverity.find((code) => codes.includes(code)) ?? exitCodes.done;
 }

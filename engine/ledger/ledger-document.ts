@@ -7,7 +7,6 @@ import { defined } from '../../policies/values/defined.ts';
 import { ordinalRanges, ordinalsIn } from '../amount.ts';
 import { type Claim, emptyLedger, isUnknown, type Known, type Ledger, type Pin, type Preparation, type RunState } from '../snapshot.ts';
 
-/** The key in `data` of the ConfigMap. */
 export const ledgerKey = 'ledger';
 
 /** The label that every ledger carries, and its value. */

@@ -8,7 +8,6 @@ import { tryParseJson } from '../../policies/values/try-parse-json.ts';
 import { isUnknown, type Known } from '../snapshot.ts';
 import { emptyNotes, notesLimits } from './notes.ts';
 
-/** The key in `data` of the ConfigMap. */
 export const notesKey = 'notifications';
 
 /** The label value that distinguishes these ConfigMaps from ledgers. */

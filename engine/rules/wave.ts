@@ -25,7 +25,6 @@ export function isFastTrack(context: GroupContext, run: RunState): boolean {
   return run.kind === 'rollback' && context.group.rollout.skipOnRollback;
 }
 
-/** Returns the results of the checks before the first pod of a wave. */
 export function beforeWave(context: GroupContext, wave: WaveDefinition, run: RunState): WaveAnswer {
   const results: RuleResult[] = [];
   if (wave.before.approval !== undefined) {

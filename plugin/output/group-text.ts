@@ -107,7 +107,6 @@ export function metricText({ policy, input, source, value, unknown, atMs, proble
   return `${policy}/${input}: ${parts.join('; ')}`;
 }
 
-/** The marks printed before the name of a rule. */
 export const marks: Readonly<Record<RuleOutcome, string>> = { ok: '[ok]', wait: '[WAIT]', no: '[NO]', skip: '[SKIP]', unknown: '[?]' };
 
 export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = {

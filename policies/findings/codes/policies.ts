@@ -211,6 +211,13 @@ export const policyCodes = {
       'The zones of the first wave have 0 replicas, so there is no canary. A later wave updates the first pods, often many at once. The soak and the gates of the first wave check nothing. Replicas that an autoscaler writes, or that differ between base and overlay, are not reported.',
     hint: 'start with a zone that has pods, or give the zone replicas',
   },
+  RG2218: {
+    title: 'The delay denies every scale-down',
+    severity: 'warning',
+    explanation:
+      'Only the agent can apply a delay. With `leader: true`, or without `replicas`, other clients write the replicas of a zone that follows no zone. The webhook denies each of their scale-downs with the rule `delayed-downscale`, because no delay would apply.',
+    hint: 'set replicas.count or replicas.mirror, or remove delayed',
+  },
   RG2301: {
     title: 'The group does not exist in these files',
     severity: 'warning',
