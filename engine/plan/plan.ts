@@ -101,7 +101,7 @@ export function planGroups(input: PlanInput): Plan {
   };
 }
 
-/** Returns the durations of groups whose progress deadline shortens the default ones. */
+/** Returns the durations of each group whose progress deadline shortens the default durations. */
 function shorterTimes({ groups, assumptions }: PlanInput): Assumptions['groups'] {
   const times = groups.map((group) => [group.name, podTimesOf(assumptions, group)] as const);
   return Object.fromEntries(times.filter(([name, used]) => !isSameValue(used, { ...assumptions.pods, ...assumptions.groups[name] })));

@@ -91,7 +91,7 @@ export function desiredGroup({ desiredGroups = [] }: Pick<PlanInput, 'desiredGro
   return desiredGroups.find(({ namespace, name }) => namespace === group.namespace && name === group.name) ?? group;
 }
 
-/** Judges the requested changes of the members, and applies the allowed ones. Returns the model and its group, without leaving members. */
+/** Judges the requested changes of members and applies the allowed changes. Returns the model, and the group without leaving members. */
 export function requestedWorld(
   input: PlanInput,
   snapshots: PlanSnapshots,

@@ -43,7 +43,7 @@ function stopsAtMember(members: readonly Member[], snapshot: Snapshot, namespace
   return false;
 }
 
-/** Reports whether the action makes the turn fail. A conflict does so only for a status: the operator sends no other preconditions. */
+/** Reports whether the action makes the turn fail. A conflict counts only for a status write: the operator has no other preconditions. */
 function hasFailed({ action, result }: TakenAction): boolean {
   if (result === 'done') return false;
   if (action.kind === 'advanceCurrentRevision') return true;

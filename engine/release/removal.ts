@@ -1,4 +1,4 @@
-// Reports on the StatefulSets of a group whose definition was deleted, and describes the effect of a release.
+// Reports on StatefulSets whose group was deleted or no longer contains them, and describes the effect of a release.
 import { labelKeys } from '../../policies/adopt/keys.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
@@ -17,7 +17,7 @@ export interface FormerGroup {
 export interface RemovalQuestion extends FormerGroup {
   readonly snapshot: Pick<Snapshot, 'groups' | 'statefulSets' | 'pods' | 'unread'>;
   readonly sources: Definitions['sources'];
-  /** The time for which the caller has seen no definition, without interruption, in milliseconds of a monotonic clock. */
+  /** The time without interruption for which the caller has seen no definition with the members, in milliseconds of a monotonic clock. */
   readonly goneForMs: number;
 }
 

@@ -17,8 +17,8 @@ interface Shrunk {
 const lastDownscaleAnnotation = 'grafana.com/last-downscale';
 
 /**
- * Returns whether the last downscale of another zone is old enough. Native groups compare its age with the interval of this zone. Adopted
- * groups do so for followers only. For a prepared downscale they also use the interval of the zone that shrank.
+ * Returns whether enough time has passed since the last downscale of another zone. In native groups, the interval of this zone counts. In
+ * adopted groups, this interval counts only for a follower, and for a prepared downscale the interval of the zone that shrank counts.
  */
 export function zoneGap(question: ScaleQuestion): RuleResult {
   const { context, zone, isForced } = question;

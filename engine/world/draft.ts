@@ -175,8 +175,8 @@ export function breakPod(pod: ModelPod, reason: string | undefined, clock: Clock
 }
 
 /**
- * Returns the model of an observed pod. A terminating pod has its full drain time left. An unready pod is starting, unless it failed, a
- * container of it crashes, or it has been unready for longer than `longestStartMs`. In these three cases it never becomes ready.
+ * Returns the model of an observed pod. A terminating pod has its full drain time left. An unready pod is starting, unless it failed,
+ * one of its containers crashes, or it has been unready for longer than `longestStartMs`. In these three cases it never becomes ready.
  */
 export function adoptPod(view: PodView, durations: PodDurations, nowMs: number): ModelPod {
   if (view.isTerminating) return { view, goneAtMs: nowMs + durations.drainMs, readyAtMs: undefined };
