@@ -68,7 +68,7 @@ function currentRun(context: GroupContext): RunState | undefined {
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
 }
 
-/** Returns the run without the zones that left the group. Requests about the run still count. Its waves start over: they may have changed. */
+/** Returns the run without the zones that left the group. Requests about the run still count. The waves start over: they may differ. */
 function withoutFormerZones(run: RunState, target: RunCore['target'], nowMs: number): RunState {
   const kept = Object.entries(run.target).filter(([zone]) => target[zone] !== undefined);
   if (kept.length === Object.keys(run.target).length) return run;
