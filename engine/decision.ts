@@ -34,7 +34,7 @@ export interface RuleResult {
   readonly limit?: string;
   /** The setting or object that causes the result. */
   readonly source?: Source;
-  /** The earliest instant at which time alone could change the result. */
+  /** The earliest instant at which the result could change without any event. */
   readonly earliestMs?: number;
   /** The digest that an approval must name. */
   readonly digest?: string;

@@ -5,7 +5,7 @@ import type { Log, LogFields } from '../env.ts';
 import type { Degradation, TurnListener } from '../report.ts';
 import { groupKey, removedKeys } from '../wake-index.ts';
 
-/** Creates the listener that logs turns. A turn without actions, new errors or changed waits appears at level debug only. */
+/** Creates the listener that logs turns. Without actions, new errors or changed waits, a turn appears at most at level debug. */
 export function turnLog(log: Log): TurnListener {
   // The wait and the error that were last logged for each group (`namespace/name`).
   const waits = new Map<string, string>();

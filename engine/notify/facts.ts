@@ -12,7 +12,7 @@ export interface Hold {
   readonly rule: string;
   readonly fact: string;
   readonly limit?: string;
-  /** The earliest instant at which time alone could end the block, in milliseconds since 1970. */
+  /** The earliest instant at which the block could end without any event, in milliseconds since 1970. */
   readonly untilMs?: number;
 }
 

@@ -29,7 +29,7 @@ export async function run(context: CommandContext, options: GetOptions): Promise
   return withCluster(context, options, 'read', async (cluster) => {
     const scope = await chosenScope(cluster, options);
     if (options.pods === 'all' && !isTree(scope, options)) {
-      throw usageFailure('--pods=all needs exactly one group', 'name one group, and use -o table or wide');
+      throw usageFailure('--pods=all needs exactly one group, and -o table or wide', 'name one group, or remove --pods=all');
     }
     return options.watch === true ? watch(context, cluster, scope, options) : once(context, cluster, scope, options);
   });

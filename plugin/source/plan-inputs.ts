@@ -104,7 +104,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
     documents,
     policies: after.loaded.documents.map(contentOf),
     manifests,
-    notes: isPart(options) ? [] : notesOf(sources, absent),
+    notes: selectsGroups(options) ? [] : notesOf(sources, absent),
     input: {
       ...bundle,
       groups,
@@ -117,14 +117,19 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       desired: withRevisions(desiredObjects, currentObjects),
       assumptions,
       before: before.resolution.bundle,
-      ...objectChanges(documents, { current: currentObjects, desired: given }, isPart(options) ? undefined : memberNames(sources.groups)),
+      ...objectChanges(
+        documents,
+        { current: currentObjects, desired: given },
+        selectsGroups(options) ? undefined : memberNames(sources.groups),
+      ),
       absent,
       nowMs,
     },
   };
 }
 
-export function isPart({ group = [] }: Pick<PlanInputOptions, 'group'>): boolean {
+/** Reports whether --group limits the plan to some groups. */
+export function selectsGroups({ group = [] }: Pick<PlanInputOptions, 'group'>): boolean {
   return group.length > 0;
 }
 
@@ -198,7 +203,7 @@ export interface LivePlanOptions extends PlanInputOptions {
   readonly live?: boolean;
   readonly allNamespaces?: boolean;
   readonly forceConflicts?: boolean;
-  /** The names of objects of the files that are neither planned nor applied; default: changes that the plan does not show. */
+  /** Names the objects in the files that are neither planned nor applied. By default, these are the changed objects that the plan does not show. */
   readonly omitted?: readonly string[];
   /** Replaces the namespaces that the files name; empty for all. */
   readonly namespaces?: readonly string[];

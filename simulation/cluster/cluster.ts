@@ -129,6 +129,7 @@ function startMachines(world: World, { startMs, drainMs }: GroupShape, { zones, 
     isNodeLost: (node) => nodes.isLost(node),
     restarted: (place, pod) => endpoints.restarted(place, pod),
   });
+  // True if DNS also resolves the names of unready pods (`publishNotReadyAddresses`).
   const areUnreadyFound = draw(seed, 'pods are found before they are ready') < 0.5;
   const endpoints = createPodEndpoints({
     wallMs,

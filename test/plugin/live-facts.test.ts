@@ -133,8 +133,8 @@ describe('the tree of a group', () => {
 
   it.each([
     ['get ingester --pods=some', 'Allowed choices are ranges, all'],
-    ['get --pods=all', '--pods=all needs exactly one group'],
-    ['get ingester --pods=all -o json', '--pods=all needs exactly one group'],
+    ['get --pods=all', '--pods=all needs exactly one group, and -o table or wide'],
+    ['get ingester --pods=all -o json', '--pods=all needs exactly one group, and -o table or wide'],
   ])('refuses %s', async (line, text) => {
     const { status, stderr } = await ask(adoptedObjects(), line);
     expect(status).toBe(3);
