@@ -99,7 +99,7 @@ export class Notifier {
     if (problem === undefined) this.#logged.delete(about);
     else if (this.#logged.get(about) !== problem) {
       this.#logged.set(about, problem);
-      this.#options.env.log.warn('notification could not be delivered', { ...fields, problem });
+      this.#options.env.log.warn('notifications failed', { ...fields, problem });
     }
   }
 

@@ -92,7 +92,7 @@ async function readNode(env: Pick<ClusterEnv, 'kubernetes'>, name: string, timeo
 }
 
 /**
- * Returns the kinds whose caches cover the versions of the read objects and still contradict these objects: the watch missed a change.
+ * Returns each kind whose cache has reached the version of a read object and differs from the object. The watch missed a change then.
  * The result may also contain a kind whose event is only late; the cost is one extra list.
  */
 export function contradicted(
@@ -163,7 +163,7 @@ interface CurrentParts {
 }
 
 interface CurrentCheck {
-  /** The StatefulSets that were read past the caches; undefined if none was read. */
+  /** The StatefulSets that were read from the API server; undefined if all come from the caches. */
   readonly fresh: FreshObjects | undefined;
   /** The age in milliseconds above which a cache is compared with a list from the API server. */
   readonly longestAgeMs: number;
@@ -171,8 +171,8 @@ interface CurrentCheck {
 }
 
 /**
- * Compares old caches with quorum reads. Returns whether the caches contain the current definitions and requests of people: a watch may
- * have missed a pause or a recreated StatefulSet (invariant S28). Rejects if a read fails.
+ * Compares old caches with quorum reads. Returns whether the caches contain the current StatefulSets, definitions and requests of people. A
+ * watch may have missed a recreated StatefulSet or a pause (invariant S28). Rejects if a read fails.
  */
 export async function areCachesCurrent(
   { env, config, caches }: CurrentParts,

@@ -40,7 +40,7 @@ export function choose(kubeconfig: Kubeconfig, options: ConnectionOptions): Choi
     ...(clusterName !== undefined && { clusterName }),
     ...(userName !== undefined && { userName }),
     ...namespaceOf(options.namespace ?? context?.value.namespace),
-    server: serverOf(cluster, { kubeconfig, clusterName }),
+    server: serverOf(cluster, { kubeconfig, options, contextName, clusterName }),
     ...(cluster.proxyUrl !== undefined && { proxyUrl: cluster.proxyUrl }),
     cluster,
     user: withUserFlags(user?.value ?? {}, options),
@@ -120,23 +120,35 @@ function withUserFlags(entry: UserEntry, options: ConnectionOptions): UserEntry 
   return user;
 }
 
-function serverOf(cluster: ClusterEntry, at: { readonly kubeconfig: Kubeconfig; readonly clusterName: string | undefined }): string {
+interface ServerPlace {
+  readonly kubeconfig: Kubeconfig;
+  readonly options: ConnectionOptions;
+  readonly contextName: string | undefined;
+  readonly clusterName: string | undefined;
+}
+
+function serverOf(cluster: ClusterEntry, place: ServerPlace): string {
+  const { kubeconfig, options, clusterName } = place;
   const { server } = cluster;
-  if (server === undefined && at.clusterName === undefined)
-    throw configurationFailure(
-      at.kubeconfig.files.length === 0
-        ? `no cluster is configured: ${missingFiles(at.kubeconfig)}set KUBECONFIG, or name a file with --kubeconfig, or a server with --server`
-        : `no cluster is chosen: ${filesOf(at.kubeconfig)} has no current-context; choose one with --context, or by kubectl config use-context`,
-    );
-  if (server === undefined) throw configurationFailure(`the cluster "${at.clusterName}" of ${filesOf(at.kubeconfig)} has no server`);
+  if (server === undefined && clusterName === undefined) throw configurationFailure(noClusterText(place));
+  if (server === undefined) throw configurationFailure(`the cluster "${clusterName}" of ${filesOf(kubeconfig)} has no server`);
   const isTls = cluster.certificateAuthority ?? cluster.certificateAuthorityData ?? cluster.insecureSkipTlsVerify;
   const text = server.includes('://') ? server : `${isTls ? 'https' : 'http'}://${server}`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '')
     throw configurationFailure(
-      `the server of ${at.clusterName === undefined ? '--server' : `the cluster "${at.clusterName}"`} is not an http or https address`,
+      `the server of ${options.server === undefined ? `the cluster "${clusterName}"` : '--server'} is not an http or https address`,
     );
   return `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+function noClusterText({ kubeconfig, contextName }: ServerPlace): string {
+  const files = filesOf(kubeconfig);
+  if (kubeconfig.files.length === 0)
+    return `no cluster is configured: ${missingFiles(kubeconfig)}set KUBECONFIG, or name a file with --kubeconfig, or a server with --server`;
+  if (contextName !== undefined)
+    return `no cluster is chosen: the context "${contextName}" of ${files} names no cluster; name one with --cluster`;
+  return `no cluster is chosen: ${files} has no current-context; choose one with --context, or by kubectl config use-context`;
 }
 
 function namespaceOf(namespace: string | undefined): { readonly namespace?: string } {

@@ -15,7 +15,7 @@ const longest: Readonly<Record<keyof typeof changeAnnotations, number>> = { plan
 
 /**
  * Returns the run with its origin. Annotations stay on a StatefulSet after their change, so a value counts only for the run with which it
- * appears. `earlier` is the stored run, and `known` is the origin that the run continues.
+ * appears. `earlier` is the stored run, and `known` is the origin that the run already has or inherits.
  */
 export function withOrigin(context: GroupContext, run: RunState, earlier: RunState | undefined, known: RunOrigin | undefined): RunState {
   const { origin: _origin, seen: _seen, ...rest } = run;

@@ -29,7 +29,7 @@ export function digestOfRule({ metrics }: Pick<PolicyDefinition, 'metrics'>, rul
   return digestOf([content, inputsRead({ metrics, rules: [rule] }).map((name) => [name, metrics[name]])]);
 }
 
-/** Returns a SHA-256 digest, so that a user cannot construct another definition with the same digest. */
+/** Returns the first 128 bits of a SHA-256 digest, so that a user cannot construct another definition with the same digest. */
 function digestOf(value: unknown): string {
   return sha256(canonicalJson(value)).slice(0, 32);
 }

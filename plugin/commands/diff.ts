@@ -9,7 +9,7 @@ import { comparedPairs, type Difference, groupDifferences, isDifferent, memberNa
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
-import { isLive, selectsGroups, type LivePlanOptions, type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
+import { isLive, isPartial, type LivePlanOptions, type PlanInputs, readPlanInputs } from '../source/plan-inputs.ts';
 import { absenceNotes } from '../source/plan-notes.ts';
 
 export interface DiffOptions extends LivePlanOptions, ConnectionFlags {
@@ -67,7 +67,7 @@ function objectsOf(
 ): [readonly ObjectContent[], readonly ObjectContent[]] {
   const names = new Set([...memberNames(groups), ...groups.map(({ namespace, name }) => `RolloutGroup ${namespace}/${name}`)]);
   const isWanted = (object: ObjectContent): boolean =>
-    !selectsGroups(options) || names.has(nameOf(object)) || (isLive(options) && !/^(?:StatefulSet|RolloutGroup) /.test(nameOf(object)));
+    !isPartial(options) || names.has(nameOf(object)) || (isLive(options) && !/^(?:StatefulSet|RolloutGroup) /.test(nameOf(object)));
   return [
     [...documents.current, ...current.filter(isRecord)].filter(isWanted),
     [...documents.desired, ...desired.filter(isRecord)].filter(isWanted),

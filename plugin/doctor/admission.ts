@@ -39,7 +39,7 @@ export const webhookRegistration: GroupCheck = (facts) => {
   }
   for (const { message, isNeeded } of unanswered) results.push(result(isNeeded ? 'FAIL' : 'warn', 'webhooks', message, 'RG6025'));
   for (const name of isRegistered ? notEnforced : []) {
-    const message = `namespace ${name} is not enforced. Run: ${enforceCommand(name)}`;
+    const message = `the webhooks do not protect namespace ${name}. Run: ${enforceCommand(name)}`;
     results.push(result('warn', 'webhooks', message));
   }
   return orOk('webhooks', results, 'registered as installed, and enforced in every namespace of a group');
@@ -93,7 +93,7 @@ function openGroup(group: GroupDefinition, registration: RegistrationFact): read
   const hasOther = profileOf(group).downscaleWebhook !== undefined;
   if (hasOther && isUnknown(deniesDownscale)) return skipped('webhooks', `${namespace}/${name}: ${deniesDownscale.unknown}`);
   if (hasOther && deniesDownscale === true) return [];
-  const cause = registration.isRegistered ? `namespace ${namespace} is not enforced` : 'no webhook is registered';
+  const cause = registration.isRegistered ? `the webhooks do not protect namespace ${namespace}` : 'no webhook is registered';
   const command = registration.isRegistered ? `. Run: ${enforceCommand(namespace)}` : '';
   const may = set.map((field) => effects[field]).join(' and ');
   return [

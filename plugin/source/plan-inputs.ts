@@ -100,11 +100,12 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
   const given = manifests.map(({ value }) => value);
   const desiredObjects = applyWhatIf(given, groups, changes);
   const documents = { current: before.loaded.documents.map(contentOf), desired: after.loaded.documents.filter(isDesired).map(contentOf) };
+  const members = isPartial(options) ? undefined : memberNames(sources.groups);
   return {
     documents,
     policies: after.loaded.documents.map(contentOf),
     manifests,
-    notes: selectsGroups(options) ? [] : notesOf(sources, absent),
+    notes: isPartial(options) ? [] : notesOf(sources, absent),
     input: {
       ...bundle,
       groups,
@@ -117,11 +118,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       desired: withRevisions(desiredObjects, currentObjects),
       assumptions,
       before: before.resolution.bundle,
-      ...objectChanges(
-        documents,
-        { current: currentObjects, desired: given },
-        selectsGroups(options) ? undefined : memberNames(sources.groups),
-      ),
+      ...objectChanges(documents, { current: currentObjects, desired: given }, members),
       absent,
       nowMs,
     },
@@ -129,7 +126,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
 }
 
 /** Reports whether --group limits the plan to some groups. */
-export function selectsGroups({ group = [] }: Pick<PlanInputOptions, 'group'>): boolean {
+export function isPartial({ group = [] }: Pick<PlanInputOptions, 'group'>): boolean {
   return group.length > 0;
 }
 

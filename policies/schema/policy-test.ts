@@ -18,7 +18,9 @@ const zoneState = z
     readyFor: duration.optional().describe('Time since the ready pods became ready.'),
     paused: z.boolean().optional(),
   })
-  .describe('State of one zone. Without fields the zone is available and has no rollout.');
+  .describe(
+    'State of one zone. By default, all its pods are available and updated. If the action is `rollout` and no zone sets `updated`, the pods of the requested zone, or of all zones, are outdated.',
+  );
 
 const given = z.strictObject({
   zones: z.record(z.string(), zoneState).optional(),

@@ -56,7 +56,9 @@ export function allFields(kind: Kind): readonly FieldDoc[] {
 export function kindMarkdown(kind: Kind): string {
   const { summary, plural, shortNames = [] } = kinds[kind];
   const resource =
-    plural === undefined ? 'It exists only in files.' : `Resource: ${[plural, ...shortNames].map((name) => `\`${name}\``).join(', ')}.`;
+    plural === undefined
+      ? 'This kind exists only in files.'
+      : `Resource: ${[plural, ...shortNames].map((name) => `\`${name}\``).join(', ')}.`;
   const rows = allFields(kind).map(
     (field) => `| ${[`\`${field.path}\``, field.type, requirement(field), field.description ?? ''].map(cell).join(' | ')} |`,
   );
@@ -142,6 +144,7 @@ function typeText(schema: JsonSchema): string {
 }
 
 function plural(type: string): string {
+  if (/^(?:integer|number) /.test(type)) return type.replace(' ', 's ');
   return /^[a-z ]+$/.test(type) && !type.startsWith('list of') ? `${type}s` : type;
 }
 

@@ -1,4 +1,4 @@
-// Models the network between one process and the API server: it delays, loses and damages requests and answers.
+// Models the network between one process and the API server: it delays and loses requests and answers, and damages answers.
 
 import type { KubernetesHttp, KubernetesRequest, KubernetesResponse, KubernetesStream } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
@@ -165,7 +165,7 @@ interface SendOptions {
   readonly touch: (request: ModelRequest) => void;
 }
 
-/** Sends a request to the server with the fault of this place. A sent request arrives even if its sender crashes. */
+/** Sends a request to the server and applies its fault. A sent request arrives even if its sender crashes. */
 function sendThrough({ life, sending, send, model, failed, touch }: SendOptions): void {
   const { point, fault } = sending;
   const damaged = (response?: ModelResponse): void => {

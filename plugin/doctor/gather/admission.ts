@@ -1,4 +1,4 @@
-// Reads the registered webhook configurations and admission policies of this project, and finds the namespaces that are enforced.
+// Reads the registered webhook configurations and admission policies of this project, and finds the namespaces that the webhooks protect.
 import { isStatus, onStatus } from '../../../cluster/request/failure.ts';
 import { asJsonObject } from '../../../cluster/request/json.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
@@ -98,7 +98,7 @@ async function readNamespaces(cluster: Cluster, groups: readonly GroupDefinition
   return found;
 }
 
-/** Reports whether a webhook denies downscales in a namespace with these labels. Only the paths in the profiles of the groups count. */
+/** Reports whether a webhook denies downscales in a namespace with these labels: one whose path the profile of a group names. */
 async function readDownscaleWebhook(
   { env, timeoutMs }: Cluster,
   labels: Labels,
@@ -203,7 +203,7 @@ async function readConfiguration(
 }
 
 async function readLabels({ env, timeoutMs }: Cluster, name: string): Promise<Known<Labels>> {
-  const denied = { unknown: `no permission to get the namespace ${name}, so it is unknown whether it is enforced` };
+  const denied = { unknown: `no permission to get the namespace ${name}, so it is unknown whether the webhooks protect it` };
   const read = getObject(env, resources.namespaces, { name }, { site: 'doctor.namespace', timeoutMs });
   const found = await read.catch(onStatus(denied, 403));
   return found !== undefined && isUnknown(found) ? found : (found?.metadata.labels ?? {});
@@ -251,8 +251,8 @@ function isReady({ endpoints }: KubernetesObject): boolean {
 }
 
 /**
- * Reads our admission policies and bindings. They are expected if a webhook is registered or a namespace is enforced. Undefined if none is
- * found and none is expected. Unknown, with the missing permission, if they are expected and the user may not read them.
+ * Reads our admission policies and bindings. They are expected if a webhook is registered or a namespace is enforced, or if neither is
+ * known. Undefined if none is found and none is expected. Unknown, with the missing permission, if what decides could not be read.
  */
 export async function readAdmissionPolicies(
   cluster: Cluster,

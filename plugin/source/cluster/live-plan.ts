@@ -48,7 +48,7 @@ import { readInput, readInputs } from '../input.ts';
 import {
   type GivenFiles,
   type InputErrors,
-  selectsGroups,
+  isPartial,
   type LivePlanOptions,
   type PlanInputOptions,
   type PlanInputs,
@@ -132,7 +132,7 @@ type ReadArguments = [context: CommandContext, options: LivePlanOptions, cluster
 
 /** Returns the changed objects that the plan of the selected groups does not show. */
 function unseenObjects({ input, ready }: MergedInputs, options: LivePlanOptions): readonly string[] {
-  if (!selectsGroups(options)) return ready.filter((one) => isElsewhere(one, options)).map(({ object }) => nameOf(object));
+  if (!isPartial(options)) return ready.filter((one) => isElsewhere(one, options)).map(({ object }) => nameOf(object));
   const compared = { ...input, ...readPlanSnapshots(input) };
   const shown = input.groups.flatMap((group) => {
     const parts = plannedChanges(group, compared, []).map(({ field }) => field.replace(/ (\S+).*/, ` ${group.namespace}/$1`));
@@ -212,7 +212,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
     current: others.current,
     desired: withRevisions(applyWhatIf(others.desired, groups, changes), current, itemsOf(listing.revisions)),
     ...scenario,
-    ...objectChanges(documents, others, selectsGroups(options) ? undefined : memberNames(allGroups)),
+    ...objectChanges(documents, others, isPartial(options) ? undefined : memberNames(allGroups)),
     denied: denialsOf(ready),
   };
   return {

@@ -212,10 +212,10 @@ export const policyCodes = {
     hint: 'start with a zone that has pods, or give the zone replicas',
   },
   RG2218: {
-    title: 'The delay denies every scale-down',
+    title: 'No scale-down follows the delay',
     severity: 'warning',
     explanation:
-      'Only the agent can apply a delay. With `leader: true`, or without `replicas`, other clients write the replicas of a zone that follows no zone. The webhook denies each of their scale-downs with the rule `delayed-downscale`, because no delay would apply.',
+      'Only the agent can apply a delay. With `leader: true`, or without `replicas`, other clients write the replicas of a zone that follows no zone. With the profile `native`, the webhook denies each of their scale-downs with the rule `delayed-downscale`. With the profile `rolloutOperator`, the zone has no delay, as with grafana/rollout-operator.',
     hint: 'set replicas.count or replicas.mirror, or remove delayed',
   },
   RG2301: {

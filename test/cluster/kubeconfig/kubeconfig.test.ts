@@ -109,6 +109,9 @@ describe('the kubeconfig', () => {
     expect(await of('')).toBe(
       `no cluster is chosen: ${file} has no current-context; choose one with --context, or by kubectl config use-context`,
     );
+    expect(await of({ 'current-context': 'main', contexts: [{ name: 'main', context: {} }] })).toBe(
+      `no cluster is chosen: the context "main" of ${file} names no cluster; name one with --cluster`,
+    );
     expect(await of(kubeconfig({ current: 'gone' }))).toBe(
       `current-context "gone" of ${file} does not exist in ${file}: known contexts: "main"`,
     );

@@ -32,7 +32,7 @@ describe('the registration of the webhooks', () => {
     expect(lines[0]).toBe('FAIL rules of webhook 0 were changed. Requests may pass unchecked; install again');
     expect(lines[5]).toBe('FAIL 2 more differences from the configuration of this version');
     expect(said({ ...well, namespaces: [...well.namespaces, { name: 'loki', isOptedIn: false }] })).toEqual([
-      'warn namespace loki is not enforced. Run: kubectl label namespace loki rollout-group.dev/enforce=true',
+      'warn the webhooks do not protect namespace loki. Run: kubectl label namespace loki rollout-group.dev/enforce=true',
     ]);
   });
 
@@ -57,7 +57,7 @@ describe('the registration of the webhooks', () => {
       `FAIL mimir/ingester has noDownscale and noDelete: no webhook is registered, ${can}`,
     ]);
     expect(said(open, [native])[0]).toBe(
-      `FAIL mimir/ingester has noDownscale and noDelete: namespace mimir is not enforced, ${can}. Run: ${label}`,
+      `FAIL mimir/ingester has noDownscale and noDelete: the webhooks do not protect namespace mimir, ${can}. Run: ${label}`,
     );
     expect(said(well, [native])).toEqual(['ok registered as installed, and enforced in every namespace of a group']);
     const compat = (deniesDownscale: Known<boolean>) =>
