@@ -114,7 +114,7 @@ export async function readPlanInputs(context: CommandContext, options: PlanInput
       policyDigest: policyDigest(bundle),
       agentNamespace,
       current: currentObjects,
-      // Manifests exported from a cluster name the running revision, but a new template gets another revision.
+      // Manifests that were exported from a cluster contain the running revision, but a new template gets another revision.
       desired: withRevisions(desiredObjects, currentObjects),
       assumptions,
       before: before.resolution.bundle,
