@@ -43,7 +43,7 @@ export interface Manifest extends ObjectName, Places {
 export interface LoadResult {
   readonly documents: readonly LoadedDocument[];
   readonly manifests: readonly Manifest[];
-  /** The documents of our kinds with errors. They are not used, but references to them are valid. */
+  /** The documents of our kinds with errors in their fields. They are not used, but references to them are valid. */
   readonly unusable: readonly UnusableDocument[];
   readonly findings: readonly Finding[];
 }

@@ -194,7 +194,7 @@ export const clusterCodes = {
     title: 'The StatefulSet controller replaces pods at once',
     severity: 'warning',
     explanation:
-      'A partition blocks only the pods with ordinals below it. The StatefulSet controller applies a new template at once to the other pods, such as the updated pods of a group with `strategy: partition` during a run. The controller replaces these pods one after the other in each StatefulSet, without waves, gates, pauses and protections. The plan shows them as `at once`.',
+      'A partition blocks only the pods with ordinals below it. The StatefulSet controller applies a new template at once to the other pods, such as the updated pods of a group with `strategy: partition` during a run. The controller replaces these pods one after the other in each StatefulSet, without waves, gates, pauses and protections. The plan shows them in the wave `at once`.',
     hint: 'apply the template after the run has ended, or use strategy: pinned',
   },
   RG5013: {
