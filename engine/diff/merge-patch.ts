@@ -1,4 +1,4 @@
-// Computes the JSON merge patch between two objects, for apply, its dry runs and simulations.
+// Computes the JSON merge patch between two objects, for `apply`, dry runs and `simulate`.
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import type { ObjectContent } from './field-diff.ts';

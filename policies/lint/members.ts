@@ -186,7 +186,7 @@ const findDelayInSingleZone: LintCheck = eachGroup((group, context) => {
   );
 });
 
-/** Reports delays that no scale-down can follow: only the agent applies a delay, but other clients write the replicas of these zones. */
+/** Reports delays that apply to no scale-down: only the agent applies a delay, but other clients write the replicas of these zones. */
 const findDelaysOfDirectScaling: LintCheck = eachGroup((group, context) => {
   const { zones = [] } = definitionOf(context, group) ?? {};
   const direct = zones.filter((zone) => zone.delayed !== undefined && zone.follows === undefined && zone.replicas.kind === 'leader');
@@ -196,7 +196,7 @@ const findDelaysOfDirectScaling: LintCheck = eachGroup((group, context) => {
   const index = zonesOf(group).findIndex(({ name }) => names.includes(name));
   const place = group.find([...zonesPath, index, ...below], 'key') ?? group.place(['spec', ...below], 'key');
   const which = `zone${names.length === 1 ? '' : 's'} ${listed(names, 'and')}`;
-  return [finding('RG2218', place, `no scale-down of ${which} follows the delay: the delay needs replicas that the agent writes`)];
+  return [finding('RG2218', place, `the delay applies to no scale-down of ${which}: it needs replicas that the agent writes`)];
 });
 
 type Files = Pick<LintContext, 'load' | 'bundle' | 'groups' | 'isCluster'>;

@@ -1,5 +1,5 @@
 // Plays the scenarios of many seeds on several threads, and reports faults, coverage and failures. docs/simulation.md describes its use.
-// Exit code 0: all seeds passed; 1: a seed failed; 2: an option is invalid.
+// Exit code 0: all seeds passed; 1: a seed failed, or too few faults happened; 2: an option or a plan is invalid.
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 import { messageOf } from '../../policies/error-message.ts';

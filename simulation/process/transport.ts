@@ -197,7 +197,7 @@ function sendThrough({ life, sending, send, model, failed, touch }: SendOptions)
   else life.scheduler.after(onTheWayMs, arrive);
 }
 
-/** Returns the verb of a request as in the audit log of the API server. The request must not be a watch. */
+/** Returns the verb of a request that is no watch, as in RBAC; `delete` also for a collection. */
 export function verbOf({ method, path }: Pick<KubernetesRequest, 'method' | 'path'>): string {
   if (method === 'POST') return 'create';
   if (method === 'PUT') return 'update';

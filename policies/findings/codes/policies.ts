@@ -174,7 +174,7 @@ export const policyCodes = {
     hint: 'remove the field',
   },
   RG2212: {
-    title: 'The pattern of partitions is not valid',
+    title: 'The pattern that reads the data partition of a pod is not valid',
     explanation:
       'The pattern is not an RE2 pattern, or it is too large or nested too deeply. RE2 is the pattern language of grafana/rollout-operator and has no look-around and no back-references. Use plain groups, classes and repetitions.',
   },
@@ -212,7 +212,7 @@ export const policyCodes = {
     hint: 'start with a zone that has pods, or give the zone replicas',
   },
   RG2218: {
-    title: 'No scale-down follows the delay',
+    title: 'The delay applies to no scale-down',
     severity: 'warning',
     explanation:
       'Only the agent can apply a delay. With `leader: true`, or without `replicas`, other clients write the replicas of a zone that follows no zone. With the profile `native`, the webhook denies each of their scale-downs with the rule `delayed-downscale`. With the profile `rolloutOperator`, the zone has no delay, as with grafana/rollout-operator.',
