@@ -257,7 +257,7 @@ function activeSeconds({ group, world, endMs }: Forward): number {
   return seconds(run.movableMs + (run.isMovable ? endMs - run.movableAsOfMs : 0));
 }
 
-/** Joins consecutive steps of one wave. The p90 duration of a step is that of the step with the same key in `slow`. */
+/** Joins consecutive steps of one wave. The p90 duration of a step is that of the step with the same key in `slow`, but at least its p50 duration. */
 function groupIntoWaves(likely: Forward, slow: Forward): readonly PlannedWave[] {
   const waves: { name: string; steps: PlannedStep[] }[] = [];
   const pending = new Map<string, TracedStep[]>();

@@ -168,7 +168,10 @@ function literalSteps(path: unknown): readonly string[] | undefined {
   return typeof path === 'string' || typeof path === 'number' ? String(path).split('.') : undefined;
 }
 
-/** Returns the label of the value at the end of the steps; null if the value is not in the data. json-logic-js keeps null unchanged. */
+/**
+ * Returns the label of the value at the end of the steps; null if the value does not come from the data, such as an element of a literal
+ * list. json-logic-js keeps null unchanged.
+ */
 function labelOf(scope: Scope, steps: readonly string[]): string | null {
   if (scope.label === undefined) return null;
   if (!scope.isReduce) return [...(scope.label === '' ? [] : [scope.label]), ...steps].join('.');

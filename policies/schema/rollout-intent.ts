@@ -11,7 +11,7 @@ export const rolloutIntentSpec = z.strictObject({
   zone: shortName.optional().describe('Zone of the request. Without it the request is for the whole group.'),
   wave: shortName.optional().describe('Wave to approve, reject or promote.'),
   rule: z.string().max(317).optional().describe('Rule to approve or reject, as `policy/rule`.'),
-  gate: shortName.optional().describe('Gate to skip. Without it the soak time and all gates of the wave are skipped.'),
+  gate: shortName.optional().describe('For `promote`: gate to skip. Without it the soak time and all gates of the wave are skipped.'),
   digest: z
     .string()
     .regex(/^[0-9a-f]{32}$/)
