@@ -78,7 +78,7 @@ export class LeaseClock {
     this.#isChecking = true;
     this.#cancelCheck = env.timers.after(retryPeriodMs / 2, () => {
       this.#check();
-      // The checks also run during the first renewal: a process that paused meanwhile must not trust the answer.
+      // The checks also run during the first renewal, because the process may pause while it waits for the answer.
       if (this.#nowMs() < (this.#renewal?.sentMs ?? this.#lastSentMs) + renewDeadlineMs) return this.#scheduleCheck();
       const hasExpired = this.#renewal !== undefined;
       this.stop();

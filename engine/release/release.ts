@@ -36,7 +36,7 @@ export function decideRelease({ snapshot, ledger, sources, goneForMs, epoch }: R
   const { release } = ledger;
   if (release === undefined) return { kind: 'none', ledger };
   const definition = definitionStateOf(ledger, release, { groups, sources });
-  // The turn of the defined group writes its terms to the ledger.
+  // While the group is defined, its own turn stores in the ledger what a later release needs.
   if (definition.kind === 'defined') return { kind: 'none', ledger };
   // Another group names a member now. That group decides about the members, even if it is deleted later.
   if (definition.kind === 'elsewhere') return { kind: 'none', ledger: withTerms(ledger, undefined) };

@@ -18,13 +18,13 @@ const lastDownscaleAnnotation = 'grafana.com/last-downscale';
 
 /**
  * Returns whether enough time has passed since the last downscale of another zone. In native groups, the interval of this zone counts. In
- * adopted groups, this interval counts only for a follower, and for a prepared downscale the interval of the zone that shrank counts.
+ * adopted groups, this interval counts only for a follower. A prepared downscale must also keep the interval of each zone that shrank.
  */
 export function zoneGap(question: ScaleQuestion): RuleResult {
   const { context, zone, isForced } = question;
   const { zoneGap: value } = profileOf(context.group);
   const isOwnAsked = !isForced && (value === 'group' || (zone.zone.follows !== undefined && question.asker === 'agent'));
-  // A prepared downscale waits for the other zone even if the number is forced.
+  // A prepared downscale waits for the other zone even if the replicas are forced.
   const isOtherAsked = value === 'zone' && zone.zone.prepare !== undefined;
   if (!isOwnAsked && !isOtherAsked)
     return result('zone-gap', 'skip', isForced ? 'replicas are forced' : 'no interval between zones is set');

@@ -94,10 +94,10 @@ export function explainDecision(context: CommandContext, id: string, options: Li
   });
 }
 
-/** Explains a denial that has no Event. Finds the denied request among the requests that would be denied now. */
+/** Explains a denial that has no Event: judges the possible downscales, deletions and evictions until one is denied with this id. */
 async function explainFound(context: CommandContext, cluster: Cluster, id: string, options: LiveExplainOptions): Promise<ExitCode> {
   const now = await answerNow(() => findDenied(cluster, cluster.namespace, id));
-  if (now === undefined || 'unknown' in now) throw unknownDecision(cluster, id);
+  if (now === undefined || 'unknown' in now) throw unknownDecision(cluster, id, now?.unknown);
   if (options.output === 'table') context.stdout.write(renderFoundAgain(id, now, context.stdout));
   else await writeDocument(context.stdout, options.output, { kind: 'Denial', decision: id, events: [], ...nowDocument(now) });
   return exitCodes.done;
@@ -135,9 +135,10 @@ async function eventsOf(cluster: Cluster, id: string): Promise<readonly GroupEve
   });
 }
 
-function unknownDecision({ namespace }: Cluster, id: string): Failure {
+function unknownDecision({ namespace }: Cluster, id: string, problem: string | undefined): Failure {
+  const found = problem ?? `no downscale, deletion or eviction in ${namespace} was found that this decision would deny now`;
   return notFoundFailure(`no Event was found for decision/${id}`, {
-    why: `no readable namespace has such an Event, and no request in ${namespace} would be denied by this decision now; dry runs write no Events, and by default the API server keeps Events for one hour`,
+    why: `no readable namespace has such an Event, and ${found}; dry runs write no Events, and by default the API server keeps Events for one hour`,
     todo: `repeat the denied request, or run: kubectl rollout-group explain GROUP -n ${namespace}`,
   });
 }

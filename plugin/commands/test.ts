@@ -109,7 +109,7 @@ export async function readPolicyTests(specs: readonly string[], access: InputAcc
   return { tests, errors: findings.filter(({ severity }) => severity === 'error') };
 }
 
-/** Returns `path` relative to the folder of `file`; a path in a revision stays in that revision. */
+/** Resolves `path`, which is relative to the folder of `file`. A path in a revision stays in that revision. */
 function relativeTo(file: string, path: string): string {
   const [, revision = '', name = file] = /^(git:[^:]*:)(.*)$/s.exec(file) ?? [];
   if (revision === '' && posix.isAbsolute(path)) return path;

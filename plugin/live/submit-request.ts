@@ -47,7 +47,7 @@ export interface Request {
   readonly key?: string;
   /** True if the request counts only with a verified requester. Without a webhook that verifies the requester, the request is not sent. */
   readonly needsRequester?: boolean;
-  /** Selects the earlier requests of the same requester that end with this request. */
+  /** Selects the earlier requests of the same requester that this request ends. */
   readonly ends?: (earlier: IntentView) => boolean;
   /** Asks the user to confirm before the request is sent. Not called in a dry run. */
   readonly confirm?: () => Promise<boolean>;
@@ -98,10 +98,10 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const stops = concerns === undefined ? [] : await remainingStops(cluster, requested, { verb: spec.action, concerns });
   if (flags.dryRun !== undefined) await writeAgentNote(context, cluster, live, stops);
   if (flags.dryRun === 'client') return printObjects(context, [object]);
-  // A request with an unverified requester would have no effect.
   const stored = requested.read.world.policies.intents.find(
     (one) => one.name === object.metadata.name && one.namespace === target.namespace,
   );
+  // The dry run shows the verified requester and what the request would replace.
   const checked = needsRequester || stored !== undefined || flags.dryRun === 'server' ? await send(object, true) : object;
   const replaced = stored === undefined ? '' : replacedText(requested, stored, checked);
   const verified = needsRequester ? verifiedIntent(checked, spec.action, name) : undefined;

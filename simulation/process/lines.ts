@@ -8,9 +8,10 @@ import { type Life, latencyMs } from './life.ts';
 
 interface LinesOptions {
   readonly life: Life;
+  /** The call site in the code of the agent that opened the watch. */
   readonly site: string;
   readonly key: string;
-  /** Makes a lagging server serve the next watch of this site. */
+  /** Makes a lagging server serve the next watch of this call site. */
   readonly onReconnectToPast: (behindMs: number) => void;
   /** Makes all servers show the state of that revision for a time. */
   readonly onShowVersion: (revision: number, forMs: number) => void;
