@@ -20,7 +20,7 @@ export interface Discovery {
   readonly has: (resource: Version & Pick<Resource, 'plural'>) => boolean;
   /** Reports whether the resource has that subresource, such as `scale`. */
   readonly hasSubresource: (resource: Version & Pick<Resource, 'plural'>, subresource: string) => boolean;
-  /** Reports whether the group and version could be read. If not, the answers of `find` and `has` mean nothing. */
+  /** Reports whether the group and version could be read. If not, a missing resource in `find` or `has` means nothing. */
   readonly knows: (resource: { readonly group: string; readonly version?: string | undefined }) => boolean;
   readonly failures: readonly DiscoveryFailure[];
 }

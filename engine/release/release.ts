@@ -20,7 +20,7 @@ interface ReleaseQuestion {
   readonly epoch: number;
 }
 
-/** The next step of a release. `over`: every StatefulSet is released. The caller stores `ledger` before `action`. */
+/** The next step of a release. `over`: no StatefulSet is left to release. The caller stores `ledger` before `action`. */
 export type ReleaseDecision = { readonly ledger: Ledger } & (
   | { readonly kind: 'none' | 'over' }
   | { readonly kind: 'wait'; readonly because: string; readonly earliestMs?: number }

@@ -9,7 +9,7 @@ import type { GateReading } from '../snapshot.ts';
 
 interface GateVerdict {
   readonly answer: RuleResult;
-  /** True if the gate reached its failure limit. */
+  /** True if an enforced gate reached its failure limit. */
   readonly hasFailed: boolean;
   readonly fromMs: number;
 }

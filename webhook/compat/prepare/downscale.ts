@@ -107,7 +107,7 @@ async function statefulSetOf(
   return isUnknown(set) ? { problem: `${what} cannot be decoded: ${set.unknown}` } : set;
 }
 
-/** The maximum delay of a scale-up by calls to pods. A scale-up is allowed even if the calls fail. */
+/** The maximum delay of a scale-up by this work. A scale-up is allowed even if the calls fail. */
 const maxDelayMs = 2_000;
 
 /**
