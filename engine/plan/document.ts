@@ -184,8 +184,8 @@ export interface Assumptions {
   /** Result of every request that asks a pod to prepare for its deletion. */
   readonly preparations: 'succeed' | 'fail';
   /**
-   * Values of the metrics that policies read, by `policy/input`. For an omitted metric the plan chooses a value at which no rule of its
-   * policy applies, if such a value exists.
+   * Values of the metrics that policies read, by `policy/input`. For an omitted metric the plan chooses one of a few usual values, at which
+   * no rule of its policy applies. If none fits, the metric is unknown.
    */
   readonly metrics: Readonly<Record<string, number>>;
 }

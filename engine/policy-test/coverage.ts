@@ -160,7 +160,7 @@ function boundsTargets(group: GroupDefinition): readonly Target[] {
   ];
 }
 
-/** Returns the targets of protections: the request that each blocks, and related requests that it must not block. */
+/** Returns the targets of protections. A protection passed in a case about one of its related requests if its rule did not block. */
 function protectionTargets(group: GroupDefinition): readonly Target[] {
   const flags = [
     { rule: 'protect.noDownscale', has: (zone: ZoneDefinition) => zone.noDownscale, id: 'no-downscale', related: ['scaleUp', 'scaleDown'] },
@@ -184,7 +184,7 @@ function waveTargets({ sources }: GroupDefinition, wave: WaveDefinition, index: 
   const target = (part: 'before' | 'after', what: string, rule: string, place = `waves.${wave.name}.${part}.${what}`): Target => {
     const source = sources[place];
     const own = answers(rule, source);
-    // If earlier waves have every pod of the wave, no check before the wave applies, and after the wave only the soak is skipped.
+    // If earlier waves have every pod of the wave, no check before the wave applies. After the wave, only a soak that is not longer than theirs is skipped.
     const reach = part === 'before' ? 'rolled' : what === 'soak' ? 'soaking' : undefined;
     return {
       rule: `waves.${wave.name}.${part}.${what}`,

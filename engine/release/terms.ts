@@ -1,4 +1,4 @@
-// Keeps the release terms of a group in its ledger, and finds out whether the definition of the group was deleted.
+// Keeps in the ledger of a group its release terms, the StatefulSets that Kubernetes rolls after the group is deleted, and finds out whether the definition of the group was deleted.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
@@ -15,7 +15,7 @@ export interface Definitions {
   readonly sources: Readonly<Record<DefinitionSource, SourceState>>;
 }
 
-/** Returns the release terms of a group; undefined if its StatefulSets stay as they are, or if its strategy uses no partition. */
+/** Returns the release terms of a group; undefined without `onPolicyDeleted: release`, or if its strategy uses no partition. */
 export function termsOf(group: GroupDefinition): ReleaseTerms | undefined {
   if (group.rollout.onPolicyDeleted !== 'release' || !traitsOf(group).holdsPartition || group.zones.length === 0) return undefined;
   return {

@@ -1,4 +1,4 @@
-// The verb cancel: deletes a request, or cancels a scale-down that has not happened yet.
+// The verb cancel: deletes a request or an exception, or cancels a scale-down that has not happened yet.
 import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
@@ -59,7 +59,7 @@ async function cancelRequest(
   const found = all.find(({ object }) => object.metadata.name === wanted);
   if (found === undefined) {
     const names = all.map(({ object }) => object.metadata.name).sort();
-    throw notFoundFailure(`${name} has no request ${wanted}`, {
+    throw notFoundFailure(`${name} has no request or exception ${wanted}`, {
       todo: names.length === 0 ? `kubectl rollout-group explain ${name}` : `choose one of ${names.slice(0, 20).join(', ')}`,
     });
   }

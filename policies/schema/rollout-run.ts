@@ -75,7 +75,9 @@ export const rolloutRunSpec = z.strictObject({
   waits: z
     .array(z.strictObject({ rule, fact, seconds: seconds.describe('Seconds for which the rule blocked the group.') }))
     .max(runLimits.waits)
-    .describe('The 20 longest waits with the rules that blocked the group. If several rules block at the same time, only one of them is recorded.'),
+    .describe(
+      'The 20 longest waits with the rules that blocked the group. If several rules block at the same time, only one of them is recorded.',
+    ),
   waiting: z
     .strictObject({ rule, fact, since: instant.describe('Start of the wait.') })
     .optional()

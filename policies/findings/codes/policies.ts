@@ -53,7 +53,7 @@ export const policyCodes = {
     title: 'The files contain no StatefulSet of the group',
     severity: 'notice',
     explanation:
-      'Names, replicas and templates of the members are not checked. This is not an error: policies and manifests may be in different repositories, and lint does not fail. To check the members, give lint the policies and the manifests. For a running cluster use `kubectl rollout-group doctor` or `plan`.',
+      'Names, replicas and templates of the members are not checked. This is not an error: policies and manifests may be in different repositories, and lint fails only with `--strict`. To check the members, give lint the policies and the manifests. For a running cluster use `kubectl rollout-group doctor` or `plan`.',
     hint: 'give the manifests together with the policies: kubectl rollout-group lint policies/ manifests/',
   },
   RG2112: {
@@ -100,14 +100,14 @@ export const policyCodes = {
     title: 'The StatefulSets are in another namespace than the group',
     severity: 'warning',
     explanation:
-      'A group contains only StatefulSets of its namespace. The files have StatefulSets with the expected names or labels in another namespace, and no group protects them. The finding is a warning if the namespaces differ by a few letters (`mimr` and `mimir`), both are written in the files, the group names its zones, and nothing else is in its namespace. Otherwise it is a notice, and lint does not fail. Two namespaces can be two environments, and `kubectl -n`, kustomize, Helm or Argo CD can set the namespace later. To check the final namespaces, run `kustomize build . | kubectl rollout-group lint -`.',
+      'A group contains only StatefulSets of its namespace. The files have StatefulSets with the expected names or labels in another namespace, and no group protects them. The finding is a warning if the namespaces differ by a few letters (`mimr` and `mimir`), both are written in the files, the group names its zones, and nothing else is in its namespace. Otherwise it is a notice, and lint fails only with `--strict`. Two namespaces can be two environments, and `kubectl -n`, kustomize, Helm or Argo CD can set the namespace later. To check the final namespaces, run `kustomize build . | kubectl rollout-group lint -`.',
     hint: 'write the same metadata.namespace into the group and the StatefulSets',
   },
   RG2120: {
     title: 'StatefulSets are in no group',
     severity: 'notice',
     explanation:
-      'The files define groups, and these StatefulSets are in no group. Kubernetes rolls them independently of each other, without waves and protection, and plans do not contain them. This is right for a standalone StatefulSet such as a cache, but not for a forgotten or renamed zone.',
+      'The files define groups, and these StatefulSets are in no group. Kubernetes rolls them independently of each other, without waves and protection, and plans do not contain their restarts. This is right for a standalone StatefulSet such as a cache, but not for a forgotten or renamed zone.',
     hint: 'if a StatefulSet belongs to a group, add it to the group; otherwise change nothing',
   },
   RG2201: {
