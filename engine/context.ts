@@ -12,7 +12,6 @@ export interface GroupContext {
   readonly view: GroupView;
   /** The policies that bind this group, by namespace and name. */
   readonly policies: readonly PolicyDefinition[];
-  /** The strictest limits of these policies. */
   readonly limits: ReturnType<typeof joinLimits>;
   readonly exceptions: readonly ExceptionDefinition[];
   /** The requests for this group that are in force. */

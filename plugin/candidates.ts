@@ -57,7 +57,6 @@ interface Typed {
   readonly values: readonly string[];
   /** The values of flags, by the name of the flag in camel case. */
   readonly flags: Readonly<Record<string, string>>;
-  /** The flag whose value comes next. */
   readonly pending: OptionSpec | undefined;
   /** True after `--`: no later word is a flag. */
   readonly isLiteral: boolean;

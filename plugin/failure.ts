@@ -72,7 +72,6 @@ export const exitCodes = {
   differences: 1,
   /** There are changes, with `--detailed-exitcode`. */
   changes: 2,
-  /** The command line is not valid. */
   usage: 3,
   /** A finding, a failed case, or a broken invariant. */
   findings: 4,

@@ -48,7 +48,6 @@ export interface DelayedDefinition {
 export interface ZoneDefinition {
   readonly name: string;
   readonly statefulSet: string;
-  /** The name of the zone that this zone follows. */
   readonly follows?: string;
   readonly replicas: ReplicasDefinition;
   readonly bounds: BoundsDefinition;

@@ -20,7 +20,6 @@ export interface Reader {
   problem(): string | undefined;
 }
 
-/** Creates a reader of any value. */
 export function reader(value: unknown): Reader {
   let first: string | undefined;
   const read = <Type>(path: string, what: string, parse: (found: unknown) => Type | undefined): Type | undefined => {

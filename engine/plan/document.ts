@@ -34,7 +34,6 @@ export interface PlannedStep {
   readonly startSeconds: number;
   /** Median duration. Absent if only a person can end the step, for example by an approval. */
   readonly p50Seconds?: number;
-  /** 90th percentile of the duration. */
   readonly p90Seconds?: number;
   readonly rules: readonly RuleResult[];
 }
@@ -172,12 +171,10 @@ export interface PodTimes {
   readonly start: Quantiles;
 }
 
-/** Assumptions about facts that a plan cannot know. */
 export interface Assumptions {
   readonly pods: PodTimes;
   /** Other durations for single groups, by group name. */
   readonly groups: Readonly<Record<string, Partial<PodTimes>>>;
-  /** Result of every gate. */
   readonly gates: 'pass' | 'fail';
   /** `given`: each approval is given at once, so totals contain no time for approvals. */
   readonly approvals: 'given' | 'missing';

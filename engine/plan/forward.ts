@@ -43,7 +43,6 @@ interface ScheduledEvent {
 export interface ForwardOptions {
   /** Receives every decision with the world for which it was made. */
   readonly onTurn?: (turn: Turn, world: World) => void;
-  /** Events during the simulation, in any order. */
   readonly events?: readonly ScheduledEvent[];
   /** The instant at which the simulation stops; absent: 400 days after its start. */
   readonly untilMs?: number;

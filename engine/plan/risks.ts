@@ -25,7 +25,6 @@ interface RiskQuestion {
   /** The exceptions whose end blocks the rest of the plan, with the p50 and with the p90 durations. */
   readonly ended: readonly ExceptionDefinition[];
   readonly endedSlow: readonly ExceptionDefinition[];
-  /** The run at the end of the plan. */
   readonly run: RunState | undefined;
   readonly podTimes: PodTimes;
   /** The time of the run that counts for its deadline. */

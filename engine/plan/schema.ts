@@ -154,7 +154,6 @@ const definitions: Readonly<Record<string, Schema>> = {
   }),
 };
 
-/** JSON Schema (2020-12) of `Plan`. */
 export const planSchema: Schema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Plan',

@@ -142,13 +142,10 @@ const published = z.object({
         policy: text,
         input: text,
         source: text,
-        /** A hash of source and query. */
         question: text,
-        /** The reading; absent before the first reading. */
         value: z.number().exactOptional(),
         unknown: text.exactOptional(),
         atMs: instant.exactOptional(),
-        /** The reason for the lack of a newer reading. */
         problem: text.exactOptional(),
         /** The maximum age in milliseconds. An older reading counts as unknown. */
         maxAgeMs: count,

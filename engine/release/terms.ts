@@ -59,7 +59,6 @@ export function definitionStateOf(
 export interface Member {
   readonly zone: string;
   readonly statefulSet: string;
-  /** The reason if the state is unknown. */
   readonly unknown?: string;
   /** Absent if the StatefulSet does not exist or is terminating. */
   readonly set?: StatefulSetView;

@@ -113,7 +113,6 @@ export function isNeeded({ weight, action, showsGroups }: AgentRight): boolean {
 
 export interface MissingVerbs {
   readonly right: AgentRight;
-  /** Absent: the cluster. */
   readonly namespace?: string | undefined;
   readonly verbs: string[];
 }

@@ -99,7 +99,6 @@ interface EnforcedNamespace {
 }
 
 export interface RegistrationFact {
-  /** True if one of our configurations exists. */
   readonly isRegistered: boolean;
   readonly services: readonly string[];
   /** The differences of the stored configurations from those of this version, one sentence each. */

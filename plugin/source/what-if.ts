@@ -10,7 +10,6 @@ import { isRecord } from '../../policies/values/is-record.ts';
 import { exitCodes, Failure, notFoundFailure, usageFailure } from '../failure.ts';
 import type { InputFile } from './input.ts';
 
-/** A parsed `--set`. */
 export type WhatIf = { readonly text: string; readonly zone?: string } & (
   | { readonly kind: 'image'; readonly container?: string; readonly image: string }
   | { readonly kind: 'field'; readonly path: readonly string[]; readonly value: unknown }

@@ -41,7 +41,6 @@ export interface GuessInput {
   readonly claimed?: ReadonlyMap<string, string>;
 }
 
-/** The namespace of objects without one. */
 const usualNamespace = 'default';
 
 const maxZones = 50;

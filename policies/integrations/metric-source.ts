@@ -20,7 +20,6 @@ export interface MetricSourceDefinition {
   readonly minIntervalMs: number;
 }
 
-/** Returns the definition of a valid document. */
 export function metricSourceOf({ metadata, spec }: MetricSource): MetricSourceDefinition {
   const { prometheus, consul, usableFrom, limits } = spec;
   return {

@@ -121,7 +121,6 @@ function problemFindings(document: Places, path: Path, problems: readonly Condit
   });
 }
 
-/** Reports invalid schedules and ranges. */
 export const checkWindowTimes: LintCheck = eachPolicy((policy, context) => {
   const windows = findNamed(context.bundle.policies, policy)?.windows ?? [];
   return windows.flatMap(({ schedule, ranges }, index) => [

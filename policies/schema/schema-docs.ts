@@ -25,7 +25,6 @@ export interface SchemaDocs {
 }
 
 interface UnknownPath {
-  /** The part of the path that does not exist. */
   readonly unknown: string;
   readonly suggestion?: string;
 }

@@ -44,7 +44,6 @@ interface PinnedZone {
   readonly ledger: Ledger;
   /** True if the run is completed, or the group has no run. */
   readonly isOver: boolean;
-  /** By ordinal. */
   readonly pods: ReadonlyMap<number, PodView>;
   readonly claimed: ReadonlySet<string>;
 }

@@ -25,7 +25,6 @@ export interface ApplyMode {
   readonly forceConflicts: boolean;
 }
 
-/** A field that another manager owns. */
 export interface Conflict {
   readonly manager: string;
   readonly field: string;
