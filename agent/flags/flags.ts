@@ -79,9 +79,12 @@ const originalFlags = {
     'Timeout of a request to the API server. 0 means 1h. In a turn of a group a read takes at most 30s, and a write at most 5s.',
     '5m',
   ),
-  'kubernetes.client-qps': number('Requests per second to each API group; 0 or less is no limit.', '5'),
+  'kubernetes.client-qps': number(
+    'Limit of requests per second to each API group. 0 or less is no limit: the API server limits its clients itself.',
+    '0',
+  ),
   'kubernetes.client-burst': integer(
-    'Requests to each API group that may exceed -kubernetes.client-qps in a burst. At least 1 if -kubernetes.client-qps is above 0.',
+    'Requests to each API group that may exceed -kubernetes.client-qps in a burst. At least 1, and only used, if -kubernetes.client-qps is above 0.',
     '10',
   ),
   'kubernetes.cluster-domain': text(

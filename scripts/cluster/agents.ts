@@ -102,7 +102,6 @@ export class Agents {
       `-identity=${pod}_${randomBytes(4).toString('hex')}`,
       `-kubernetes.api-url=${this.#cluster.url}`,
       `-kubernetes.config-file=${this.#cluster.identities.agent.kubeconfig}`,
-      '-kubernetes.client-qps=0',
       '-publish.every=1s',
       '-log.format=logfmt',
       '-server.address=127.0.0.1',

@@ -23,14 +23,14 @@ const samples = {
 } as const;
 
 describe('the flags of grafana/rollout-operator', () => {
-  it('have its names and defaults', () => {
+  it('have its names and defaults, except that requests have no limit', () => {
     const sections = flagSections.filter(([title]) => title !== 'Flags of this agent');
     const original = sections.flatMap(([, flags]) => flags.map((flag) => [flag.name, flag.default ?? ''] as const));
     expect(new Map([...original].sort())).toEqual(
       new Map([
         ['kubernetes.api-url', ''],
         ['kubernetes.client-burst', '10'],
-        ['kubernetes.client-qps', '5'],
+        ['kubernetes.client-qps', '0'],
         ['kubernetes.client-timeout', '5m'],
         ['kubernetes.cluster-domain', 'cluster.local.'],
         ['kubernetes.config-file', ''],
@@ -141,7 +141,7 @@ describe('settingsOf', () => {
       },
       log: { format: 'logfmt', level: 'debug' },
       server: { port: 8001 },
-      kubernetes: { rateLimit: { qps: 5, burst: 10 } },
+      kubernetes: {},
       readyPatchTimeoutMs: 5000,
       runsAgent: true,
     });
@@ -152,7 +152,7 @@ describe('settingsOf', () => {
       settings(
         ...['-namespaces=loki,mimir,loki', '-identity=me', '-policies=/etc/policies', '-policies.reread=1m', '-policy-sources=adopted'],
         ...['-leader-election=required', '-lease.name=l', '-lease.duration=30s', '-lease.renew-deadline=20s', '-lease.retry-period=500ms'],
-        ...['-publish.every=0', '-server.address=127.0.0.1', '-server.port=0', '-kubernetes.client-qps=0', '-log.level=warn'],
+        ...['-publish.every=0', '-server.address=127.0.0.1', '-server.port=0', '-log.level=warn'],
         ...['-kubernetes.api-url=https://x', '-kubernetes.config-file=/c', '-pods.client-timeout=0', '-kubernetes.client-timeout=0'],
         ...['-log.format=json', '-reconcile.interval=0', '-kubernetes.cluster-domain=local', '-intents.stamped=true'],
       ),
@@ -258,7 +258,7 @@ describe('settingsOf', () => {
     ['-kubernetes.namespace', ['-kubernetes.namespace=']],
     ['-kubernetes.api-url and -kubernetes.config-file', ['-kubernetes.api-url=x']],
     ['-zone-tracker.config-map-name', ['-use-zone-tracker', '-zone-tracker.config-map-name=']],
-    ['-kubernetes.client-burst', ['-kubernetes.client-burst=0']],
+    ['-kubernetes.client-burst', ['-kubernetes.client-qps=5', '-kubernetes.client-burst=0']],
     ['-server-tls.request-timeout', ['-server-tls.request-timeout=0']],
     ['-zpdb.pod-ready-annotation-patch-timeout', ['-zpdb.pod-ready-annotation-patch-timeout=0s']],
     ['soft-validation', ['-server.cluster-validation.http.soft-validation']],
@@ -294,7 +294,14 @@ describe('settingsOf', () => {
     }
   });
 
-  it('asks for no burst where there is no limit', () => {
-    expect(settings('-kubernetes.client-qps=0', '-kubernetes.client-burst=0')).toMatchObject({ kubernetes: {} });
+  it.each([
+    [[], {}],
+    [['-kubernetes.client-burst=0'], {}],
+    [['-kubernetes.client-burst=50'], {}],
+    [['-kubernetes.client-qps=-1', '-kubernetes.client-burst=50'], {}],
+    [['-kubernetes.client-qps=20'], { rateLimit: { qps: 20, burst: 10 } }],
+    [['-kubernetes.client-qps=0.5', '-kubernetes.client-burst=3'], { rateLimit: { qps: 0.5, burst: 3 } }],
+  ])('limits requests to the API server only if a rate is set: %j', (words, kubernetes) => {
+    expect(settings(...words)).toHaveProperty('kubernetes', kubernetes);
   });
 });

@@ -39,9 +39,8 @@ export interface AgentProcess {
   readonly kill: () => Promise<void>;
 }
 
-/** A Lease that expires in seconds. The client has no request limit, because it would dominate the measured times. */
+/** A Lease that expires in seconds. */
 const scaledFlags = [
-  '--kubernetes.client-qps=0',
   '--reconcile.interval=500ms',
   '--lease.duration=3s',
   '--lease.renew-deadline=2s',
