@@ -9,13 +9,15 @@
 //     every disruption, an `asked` preparation for every pod to prepare, the next `run`, and `pinned`. If the write fails, do nothing. If
 //     another leader wrote, decide again.
 //  4. Carry out `actions` one after the other, in their order, with the UID or resource version of an action as precondition. Stop after a
-//     request to the API server that failed or has an unknown outcome. Calls to pods stop nothing.
+//     request to the API server that failed or has an unknown outcome, and after a change of replicas that did not succeed. Calls to pods
+//     stop nothing.
 //  5. Before each destructive action, check with the newest observations: the rest of the decision violates no invariant, and policies,
 //     exceptions and requests are unchanged. A scale-up only needs a recent snapshot. If a check fails, drop the rest and decide again.
 //  6. Write the outcome to the ledger: remove the claims and pins of actions that certainly had no effect, and add the answers of pods.
 //     If no replacement can have had an effect, apply `revertProgress` to the run. A claim with an unknown outcome stays open.
 //  7. Publish the decision, Events and notifications after the ledger is written, so that they never announce a state that is not stored.
-//  8. Decide again at `wakeAtMs` at the latest, when an object changes, and when a wanted reading (`wantedReadings`) arrives.
+//  8. If the API server rejected a write, decide again at once, with the write in `refusedWrites` of the snapshot until it is repeated.
+//  9. Decide again at `wakeAtMs` at the latest, when an object changes, and when a wanted reading (`wantedReadings`) arrives.
 //
 // A crash after step 3 loses no disruption: the next process reads the claims and counts them as disruptions until they are settled or expire.
 import type { Source } from '../policies/definition.ts';

@@ -387,6 +387,8 @@ export interface Snapshot {
   readonly webhookProblems?: WebhookProblems;
   /** Access that the agent lacks; absent: not read. */
   readonly missingAccess?: readonly MissingAccess[];
+  /** Writes of the agent that the API server rejected and that must not be repeated yet; absent: none. */
+  readonly refusedWrites?: readonly RefusedWrite[];
   /** The groups whose agent does not run; absent: not read. */
   readonly unattended?: readonly UnattendedGroup[];
   /** True in a forecast: its durations are assumed, so no deadline fails the run. */
@@ -406,6 +408,20 @@ export interface MissingAccess {
   readonly action?: AgentAction;
   /** A sentence without a full stop, with the right and its consequence. */
   readonly fact: string;
+}
+
+/** A write of the agent that the API server rejected. */
+export interface RefusedWrite {
+  readonly kind: 'deletePod' | 'evictPod' | 'scaleStatefulSet' | 'setPartition' | 'writeBackReplicas' | 'advanceCurrentRevision';
+  readonly namespace: string;
+  /** The name of the pod, the StatefulSet or the mirrored object. */
+  readonly target: string;
+  /** The rejected number of replicas or partition; absent for other writes. */
+  readonly to?: number;
+  /** The answer of the API server, or the reason for its absence. */
+  readonly message: string;
+  /** The time of the next attempt. */
+  readonly untilMs: number;
 }
 
 /** A group whose agent does not run. */

@@ -47,9 +47,9 @@ export interface GroupMemory {
   announced: ReadonlySet<string>;
   /** The time since which this process has known each claim, by the text of the claim (monotonic). */
   readonly knownSinceMs: Map<string, number>;
-  readonly forbidden: Refusals;
+  readonly refusals: Refusals;
   /** The number of turns in a row in which a budget denied an eviction. */
-  refusals: number;
+  budgetDenials: number;
   /** The ControllerRevisions that were read, by UID of the StatefulSet and name. The template of a ControllerRevision never changes. */
   revisions: ReadonlyMap<string, RevisionView>;
   /** The number of turns in a row whose decision became stale before all its actions were sent. */
@@ -94,8 +94,8 @@ export function newMemory(caches: CacheView): GroupMemory {
     sent: new Set(),
     announced: new Set(),
     knownSinceMs: new Map(),
-    forbidden: new Refusals(),
-    refusals: 0,
+    refusals: new Refusals(),
+    budgetDenials: 0,
     revisions: new Map(),
     staleDecisions: 0,
   };
@@ -140,7 +140,9 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   const unread = isUnknown(stored)
     ? [{ kind: 'Ledger' as const, namespace: group.namespace, name: group.name, unknown: stored.unknown }]
     : [];
-  const snapshot = snapshotFrom(parts, group, { sources, fresh, unread });
+  const refusedWrites = memory.refusals.writes(askedMs);
+  const observed = snapshotFrom(parts, group, { sources, fresh, unread });
+  const snapshot = refusedWrites.length === 0 ? observed : { ...observed, refusedWrites };
   const epoch = memory.epoch ?? 0;
   if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
   const bound = policiesFor(snapshot.policies, group, config.agentNamespace);

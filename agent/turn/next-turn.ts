@@ -5,6 +5,7 @@ import type { NextTurn } from '../loop.ts';
 import { directReadIntervalMs, type GroupMemory, longestWaitMs } from './gather.ts';
 import { nextClaimEndInMs } from './ledger-changes.ts';
 import type { Outcome } from './perform.ts';
+import { isRefused } from './refusals.ts';
 
 interface TurnEnd {
   readonly decision: GroupDecision;
@@ -40,14 +41,16 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
     memory.isWaiting ? directReadIntervalMs : undefined,
     delayAfter(memory, performed),
     memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
-    permissionDelayMs(memory, decision, nowMs),
+    memory.refusals.nextInMs(nowMs),
     // A dead watch does not report the writes of this turn, so later turns must read the objects directly.
     memory.freshness.hasStaleCache() ? longestWaitMs : undefined,
     areSourcesKnown ? undefined : sourceRetryMs,
   ];
   // After a stale decision the caches already contain the new state, so the next turn follows at once, except after several in a row.
   memory.staleDecisions = isStale ? memory.staleDecisions + 1 : 0;
-  const isAtOnce = isStale && memory.staleDecisions <= maxStaleAtOnce;
+  // After a rejected write the group decides again at once, because only this write waits.
+  const isRejected = performed.some((outcome) => isRefused(outcome) && !isConflict(outcome));
+  const isAtOnce = isRejected || (isStale && memory.staleDecisions <= maxStaleAtOnce);
   const nextTurnInMs = earliest([...delaysMs, isAtOnce ? 0 : undefined]);
   // No event reports when this process may act again, or when the ledger can be written again.
   const needsRetry = hasProblem || (isCut && !isAtOnce) || performed.some(needsPause);
@@ -55,22 +58,16 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
   return { wakeAtMs: decision.wakeAtMs, nextTurnInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
 }
 
-/** Returns the milliseconds until a forbidden action of the decision may be retried. */
-function permissionDelayMs({ forbidden }: GroupMemory, { actions }: GroupDecision, nowMs: number): number | undefined {
-  const verbs = actions.flatMap(({ kind }) => (kind === 'callPods' ? [] : [kind]));
-  return forbidden.nextInMs(verbs, nowMs);
-}
-
 /** Returns the milliseconds until the next turn if the actions of this turn cause no event. */
 function delayAfter(memory: GroupMemory, outcomes: readonly Outcome[]): number | undefined {
   const isBudget = outcomes.some(isRefusedByBudget);
-  memory.refusals = isBudget ? memory.refusals + 1 : 0;
+  memory.budgetDenials = isBudget ? memory.budgetDenials + 1 : 0;
   // The answers of the pods changed the ledger, and no watch reports changes of the ledger.
   if (outcomes.some(({ answers = [] }) => answers.some(({ result }) => result === 'done'))) return 0;
   if (outcomes.some(({ action, answers = [] }) => asksToPrepare(action) && answers.length > 0)) return 0;
   if (isBudget) {
     const requestedMs = Math.max(0, ...outcomes.map(({ retryAfterMs = 0 }) => retryAfterMs));
-    return Math.max(requestedMs, Math.min(longestDenialPauseMs, denialPauseMs * 2 ** Math.min(memory.refusals - 1, 10)));
+    return Math.max(requestedMs, Math.min(longestDenialPauseMs, denialPauseMs * 2 ** Math.min(memory.budgetDenials - 1, 10)));
   }
   return outcomes.some(isConflict) ? conflictPauseMs : undefined;
 }
@@ -87,9 +84,7 @@ function isRefusedByBudget({ action, status }: Outcome): boolean {
 
 /** Returns whether the action must be retried and no event reports when. The decision names the time of further calls that prepare pods. */
 function needsPause(outcome: Outcome): boolean {
-  const { action, result, status } = outcome;
-  // A forbidden action has its own pause.
-  if (status === 403 && action.kind !== 'callPods') return false;
-  if (result === 'done' || result === 'conflict' || isRefusedByBudget(outcome)) return false;
+  const { action, result } = outcome;
+  if (result === 'done' || result === 'conflict' || isRefusedByBudget(outcome) || isRefused(outcome)) return false;
   return !asksToPrepare(action);
 }

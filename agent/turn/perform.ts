@@ -40,8 +40,8 @@ export type Outcome = TakenAction &
   Pick<ActionOutcome, 'status' | 'retryAfterMs' | 'changed'> & { readonly answers?: readonly PodAnswer[] };
 
 /**
- * Performs the actions in order. Stops if the remaining actions are stale or no longer permitted, and after an action with the result
- * `failed` or `unknown`. Continues after failed calls to pods. Returns only the outcomes of the actions that were begun.
+ * Performs the actions in order. Stops if the remaining actions are stale or no longer permitted, and after an outcome that `endsTurn`.
+ * Continues after failed calls to pods. Returns only the outcomes of the actions that were begun.
  */
 export async function perform(actions: readonly Action[], options: PerformOptions): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
@@ -51,9 +51,15 @@ export async function perform(actions: readonly Action[], options: PerformOption
     const outcome =
       action.kind === 'callPods' ? await callPods(action, options) : { action, ...(await sendAction(options.env, action, options)) };
     outcomes.push(outcome);
-    if (action.kind !== 'callPods' && (outcome.result === 'unknown' || outcome.result === 'failed')) break;
+    if (endsTurn(outcome)) break;
   }
   return outcomes;
+}
+
+/** Returns whether no further action is sent after this outcome. The actions after a change of replicas assume the new number. */
+export function endsTurn({ action, result }: Outcome): boolean {
+  if (action.kind === 'scaleStatefulSet') return result !== 'done';
+  return action.kind !== 'callPods' && (result === 'unknown' || result === 'failed');
 }
 
 /** Returns whether the action removes pods now or later. */
@@ -214,13 +220,13 @@ async function advanceCurrentRevision(
   return { kind: 'statefulSet', namespace, name, uid, resourceVersion: answer.metadata.resourceVersion ?? resourceVersion };
 }
 
-/** Maps 404, 409, 410 and 412 to conflict and other 4xx to refused. The result is unknown if the request may have been applied. */
+/** Maps 404, 409, 410 and 412 to conflict and other rejections to refused. The result is unknown if the request may have been applied. */
 function outcomeOf(error: unknown): ActionOutcome {
   const message = messageOf(error);
   if (error instanceof ApiFailure) {
-    const { status, retryAfterMs } = error;
+    const { status, retryAfterMs, isRejected } = error;
     const isChanged = status === 404 || status === 409 || status === 410 || status === 412;
-    const result = isChanged ? 'conflict' : status >= 400 && status < 500 ? 'refused' : 'unknown';
+    const result = isChanged ? 'conflict' : isRejected ? 'refused' : 'unknown';
     return { result, message, status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   }
   return { result: error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed', message };

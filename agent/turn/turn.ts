@@ -6,7 +6,6 @@ import { type Action, type GroupDecision, replacedBy } from '../../engine/decisi
 import { violationsOf } from '../../engine/invariants/invariants.ts';
 import { claimsOf, decidedLedger, ledgerOfEpoch, openClaims } from '../../engine/ledger/ledger.ts';
 import { lastAvailableByTime, viewGroup } from '../../engine/observe/view.ts';
-import { deniedAccess } from '../../engine/rules/agent-access.ts';
 import { revertProgress } from '../../engine/run/states.ts';
 import { emptySnapshot, isUnknown, type Ledger, type RunState, type Snapshot } from '../../engine/snapshot.ts';
 import { withoutPinsOf } from '../../engine/strategies/pinned/pins.ts';
@@ -22,8 +21,18 @@ import { type Gathered, type GatherParts, type GroupMemory, gather, longestWaitM
 import { announcedIn, isWorthWriting, withoutClaimsOf } from './ledger-changes.ts';
 import { LedgerChanged, type Ledgers } from './ledgers.ts';
 import { isConflict, nextTurn } from './next-turn.ts';
-import { calledPods, isDestructive, needsFreshSnapshot, type Outcome, openRevocations, perform, revoke, withAnswers } from './perform.ts';
-import type { RefusalPorts } from './refusals.ts';
+import {
+  calledPods,
+  endsTurn,
+  isDestructive,
+  needsFreshSnapshot,
+  type Outcome,
+  openRevocations,
+  perform,
+  revoke,
+  withAnswers,
+} from './perform.ts';
+import { isRefused, type Refusals } from './refusals.ts';
 import { definitionIn, isSameDefinition, termsOf } from './snapshot.ts';
 
 export interface TurnParts extends GatherParts {
@@ -125,15 +134,13 @@ class Turn {
       return { nextTurnInMs: staleCachePauseMs };
     }
     const violations = this.#violations(gathered.snapshot, decision);
-    const safe = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
-    const nowMs = this.#parts.env.clock.monotonicMs();
-    const actions = safe.filter(({ kind }) => kind === 'callPods' || !this.#memory.forbidden.isTooSoon(kind, nowMs));
+    const actions = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));
     const announced = this.#announce(ledger, decision, actions, gathered.epoch);
     // Before any pod is disrupted, the write proves that no other process changed the ledger.
     await this.#store(announced, gathered.epoch, actions.some(isDestructive) ? 'always' : 'whenWorthIt');
 
     this.#performed = await this.#perform(decision, actions, gathered);
-    this.#isCut = this.#performed.length < actions.length;
+    this.#isCut = this.#performed.length < actions.length && !this.#performed.some(endsTurn);
     const unstored = await this.#remember(announced, { actions, before: ledger.run }, gathered);
     const problem = violations.length > 0 ? `the decision violates ${violations.join('; ')}` : unstored;
     this.report(problem);
@@ -156,16 +163,16 @@ class Turn {
   /** Patches pods whose deletion has an unknown outcome. Returns true if a pod was patched, because the snapshot is then stale. */
   async #revoke({ snapshot, epoch }: Gathered, ledger: Ledger): Promise<boolean> {
     const { env, actTimeoutMs } = this.#parts;
-    const { confirmed, forbidden } = this.#memory;
+    const { confirmed, refusals } = this.#memory;
     const revocations = openRevocations(ledger, snapshot, { epoch, confirmed });
     if (revocations.length === 0) return false;
-    if (forbidden.isTooSoon('touchPod', env.clock.monotonicMs())) return false;
+    if (!refusals.mayTouch(env.clock.monotonicMs())) return false;
     const touched = await revoke(env, revocations, {
       timeoutMs: actTimeoutMs,
       mayAct: () => this.#mayAct(),
-      onForbidden: (message) => forbidden.refused('touchPod', message, this.#refusalPorts()),
+      onForbidden: (message) => refusals.noteTouch(message, this.#refusalPorts()),
     });
-    if (touched.length > 0) forbidden.permitted('touchPod');
+    if (touched.length > 0) refusals.noteTouch(undefined, this.#refusalPorts());
     this.#memory.freshness.expect(touched);
     return touched.length > 0;
   }
@@ -180,18 +187,9 @@ class Turn {
     return violations;
   }
 
-  #noteForbidden(outcomes: readonly Outcome[]): void {
-    const { forbidden } = this.#memory;
-    for (const { action, result, status, message = '' } of outcomes) {
-      if (action.kind === 'callPods') continue;
-      if (status === 403) forbidden.refused(action.kind, message, this.#refusalPorts());
-      else if (result === 'done') forbidden.permitted(action.kind);
-    }
-  }
-
-  #refusalPorts(): RefusalPorts {
+  #refusalPorts(): Parameters<Refusals['note']>[1] {
     const { clock, log } = this.#parts.env;
-    return { nowMs: clock.monotonicMs, warn: (message, fields) => log.warn(message, { ...this.#name(), ...fields }) };
+    return { clock, warn: (message, fields) => log.warn(message, { ...this.#name(), ...fields }) };
   }
 
   #unsafe(snapshot: Snapshot, decision: GroupDecision): readonly string[] {
@@ -299,7 +297,7 @@ class Turn {
   ): Promise<string | undefined> {
     const memory = this.#memory;
     const outcomes = this.#performed;
-    this.#noteForbidden(outcomes);
+    for (const outcome of outcomes) memory.refusals.note(outcome, this.#refusalPorts());
     const begun = new Set(outcomes.map(({ action }) => action));
     const refused = outcomes.filter(({ result }) => result === 'conflict' || result === 'refused' || result === 'failed');
     const undone = [...actions.filter((action) => !begun.has(action)), ...refused.map(({ action }) => action)];
@@ -350,25 +348,21 @@ class Turn {
     return { namespace: this.#group.namespace, group: this.#group.name };
   }
 
-  /** Returns the decision to report. It names the permissions that its actions lack. The agent retries these actions. */
-  #reportedDecision(): GroupDecision | undefined {
-    const { forbidden } = this.#memory;
-    const { namespace } = this.#group;
-    const denied = (this.#decision?.actions ?? []).flatMap(({ kind }) =>
-      kind === 'callPods' ? [] : (deniedAccess(kind, forbidden.answerTo(kind), namespace) ?? []),
-    );
-    if (denied.length === 0) return this.#decision;
-    const missingAccess = [...new Map(denied.map((one) => [one.fact, one])).values()];
-    return decideGroup({ ...this.#snapshot, missingAccess }, this.#group);
+  /** Returns the snapshot and the decision to report. They contain the writes that the API server rejected in this turn. */
+  #reported(): { readonly snapshot: Snapshot; readonly decision: GroupDecision | undefined } {
+    if (!this.#performed.some(isRefused)) return { snapshot: this.#snapshot, decision: this.#decision };
+    const refusedWrites = this.#memory.refusals.writes(this.#parts.env.clock.monotonicMs());
+    const snapshot = { ...this.#snapshot, refusedWrites };
+    return { snapshot, decision: decideGroup(snapshot, this.#group) };
   }
 
   report(error: string | undefined): void {
     const { env, onReport } = this.#parts;
-    const decision = this.#reportedDecision();
+    const { snapshot, decision } = this.#reported();
     const ledger = this.#memory.ledger?.current;
     onReport({
       group: this.#group,
-      snapshot: this.#snapshot,
+      snapshot,
       performed: this.#performed.map(({ action, result, message }) => ({ action, result, ...(message === undefined ? {} : { message }) })),
       startedMs: this.#startedMs,
       durationMs: env.clock.monotonicMs() - this.#startedMonotonicMs,

@@ -37,6 +37,11 @@ export class ApiFailure extends Error {
     const seconds = Number(response.headers['retry-after'] ?? Number.NaN);
     if (Number.isFinite(seconds) && seconds >= 0) this.retryAfterMs = Math.min(seconds * 1000, 120_000);
   }
+
+  /** Reports whether the server certainly did not apply the request. Admission precedes the storage, also if a webhook answers 500. */
+  get isRejected(): boolean {
+    return this.status < 500 || /^admission webhook ".*" denied the request|failed calling webhook "/.test(this.message);
+  }
 }
 
 /** Reports whether the error is an answer of the API server with one of these HTTP status codes. */

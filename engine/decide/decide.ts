@@ -17,6 +17,7 @@ import {
 import type { ZoneView } from '../observe/view.ts';
 import { blockingResults, blocks, earliest, result } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
+import { refusalOf } from '../rules/refused-write.ts';
 import { oldStatusOf } from '../rules/roll.ts';
 import { advanceRun, withRollback } from '../run/run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
@@ -40,7 +41,8 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   const roll = decideRoll(context, advanced, scale.isScaling);
   const planned = [...scale.steps, ...roll.steps];
   const steps = planned.length > 0 ? planned : unreadZones(context);
-  const actions = [...scale.actions, ...roll.actions];
+  const wanted = [...scale.actions, ...roll.actions];
+  const actions = wanted.filter((action) => refusalOf(context, action) === undefined);
   const waits = distinctBlocking(steps.flatMap(({ results }) => results));
   const outcome =
     actions.length > 0 ? 'act' : steps.length === 0 ? 'done' : steps.every((step) => step.outcome === 'blocked') ? 'blocked' : 'wait';
@@ -66,7 +68,8 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     waits,
     stops: stopping.stops,
     ...(permitted.length === 0 ? {} : { permitted }),
-    warnings: [...scale.warnings, ...roll.warnings],
+    // Rejected writes that no step shows.
+    warnings: [...scale.warnings, ...roll.warnings, ...wanted.flatMap((action) => refusalOf(context, action) ?? [])],
     wantedReadings: roll.wantedReadings,
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
     ...(roll.run === undefined ? {} : { run: roll.run }),

@@ -12,6 +12,7 @@ import { withException } from '../rules/exception.ts';
 import { mayRepairDespiteOthers, stuckInstants } from '../rules/pod-state.ts';
 import { type PolicyAnswer, policyAnswer, windowResult } from '../rules/policy.ts';
 import { protectedResult } from '../rules/protected.ts';
+import { refusalOf } from '../rules/refused-write.ts';
 import {
   deadlineFailure,
   ledgerHasRoom,
@@ -151,9 +152,13 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   const policies = policyAnswer({ context, action: 'rollout', zone: view, run: inTime });
   const question: RollQuestion = { context, run, zone, isScaling };
   const choice = choosePods(question);
-  const results = checkRoll({ ...question, wave, policies, choice });
+  const checked = checkRoll({ ...question, wave, policies, choice });
+  const actions = checked.some(blocks) ? [] : strategyOf(context.group).replacePods(context, view, choice.chosen);
+  const refusals = actions.map((action) => refusalOf(context, action));
+  const isRefused = actions.length > 0 && !refusals.includes(undefined);
+  const results = isRefused ? [...checked, ...refusals.flatMap((refusal) => refusal ?? [])] : checked;
   const outcome = stepOutcome(results);
-  const isActing = outcome === 'act' && choice.chosen.length > 0;
+  const isActing = outcome === 'act' && actions.length > 0;
   const isIdle = outcome === 'act' && !isActing;
   const step: Step = {
     id: `roll/${view.zone.name}`,
@@ -168,7 +173,7 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
   const replaced = isActing ? recordReplacement(run, { zone: view.zone.name, digest, nowMs: context.nowMs }) : run;
   return {
     step,
-    actions: isActing ? strategyOf(context.group).replacePods(context, view, choice.chosen) : [],
+    actions: isActing ? actions : [],
     warnings: [...wave.observations, ...policies.warnings],
     wantedReadings: wave.wantedReadings,
     run: countMovableTime(replaced, isMovable, context.nowMs),

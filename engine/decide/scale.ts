@@ -5,6 +5,7 @@ import type { ZoneView } from '../observe/view.ts';
 import { blocks, result, stepOutcome } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
 import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../rules/prepare.ts';
+import { refusalOf } from '../rules/refused-write.ts';
 import { checkReplicas, type ScaleQuestion } from '../rules/scale.ts';
 import { cancelRequest, objectOf, requesterText } from '../run/requests.ts';
 import type { IntentView, ReplicaSourceView, RunState } from '../snapshot.ts';
@@ -69,10 +70,16 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
     run,
     asker: 'agent',
   };
-  const id = `scale/${zone.zone.name}`;
   if (blocks(desired.answer)) {
     const results = [desired.answer];
-    const step: Step = { id, kind: 'scaleUp', zone: zone.zone.name, pods: [], outcome: stepOutcome(results), results };
+    const step: Step = {
+      id: `scale/${zone.zone.name}`,
+      kind: 'scaleUp',
+      zone: zone.zone.name,
+      pods: [],
+      outcome: stepOutcome(results),
+      results,
+    };
     return { step, actions: [], warnings: [], isScaling: false };
   }
   const cancelled = question.to < question.from ? cancelRequest(context, zone.zone.name, question.to) : undefined;
@@ -84,7 +91,7 @@ function decideZone(context: GroupContext, zone: ZoneView, desired: DesiredRepli
       isScaling: false,
     };
   }
-  return question.to > question.from ? grow(question, desired, id) : shrink(question, desired, id);
+  return question.to > question.from ? grow(question, desired) : shrink(question, desired);
 }
 
 function cancellation({ zone, from, to }: ScaleQuestion, cancelled: IntentView | undefined): readonly RuleResult[] {
@@ -93,47 +100,51 @@ function cancellation({ zone, from, to }: ScaleQuestion, cancelled: IntentView |
   return [result('replica-source', 'ok', fact, { source: objectOf(cancelled) })];
 }
 
-function grow(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
-  const { zone, from, to } = question;
+function grow(question: ScaleQuestion, desired: DesiredReplicas): ZoneOutcome {
   const { results, policies } = checkReplicas(question, { source: desired.answer });
-  const outcome = stepOutcome(results);
-  const step: Step = { id, kind: 'scaleUp', zone: zone.zone.name, pods: [], from, to, outcome, results };
-  const calls = withdrawals(question, from);
-  if (outcome !== 'act') return { step, actions: calls, replicas: from, warnings: policies.warnings, isScaling: false };
-  return { step, actions: [...calls, scaleAction(question, to)], replicas: to, warnings: policies.warnings, isScaling: true };
+  return change(question, { to: question.to, results, calls: withdrawals(question, question.from), warnings: policies.warnings });
 }
 
-function shrink(question: ScaleQuestion, desired: DesiredReplicas, id: string): ZoneOutcome {
-  const { zone, from, to } = question;
+function shrink(question: ScaleQuestion, desired: DesiredReplicas): ZoneOutcome {
   const { results: checked, policies } = checkReplicas(question, { source: desired.answer });
-  const { results, calls, permitted } = prepareToShrink(question, checked);
-  const outcome = stepOutcome(results);
-  const step: Step = { id, kind: 'scaleDown', zone: zone.zone.name, pods: [], from, to: permitted ?? to, outcome, results };
-  const write = permitted === undefined ? [] : [scaleAction(question, permitted)];
-  const actions = [...withdrawals(question, to), ...calls, ...write];
-  return { step, actions, replicas: permitted ?? from, warnings: policies.warnings, isScaling: permitted !== undefined };
+  const { calls, ...prepared } = prepareToShrink(question, checked);
+  return change(question, { ...prepared, calls: [...withdrawals(question, question.to), ...calls], warnings: policies.warnings });
 }
 
-interface Preparedness {
+interface CheckedChange {
+  /** The replicas to write now. */
+  readonly to: number;
   readonly results: readonly RuleResult[];
   readonly calls: readonly Action[];
-  /** The replicas that may be written now; absent while a result blocks. */
-  readonly permitted?: number;
+  readonly warnings: readonly RuleResult[];
+}
+
+/** Returns the step of a change, and its write unless a result blocks or the API server rejected the write. */
+function change(question: ScaleQuestion, { to, results: checked, calls, warnings }: CheckedChange): ZoneOutcome {
+  const { context, zone, from } = question;
+  const write = scaleAction(question, to);
+  const refusal = checked.some(blocks) ? undefined : refusalOf(context, write);
+  const results = refusal === undefined ? checked : [...checked, refusal];
+  const outcome = stepOutcome(results);
+  const kind = to > from ? 'scaleUp' : 'scaleDown';
+  const step: Step = { id: `scale/${zone.zone.name}`, kind, zone: zone.zone.name, pods: [], from, to, outcome, results };
+  if (outcome !== 'act') return { step, actions: calls, replicas: from, warnings, isScaling: false };
+  return { step, actions: [...calls, write], replicas: to, warnings, isScaling: true };
 }
 
 /** Returns the calls that prepare pods before their delay or removal. While `checked` blocks, calls only successors of prepared pods. */
-function prepareToShrink(question: ScaleQuestion, checked: readonly RuleResult[]): Preparedness {
+function prepareToShrink(question: ScaleQuestion, checked: readonly RuleResult[]): Omit<CheckedChange, 'warnings'> {
   const { context, zone, to } = question;
   const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to });
-  if (checked.some(blocks)) return { results: checked, calls: renewals(question) };
+  if (checked.some(blocks)) return { to, results: checked, calls: renewals(question) };
   const delayed = delayedDownscale(question);
   const afterDelay = [...checked, permit(delayed.result)];
-  if (afterDelay.some(blocks)) return { results: afterDelay, calls: delayed.actions };
+  if (afterDelay.some(blocks)) return { to, results: afterDelay, calls: delayed.actions };
   const permitted = blocks(delayed.result) ? to : delayed.permitted;
   const prepared = prepareDownscale(question, permitted);
   const results = [...afterDelay, permit(prepared.result)];
-  if (results.some(blocks)) return { results, calls: [...delayed.actions, ...prepared.actions] };
-  return { results, calls: delayed.actions, permitted };
+  if (results.some(blocks)) return { to, results, calls: [...delayed.actions, ...prepared.actions] };
+  return { to: permitted, results, calls: delayed.actions };
 }
 
 function scaleAction({ context, zone, from }: ScaleQuestion, to: number): Action {

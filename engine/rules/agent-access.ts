@@ -3,18 +3,21 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
-import type { Action, RuleResult } from '../decision.ts';
+import type { RuleResult } from '../decision.ts';
 import { result } from '../rule.ts';
-import type { AgentAction, MissingAccess, Snapshot } from '../snapshot.ts';
+import type { AgentAction, MissingAccess, RefusedWrite, Snapshot } from '../snapshot.ts';
 
 /** Returns a block if the agent is known to lack the access that the step needs. */
 export function agentAccess({ group, snapshot }: GroupContext, step: 'roll' | 'scale' | 'wait'): RuleResult | undefined {
   const actions = step === 'scale' ? (['patchStatefulSet'] as const) : step === 'roll' ? rollActions(group) : [];
-  const missing = (snapshot.missingAccess ?? []).filter(
-    ({ namespaces, group: only = group.name, action }) =>
-      namespaces.includes(group.namespace) && only === group.name && (action === undefined || actions.some((one) => one === action)),
+  const { missingAccess = [], refusedWrites = [] } = snapshot;
+  const facts = [...missingAccess, ...refusedWrites.flatMap((write) => deniedAccess(write) ?? [])].flatMap(
+    ({ namespaces, group: only = group.name, action, fact }) => {
+      const isNeeded = action === undefined || actions.some((one) => one === action);
+      return namespaces.includes(group.namespace) && only === group.name && isNeeded ? [fact] : [];
+    },
   );
-  return missing.length === 0 ? undefined : result('agent-access', 'no', missing.map(({ fact }) => fact).join('; '));
+  return facts.length === 0 ? undefined : result('agent-access', 'no', [...new Set(facts)].join('; '));
 }
 
 /** Returns the wait of a plan if the agent of the group does not run. The steps follow when the agent runs. */
@@ -37,21 +40,18 @@ export const effects = {
   patchStatefulSet: 'no replicas and no partitions are written',
 } as const satisfies Partial<Record<AgentAction, string>>;
 
-const actionOf: Partial<Record<Action['kind'], keyof typeof effects>> = {
+const actionOf: Partial<Record<RefusedWrite['kind'], keyof typeof effects>> = {
   deletePod: 'deletePod',
   evictPod: 'evictPod',
   scaleStatefulSet: 'patchStatefulSet',
   setPartition: 'patchStatefulSet',
 };
 
-/**
- * Returns the right that the agent lacks, from an answer 403 to an action. Undefined for another message, because admission
- * webhooks and quotas also answer 403.
- */
-export function deniedAccess(kind: Action['kind'], answer: string, namespace: string): MissingAccess | undefined {
+/** Returns the right that the agent lacks for a rejected write. Undefined for other answers: webhooks and quotas also answer 403. */
+function deniedAccess({ kind, message, namespace }: RefusedWrite): MissingAccess | undefined {
   const action = actionOf[kind];
   const [, user = '', verb, resource, group = ''] =
-    /User "([^"]+)" cannot (\w+) resource "([^"]+)" in API group "([^"]*)"/.exec(answer) ?? [];
+    /User "([^"]+)" cannot (\w+) resource "([^"]+)" in API group "([^"]*)"/.exec(message) ?? [];
   if (action === undefined || resource === undefined) return undefined;
   const account = user.replace(/^system:serviceaccount:([^:]+):/, '$1/');
   const what = group === '' ? resource : `${resource} (${group})`;

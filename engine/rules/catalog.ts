@@ -212,6 +212,14 @@ export const ruleCatalog: readonly RuleEntry[] = [
   },
   { id: 'window', reason: 'WindowClosed', title: 'the windows of all policies are open', outcomes: ['ok', 'wait', 'skip'] },
   {
+    id: 'write-accepted',
+    reason: 'WriteRejected',
+    title: 'the API server did not reject the write a moment ago',
+    outcomes: ['wait'],
+    whenBlocked:
+      'The API server rejected a write of the agent: for example a webhook denied it, a quota or a ValidatingAdmissionPolicy forbids it, or the object would be invalid. The rule quotes the answer. It also waits if the API server did not answer a change of replicas. Only this write waits: other zones and the rollout of the group continue. The agent repeats the write at the time that the rule names. The pause begins at 5 seconds and doubles with each rejection, up to a minute. A write with another number, for example of replicas, is sent at once. If the answer names a missing right, `agent-access` blocks instead.',
+  },
+  {
     id: 'zone-budget',
     reason: 'ZoneBudgetExhausted',
     title: 'fewer pods of the zone are unavailable than its budget allows',

@@ -132,6 +132,8 @@ function waitVerdict(waits: readonly RuleResult[], hasTrouble: boolean, stop: st
   if (waits.some((result) => result.outcome === 'no')) return '. A rule blocks the next step until the request or the rule changes.';
   if (waits.some((result) => result.outcome === 'unknown')) return '. Some evidence could not be read, and unknown evidence blocks.';
   if (waits.some(isMisplacedUntilRetry)) return '. Pods restarted with the wrong revision; no further pod is replaced until a person acts.';
+  if (waits.some(({ rule }) => rule === 'write-accepted'))
+    return '. The API server rejects a write. The agent repeats it; other steps continue.';
   if (hasTrouble) return '. Some pods do not recover by themselves and need a repair.';
   if (stop !== undefined) return stop;
   const needsPerson = waits.some((wait) => lacksApproval(wait) || ['paused', 'undone', 'protected'].includes(wait.rule));

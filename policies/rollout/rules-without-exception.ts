@@ -33,6 +33,7 @@ export const rulesWithoutException: readonly string[] = [
   'undone',
   'view-complete',
   'wave-available',
+  'write-accepted',
 ];
 
 /** Reports whether an exception can override the rule. An exception needs no approver, so it cannot override a demand for approval. */

@@ -247,7 +247,7 @@ describe('a turn', () => {
     const asked = cluster.env.requests.filter(({ site }) => site === 'act.deletePod').length;
     expect(asked).toBeGreaterThan(3);
     expect(asked).toBeLessThan(8);
-    expect(process.logs.filter((line) => line.includes('forbids'))).toHaveLength(1);
+    expect(process.logs.filter((line) => line.includes('rejects a write'))).toHaveLength(1);
     cluster.api.permit('delete pods');
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
   });

@@ -225,6 +225,8 @@ function passesOnlyBy(result: RuleResult): string {
 }
 
 export function passesText(result: RuleResult, nowMs: number | undefined): string {
+  if (result.rule === 'write-accepted' && result.earliestMs !== undefined)
+    return `the agent repeats the write at ${untilText(result.earliestMs, nowMs)}`;
   if (result.earliestMs !== undefined && nowMs !== undefined && result.earliestMs <= nowMs) {
     return `the wait ended at ${instantText(result.earliestMs)}; passes with the next decision if nothing else changes`;
   }

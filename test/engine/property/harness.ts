@@ -7,9 +7,11 @@ import { judge } from '../../../engine/judge/judge.ts';
 import { decidedLedger } from '../../../engine/ledger/ledger.ts';
 import { defaultAssumptions } from '../../../engine/plan/document.ts';
 import { runForward } from '../../../engine/plan/forward.ts';
-import type { Snapshot } from '../../../engine/snapshot.ts';
+import { writeOf } from '../../../engine/rules/refused-write.ts';
+import type { RefusedWrite, Snapshot } from '../../../engine/snapshot.ts';
 import { createWorld } from '../../../engine/world/world.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { isSameValue } from '../../../policies/values/canonical-json.ts';
 import { judgeDecision } from '../../kit/oracle.ts';
 import { judgePartitions, partitionedCase } from '../../kit/partition-cases.ts';
 import { judgePins, pinnedCase } from '../../kit/pinned-cases.ts';
@@ -34,30 +36,49 @@ export interface PropertyReport {
 /** Turns of a whole run. A group that waits for readings takes a turn for each, so its virtual days would take minutes. */
 const maxTurns = rounds(4_000, 400);
 
-/** One decision per seed, judged by the oracle and by the engine's own invariants. Stops after `most` findings. */
+/**
+ * One decision per seed, judged by the oracle and by the engine's own invariants, and a second one after the API server rejected all writes
+ * of the first. Stops after `most` findings.
+ */
 export function checkDecisions(firstSeed: number, groups: number, most = 5): PropertyReport {
   const found: Found[] = [];
   const answers = new Map<string, number>();
   let replacements = 0;
   let scales = 0;
   let seed = firstSeed;
-  for (; seed < firstSeed + groups && found.length < most; seed += 1) {
-    const one = randomCase(seed);
+  const decided = (one: RandomCase): GroupDecision => {
     const decision = decideGroup(one.snapshot, one.group);
     countAnswers(
       answers,
       decision.steps.flatMap((step) => step.results),
     );
     countAnswers(answers, decision.warnings);
+    for (const what of [...judgeDecision(one.snapshot, one.group, decision), ...violationsOf({ ...one, decision })])
+      found.push({ seed, what });
+    return decision;
+  };
+  for (; seed < firstSeed + groups && found.length < most; seed += 1) {
+    const one = randomCase(seed);
+    const decision = decided(one);
     for (const { snapshot, request } of askedOf(one)) countAnswers(answers, judge(snapshot, request).results);
     for (const action of decision.actions) {
       if (action.kind === 'deletePod' || action.kind === 'evictPod') replacements += 1;
       if (action.kind === 'scaleStatefulSet') scales += 1;
     }
-    for (const what of [...judgeDecision(one.snapshot, one.group, decision), ...violationsOf({ ...one, decision })])
-      found.push({ seed, what });
+    const refusedWrites = refusalsOf(decision, one.snapshot.nowMs);
+    if (refusedWrites.length === 0) continue;
+    const again = refusalsOf(decided({ ...one, snapshot: { ...one.snapshot, refusedWrites } }), one.snapshot.nowMs);
+    const repeated = again.filter((write) => refusedWrites.some((refused) => isSameValue(refused, write)));
+    for (const { kind, target } of repeated) found.push({ seed, what: `${kind} of ${target} is repeated before its time` });
   }
   return { groups: seed - firstSeed, found, answers, replacements, scales };
+}
+
+function refusalsOf({ actions }: GroupDecision, nowMs: number): readonly RefusedWrite[] {
+  return actions.flatMap((action) => {
+    const write = writeOf(action);
+    return write === undefined ? [] : [{ ...write, message: 'denied', untilMs: nowMs + 5000 }];
+  });
 }
 
 /** One decision per seed for a group of the strategy `partition`, and a whole run for one seed in ten. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decideGroup } from '../../../engine/decide/decide.ts';
-import { agentAccess, deniedAccess } from '../../../engine/rules/agent-access.ts';
-import type { AgentAction, MissingAccess } from '../../../engine/snapshot.ts';
+import { agentAccess } from '../../../engine/rules/agent-access.ts';
+import type { AgentAction, MissingAccess, RefusedWrite } from '../../../engine/snapshot.ts';
 import type { RolloutDefinition } from '../../../policies/definition.ts';
 import { group } from '../../kit/groups.ts';
 import { contextWith, outdatedSets } from '../../kit/questions.ts';
@@ -39,24 +39,30 @@ describe('the access that a step of the agent needs', () => {
 describe('the right that the API server missed', () => {
   const denied = (verb: string, resource: string, group = '') =>
     `x "y" is forbidden: User "system:serviceaccount:rollouts:agent" cannot ${verb} resource "${resource}" in API group "${group}" in the namespace "mimir"`;
+  const refused = (kind: RefusedWrite['kind'], message: string): RefusedWrite => {
+    return { kind, message, namespace: 'mimir', target: 'x', untilMs: 0 };
+  };
+  const accessOf = (rollout: Partial<RolloutDefinition>, ...refusedWrites: readonly RefusedWrite[]) =>
+    agentAccess(contextWith(group({ rollout }), { refusedWrites }), 'roll');
 
-  it.each([
-    ['evictPod', denied('create', 'pods/eviction'), 'evictPod', 'create pods/eviction in mimir: no pod is replaced by eviction'],
-    ['deletePod', denied('delete', 'pods'), 'deletePod', 'delete pods in mimir: no pod is replaced by deletion'],
+  it.each<readonly [RefusedWrite['kind'], string, Partial<RolloutDefinition>, string]>([
+    ['evictPod', denied('create', 'pods/eviction'), { rotateBy: 'evict' }, 'create pods/eviction in mimir: no pod is replaced by eviction'],
+    ['deletePod', denied('delete', 'pods'), { rotateBy: 'delete' }, 'delete pods in mimir: no pod is replaced by deletion'],
     [
       'setPartition',
       denied('patch', 'statefulsets', 'apps'),
-      'patchStatefulSet',
+      { strategy: 'partition' },
       'patch statefulsets (apps) in mimir: no replicas and no partitions are written',
     ],
-  ] as const)('is named by the answer to %s', (kind, answer, action, fact) => {
-    expect(deniedAccess(kind, answer, 'mimir')).toEqual({ namespaces: ['mimir'], action, fact: `rollouts/agent may not ${fact}` });
+  ])('is named by the answer to %s', (kind, answer, rollout, what) => {
+    const fact = `rollouts/agent may not ${what}`;
+    const write = refused(kind, answer);
+    expect(accessOf(rollout, write, { ...write, target: 'z' })).toEqual({ rule: 'agent-access', outcome: 'no', fact });
   });
 
   it('is not the cause of every answer 403', () => {
     const webhook = 'admission webhook "a.example.com" denied the request: no User "x" cannot';
-    expect(deniedAccess('deletePod', webhook, 'mimir')).toBeUndefined();
-    expect(deniedAccess('deletePod', '', 'mimir')).toBeUndefined();
+    expect(accessOf({ rotateBy: 'delete' }, refused('deletePod', webhook), refused('deletePod', ''))).toBeUndefined();
   });
 
   it('blocks only the group that is named, if one is', () => {

@@ -43,7 +43,7 @@ describe('the rule catalogue', () => {
 describe('the reason of a rule', () => {
   /** Each reason must contain one of these words, so that `Ready=False` reads as a state that blocks. */
   const blockedWords =
-    /Not|Missing|Exhausted|Closed|Incomplete|InFlight|InProgress|Paused|Protected|Failed|Full|Forbidden|Changed|TooLow|TooMany|TooFew|Unreadable|Unknown|Blocked|Elsewhere|WouldUpdate|RolledBack|Undone/;
+    /Not|Missing|Exhausted|Closed|Incomplete|InFlight|InProgress|Paused|Protected|Failed|Full|Forbidden|Changed|TooLow|TooMany|TooFew|Unreadable|Unknown|Blocked|Elsewhere|WouldUpdate|RolledBack|Undone|Rejected/;
   const mayBlock = ruleCatalog.filter(({ outcomes }) => outcomes.some((outcome) => outcome !== 'ok' && outcome !== 'skip'));
 
   it('exists for every rule that may block and for no other rule', () => {
