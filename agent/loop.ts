@@ -10,6 +10,8 @@ export interface NextTurn {
   readonly nextTurnInMs?: number | undefined;
   /** Present if the turn failed. The pause before the next turn grows with the failed turns in a row and is at least `afterMs`. */
   readonly retry?: { readonly afterMs?: number | undefined } | undefined;
+  /** True if the turn neither failed nor succeeded: the count of failures stays, and so does the time of a turn that is due earlier. */
+  readonly isInconclusive?: boolean | undefined;
 }
 
 interface LoopOptions {
@@ -31,6 +33,8 @@ const longestSleepMs = 180_000;
 const clockCheckMs = 60_000;
 const clockToleranceMs = 1000;
 
+const never = Number.POSITIVE_INFINITY;
+
 interface GroupState {
   isRunning: boolean;
   /** The time at which the next turn was requested (monotonic); absent if no turn is requested. */
@@ -38,7 +42,9 @@ interface GroupState {
   /** The earliest time of the next turn, even if an event requests an earlier turn (monotonic). */
   notBeforeMs: number;
   failures: number;
-  wakeAtMs?: number | undefined;
+  /** The time of the next turn: the earlier of a time of the wall clock and a monotonic time. Infinity: only an event starts the turn. */
+  wakeAtMs: number;
+  dueAtMs: number;
   cancelTimer?: (() => void) | undefined;
 }
 
@@ -74,7 +80,13 @@ export class TurnLoop {
     }
     for (const key of wanted) {
       if (this.#groups.has(key)) continue;
-      const group: GroupState = this.#leaving.get(key) ?? { isRunning: false, notBeforeMs: 0, failures: 0 };
+      const group: GroupState = this.#leaving.get(key) ?? {
+        isRunning: false,
+        notBeforeMs: 0,
+        failures: 0,
+        wakeAtMs: never,
+        dueAtMs: never,
+      };
       this.#leaving.delete(key);
       this.#groups.set(key, group);
       this.#ask(key, group);
@@ -124,7 +136,6 @@ export class TurnLoop {
   async #run(key: string, group: GroupState): Promise<void> {
     const askedMs = group.askedMs ?? this.#options.clock.monotonicMs();
     group.askedMs = undefined;
-    group.wakeAtMs = undefined;
     group.cancelTimer?.();
     group.isRunning = true;
     this.#running += 1;
@@ -142,32 +153,36 @@ export class TurnLoop {
     this.#begin();
   }
 
-  #schedule(key: string, group: GroupState, { wakeAtMs, nextTurnInMs, retry }: NextTurn): void {
-    group.failures = retry === undefined ? 0 : group.failures + 1;
-    group.wakeAtMs = wakeAtMs;
-    // After a failed turn an event does not start the next turn at once, but it shortens a grown pause to the first pause.
-    if (retry !== undefined) {
-      const { retryMs, random } = this.#options;
+  #schedule(key: string, group: GroupState, { wakeAtMs = never, nextTurnInMs = never, retry, isInconclusive = false }: NextTurn): void {
+    const { clock, retryMs, random } = this.#options;
+    const nowMs = clock.monotonicMs();
+    if (retry === undefined) {
+      if (!isInconclusive) group.failures = 0;
+      group.wakeAtMs = Math.min(wakeAtMs, isInconclusive ? ifAfter(clock.nowMs(), group.wakeAtMs) : never);
+      group.dueAtMs = Math.min(nowMs + nextTurnInMs, isInconclusive ? ifAfter(nowMs, group.dueAtMs) : never);
+    } else {
+      // After a failed turn an event does not start the next turn at once, but it shortens a grown pause to the first pause.
+      group.failures += 1;
       const grownMs = pauseAfter(group.failures, { firstMs: retryMs / 2, lastMs: longestPauseMs }, random());
       const pauseMs = Math.max(retry.afterMs ?? 0, grownMs);
-      group.notBeforeMs = this.#options.clock.monotonicMs() + Math.max(retry.afterMs ?? 0, Math.min(retryMs, pauseMs));
-      this.#arm(key, group, this.#options.clock.monotonicMs() + pauseMs);
-    } else this.#arm(key, group, this.#options.clock.monotonicMs() + (nextTurnInMs ?? Number.POSITIVE_INFINITY));
+      group.notBeforeMs = nowMs + Math.max(retry.afterMs ?? 0, Math.min(retryMs, pauseMs));
+      group.wakeAtMs = wakeAtMs;
+      group.dueAtMs = nowMs + pauseMs;
+    }
+    this.#arm(key, group);
     if (group.askedMs !== undefined) this.#request(key, group);
   }
 
-  /** Schedules the next turn at `retryAtMs` (monotonic) or at `wakeAtMs` of the group (wall clock), whichever comes first. */
-  #arm(key: string, group: GroupState, retryAtMs: number): void {
+  /** Schedules the next turn at the earlier of `dueAtMs` and `wakeAtMs` of the group. */
+  #arm(key: string, group: GroupState): void {
     group.cancelTimer?.();
-    const wakeInMs = group.wakeAtMs === undefined ? Number.POSITIVE_INFINITY : group.wakeAtMs - this.#options.clock.nowMs();
-    const dueInMs = Math.min(wakeInMs, retryAtMs - this.#options.clock.monotonicMs());
-    if (dueInMs === Number.POSITIVE_INFINITY) return;
-    group.cancelTimer = this.#options.timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {
+    const { clock, timers } = this.#options;
+    const dueInMs = Math.min(group.wakeAtMs - clock.nowMs(), group.dueAtMs - clock.monotonicMs());
+    if (dueInMs === never) return;
+    group.cancelTimer = timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {
       group.cancelTimer = undefined;
-      const isDue =
-        this.#options.clock.monotonicMs() >= retryAtMs || (group.wakeAtMs !== undefined && this.#options.clock.nowMs() >= group.wakeAtMs);
-      if (isDue) this.#ask(key, group);
-      else this.#arm(key, group, retryAtMs);
+      if (clock.monotonicMs() >= group.dueAtMs || clock.nowMs() >= group.wakeAtMs) this.#ask(key, group);
+      else this.#arm(key, group);
     });
   }
 
@@ -195,4 +210,9 @@ export class TurnLoop {
     this.#cancelClockCheck = this.#options.timers.after(clockCheckMs, () => this.#checkClocks());
     if (hasJumped) this.wakeAll();
   }
+}
+
+/** Returns the time if it is after `nowMs`, otherwise Infinity. */
+function ifAfter(nowMs: number, atMs: number): number {
+  return atMs > nowMs ? atMs : never;
 }

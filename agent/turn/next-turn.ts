@@ -55,7 +55,10 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
   // No event reports when this process may act again, or when the ledger can be written again.
   const needsRetry = hasProblem || (isCut && !isAtOnce) || performed.some(needsPause);
   const retryAfterMs = performed.find(needsPause)?.retryAfterMs ?? storePauseMs;
-  return { wakeAtMs: decision.wakeAtMs, nextTurnInMs, ...(needsRetry ? { retry: { afterMs: retryAfterMs } } : {}) };
+  if (needsRetry) return { wakeAtMs: decision.wakeAtMs, retry: { afterMs: retryAfterMs } };
+  // Only a successful action shows that a failed action can succeed too.
+  const hasSucceeded = decision.outcome === 'done' || performed.some(({ result }) => result === 'done');
+  return { wakeAtMs: decision.wakeAtMs, nextTurnInMs, isInconclusive: !hasSucceeded };
 }
 
 /** Returns the milliseconds until the next turn if the actions of this turn cause no event. */

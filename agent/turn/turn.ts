@@ -57,7 +57,7 @@ const longestSnapshotAgeMs = 10_000;
 export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory: GroupMemory, askedMs: number): Promise<NextTurn> {
   const { clock } = parts.env;
   if (parts.isStopping() || parts.leadership.epoch() === undefined) return {};
-  if (mustWait(memory, clock.monotonicMs())) return { nextTurnInMs: longestWaitMs };
+  if (mustWait(memory, clock.monotonicMs())) return inconclusive(longestWaitMs);
   const turn = new Turn(parts, group, memory, askedMs);
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -74,6 +74,11 @@ export async function takeTurn(parts: TurnParts, group: GroupDefinition, memory:
       return { retry: { afterMs: askedPauseMs(error) } };
     }
   }
+}
+
+/** Returns the next turn after a turn that ended before its actions. It proves nothing about a failed action. */
+function inconclusive(nextTurnInMs: number): NextTurn {
+  return { nextTurnInMs, isInconclusive: true };
 }
 
 class Turn {
@@ -115,12 +120,12 @@ class Turn {
     if (!isSameDefinition(definition, this.#group)) {
       // The direct read used the former definition, so a new zone may not have been read. The next turn uses the new definition.
       this.#memory.needsDirectRead ||= gathered.fresh !== undefined;
-      return { nextTurnInMs: 0 };
+      return inconclusive(0);
     }
     // If this process stalled, another process may lead. A report of this decision would hide the decision of that process.
     if (this.#parts.leadership.leftMs() <= 0) throw new Error('the Lease was not renewed in time; another process may lead');
     if (isUnknown(ledger)) return this.#withoutLedger(gathered, ledger.unknown);
-    if (await this.#revoke(gathered, ledger)) return { nextTurnInMs: longestWaitMs };
+    if (await this.#revoke(gathered, ledger)) return inconclusive(longestWaitMs);
 
     const decision = decideGroup(gathered.snapshot, this.#group);
     this.#decision = decision;
@@ -131,7 +136,7 @@ class Turn {
     }
     if (decision.actions.some(isDestructive) && !(await this.#areCachesCurrent(gathered))) {
       this.report('the watch cache is behind the API server; waiting for it to catch up');
-      return { nextTurnInMs: staleCachePauseMs };
+      return inconclusive(staleCachePauseMs);
     }
     const violations = this.#violations(gathered.snapshot, decision);
     const actions = violations.length === 0 ? decision.actions : decision.actions.filter((action) => !isDestructive(action));

@@ -150,6 +150,35 @@ describe('the loop', () => {
     expect(instants()).toHaveLength(8);
   });
 
+  const inconclusive: NextTurn = { nextTurnInMs: 5000, isInconclusive: true };
+
+  it('counts an inconclusive turn neither as a failure nor as a success', async () => {
+    const env = virtualEnv();
+    const failed: NextTurn = { retry: {} };
+    const answers = [failed, failed, failed, inconclusive, failed, inconclusive, failed];
+    const { loop, instants } = loopOf(env, () => answers.shift() ?? {});
+    loop.setGroups(['a']);
+    await env.advance(120_000);
+    const pauses = instants().map((atMs, index, all) => atMs - (all[index - 1] ?? 0));
+    expect([pauses[4], pauses[6]]).toEqual([5000, 5000]);
+    expect(pauses[5]).toBeGreaterThanOrEqual(4000);
+    expect(pauses[7]).toBeGreaterThanOrEqual(8000);
+  });
+
+  it.each<[string, (nowMs: number) => NextTurn]>([
+    ['wall clock', (nowMs) => ({ wakeAtMs: nowMs + 3000 })],
+    ['monotonic clock', () => ({ nextTurnInMs: 3000 })],
+  ])('keeps a turn that is due before the one of an inconclusive turn (%s)', async (_, first) => {
+    const env = virtualEnv();
+    const answers = [first(env.clock.nowMs()), inconclusive];
+    const { loop, instants } = loopOf(env, () => answers.shift() ?? {});
+    loop.setGroups(['a']);
+    await env.advance(1000);
+    loop.wake('a');
+    await env.advance(60_000);
+    expect(instants()).toEqual([0, 1000, 3000]);
+  });
+
   it('is back within a minute after an outage, however long it was, and not with all groups at once', async () => {
     const env = virtualEnv();
     const outageMs = 2 * 3_600_000;

@@ -252,6 +252,32 @@ describe('a turn', () => {
     await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
   });
 
+  it.each([
+    ['503', { status: 503 }],
+    ['no answer', { lost: 'before-apply', forever: true }],
+  ] as const)('with a delete that gets %s doubles the pause before the next, although each delete is revoked', async (_, answer) => {
+    const cluster = newCluster();
+    nativeGroup(cluster);
+    const { serve } = cluster.api;
+    let isBroken = true;
+    const times: number[] = [];
+    cluster.env.replaceServer((request) => {
+      if (request.site !== 'act.deletePod') return serve(request);
+      times.push(request.sentAtMs);
+      return isBroken ? answer : serve(request);
+    });
+    startProcess({ env: cluster.env });
+    await cluster.env.advance(5000);
+    cluster.rollTo('app:2');
+    await cluster.env.until(() => times.length === 8, 600_000);
+    const pauses = times.slice(1).map((time, index) => (time - (times[index] ?? 0)) / 1000);
+    // The first pause is half a second to a second. It doubles until a minute, with a random part of a half.
+    expect(pauses.map((pause, index) => pause >= 0.5 * Math.min(60, 2 ** index))).toEqual(Array(7).fill(true));
+    expect(cluster.env.requests.filter(({ site }) => site === 'revoke.touchPod').length).toBeGreaterThanOrEqual(7);
+    isBroken = false;
+    await cluster.env.until(() => rolled(cluster, 'app:2'), 3_600_000);
+  });
+
   it('that could not read what is mirrored is followed by one that can, although the watch of it tells of nothing more', async () => {
     const cluster = newCluster();
     let isBusy = false;
