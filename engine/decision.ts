@@ -80,10 +80,11 @@ export type Action =
       readonly to: number;
       /**
        * `outdated`: exposes the next pods. `stuck`: exposes a stuck pod. `updated`: lowered to the lowest updated pod, so that updated
-       * pods come back at the update revision. `complete`: raised after a rollout, so that the next template waits. `pinned`: raised,
-       * because the agent replaces pods. `released`: 0, because the group is deleted.
+       * pods come back at the update revision. `complete`: raised after a rollout, so that the next template waits. `frozen`: raised,
+       * because no run exposed the outdated pods. `pinned`: raised, because the agent replaces pods. `released`: 0, because the group is
+       * deleted.
        */
-      readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'pinned' | 'released';
+      readonly because: 'outdated' | 'stuck' | 'updated' | 'complete' | 'frozen' | 'pinned' | 'released';
       /** The pods that the controller replaces, from the highest ordinal down. */
       readonly pods: readonly { readonly pod: string; readonly ordinal: number; readonly uid: string }[];
     })

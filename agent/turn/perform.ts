@@ -67,9 +67,12 @@ export function isDestructive(action: Action): boolean {
   return replacedBy(action).length > 0 || (action.kind === 'scaleStatefulSet' && action.to < action.from);
 }
 
-/** Returns whether the action needs a fresh snapshot. A scale-up needs one, because the replicas of its source may have changed. */
+/**
+ * Returns whether the action needs a fresh snapshot. A scale-up needs one, because the replicas of its source may have changed. A freeze
+ * needs one, because the StatefulSet controller may have updated more pods.
+ */
 export function needsFreshSnapshot(action: Action): boolean {
-  return isDestructive(action) || action.kind === 'scaleStatefulSet';
+  return isDestructive(action) || action.kind === 'scaleStatefulSet' || (action.kind === 'setPartition' && action.because === 'frozen');
 }
 
 /** Returns the pods of the ordinals, in the order of the ordinals. Leaves out missing pods, because they need no call. */

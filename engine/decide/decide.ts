@@ -21,6 +21,7 @@ import { refusalOf } from '../rules/refused-write.ts';
 import { oldStatusOf } from '../rules/roll.ts';
 import { advanceRun, withRollback } from '../run/run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
+import { partitionFrozen } from '../strategies/partition.ts';
 import { observedPins } from '../strategies/pinned/pins.ts';
 import { decideRoll } from './roll.ts';
 import { decideScale } from './scale.ts';
@@ -40,7 +41,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
   const scale = decideScale(context, advanced?.run);
   const roll = decideRoll(context, advanced, scale.isScaling);
   const planned = [...scale.steps, ...roll.steps];
-  const steps = planned.length > 0 ? planned : unreadZones(context);
+  const steps = planned.length > 0 ? planned : zonesBeforeRun(context);
   const wanted = [...scale.actions, ...roll.actions];
   const actions = wanted.filter((action) => refusalOf(context, action) === undefined);
   const waits = distinctBlocking(steps.flatMap(({ results }) => results));
@@ -59,7 +60,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     namespace: group.namespace,
     group: group.name,
     goal: goalOf(context, planned, stopping.stops),
-    phase: phaseOf(context, steps, outcome, roll.run),
+    phase: phaseOf(context, { steps, actions, outcome, run: roll.run }),
     outcome,
     ...(wave === undefined ? {} : { wave }),
     zones: context.view.zones.map(zoneDecision),
@@ -83,13 +84,17 @@ function claimInstants({ view }: GroupContext): readonly (number | undefined)[] 
   return view.zones.filter(({ zone }) => claimed.has(zone.name)).map(({ availableAtMs }) => availableAtMs);
 }
 
-/** Returns a waiting step for each zone that could not be read or whose status is stale, so that the group does not count as done. */
-function unreadZones(context: GroupContext): readonly Step[] {
+/**
+ * Returns a waiting step for each zone that could not be read, whose status is stale or that is not frozen yet, so that the group does not
+ * count as done.
+ */
+function zonesBeforeRun(context: GroupContext): readonly Step[] {
   return context.view.zones.flatMap((view): Step[] => {
-    const unread = view.unknown === undefined ? oldStatusOf(view) : result('view-complete', 'unknown', view.unknown);
-    if (unread === undefined) return [];
+    const waiting =
+      view.unknown === undefined ? (oldStatusOf(view) ?? partitionFrozen(context, view)) : result('view-complete', 'unknown', view.unknown);
+    if (waiting === undefined) return [];
     const zone = view.zone.name;
-    return [{ id: `view/${zone}`, kind: 'roll', zone, pods: [], outcome: 'wait', results: [unread] }];
+    return [{ id: `view/${zone}`, kind: 'roll', zone, pods: [], outcome: 'wait', results: [waiting] }];
   });
 }
 
@@ -121,7 +126,10 @@ function goalOf(context: GroupContext, steps: readonly Step[], stops: readonly S
   return steps.some(({ kind }) => kind === 'roll') ? progress : noGoal;
 }
 
-function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDecision['outcome'], run: RunState | undefined): Phase {
+function phaseOf(
+  context: GroupContext,
+  { steps, actions, outcome, run }: Pick<GroupDecision, 'steps' | 'actions' | 'outcome'> & { readonly run: RunState | undefined },
+): Phase {
   if (run?.outcome === 'failed') return 'Failed';
   // Actions without a step replace no pod and change no replicas: for example, they withdraw preparations.
   if (steps.length === 0) return 'Done';
@@ -132,7 +140,7 @@ function phaseOf(context: GroupContext, steps: readonly Step[], outcome: GroupDe
   const rolls = steps.some((step) => step.kind === 'roll' && step.outcome === 'act');
   if (rolls || (run?.openZone !== undefined && context.view.zones.some((view) => view.zone.name === run.openZone && view.inFlight > 0)))
     return 'Rolling';
-  return outcome === 'act' ? 'Scaling' : 'Waiting';
+  return actions.every(({ kind }) => kind === 'setPartition') ? 'Waiting' : 'Scaling';
 }
 
 const zoneDecisions: WeakMap<ZoneView, ZoneDecision> = new WeakMap();

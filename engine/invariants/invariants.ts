@@ -8,7 +8,7 @@ import { contextOf, type GroupContext, zoneNamed } from '../context.ts';
 import { isNewAnswer } from '../decide/preparations.ts';
 import { boundedReplicas } from '../decide/replicas.ts';
 import { type Action, type GroupDecision, type ReplacedPod, replacedBy } from '../decision.ts';
-import { isCrashing, type ZoneView } from '../observe/view.ts';
+import { isCrashing, partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { inFlightBefore, isMixed } from '../rules/pod-state.ts';
 import { leavingOrdinals } from '../rules/protected.ts';
@@ -137,7 +137,7 @@ const rightTarget: Invariant = {
 
 const rightPartition: Invariant = {
   id: 'S6p',
-  title: 'a partition exposes only the chosen pods, and is raised only if every pod runs the update revision or is pinned',
+  title: 'a partition exposes only the chosen pods, and no updated pod falls below a raised partition and loses its update',
   scope: 'native',
   violations: ({ context, decision }) =>
     decision.actions.flatMap((action) => {
@@ -149,11 +149,16 @@ const rightPartition: Invariant = {
       const others = outdated
         .filter((pod) => !action.pods.some(({ uid }) => uid === pod.uid))
         .map((pod) => `${pod.name} would be replaced without being chosen`);
-      const isRaised = action.to > set.partition;
       // Pinned pods come back at their own revision at any partition.
-      const isFullyUpdated = view.updated === view.replicas && set.status.currentRevision === set.status.updateRevision;
-      const isUnfinished = !traitsOf(context.group).pinsPods && !isFullyUpdated;
-      return [...others, ...(isRaised && isUnfinished ? [`the partition of ${action.statefulSet} is raised during a rollout`] : [])];
+      const isReverting = !traitsOf(context.group).pinsPods && set.status.currentRevision !== set.status.updateRevision;
+      const reverted = view.pods.filter(
+        (pod) =>
+          isReverting &&
+          pod.revision === set.status.updateRevision &&
+          pod.ordinal >= partitionOrdinal(set) &&
+          pod.ordinal < set.firstOrdinal + Math.min(action.to, set.replicas),
+      );
+      return [...others, ...reverted.map((pod) => `${pod.name} would come back at ${set.status.currentRevision}`)];
     }),
 };
 

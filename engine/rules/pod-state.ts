@@ -1,5 +1,5 @@
 // Classifies pods for rules and strategies: available, claimed, below the partition, or stuck (crashing, or unready for too long).
-import { traitsOf } from '../../policies/strategies.ts';
+import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import type { GroupContext } from '../context.ts';
 import { isAvailable, isCrashing, partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
@@ -32,6 +32,40 @@ export function isNextDown({ outdated }: ZoneView, pod: PodView): boolean {
 /** Reports whether the StatefulSet controller would create the pod at the current revision instead of the update revision. */
 export function isBelowPartition(set: Pick<StatefulSetView, 'firstOrdinal' | 'partition'>, pod: PodView): boolean {
   return pod.ordinal < partitionOrdinal(set);
+}
+
+/**
+ * Returns the partition that stops the StatefulSet controller while it replaces pods that neither a run nor a claim exposed, for example
+ * because the group was defined during a rollout. Returns undefined if no such partition is higher than the current one.
+ */
+export function freezingPartition({ view: { ledger } }: Pick<GroupContext, 'view'>, zone: ZoneView): number | undefined {
+  const { set, claims, exposedByPartition } = zone;
+  const { run } = ledger;
+  const isOfRun = run !== undefined && run.outcome !== 'completed' && run.target[zone.zone.name] !== undefined;
+  if (set === undefined || exposedByPartition.length === 0 || isOfRun || claims.some(({ verb }) => verb === 'setPartition'))
+    return undefined;
+  const lowest = lowestMoved(zone, set);
+  const to = lowest === undefined ? holdingPartition : lowest - set.firstOrdinal;
+  return to > set.partition ? to : undefined;
+}
+
+/**
+ * Returns the lowest ordinal whose pod runs the update revision or is being replaced: every higher pod is updated, missing or terminating.
+ * Below a partition these pods would come back at the current revision. Undefined if no pod has this state, or both revisions are equal.
+ */
+function lowestMoved({ pods, replicas }: ZoneView, { firstOrdinal, status }: StatefulSetView): number | undefined {
+  const { currentRevision, updateRevision } = status;
+  if (currentRevision === updateRevision) return undefined;
+  const members = new Map(pods.map((pod) => [pod.ordinal, pod]));
+  let lowest: number | undefined;
+  let isBeingReplaced = true;
+  for (let ordinal = firstOrdinal + replicas - 1; ordinal >= firstOrdinal; ordinal -= 1) {
+    const pod = members.get(ordinal);
+    const isUpdated = pod?.revision === updateRevision;
+    isBeingReplaced &&= isUpdated || pod === undefined || pod.isTerminating;
+    if (isUpdated || isBeingReplaced) lowest = ordinal;
+  }
+  return lowest;
 }
 
 /**

@@ -6,7 +6,7 @@ import { contextOf, type GroupContext, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
-import { isStuck } from '../rules/pod-state.ts';
+import { freezingPartition, isStuck } from '../rules/pod-state.ts';
 import {
   type FailedRun,
   type IntentView,
@@ -53,7 +53,8 @@ function currentRun(context: GroupContext): RunState | undefined {
   const { nowMs } = context;
   const { run: stored } = context.view.ledger;
   const target = targetOf(context);
-  const hasOutdated = context.view.zones.some((zone) => zone.outdated.length > 0);
+  // A run would count pods that it did not expose as pods of its wave, so it starts after the freeze.
+  const hasOutdated = context.view.zones.some((zone) => zone.outdated.length > 0) && !isUnfrozen(context);
   if (stored === undefined)
     return hasOutdated ? followingRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) }) : undefined;
   const timely = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
@@ -79,7 +80,7 @@ function withoutFormerZones(run: RunState, target: RunCore['target'], nowMs: num
 
 function afterChange(context: GroupContext, known: RunState, target: RunCore['target'], hasOutdated: boolean): RunState {
   // While a zone is unread, its outdated pods are unknown, so no other run starts.
-  if (context.view.zones.some((view) => view.unknown !== undefined)) return known;
+  if (context.view.zones.some((view) => view.unknown !== undefined) || isUnfrozen(context)) return known;
   // A zone that joins the group is no reason to continue a failed run.
   if (known.outcome === 'failed' && Object.keys(known.target).every((zone) => known.target[zone] === target[zone]))
     return { ...known, target };
@@ -87,6 +88,10 @@ function afterChange(context: GroupContext, known: RunState, target: RunCore['ta
   const wave = context.group.rollout.waves.length;
   // Pods that run the new templates already may still be unavailable, so the run completes only after the checks that end every run.
   return known.outcome === 'completed' ? { ...known, target } : { ...supersede(context, known, target), wave };
+}
+
+function isUnfrozen(context: GroupContext): boolean {
+  return context.view.zones.some((view) => freezingPartition(context, view) !== undefined);
 }
 
 function abortWhenRequested(context: GroupContext, run: RunningRun): RunState {

@@ -7,7 +7,7 @@ import { type GroupContext, minIntervalOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
-import { inFlightBefore, isBelowPartition, isNextDown, isStuck, isUp } from '../rules/pod-state.ts';
+import { freezingPartition, inFlightBefore, isBelowPartition, isNextDown, isStuck, isUp } from '../rules/pod-state.ts';
 import { oldStatusOf, type RollQuestion } from '../rules/roll.ts';
 import type { Claim, PodView, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { replacePods } from './on-delete.ts';
@@ -93,6 +93,8 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
   const { view } = zone;
   const { set } = view;
   if (set === undefined || set.updateStrategy !== 'RollingUpdate') return [];
+  const unfrozen = partitionFrozen(context, view);
+  if (unfrozen !== undefined) return [unfrozen];
   const wave = context.group.rollout.waves[run.wave];
   const asked = wave?.zones.includes(view.zone.name) === true ? waveTarget(wave.amount, view.replicas) : 0;
   const details = { limit: `${Math.max(0, view.replicas - asked)} or more`, source: partitionSource(set) };
@@ -111,12 +113,24 @@ function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResul
   return [result('partition-kept', 'ok', `the partition is ${set.partition}`, details)];
 }
 
+/** Returns the result that blocks the zone until the agent has frozen it; undefined if the zone needs no freeze. */
+export function partitionFrozen(context: Pick<GroupContext, 'view'>, view: ZoneView): RuleResult | undefined {
+  const { set, exposedByPartition } = view;
+  const to = freezingPartition(context, view);
+  if (set === undefined || to === undefined) return undefined;
+  const names = exposedByPartition.map(({ name }) => name).join(', ');
+  const fact = `partition ${set.partition} lets the StatefulSet controller replace ${names}, which no run includes`;
+  return result('partition-kept', 'wait', fact, { limit: `${to} or more`, source: partitionSource(set) });
+}
+
 /**
- * Returns the write that raises the partition to 1000000 when every pod is updated and the update revision has become the current revision:
+ * Returns the write that freezes a zone, or raises the partition to 1000000 when every pod is updated and the update revision has become the current revision:
  * pods below the partition come back at the current revision. While pods are outdated, lowers the partition to the lowest updated pod, so
  * that updated pods come back at the update revision.
  */
 function settlePartition(context: GroupContext, view: ZoneView, set: StatefulSetView): readonly SetPartition[] {
+  const frozen = freezingPartition(context, view);
+  if (frozen !== undefined) return setPartition(context, view, { to: frozen, because: 'frozen' });
   if (set.status.currentRevision === set.status.updateRevision) {
     // While pods are missing, the partition stays: if it were lower, the controller would replace pods as soon as the template changes.
     const isDone = view.updated === view.replicas && set.partition !== holdingPartition;

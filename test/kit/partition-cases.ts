@@ -110,10 +110,14 @@ export function judgePartitions({ snapshot, group }: RandomCase, decision: Group
     const named = new Set(action.pods.map(({ uid }) => uid));
     for (const pod of newlyGoing) if (!named.has(pod.uid)) found.push(`P1: ${pod.name} goes and is not named`);
     if (set.uid !== action.uid || set.resourceVersion !== action.resourceVersion) found.push('P2: another StatefulSet is written');
-    if (action.to > set.partition && pods.some((pod) => pod.ordinal < set.replicas && isOld(pod)))
-      found.push('P3: a partial rollout is raised');
-    if (action.to > set.partition && set.status.currentRevision !== set.status.updateRevision)
-      found.push('P3: raised over an old current revision');
+    const lostUpdates = pods.filter(
+      (pod) => !isOld(pod) && pod.ordinal >= set.partition && pod.ordinal < Math.min(action.to, set.replicas),
+    );
+    if (lostUpdates.length > 0 && set.status.currentRevision !== set.status.updateRevision) found.push('P3: an updated pod is reverted');
+    const run = snapshot.ledgers[0]?.run;
+    const isOfRun = run !== undefined && run.outcome !== 'completed' && run.target[action.zone] !== undefined;
+    if (action.to > set.partition && isOfRun && pods.some((pod) => pod.ordinal < set.replicas && isOld(pod)))
+      found.push('P3: the partition of a run is raised');
     if (newlyGoing.length === 0) continue;
     const limit = limitOf(snapshot, group, action.zone, set);
     const costly = newlyGoing.filter(({ ordinal }) => !lost.has(ordinal)).length;

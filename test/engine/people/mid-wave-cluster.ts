@@ -178,8 +178,8 @@ export const clusterRows: readonly MidWaveRow[] = [
     ],
     outcome: { end: 'done', seconds: 1450, zones: all, replaced: 9, runs: ['rollout completed'] },
     differs: {
-      partition: { seconds: 2015, runs: ['rollout running', 'rollout completed'] },
-      // Pod b-0 was released, but the partition came back before its turn.
+      // Pod b-0 was released, but the partition was raised before its turn.
+      partition: { seconds: 2015, replaced: 10, runs: ['rollout running', 'rollout completed'] },
       pinned: { seconds: 2015, replaced: 10, runs: ['rollout running', 'rollout completed'] },
     },
   },

@@ -7,7 +7,7 @@ import { isOneZoneAtATime } from '../../../plugin/output/plan/plan-text.ts';
 import { holdingPartition } from '../../../policies/strategies.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
-import { intent } from '../../kit/questions.ts';
+import { intent, ledgerOf, runOf } from '../../kit/questions.ts';
 
 const rolling = { updateStrategy: { type: 'RollingUpdate' } };
 const partitioned = group({
@@ -23,8 +23,10 @@ function midRun(partitions: Readonly<Record<string, number>>, more: Partial<Snap
   if (old === undefined || next === undefined) throw new Error('no snapshot');
   const revision = (snapshot: Snapshot, name: string) =>
     snapshot.statefulSets.find((set) => set.name === name)?.status.updateRevision ?? '';
+  const target = Object.fromEntries(old.statefulSets.map(({ name }) => [name.slice(-1), revision(next, name)]));
   return {
     ...old,
+    ledgers: [ledgerOf({ run: runOf({ target }) })],
     statefulSets: old.statefulSets.map((set) => ({
       ...set,
       partition: partitions[set.name.slice(-1)] ?? holdingPartition,

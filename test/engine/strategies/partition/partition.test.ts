@@ -360,7 +360,7 @@ describe('the invariants', () => {
     ['S2', { partition: 4 }, lower(3, 3), {}],
     ['S6', {}, lower(4, 4), { 4: isNew }],
     ['S6p', {}, lower(3, 4), {}],
-    ['S6p', { partition: 0 }, lower(holdingPartition), {}],
+    ['S6p', { partition: 0 }, lower(holdingPartition), { 4: isNew }],
   ] as const)('name %s', (id, set, actions, pods) => {
     expect(violations(set, actions, pods).filter((violation) => violation.startsWith(`${id}:`))).not.toEqual([]);
   });
