@@ -79,6 +79,8 @@ const eventKinds = {
   setReplicas: { by: 'people', fields: { replicas, zone: letter.exactOptional() } },
   pause: { by: 'people', fields: {} },
   resume: { by: 'people', fields: {} },
+  /** Creates the RolloutGroup. Until then no object defines the native group, and its StatefulSets have no partition. */
+  defineGroup: { by: 'people', class: 'F18', fields: {} },
   /** Deletes the pod as `kubectl delete pod` does. No rule restricts this event or `scaleByHand`. */
   deletePod: { by: 'people', class: 'F17', fields: onPod },
   scaleByHand: { by: 'people', class: 'F17', fields: { ...onZone, replicas } },
@@ -135,6 +137,11 @@ export type ClusterEvent = EventBy<'cluster'>;
 
 /** One event. `atMs` counts virtual milliseconds from the start, and `zone` is a letter. */
 export type ScenarioEvent = { readonly atMs: number } & EventBy<EventKind['by']>;
+
+/** Returns whether the group of the scenario is defined only by an event. */
+export function isDefinedLater({ events, given, group }: Pick<Scenario, 'events' | 'given' | 'group'>): boolean {
+  return given === undefined && group.kind === 'native' && events.some(({ kind }) => kind === 'defineGroup');
+}
 
 /** Returns whether people or their autoscalers cause the event. */
 export function isByPeople(event: ScenarioEvent | PeopleEvent | ClusterEvent): event is PeopleEvent & typeof event {

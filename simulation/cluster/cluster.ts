@@ -1,7 +1,16 @@
 // Creates the initial objects of a simulation and starts the models that act on the API server: controllers, kubelets, nodes and people.
 
 import { between, draw, streamOf } from '../random.ts';
-import { type ClusterEvent, type GroupShape, isByPeople, letterOf, type PeopleEvent, type Scenario, traitsOfShape } from '../scenario.ts';
+import {
+  type ClusterEvent,
+  type GroupShape,
+  isByPeople,
+  isDefinedLater,
+  letterOf,
+  type PeopleEvent,
+  type Scenario,
+  traitsOfShape,
+} from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import { Accidents } from './accidents.ts';
 import { startDisruptionController } from './budgets.ts';
@@ -59,9 +68,12 @@ export type ClusterModel = ReturnType<typeof startCluster>;
 /** Creates the group with pods that have run for at least an hour, and starts the models around it. */
 export function startCluster({ server, scheduler, wallMs, scenario, admitted, report }: ClusterModelOptions) {
   const { seed, group: shape, given } = scenario;
-  const objects: GroupObjects = given ?? groupObjects(shape);
+  const isLater = isDefinedLater(scenario);
+  const complete: GroupObjects = given ?? groupObjects(shape, isLater);
+  const definition = isLater ? complete.objects.filter(isRolloutGroup) : [];
+  const objects = { ...complete, objects: complete.objects.filter((object) => !definition.includes(object)) };
   const { namespace, name: group, statefulSets } = objects;
-  const sources = replicaSources(objects);
+  const sources = replicaSources(complete);
   const world: World = { server, scheduler, wallMs, seed };
   const zones = statefulSets.map((_, index) => letterOf(index));
   const zoneOf = (pod: string): string => zones[statefulSets.findIndex((name) => isNamedAfter(pod, name))] ?? 'a';
@@ -90,6 +102,7 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, re
     namespace,
     group,
     sources,
+    definition,
     clearsBrokenPods,
     keepsBrokenSets,
     report: (what) => report('people', what),
@@ -116,6 +129,10 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, re
     wanted: (): readonly WantedStatefulSet[] => people.wanted(),
     preparedPods: endpoints.prepared,
   };
+}
+
+function isRolloutGroup({ kind }: Json): boolean {
+  return kind === 'RolloutGroup';
 }
 
 /** Starts the nodes, their kubelets, and the prepare endpoints of the pods on them. */

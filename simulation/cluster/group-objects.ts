@@ -17,7 +17,8 @@ const template = { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'Replica
 /** The termination grace period, which is longer than any drain. */
 const graceSeconds = 1200;
 
-export function groupObjects(shape: GroupShape): GroupObjects {
+/** Returns the objects of the group. Before a native group is defined (`isDefinedLater`), its StatefulSets have the partition 0. */
+export function groupObjects(shape: GroupShape, isDefinedLater = false): GroupObjects {
   const zones = Array.from({ length: shape.zones }, (_, index) => letterOf(index));
   const budgets = shape.rotateBy === 'evict' ? zones.map((zone) => podBudget(zone, shape)) : [];
   const isMirrored = shape.replicas === 'mirror' || shape.replicas === 'delayedMirror';
@@ -27,7 +28,7 @@ export function groupObjects(shape: GroupShape): GroupObjects {
     statefulSets: zones.map(setName),
     objects: [
       ...(isMirrored ? [replicaTemplate(shape)] : []),
-      ...zones.map((zone) => statefulSet(zone, shape)),
+      ...zones.map((zone) => statefulSet(zone, shape, isDefinedLater)),
       ...(shape.kind === 'native' ? [rolloutGroup(zones, shape)] : []),
       ...budgets,
     ],
@@ -39,7 +40,7 @@ function setName(zone: string): string {
   return `${group}-zone-${zone}`;
 }
 
-function statefulSet(zone: string, shape: GroupShape): Json {
+function statefulSet(zone: string, shape: GroupShape, isDefinedLater: boolean): Json {
   const name = setName(zone);
   const marks = shape.kind === 'adopted' ? adoptedMarks(zone, shape) : { labels: {}, annotations: {} };
   return {
@@ -50,7 +51,7 @@ function statefulSet(zone: string, shape: GroupShape): Json {
       replicas: shape.podsPerZone,
       serviceName: name,
       podManagementPolicy: shape.podManagementPolicy,
-      updateStrategy: strategyOf(shape),
+      updateStrategy: strategyOf(shape, isDefinedLater),
       minReadySeconds: shape.minReadySeconds,
       selector: { matchLabels: { name } },
       template: {
@@ -62,8 +63,9 @@ function statefulSet(zone: string, shape: GroupShape): Json {
 }
 
 /** Returns the update strategy. A simulation begins without a rollout, so the partition is the one that the agent sets after a rollout. */
-function strategyOf({ strategy }: GroupShape): Json {
-  return strategy === undefined ? { type: 'OnDelete' } : { type: 'RollingUpdate', rollingUpdate: { partition: holdingPartition } };
+function strategyOf({ strategy }: GroupShape, isDefinedLater: boolean): Json {
+  if (strategy === undefined) return { type: 'OnDelete' };
+  return { type: 'RollingUpdate', rollingUpdate: { partition: isDefinedLater ? 0 : holdingPartition } };
 }
 
 /** Returns the labels and annotations of grafana/rollout-operator (docs/migrate-from-rollout-operator.md). */

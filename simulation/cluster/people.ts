@@ -1,7 +1,7 @@
 // Models people and their autoscalers, who change images and replicas, delete pods, recreate StatefulSets and request retries.
 
 import { secondText } from '../../policies/instant.ts';
-import { imagesOf, intentResource, numberAt, textAt } from '../objects.ts';
+import { groupResource, imagesOf, intentResource, numberAt, textAt } from '../objects.ts';
 import { between, type Random, streamOf } from '../random.ts';
 import type { PeopleEvent } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
@@ -16,6 +16,8 @@ interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
   readonly group: string;
   /** The source of the replicas of each StatefulSet, in the order of the zones. */
   readonly sources: readonly ReplicaSource[];
+  /** The RolloutGroup that people create later. */
+  readonly definition: readonly Json[];
   /** True if people delete pods with a broken image, because the operator of the group does not replace them. */
   readonly clearsBrokenPods: boolean;
   /**
@@ -88,6 +90,9 @@ export class People {
         this.#options.report('resume the group');
         this.#membership.resume();
         return true;
+      case 'defineGroup':
+        this.#options.report('define the group');
+        return this.#defineGroup();
       case 'deletePod': {
         const pod = `${this.#setOf(event.zone)}-${event.ordinal}`;
         this.#options.report(`delete ${pod}`);
@@ -122,6 +127,7 @@ export class People {
   }
 
   heal(): void {
+    this.#defineGroup();
     this.#membership.resume();
     this.#autoscaler.finish();
     for (const [name, want] of this.#desired) {
@@ -142,6 +148,14 @@ export class People {
       images: this.#desired.get(statefulSet)?.images ?? [],
       replicas: this.#wantedReplicas(statefulSet, origin, bounded),
     }));
+  }
+
+  /** Creates the RolloutGroup. Returns false if it exists. */
+  #defineGroup(): boolean {
+    const { server, namespace, group, definition } = this.#options;
+    if (server.get(groupResource, namespace, group) !== undefined) return false;
+    for (const object of definition) server.create(actor, groupResource, object);
+    return definition.length > 0;
   }
 
   #learnNumber(origin: ReplicaOrigin): void {
@@ -320,7 +334,9 @@ export class People {
 
 function desiredOf(set: ModelObject | undefined): Desired {
   const images = containersOf(set).map(({ image }) => image ?? '');
-  const strategy = { rollingUpdate: null, ...(set === undefined ? {} : specOf(set).updateStrategy) };
+  const { type, rollingUpdate = null }: Json = (set && specOf(set).updateStrategy) ?? {};
+  // The API server adds the partition 0 to a manifest without a partition. Such a manifest does not overwrite another partition.
+  const strategy: Json = numberAt(rollingUpdate, 'partition') === 0 ? { type } : { type, rollingUpdate };
   return { images, lastGood: images, strategy, strategyNow: strategy, strategyTurn: 0, memberTurn: 0, absent: undefined };
 }
 

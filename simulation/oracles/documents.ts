@@ -30,6 +30,8 @@ export interface LedgerText {
   /** The pods that may be prepared to leave. Entries outlive their pods, because successors may be prepared too. */
   readonly prepared: readonly { readonly zone: string; readonly ordinal: number }[];
   readonly pins: ReadonlyMap<string, PinnedPod>;
+  /** The zones of the run; empty without a run, and after its end. */
+  readonly rolling: readonly string[];
 }
 
 /** Returns whether a ConfigMap is the ledger of a group. */
@@ -52,7 +54,9 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
       .flatMap(pinnedOf)
       .map((one) => [pinKey(one.zone, one.ordinal), one]),
   );
-  return { group: textAt(value, 'group') ?? '', epoch: numberAt(value, 'epoch'), claims, prepared, pins };
+  const isOver = textAt(value, 'run', 'outcome') === 'completed';
+  const rolling = isOver ? [] : Object.keys(field(value, 'run', 'target') ?? {});
+  return { group: textAt(value, 'group') ?? '', epoch: numberAt(value, 'epoch'), claims, prepared, pins, rolling };
 }
 
 export function pinKey(zone: string, ordinal: number): string {

@@ -213,7 +213,7 @@ export class LedgerJudge implements Oracle {
   #record(map: ModelObject, by: string, atMs: number): void {
     if (!isLedger(map)) return;
     const before = this.#ledgers.get(map.metadata.name);
-    const ledger = readLedger(map) ?? { group: '', epoch: undefined, claims: new Map(), prepared: [], pins: new Map() };
+    const ledger = readLedger(map) ?? { group: '', epoch: undefined, claims: new Map(), prepared: [], pins: new Map(), rolling: [] };
     for (const key of before?.claims.keys() ?? []) if (!ledger.claims.has(key)) this.#open.delete(key);
     for (const [key, claim] of ledger.claims) if (!this.#open.has(key)) this.#open.set(key, { claim, by, sinceMs: atMs });
     this.#ledgers.set(map.metadata.name, ledger);

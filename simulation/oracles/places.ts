@@ -7,6 +7,7 @@ import {
   isTerminating,
   nodeResource,
   numberAt,
+  partitionOf,
   placeOf,
   podResource,
   readyCondition,
@@ -23,6 +24,7 @@ export interface SetFacts {
   readonly replicas: number;
   readonly first: number;
   readonly minReadyMs: number;
+  readonly partition: number;
   readonly updateRevision: string;
   readonly currentRevision: string;
   /** True if the status is as new as the spec. */
@@ -274,6 +276,7 @@ function factsOf(set: ModelObject): SetFacts {
     replicas: numberAt(set, 'spec', 'replicas') ?? 1,
     first: numberAt(set, 'spec', 'ordinals', 'start') ?? 0,
     minReadyMs: (numberAt(set, 'spec', 'minReadySeconds') ?? 0) * 1000,
+    partition: partitionOf(set),
     updateRevision: textAt(set, 'status', 'updateRevision') ?? '',
     currentRevision: textAt(set, 'status', 'currentRevision') ?? '',
     isObserved: (numberAt(set, 'status', 'observedGeneration') ?? 0) >= (set.metadata.generation ?? 0),

@@ -38,7 +38,8 @@ export class TermsBook {
   constructor(scene: Scene) {
     this.#scene = scene;
     this.#timelines = new Map(scene.statefulSets.map((name) => [name, new Timeline<Terms>()]));
-    if (scene.group.kind === 'native') this.#applyDefinition('never', 0);
+    const isDefined = scene.isGiven || scene.list(groupResource, scene.namespace).length > 0;
+    if (scene.group.kind === 'native') this.#applyDefinition(isDefined ? 'never' : 'gone', 0);
     for (const resource of [groupResource, intentResource, exceptionResource]) {
       for (const after of scene.list(resource, scene.namespace)) this.apply({ resource, type: 'MODIFIED', after, atMs: 0 });
     }

@@ -77,6 +77,13 @@ class Stage {
     );
   }
 
+  /** The partitions of the zones a and b. */
+  async partitions(): Promise<readonly [number, number]> {
+    const sets = await this.#controlPlane.client.list<RollingSet>(this.group.setsPath);
+    const of = (zone: string): number => partitionOf(sets.find(({ metadata }) => metadata.name === `ingester-zone-${zone}`));
+    return [of('a'), of('b')];
+  }
+
   versions(): Promise<readonly string[]> {
     return versions(this.#controlPlane.client, this.group.namespace);
   }
@@ -264,6 +271,44 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
       return told.facts.flatMap(({ reason, note }) => (reason === 'PodReplaced' ? (note.match(/a-\d/g) ?? []) : []));
     });
     expect(notes.sort()).toEqual(['a-2', 'a-2', 'a-3', 'a-3']);
+  });
+
+  it.concurrent('freezes the pods that are not updated yet when the group is defined during a rollout, and rolls them in its waves', async (context) => {
+    const podAnnotations = { 'test.rollout-group.dev/ready-after': '2s' };
+    const stage = await open(context, { namespace: 'frozen', zones: ['a', 'b'], replicas: 6, podAnnotations });
+    await stage.group.setImage('example.com/server:2');
+    const isUpdatedTop = (pods: readonly Pod[], zone: string): boolean => {
+      const [lowest, top] = [0, 5].map((ordinal) => pods.find(({ metadata }) => metadata.name === `ingester-zone-${zone}-${ordinal}`));
+      return lowest !== undefined && top !== undefined && isReady(top) && revisionOf(top) !== revisionOf(lowest);
+    };
+    await controlPlane().client.until<Pod>(
+      stage.group.podsPath,
+      'the first updated pod of each zone',
+      (pods) => ['a', 'b'].every((zone) => isUpdatedTop(pods, zone)),
+      60_000,
+    );
+    const agent = await stage.start(stoppedAt(1));
+    await untilWave(agent, 0);
+    const [a, b] = await stage.partitions();
+    const frozen = agent
+      .turns()
+      .flatMap(({ performed }) =>
+        performed.flatMap(({ action, result }) =>
+          action.kind === 'setPartition' && action.because === 'frozen' && result === 'done' ? [[action.zone, action.to]] : [],
+        ),
+      );
+    expect(frozen.sort()).toEqual([
+      ['a', a],
+      ['b', b],
+    ]);
+    expect(Math.min(a, b)).toBeGreaterThanOrEqual(3);
+    await delay(temptationMs);
+    await stage.expectEachKilledTwice([...split('a', 6, a), ...split('b', 6, b)]);
+    await agent.stop();
+    await stage.start(stoppedAt(0), {}, 'agent-rest');
+    await stage.group.untilRolled();
+    await stage.untilHolding();
+    await stage.expectEachKilledTwice([...split('a', 6, 0), ...split('b', 6, 0)]);
   });
 
   it.concurrent('waits with the other zone, and says why, when a user lowers a partition by hand', async (context) => {

@@ -1,7 +1,7 @@
 // Draws the events of a seed: changes by people and autoscalers, and accidents.
 
 import type { FaultClass } from '../../faults/fault.ts';
-import { between, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
+import { between, draw, oneOf, type Random, streamOf, wholeBetween } from '../../random.ts';
 import { type EventFields, type GroupShape, letterOf, type ScenarioEvent } from '../../scenario.ts';
 
 /** A function that draws an event at `atMs`, or one of its fields. */
@@ -127,8 +127,16 @@ const accidents: readonly Accidents[] = [
 
 /** Returns all events, sorted by time: changes by people and autoscalers, and accidents of the drawn classes. */
 export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEvent[] {
-  const events = [...drawnStories(streamOf(seed, 'stories'), input), ...drawnAccidents(seed, input)];
+  const stories = drawnStories(streamOf(seed, 'stories'), input);
+  const events = [...stories, ...drawnDefinition(seed, input, stories), ...drawnAccidents(seed, input)];
   return events.sort((one, other) => one.atMs - other.atMs);
+}
+
+/** Returns the definition of some groups with a rolling update, soon after the first image: then their StatefulSets already roll. */
+function drawnDefinition(seed: number, { group, isDrawn }: DrawInput, stories: readonly ScenarioEvent[]): readonly ScenarioEvent[] {
+  const rollout = stories.find(({ kind }) => kind === 'setImage');
+  if (rollout === undefined || group.strategy === undefined || !isDrawn('F18') || draw(seed, 'definition') >= 0.25) return [];
+  return [{ atMs: rollout.atMs + Math.round(between(streamOf(seed, 'definition at'), 500, 40_000)), kind: 'defineGroup' }];
 }
 
 /** Returns the accidents of the drawn classes in no particular order. `input.endMs` is at least a minute. */

@@ -52,7 +52,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'S6',
     title: 'the right target',
     judgedBy: ['targets', 'partitions', 'pins'],
-    how: 'with the strategy `pinned` a pod comes back at the revision of its predecessor, or at the revision to which an agent pinned it; exempt: pods created without the webhook, and pods that the StatefulSet controller creates at an outdated revision',
+    how: 'with the strategy `pinned` a pod comes back at the revision of its predecessor, or at the revision to which an agent pinned it; exempt: pods created without the webhook, and pods that the StatefulSet controller creates at an outdated revision; with the strategy `partition` a run starts only after pods that no run exposed are frozen',
   },
   {
     id: 'S7',

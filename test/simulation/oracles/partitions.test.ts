@@ -118,3 +118,48 @@ describe('a partition that is raised', () => {
     expect(history.broken()).toEqual([]);
   });
 });
+
+describe('a run', () => {
+  const idle = { format: '1.0', namespace: 'mimir', group: 'ing', claims: [] };
+  const begin = (history: History, target: Readonly<Record<string, string>>): void => {
+    const metadata = { name: 'rollout-group-ing', labels: { 'rollout-group.dev/document': 'ledger' } };
+    const ledger = JSON.stringify({ ...idle, run: { outcome: 'running', target } });
+    history.write('configmaps', { metadata, data: { ledger } }, history.agent());
+  };
+  /** Pod a-2 is updated, and the partition of zone a exposes the other pods. */
+  function rolling(partition: number): History {
+    const history = held();
+    move(history, 'ing-a', partition, { user: 'kubernetes-admin' });
+    history.replace('ing-a-2');
+    return history.advance(20_000);
+  }
+
+  it("that starts breaks 'S6' while the partition exposes pods that no run exposed", () => {
+    const history = rolling(0);
+    begin(history, { a: 'r2' });
+    expect(history.found('S6')).toEqual(['a1 begins a run while partition 0 exposes ing-a-0, ing-a-1']);
+  });
+
+  it('breaks nothing in a frozen zone, in another zone, and above a pod that is updated', () => {
+    const frozen = rolling(2);
+    begin(frozen, { a: 'r2' });
+    expect(frozen.broken()).toEqual([]);
+    const other = rolling(0);
+    begin(other, { b: 'r2' });
+    expect(other.broken()).toEqual([]);
+    const mixed = rolling(0);
+    mixed.replace('ing-a-0');
+    mixed.advance(20_000);
+    begin(mixed, { a: 'r2' });
+    expect(mixed.broken()).toEqual([]);
+  });
+
+  it('that lowers the partition itself breaks nothing, nor does its next write', () => {
+    const history = rolling(2);
+    begin(history, { a: 'r2' });
+    move(history, 'ing-a', 1);
+    history.advance(20_000);
+    begin(history, { a: 'r2' });
+    expect(history.found('S6')).toEqual([]);
+  });
+});

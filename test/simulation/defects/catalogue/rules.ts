@@ -53,6 +53,18 @@ export const ruleDefects: readonly Defect[] = [
     breaks: ['S28'],
   },
   {
+    id: 'rollout-not-frozen',
+    title: 'a group that is defined during a rollout lets its StatefulSet controllers replace every pod',
+    edits: [
+      {
+        file: 'engine/rules/pod-state.ts',
+        find: 'return to > set.partition ? to : undefined;',
+        replace: 'return to > set.partition + 2_000_000 ? to : undefined;',
+      },
+    ],
+    breaks: ['S6'],
+  },
+  {
     id: 'zone-gap-ignored',
     title: 'two zones shrink one right after the other',
     edits: [
