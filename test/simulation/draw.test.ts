@@ -63,7 +63,18 @@ describe('the scenario of a seed', () => {
     const kinds = new Set(scenarios.flatMap(({ events }) => events.map(({ kind }) => kind)));
     expect([...kinds].sort()).toEqual(
       [
-        ...['setImage', 'setReplicas', 'pause', 'resume', 'defineGroup', 'deletePod', 'scaleByHand', 'recreateStatefulSet', 'leaveGroup', 'setStrategy'],
+        ...[
+          'setImage',
+          'setReplicas',
+          'pause',
+          'resume',
+          'defineGroup',
+          'deletePod',
+          'scaleByHand',
+          'recreateStatefulSet',
+          'leaveGroup',
+          'setStrategy',
+        ],
         ...['podFails', 'podFlaps', 'podDies', 'slowKubelet', 'stuckTerminating', 'nodeLost', 'nodeDrained', 'controllerLags'],
         ...[
           'controllerIsStale',
