@@ -1,4 +1,5 @@
 // Defines the matchConditions of our webhooks: CEL that limits the requests that API servers send.
+import { stopActions } from '../engine/run/requests.ts';
 import { annotationKeys, preparationKeys } from '../policies/adopt/keys.ts';
 import { podNamesOf } from '../policies/objects/agent-deployment.ts';
 import { agentName, type InstallOptions } from './object.ts';
@@ -131,6 +132,19 @@ export const changesSpec: MatchCondition = {
   name: 'says-something-new',
   expression: `request.operation == 'CREATE' || ${differs('spec')}`,
 };
+
+/**
+ * CEL for a new RolloutIntent that only stops a group. A change of a stored request is never one: it could end a pause, or turn an
+ * approval into something else.
+ */
+const createsStopOnly = [
+  "request.operation == 'CREATE' && request.resource.resource == 'rolloutintents'",
+  `has(object.spec) && has(object.spec.action) && object.spec.action in [${stopActions.map((action) => `'${action}'`).join(', ')}]`,
+].join(' && ');
+
+export const createsStop: MatchCondition = { name: 'creates-a-stop', expression: createsStopOnly };
+
+export const createsNoStop: MatchCondition = { name: 'creates-no-stop', expression: `!(${createsStopOnly})` };
 
 /** Exempts requests of the agent, which applies the same rules and writes a claim to the ledger before its request. */
 export function isNotTheAgent({ namespace }: InstallOptions): MatchCondition {

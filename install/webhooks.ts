@@ -3,6 +3,8 @@ import { apiGroup, apiVersion } from '../policies/schema/kinds.ts';
 import {
   changesGuardedFields,
   changesSpec,
+  createsNoStop,
+  createsStop,
   hasOrdinal,
   isMadeForMember,
   isMadeForStatefulSet,
@@ -52,10 +54,15 @@ export function webhooksOf(options: InstallOptions): readonly InstallObject[] {
   const enforcing = validating(options).map((entry) => webhookOf(entry, options));
   return [
     configuration(['ValidatingWebhookConfiguration', name], options, enforcing),
-    configuration(['MutatingWebhookConfiguration', name], options, [
+    configuration(
+      ['MutatingWebhookConfiguration', name],
+      options,
       // API servers call the webhook again if another webhook changes the object.
-      { ...webhookOf(stampEntry, options), reinvocationPolicy: 'IfNeeded' },
-    ]),
+      requestEntries(endpointPaths.stamp, 'stamp', 'stops.stamp').map((entry) => ({
+        ...webhookOf(entry, options),
+        reinvocationPolicy: 'IfNeeded',
+      })),
+    ),
     ...(usesStrategy(options.scope.pinned)
       ? [configuration(['MutatingWebhookConfiguration', pinConfigurationName(options)], options, [pinWebhook(options)])]
       : []),
@@ -152,9 +159,14 @@ function validating(options: InstallOptions): readonly Entry[] {
     enforced('statefulset-growth', 'Ignore', sets('UPDATE', 'statefulsets'), [own, ...isMember(options, 'request.name'), onlyGrows]),
     enforced('statefulset-scale-up', 'Ignore', sets('UPDATE', 'statefulsets/scale'), [own, ...isMember(options, 'request.name'), scalesUp]),
     // The agent blocks the groups of an invalid policy, so this entry may have `Ignore`.
-    validated('policies', 'Ignore', 'rolloutgroups', 'rolloutpolicies', 'metricsources', 'notificationchannels'),
-    // The agent trusts the requester of these objects, so this entry has `Fail`.
-    validated('requests', 'Fail', 'rolloutexceptions', 'rolloutintents'),
+    {
+      name: 'policies.validate',
+      path: endpointPaths.validate,
+      rule: ourRule('rolloutgroups', 'rolloutpolicies', 'metricsources', 'notificationchannels'),
+      conditions: [changesSpec],
+      failurePolicy: 'Ignore',
+    },
+    ...requestEntries(endpointPaths.validate, 'requests.validate', 'stops.validate'),
   ];
 }
 
@@ -179,20 +191,30 @@ function pinWebhook(options: InstallOptions): object {
   };
 }
 
-const stampEntry: Entry = {
-  name: 'stamp',
-  path: endpointPaths.stamp,
-  rule: ourRule('rolloutexceptions', 'rolloutintents'),
-  conditions: [changesSpec],
-  failurePolicy: 'Fail',
-};
+/** Returns two entries for writes of requests and exceptions: one for new requests that only stop a group, and one for all other writes. */
+function requestEntries(path: string, others: string, stops: string): readonly Entry[] {
+  return [
+    // The agent trusts the requester of these objects, so this entry has `Fail`.
+    {
+      name: others,
+      path,
+      rule: ourRule('rolloutexceptions', 'rolloutintents'),
+      conditions: [changesSpec, createsNoStop],
+      failurePolicy: 'Fail',
+    },
+    // A stop needs no verified requester, and users must be able to stop a rollout while no webhook answers.
+    {
+      name: stops,
+      path,
+      rule: { ...ourRule('rolloutintents'), operations: ['CREATE'] },
+      conditions: [createsStop],
+      failurePolicy: 'Ignore',
+    },
+  ];
+}
 
 function enforced(name: string, failurePolicy: Entry['failurePolicy'], rule: WebhookRule, conditions: readonly MatchCondition[]): Entry {
   return { name: `${name}.enforce`, path: endpointPaths.enforce, rule, conditions, failurePolicy };
-}
-
-function validated(name: string, failurePolicy: Entry['failurePolicy'], ...resources: readonly string[]): Entry {
-  return { name: `${name}.validate`, path: endpointPaths.validate, rule: ourRule(...resources), conditions: [changesSpec], failurePolicy };
 }
 
 export function ruleOf(group: string, version: string, operation: string, ...resources: readonly string[]): WebhookRule {

@@ -13,7 +13,7 @@ import { withException } from '../rules/exception.ts';
 import { ignoresProgress, policyAnswer, windowResult } from '../rules/policy.ts';
 import { pauseFact } from '../rules/roll.ts';
 import { rejectionsAhead } from '../rules/wave.ts';
-import { objectOf, pauses, requesterText, requestOf, requestPlace } from '../run/requests.ts';
+import { objectOf, pauses, requesterText, requestOf, requestPlace, stopActions } from '../run/requests.ts';
 import { rollsBack } from '../run/run.ts';
 import { hasReplacedSince } from '../run/states.ts';
 import { type IntentView, isUnknown, type RunState } from '../snapshot.ts';
@@ -88,7 +88,7 @@ function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly 
 /** Reports whether a request stops steps of the group: a pause, an unverified abort, a protection, or an undo. */
 export function isStopRequest(context: Pick<GroupContext, 'nowMs'>, intent: IntentView, run: Pick<RunState, 'id'> | undefined): boolean {
   if (intent.expiresMs !== undefined && intent.expiresMs <= context.nowMs) return false;
-  return intent.action === 'protect' || intent.action === 'undo' || pauses(context, intent, run);
+  return stopActions.includes(intent.action) || pauses(context, intent, run);
 }
 
 function requestedStop(context: GroupContext, intent: IntentView, steps: readonly Step[]): Stop {

@@ -8,6 +8,9 @@ import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { type IntentView, isUnknown, isWithinClockSkew, type RunState } from '../snapshot.ts';
 
+/** The actions that only stop a group. They count without a verified requester, so admission lets them pass while no webhook answers. */
+export const stopActions: readonly IntentView['action'][] = ['pause', 'protect', 'undo'];
+
 /** A request with the identity that the webhook wrote into it. */
 export type VerifiedRequest = IntentView & { readonly requestedBy: NonNullable<IntentView['requestedBy']> };
 

@@ -8,13 +8,14 @@ import { changeAnnotations } from '../../engine/run/origin.ts';
 import { undoRequest } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Known, podsNamed } from '../../engine/snapshot.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { listed } from '../../policies/wording.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, withCluster } from '../connection.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
-import { type ExitCode, exitCodes } from '../failure.ts';
+import { type ExitCode, exitCodes, Failure, type FailureDetails } from '../failure.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { chooseRevision, type Revision, readRevisions, readRuns, type UndoTarget } from '../live/history.ts';
-import { applyIntent, deleteIntents } from '../live/intents.ts';
+import { applyStop, deleteIntents } from '../live/intents.ts';
 import { type Member, type Members, readMembers, refuseUnguarded, refuseWhenDenied, writeEach } from '../live/members.ts';
 import { writeAgentNote } from '../live/notes.ts';
 import { remainingStops } from '../live/remaining-stops.ts';
@@ -113,7 +114,10 @@ function isConfirmed(context: CommandContext, options: UndoOptions, preview: str
   return (isChosenByName ? confirmAlways : confirmByPrompt)(context, options, preview);
 }
 
-/** Writes the templates in a server dry run, then writes the intent and the templates. Returns the written objects. */
+/**
+ * Writes the templates in a server dry run, then writes the intent and the templates. Returns the written objects. If a webhook does not
+ * answer, writes only the intent, which needs no webhook and stops the rollout, and throws the Failure.
+ */
 async function write(
   cluster: Cluster,
   target: GroupName,
@@ -124,13 +128,33 @@ async function write(
   const texts = { what: `${nameOf(target)} was undone`, again: 'the undone revision stays blocked meanwhile' };
   const writeAll = (isTry: boolean) => writeEach(cluster, undos, (one) => writeMember(cluster, one, isTry), { ...texts, isDryRun: isTry });
   // Without this dry run, a user who may not patch StatefulSets would leave an intent that blocks the group.
-  const tried = await writeAll(true);
-  const written = await applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, 'nothing was undone'));
+  const stop = () => applyStop(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, 'nothing was undone'));
+  const tried = await writeAll(true).catch(async (error: unknown) => {
+    const { details } = error instanceof Failure ? error : {};
+    if (isDryRun || details?.webhook === undefined) throw error;
+    await stop();
+    throw new Failure(partialUndo(details, nameOf(target), undos));
+  });
+  const written = await stop();
   // An earlier undo may block the revision that is requested now, so it is deleted.
   const isBlocked = ({ action, undone = [] }: IntentView): boolean =>
     action === 'undo' && undone.some(({ zone, revision }) => undos.some(({ member, to }) => member.zone === zone && to.name === revision));
   if (!isDryRun) await deleteIntents(cluster, target, isBlocked);
   return [written, ...(isDryRun ? tried : await writeAll(false))];
+}
+
+/** Returns the failure of an undo whose request is written, while a webhook that does not answer prevents the change of the templates. */
+function partialUndo({ what, todo, ...details }: FailureDetails, name: string, undos: readonly MemberUndo[]): FailureDetails {
+  const names = listed(
+    undos.map(({ member }) => member.view.name),
+    'and',
+  );
+  return {
+    ...details,
+    what: `${name} was undone only in part: ${what}`,
+    why: `the request is written, so the agent replaces no further pod; ${names} still ${undos.length === 1 ? 'has' : 'have'} the undone template, and updated pods keep it`,
+    todo: [todo, 'then repeat the command'].filter((part) => part !== undefined).join('; '),
+  };
 }
 
 /** Returns the intent that blocks the undone revisions until it is cancelled. */

@@ -1,13 +1,15 @@
 // Reads and writes the RolloutIntents of a group.
-import { onStatus } from '../../cluster/request/failure.ts';
+import { ApiFailure, onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { applyObject, deleteObject, targetOf } from '../../cluster/request/write.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import { pauses } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
+import { hashText } from '../../policies/values/hash.ts';
 import { rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../connection.ts';
+import { uncalledWebhook } from '../connection-failure.ts';
 import type { GroupName } from './target.ts';
 
 /** The field manager of objects that the plugin writes. */
@@ -40,6 +42,19 @@ export async function deleteIntents(cluster: Cluster, name: GroupName, isSelecte
 
 export function applyIntent({ env, timeoutMs }: Cluster, object: KubernetesObject, isDryRun: boolean): Promise<KubernetesObject> {
   return applyObject(env, rolloutIntents, object, { fieldManager, dryRun: isDryRun, site: 'intents.apply', timeoutMs });
+}
+
+/**
+ * Writes an intent that only stops a group. While no webhook answers, the API server accepts new stops, but no change of a stored request.
+ * The intent then gets another name, with a hash of its spec.
+ */
+export async function applyStop(cluster: Cluster, object: KubernetesObject, isDryRun: boolean): Promise<KubernetesObject> {
+  const { metadata } = object;
+  const name = `${metadata.name.slice(0, 242)}.${hashText(JSON.stringify(object['spec'])).slice(0, 10)}`;
+  return applyIntent(cluster, object, isDryRun).catch((error: unknown) => {
+    if (!(error instanceof ApiFailure) || uncalledWebhook(error.message) === undefined) throw error;
+    return applyIntent(cluster, { ...object, metadata: { ...metadata, name } }, isDryRun);
+  });
 }
 
 /** Deletes an intent or an exception. Succeeds if the object no longer exists. */

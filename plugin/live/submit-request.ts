@@ -1,19 +1,20 @@
 // Submits a request of the user as a RolloutIntent, for a group or its published run.
-import { onStatus } from '../../cluster/request/failure.ts';
+import { ApiFailure, onStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import { observeIntent } from '../../engine/observe/objects.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
-import { requesterText } from '../../engine/run/requests.ts';
+import { requesterText, stopActions } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
+import { uncalledText, uncalledWebhook } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { type LiveGroup, onlyGroup, type ReadGroups, type readGroups, readSnapshot, scopeOf } from './groups.ts';
-import { applyIntent, deleteIntents } from './intents.ts';
+import { applyIntent, applyStop, deleteIntents } from './intents.ts';
 import { findGroup } from './named-group.ts';
 import { writeAgentNote } from './notes.ts';
 import { remainingStops } from './remaining-stops.ts';
@@ -93,7 +94,7 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   }
   const spec = { ...request.spec, ...(flags.reason ? { reason: flags.reason } : {}) };
   const send = (intent: KubernetesObject, isDryRun: boolean) =>
-    applyIntent(cluster, intent, isDryRun).catch(ifNotInstalled(rolloutIntents, notSent));
+    sendIntent(requested, intent, { action: spec.action, isDryRun }).catch(ifNotInstalled(rolloutIntents, notSent));
   const object = intentObject(target, spec, key, request.objectName);
   const stops = concerns === undefined ? [] : await remainingStops(cluster, requested, { verb: spec.action, concerns });
   if (flags.dryRun !== undefined) await writeAgentNote(context, cluster, live, stops);
@@ -103,13 +104,14 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   );
   // The dry run shows the verified requester and what the request would replace.
   const checked = needsRequester || stored !== undefined || flags.dryRun === 'server' ? await send(object, true) : object;
-  const replaced = stored === undefined ? '' : replacedText(requested, stored, checked);
+  const { name: objectName } = checked.metadata;
+  const replaced = stored?.name === objectName ? replacedText(requested, stored, checked) : '';
   const verified = needsRequester ? verifiedIntent(checked, spec.action, name) : undefined;
   if (verified !== undefined) request.check?.(verified);
   if (flags.dryRun === 'server') return printObjects(context, [checked]);
   if (request.confirm !== undefined && !(await request.confirm())) return exitCodes.refused;
   // One object per requester: otherwise a second requester would overwrite the request of the first.
-  const own = verified === undefined ? object : intentObject(target, spec, `${key} ${verified.requestedBy?.user}`);
+  const own = intentObject(target, spec, `${key} ${verified?.requestedBy?.user}`, verified === undefined ? objectName : undefined);
   const written = await send(own, false);
   const by = userIn(written);
   const isEnded = (one: IntentView): boolean => one.requestedBy?.user === by && one.name !== written.metadata.name && ends?.(one) === true;
@@ -159,6 +161,25 @@ function verifiedIntent(object: KubernetesObject, action: string, group: string)
       action === 'abort'
         ? `to stop the group now: kubectl rollout-group pause ${group}; for abort, install the webhook: kubectl rollout-group install --policies DIR --apply`
         : 'install the webhook: kubectl rollout-group install --policies DIR --apply',
+  });
+}
+
+/** Writes the intent. If no webhook answers, only a pause can stop the group, so the failure of an abort names it. */
+async function sendIntent(
+  { cluster, name }: Pick<RequestedGroup, 'cluster' | 'name'>,
+  intent: KubernetesObject,
+  { action, isDryRun }: { readonly action: IntentView['action']; readonly isDryRun: boolean },
+): Promise<KubernetesObject> {
+  if (stopActions.includes(action)) return applyStop(cluster, intent, isDryRun);
+  return applyIntent(cluster, intent, isDryRun).catch((error: unknown) => {
+    const webhook = error instanceof ApiFailure ? uncalledWebhook(error.message) : undefined;
+    if (webhook === undefined || action !== 'abort') throw error;
+    throw new Failure({
+      exitCode: exitCodes.unreachable,
+      what: `abort was not sent: ${uncalledText(webhook)}`,
+      why: 'an abort needs a verified requester',
+      todo: `to stop the group now: kubectl rollout-group pause ${name}; then find out why the webhook does not answer: kubectl rollout-group doctor`,
+    });
   });
 }
 

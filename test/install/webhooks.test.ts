@@ -58,8 +58,10 @@ describe('our webhooks', () => {
         "statefulset-growth.enforce.rollout-group.dev /admission/enforce UPDATE apps/v1 statefulsets Ignore NoneOnDryRun: is-not-the-agent, only-adds-replicas",
         "statefulset-scale-up.enforce.rollout-group.dev /admission/enforce UPDATE apps/v1 statefulsets/scale Ignore NoneOnDryRun: is-not-the-agent, adds-replicas",
         "policies.validate.rollout-group.dev /admission/validate CREATE+UPDATE rollout-group.dev/v1alpha1 rolloutgroups+rolloutpolicies+metricsources+notificationchannels Ignore None: says-something-new",
-        "requests.validate.rollout-group.dev /admission/validate CREATE+UPDATE rollout-group.dev/v1alpha1 rolloutexceptions+rolloutintents Fail None: says-something-new",
-        "stamp.rollout-group.dev /admission/stamp CREATE+UPDATE rollout-group.dev/v1alpha1 rolloutexceptions+rolloutintents Fail None: says-something-new",
+        "requests.validate.rollout-group.dev /admission/validate CREATE+UPDATE rollout-group.dev/v1alpha1 rolloutexceptions+rolloutintents Fail None: says-something-new, creates-no-stop",
+        "stops.validate.rollout-group.dev /admission/validate CREATE rollout-group.dev/v1alpha1 rolloutintents Ignore None: creates-a-stop",
+        "stamp.rollout-group.dev /admission/stamp CREATE+UPDATE rollout-group.dev/v1alpha1 rolloutexceptions+rolloutintents Fail None: says-something-new, creates-no-stop",
+        "stops.stamp.rollout-group.dev /admission/stamp CREATE rollout-group.dev/v1alpha1 rolloutintents Ignore None: creates-a-stop",
         "pinned.rollout-group.dev /admission/pin-pod CREATE /v1 pods Ignore None: is-made-for-a-statefulset",
       ]
     `);

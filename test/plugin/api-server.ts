@@ -32,11 +32,13 @@ export interface FakeOptions extends ServedLimits {
   readonly dryRunsOnly?: readonly string[];
   /** The requester that a webhook writes into intents and exceptions; no webhook does if absent. */
   readonly stamp?: { readonly user: string; readonly groups: readonly string[] };
+  /** True if no webhook answers: only new requests that stop a group succeed, as install/webhooks.ts registers them. */
+  readonly isWebhookAway?: boolean;
 }
 
 export async function fakeApiServer(
   initial: readonly FakeObject[],
-  { forbiddenWrites = [], dryRunsOnly = [], stamp, ...limits }: FakeOptions = {},
+  { forbiddenWrites = [], dryRunsOnly = [], stamp, isWebhookAway = false, ...limits }: FakeOptions = {},
 ): Promise<FakeApiServer> {
   const { api, put, objects } = serveObjects(initial, limits, { clock: processClock, timers: processTimers });
   const { server } = api;
@@ -64,6 +66,11 @@ export async function fakeApiServer(
       writes.push({ method: request.method, path: request.path, body: request.body === undefined ? undefined : JSON.parse(request.body) });
     const address = addressOf(request.path);
     if (address.isWatch) return watch(request, address, answer);
+    if (isWebhookAway && request.method === 'PATCH' && !isNewStop(request, address)) {
+      answer.writeHead(500, { 'content-type': 'application/json' });
+      answer.end(JSON.stringify({ kind: 'Status', code: 500, reason: 'InternalError', message: uncalled }));
+      return;
+    }
     const withheld = request.path.includes('dryRun=All') ? forbiddenWrites : [...forbiddenWrites, ...dryRunsOnly];
     const isWithheld = request.method !== 'GET' && withheld.includes(address.name);
     if (isWithheld) server.forbid(`* ${address.resource}`);
@@ -72,6 +79,11 @@ export async function fakeApiServer(
     const { status, headers, body } = response;
     answer.writeHead(status, headers);
     answer.end(body);
+  }
+
+  function isNewStop({ body = '' }: ModelRequest, { plural, name }: Address): boolean {
+    const isStored = objects().some(({ kind, metadata }) => kind === 'RolloutIntent' && metadata.name === name);
+    return plural === 'rolloutintents' && !isStored && /"action":"(pause|protect|undo)"/.test(body);
   }
 
   function watch(request: ModelRequest, address: Address, answer: ServerResponse): void {
@@ -91,6 +103,9 @@ export async function fakeApiServer(
     });
   }
 }
+
+const uncalled =
+  'Internal error occurred: failed calling webhook "one.rollout-group.dev": failed to call webhook: Post "https://agent.ops.svc:443/admission?timeout=5s": no endpoints available for service "agent"';
 
 interface Address {
   /** Path without the name. */

@@ -63,6 +63,21 @@ describe('pause', () => {
     expect(parse(server.stdout)).toEqual({ ...rest, metadata: { ...metadata, ...given } });
   });
 
+  it('gets another name while no webhook answers if a pause of this place is stored, also with an end in the past', async () => {
+    const stored = { ...pauseOf(), spec: { group: 'ingester', action: 'pause', expires: '2020-01-01T00:00:00Z' } };
+    const paused = (extra: readonly FakeObject[], line = 'pause ingester') => act(line, { extra, options: { isWebhookAway: true } });
+    const namesIn = ({ objects }: Acted) => objects.flatMap(({ kind, metadata }) => (kind === 'RolloutIntent' ? [metadata.name] : []));
+    const first = await paused([]);
+    expect([first.status, namesIn(first)]).toEqual([0, ['pause.ingester']]);
+    const second = await paused([stored]);
+    expect([second.status, namesIn(second)]).toEqual([0, ['pause.ingester', expect.stringMatching(/^pause\.ingester\.[0-9a-f]{10}$/)]]);
+    expect(second.stdout).toBe('mimir/ingester paused\n  no further pod is replaced\n');
+    // A repetition writes the same object, which the API server accepts: it changes nothing.
+    const [, again] = namesIn(second);
+    expect(namesIn(await paused([stored], 'pause ingester --zone c'))).toContain('pause.ingester.c');
+    expect(again).toBe(namesIn(await paused([stored]))[1]);
+  });
+
   it('fails with the command that installs the CRD', async () => {
     const { status, stderr } = await act('pause ingester', { options: { missing: ['rolloutintents'] } });
     expect(status).toBe(10);

@@ -218,6 +218,9 @@ describe('abort and retry', () => {
     const acted = await act('abort ingester', { decision: rolling, options: {} });
     expect([acted.status, acted.kept]).toEqual([5, []]);
     expect(acted.stderr).toContain('kubectl rollout-group pause mimir/ingester');
+    const unanswered = await act('abort ingester', { decision: rolling, options: { isWebhookAway: true } });
+    expect([unanswered.status, unanswered.kept]).toEqual([12, []]);
+    expect(unanswered.stderr).toContain('to stop the group now: kubectl rollout-group pause mimir/ingester; then find out why');
   });
 
   it.each([

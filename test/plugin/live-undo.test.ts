@@ -48,6 +48,22 @@ describe('undo', () => {
     expect([acted.status, acted.kept]).toEqual([11, []]);
   });
 
+  it('writes only the request while no webhook answers, and names what remains', async () => {
+    const acted = await act('undo ingester', { decision: rolling, extra: history, options: { isWebhookAway: true } });
+    expect([acted.status, acted.stdout, patches(acted)]).toEqual([12, '', []]);
+    expect(asked(acted)).toEqual([
+      { group: 'ingester', action: 'undo', undone: zones.map((zone) => ({ zone, revision: 'rev-2', to: 'rev-1' })) },
+    ]);
+    expect(acted.stderr).toBe(
+      `error: mimir/ingester was undone only in part: webhook one.rollout-group.dev of Service ops/agent did not answer: no endpoints available for service "agent"
+  why: the request is written, so the agent replaces no further pod; ingester-zone-a, ingester-zone-b and ingester-zone-c still have the undone template, and updated pods keep it
+  do:  find out why it does not answer: kubectl rollout-group doctor; then repeat the command
+`,
+    );
+    const dry = await act('undo ingester --dry-run server', { decision: rolling, extra: history, options: { isWebhookAway: true } });
+    expect([dry.status, dry.kept]).toEqual([12, []]);
+  });
+
   it('prints the git revert command if the commit is known', async () => {
     const annotations = {
       'rollout-group.dev/commit': '3f9c2e1',

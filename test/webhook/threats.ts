@@ -48,6 +48,7 @@ const narrowing = of('test/install/narrowing.test.ts');
 const registration = of(`${here}/registration/registration.test.ts`);
 const doctor = of('test/plugin/doctor/webhooks.test.ts');
 const stampPolicy = of(`${here}/admission-policy-stamp.cluster.ts`);
+const stops = of(`${here}/stops-in-outage.cluster.ts`);
 const release = of(`${here}/native/pod-release.test.ts`);
 
 export const threats: readonly Threat[] = [
@@ -393,6 +394,23 @@ export const threats: readonly Threat[] = [
       ),
       ...of('test/install/registered-policies.test.ts')('are told of when one %s', 'are told of when a binding %s'),
       ...of('test/plugin/doctor/admission-policies.test.ts')('that were changed, or are bound without refusing, are failures'),
+    ],
+  },
+  {
+    id: 22,
+    stride: 'DE',
+    threat:
+      'No user can stop a rollout while the webhooks are away and the agent acts; or a request that stops is used to let something pass.',
+    rule: 'Only a new pause, protection or undo passes without a webhook; it counts as unverified, and the API server still denies a false requester. Every change of a stored request needs a verified requester, so no pause ends early and no approval appears. Deletions of requests are not affected.',
+    tests: [
+      ...stops(
+        'a pause is written, counts as unverified, and stops the agent',
+        'a protection is written',
+        'an undo writes its request, which blocks the revision, and names what remains',
+        '%s is denied',
+        'no user writes another requester into a stop',
+      ),
+      ...stamp('is left out of a new %s if it cannot be written, and any other value is removed', 'is required for %s'),
     ],
   },
 ];

@@ -1,5 +1,6 @@
 // Serves /admission/stamp, which writes the requester into RolloutIntents and RolloutExceptions.
 import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
+import { stopActions } from '../../engine/run/requests.ts';
 import { endpointPaths } from '../../install/object.ts';
 import { instantMs } from '../../policies/instant.ts';
 import { apiGroup } from '../../policies/schema/kinds.ts';
@@ -8,13 +9,13 @@ import { type Answer, deny, type Endpoint, type PatchOperation, type Review, typ
 
 /**
  * Returns the endpoint. It sets `spec.requestedBy` and replaces any other value when an object is created or its spec changes. It fails
- * closed, because approvals depend on the field.
+ * closed, because approvals depend on the field. Only a new stop passes with an unverified requester.
  */
 export function stampEndpoint({ clock }: Pick<WebhookEnv, 'clock'>): Endpoint {
   return {
     path: endpointPaths.stamp,
     handle: async (review) => (isConcerned(review) ? stamp(review, clock.nowMs()) : { allowed: true }),
-    onFailure: (review, problem) => (isConcerned(review) ? unstamped(problem, 500) : { allowed: true }),
+    onFailure: (review, problem) => (isConcerned(review) ? unstamped(review, problem, 500) : { allowed: true }),
   };
 }
 
@@ -24,16 +25,26 @@ function isConcerned(review: Review): boolean {
 
 function stamp(review: Review, nowMs: number): Answer {
   const problem = unwritableName(review.user);
-  if (problem !== undefined) return unstamped(problem, 403);
-  if (review.object === undefined) return unstamped('the request has no object', 400);
+  if (problem !== undefined) return unstamped(review, problem, 403);
+  if (review.object === undefined) return unstamped(review, 'the request has no object', 400);
   // The schema denies an object without a spec.
   if (!isJsonObject(review.object['spec'])) return { allowed: true };
-  const patch = patchTo(review, rightStamp(review, nowMs));
+  return allow(patchTo(review, rightStamp(review, nowMs)));
+}
+
+function allow(patch: readonly PatchOperation[]): Answer {
   return { allowed: true, ...(patch.length === 0 ? {} : { patch }) };
 }
 
-function unstamped(problem: string, code: number): Answer {
-  return deny(code, `the request is denied because the requester cannot be stored: ${problem}`);
+function unstamped(review: Review, problem: string, code: number): Answer {
+  if (!createsStop(review)) return deny(code, `the request is denied because the requester cannot be stored: ${problem}`);
+  return { ...allow(patchTo(review, undefined)), warnings: [`the requester is not verified: ${problem}`] };
+}
+
+/** Returns whether the request creates a RolloutIntent that only stops a group. Users must be able to stop a group also in an outage. */
+export function createsStop({ resource, operation, object }: Review): boolean {
+  const { action } = specOf(object);
+  return operation === 'CREATE' && resource.resource === 'rolloutintents' && stopActions.some((one) => one === action);
 }
 
 /**

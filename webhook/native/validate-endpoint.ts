@@ -11,7 +11,7 @@ import { resolvePolicies } from '../../policies/resolve/resolve.ts';
 import { apiGroup } from '../../policies/schema/kinds.ts';
 import type { WebhookEnv } from '../env.ts';
 import { type Answer, boundedText, type Call, deny, type Endpoint, leftMs, type Review } from '../review/review.ts';
-import { isStamped, rightStamp, specOf, stampField } from './stamp-endpoint.ts';
+import { createsStop, isStamped, rightStamp, specOf, stampField } from './stamp-endpoint.ts';
 
 interface ValidateOptions {
   /** Policies in this namespace may name other namespaces. */
@@ -37,9 +37,9 @@ export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, 
       const answer = validate(review, options, env.clock.nowMs());
       return answer.allowed ? withWarnings(answer, await missingSecrets(env, review, options, call)) : answer;
     },
-    // The agent ignores objects with errors, but it trusts the requester. Only objects with a requester fail closed.
+    // The agent ignores objects with errors, but it trusts the requester. Only objects with a requester fail closed, except new stops.
     onFailure: (review, problem) =>
-      isConcerned(review) && isStamped(review)
+      isConcerned(review) && isStamped(review) && !createsStop(review)
         ? deny(500, `the object is denied because it could not be checked: ${problem}`)
         : { allowed: true, warnings: [boundedText(`the object was not checked: ${problem}`, longestWarning)] },
   };

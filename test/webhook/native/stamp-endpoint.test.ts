@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { stopActions } from '../../../engine/run/requests.ts';
 import { stampEndpoint } from '../../../webhook/native/stamp-endpoint.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';
 import { ada, call, type Json, mallory, nowMs, patched, reviewOf } from './our-reviews.ts';
@@ -133,6 +134,38 @@ describe('the stamp', () => {
       [false, 400, 'the request is denied because the requester cannot be stored: the request has no object'],
       [false, 500, 'the request is denied because the requester cannot be stored: it is late'],
     ]);
+  });
+
+  it.each(stopActions)('is left out of a new %s if it cannot be written, and any other value is removed', async (action) => {
+    const forged = { ...byAda, user: 'mallory' };
+    const endpoint = stampEndpoint({ clock: { nowMs: () => nowMs, monotonicMs: () => 0 } });
+    for (const [spec, patch] of [
+      [{ group: 'ingester', action }, []],
+      [
+        { group: 'ingester', action, requestedBy: forged },
+        [
+          { op: 'test', path: '/spec/requestedBy', value: forged },
+          { op: 'remove', path: '/spec/requestedBy' },
+        ],
+      ],
+    ] as const) {
+      const stop = reviewOf('RolloutIntent', spec);
+      const warned = { allowed: true, ...(patch.length === 0 ? {} : { patch }) };
+      expect(endpoint.onFailure(stop, 'it is late')).toEqual({ ...warned, warnings: ['the requester is not verified: it is late'] });
+      expect(await stamp({ ...stop, user: { name: '', groups: [] } })).toMatchObject(warned);
+    }
+  });
+
+  it.each([
+    ['an approval that becomes a pause', approval, { group: 'ingester', action: 'pause' }],
+    [
+      'a pause that changes',
+      { group: 'ingester', action: 'pause' },
+      { group: 'ingester', action: 'pause', expires: '2026-11-20T10:00:01Z' },
+    ],
+  ])('is required for %s', (_what, oldSpec, spec) => {
+    const endpoint = stampEndpoint({ clock: { nowMs: () => nowMs, monotonicMs: () => 0 } });
+    expect(endpoint.onFailure(reviewOf('RolloutIntent', spec, { oldSpec }), 'it is late')).toMatchObject({ allowed: false, code: 500 });
   });
 
   it('leaves out groups for which the schema has no room', async () => {

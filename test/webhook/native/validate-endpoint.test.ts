@@ -141,6 +141,9 @@ describe('the validation of our kinds', () => {
       allowed: true,
       warnings: ['the object was not checked: it is late'],
     });
+    expect(endpoint.onFailure(reviewOf('RolloutIntent', { group: 'ingester', action: 'pause' }), 'it is late')).toMatchObject({
+      allowed: true,
+    });
     expect(endpoint.onFailure(reviewOf('RolloutIntent', approval), 'it is late')).toMatchObject({ allowed: false, code: 500 });
   });
 
