@@ -21,6 +21,7 @@
 //
 // A crash after step 3 loses no disruption: the next process reads the claims and counts them as disruptions until they are settled or expire.
 import type { Source } from '../policies/definition.ts';
+import type { Phase } from '../policies/rollout/phases.ts';
 import type { Ledger, RunState } from './snapshot.ts';
 
 /** A rule's answer. `wait`: time, progress or a request ends it. `no`: a person must act. `skip`: not applicable. `unknown`: unreadable. */
@@ -185,11 +186,14 @@ export interface Stop {
   readonly isAbort?: true;
 }
 
-export type Phase = 'Done' | 'Rolling' | 'Scaling' | 'Waiting' | 'Paused' | 'Blocked' | 'Failed';
-
 /** Reports whether the group replaces pods or changes replicas. */
 export function isMoving({ phase }: { readonly phase: Phase }): boolean {
   return phase === 'Rolling' || phase === 'Scaling';
+}
+
+/** Reports whether nothing is left to do for the group, also if the requested revision was rolled back. */
+export function isAtRest({ phase }: { readonly phase: Phase }): boolean {
+  return phase === 'Done' || phase === 'RolledBack';
 }
 
 export const noGoal = 'nothing to do';

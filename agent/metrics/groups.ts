@@ -1,10 +1,11 @@
 // Collects the metrics of each group between two scrapes: the agent's own, and the reconcile metrics of grafana/rollout-operator.
 
 import { unavailableLimit } from '../../engine/amount.ts';
-import type { GroupDecision, Phase, RuleResult } from '../../engine/decision.ts';
+import type { GroupDecision, RuleResult } from '../../engine/decision.ts';
 import { isFailedPass } from '../../engine/publish/failed-pass.ts';
 import { reasonOf } from '../../engine/rules/catalog.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { type Phase, phases } from '../../policies/rollout/phases.ts';
 import type { TurnReport } from '../report.ts';
 import { groupKey, removedKeys } from '../wake-index.ts';
 import type { originalMetrics, ownMetrics } from './catalog.ts';
@@ -15,8 +16,6 @@ const groupSeriesLimit = 1000;
 
 /** The maximum number of blocking rules with series, for each group. */
 const waitSeriesLimit = 50;
-
-const phases: readonly Phase[] = ['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed'];
 
 /** One instant on both clocks: the wall clock for timestamps, the monotonic clock for durations. */
 interface Instant {

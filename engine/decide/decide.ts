@@ -1,24 +1,17 @@
 // Decides what each group should do now, and which rules block further steps, for the agent, plans and explanations.
 
 import type { GroupDefinition } from '../../policies/definition.ts';
+import type { Phase } from '../../policies/rollout/phases.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
-import {
-  type Decision,
-  type GroupDecision,
-  noGoal,
-  type Phase,
-  type RuleResult,
-  type Step,
-  type Stop,
-  type ZoneDecision,
-} from '../decision.ts';
+import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, type Stop, type ZoneDecision } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { blockingResults, blocks, earliest, result } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { refusalOf } from '../rules/refused-write.ts';
 import { oldStatusOf } from '../rules/roll.ts';
+import { phaseOfRun } from '../run/origin.ts';
 import { advanceRun, withRollback } from '../run/run.ts';
 import type { RunState, Snapshot } from '../snapshot.ts';
 import { partitionFrozen } from '../strategies/partition.ts';
@@ -130,9 +123,10 @@ function phaseOf(
   context: GroupContext,
   { steps, actions, outcome, run }: Pick<GroupDecision, 'steps' | 'actions' | 'outcome'> & { readonly run: RunState | undefined },
 ): Phase {
-  if (run?.outcome === 'failed') return 'Failed';
+  const ofRun = phaseOfRun(context.view, run);
+  if (ofRun === 'Failed') return ofRun;
   // Actions without a step replace no pod and change no replicas: for example, they withdraw preparations.
-  if (steps.length === 0) return 'Done';
+  if (steps.length === 0) return ofRun === 'RolledBack' ? ofRun : 'Done';
   const results = steps.flatMap((step) => step.results);
   if (results.some((answer) => answer.rule === 'paused' && blocks(answer)) && outcome !== 'act') return 'Paused';
   if (outcome === 'blocked') return 'Blocked';

@@ -13,6 +13,7 @@ import { withException } from '../rules/exception.ts';
 import { ignoresProgress, policyAnswer, windowResult } from '../rules/policy.ts';
 import { pauseFact } from '../rules/roll.ts';
 import { rejectionsAhead } from '../rules/wave.ts';
+import { rolledBackZones } from '../run/origin.ts';
 import { objectOf, pauses, requesterText, requestOf, requestPlace, stopActions } from '../run/requests.ts';
 import { rollsBack } from '../run/run.ts';
 import { hasReplacedSince } from '../run/states.ts';
@@ -76,11 +77,10 @@ function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly 
     const zones = group.zones.map((zone) => zone.name);
     return [{ rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retry, alternatives: [...undo, otherTemplate] }];
   }
-  const { revisions = {}, because = '' } = run.rolledBack ?? {};
-  const kept = view.zones.filter(({ zone, set }) => set !== undefined && revisions[zone.name] === set.status.updateRevision);
+  const kept = rolledBackZones(view, run);
   if (kept.length === 0) return [];
   const isOver = run.outcome === 'completed';
-  const fact = `the update revision ${isOver ? 'was' : 'is being'} rolled back: ${because}`;
+  const fact = `the update revision ${isOver ? 'was' : 'is being'} rolled back: ${run.rolledBack?.because ?? ''}`;
   const ends = isOver ? { endsWith: retry, alternatives: [otherTemplate] } : { endsWith: otherTemplate };
   return [{ rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends }];
 }

@@ -1,6 +1,7 @@
 // Defines the published form of a decision as a schema, and reads it from JSON.
 
 import { z } from 'zod';
+import { phases } from '../../policies/rollout/phases.ts';
 import { strategyNames } from '../../policies/strategies.ts';
 import type { Immutable } from '../../policies/values/immutable.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';
@@ -43,7 +44,7 @@ const published = z.object({
   namespace: text,
   group: text,
   goal: text,
-  phase: z.enum(['Done', 'Rolling', 'Scaling', 'Waiting', 'Paused', 'Blocked', 'Failed']),
+  phase: z.enum(phases),
   phaseSinceMs: instant,
   outcome: z.enum(['act', 'wait', 'blocked', 'done']),
   /** Absent in publications of earlier versions. */

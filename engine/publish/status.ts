@@ -103,9 +103,11 @@ function conditionsOf(published: PublishedDecision, { generation, previous }: St
 }
 
 /** Returns the condition Ready: every zone is up to date, complete and available. */
-function ready({ outcome, zones, waits, goal }: PublishedDecision): Verdict {
+function ready(published: PublishedDecision): Verdict {
   const type = 'Ready';
+  const { outcome, zones, waits, goal } = published;
   const [first] = waits;
+  if (isRolledBack(published)) return { type, status: 'False', ...rollbackReason(published) };
   if (first?.outcome === 'unknown') return { type, status: 'Unknown', reason: reasonOf(first.rule), message: waitText(first) };
   const unready = zones.filter((zone) => !zone.isReady);
   if (outcome === 'done' && unready.length === 0)
@@ -114,6 +116,12 @@ function ready({ outcome, zones, waits, goal }: PublishedDecision): Verdict {
   if (outcome !== 'done') return { type, status: 'False', reason: 'InProgress', message: goal };
   const names = unready.map((zone) => `${zone.zone} has ${zone.available} of ${zone.replicas} pods available`);
   return { type, status: 'False', reason: 'PodsUnavailable', message: `zone ${names.join(', zone ')}` };
+}
+
+/** Returns the reason and the message of the conditions of a group whose requested revision was rolled back, with what ends this state. */
+function rollbackReason({ stops = [], goal }: PublishedDecision): Pick<Condition, 'reason' | 'message'> {
+  const stop = stops.find(({ rule }) => rule === rolledBackRule);
+  return { reason: reasonOf(rolledBackRule), message: (stop === undefined ? goal : stopText(stop)).slice(0, longestMessage) };
 }
 
 /** Returns the condition Stopped only while a stop is in force, also if no step is due. */
@@ -162,10 +170,15 @@ function progressing({ phase, outcome, goal, waits, stops = [], permitted = [] }
   return { type, status: isMoving ? 'True' : 'False', reason: isMoving || first ? reason : phase, message };
 }
 
-/** Returns the condition Degraded: the run failed, a rule blocks with `no`, a pin was not applied, pods crash, or a node is not ready. */
-function degraded({ phase, run, waits, pods }: PublishedDecision): Verdict {
+/**
+ * Returns the condition Degraded: the run failed or was rolled back, a rule blocks with `no`, a pin was not applied, pods crash, or a node
+ * is not ready.
+ */
+function degraded(published: PublishedDecision): Verdict {
   const type = 'Degraded';
+  const { phase, run, waits, pods } = published;
   if (phase === 'Failed') return { type, status: 'True', reason: 'RunFailed', message: run?.failure ?? 'the run failed' };
+  if (isRolledBack(published)) return { type, status: 'True', ...rollbackReason(published) };
   const refused = waits.find((wait) => wait.outcome === 'no');
   if (phase === 'Blocked' && refused !== undefined)
     return { type, status: 'True', reason: reasonOf(refused.rule), message: waitText(refused) };
@@ -194,17 +207,20 @@ function timeText(ms: number): string {
 export type Held = Pick<PublishedDecision, 'phase' | 'outcome' | 'stops'> & { readonly waits: readonly RuleResult[] };
 
 /** The reason why a group needs a person. `misplaced`: pods came back at a wrong revision. */
-export type PersonNeeded = 'failed' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'stopped' | 'paused';
+export type PersonNeeded = 'failed' | 'rolledBack' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'stopped' | 'paused';
+
+export const rolledBackRule = 'rolled-back';
 
 /** Reports whether the pods keep an earlier revision because the requested revision failed. */
 export function isRolledBack({ run, warnings }: Pick<PublishedDecision, 'run' | 'warnings'>): boolean {
-  return run?.outcome === 'completed' && warnings.some(({ rule }) => rule === 'rolled-back');
+  return run?.outcome === 'completed' && warnings.some(({ rule }) => rule === rolledBackRule);
 }
 
 /** Returns why the group needs a person; undefined if it continues without a person. A pause counts even if it has an end. */
 export function personNeeded(held: Held): PersonNeeded | undefined {
   const { phase, outcome, waits } = held;
   if (phase === 'Failed') return 'failed';
+  if (phase === 'RolledBack') return 'rolledBack';
   if (phase === 'Blocked') return 'blocked';
   if (outcome === 'wait') {
     if (waits.some((wait) => wait.outcome === 'no')) return 'blocked';

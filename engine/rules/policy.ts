@@ -10,6 +10,7 @@ import type { RuleResult } from '../decision.ts';
 import { noData as noDataReason } from '../observe/readings.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
+import { phaseOfRun } from '../run/origin.ts';
 import { digestOfRule } from '../run/requests.ts';
 import { isUnknown, type MetricView, type RunState, type Unknown } from '../snapshot.ts';
 import { approvalResults } from './approval.ts';
@@ -139,7 +140,7 @@ export function conditionData(question: PolicyQuestion, policy: PolicyDefinition
       name: context.group.name,
       namespace: context.group.namespace,
       labels: context.group.labels,
-      phase: run?.outcome === 'running' ? 'Rolling' : run?.outcome === 'failed' ? 'Failed' : 'Done',
+      phase: phaseOfRun(context.view, run),
       ...(run?.outcome === 'running' ? { wave: context.group.rollout.waves[run.wave]?.name ?? '' } : {}),
       zones: context.view.zones.map(zoneData),
       notReadyZones: context.view.zones.some((candidate) => candidate.unknown !== undefined)

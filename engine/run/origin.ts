@@ -1,7 +1,9 @@
 // Finds the origin of a change: the undo that made it, or the annotations that were written with it.
+import type { RunPhase } from '../../policies/rollout/phases.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import type { GroupContext } from '../context.ts';
-import type { RunOrigin, RunState } from '../snapshot.ts';
+import type { GroupView, ZoneView } from '../observe/view.ts';
+import type { RunOrigin, RunState, StatefulSetView } from '../snapshot.ts';
 import { undoOf } from './requests.ts';
 
 /** The annotations of a StatefulSet that name the origin of a change. */
@@ -70,6 +72,21 @@ export function changeOf({ id, joined }: RunState): string {
  */
 export function recordedKind(run: RunState): RunState['kind'] {
   return run.origin?.isUndo === true || isRollingBack(run) ? 'rollback' : 'rollout';
+}
+
+/** Returns the zones whose StatefulSet still has, as its update revision, the revision that failed and was or is being rolled back. */
+export function rolledBackZones({ zones }: GroupView, { rolledBack }: RunState): readonly (ZoneView & { readonly set: StatefulSetView })[] {
+  return zones.flatMap((view) => {
+    const { zone, set } = view;
+    return set !== undefined && rolledBack?.revisions[zone.name] === set.status.updateRevision ? [{ ...view, set }] : [];
+  });
+}
+
+/** Returns the phase that the run alone determines. */
+export function phaseOfRun(view: GroupView, run: RunState | undefined): RunPhase {
+  if (run?.outcome === 'running') return 'Rolling';
+  if (run?.outcome === 'failed') return 'Failed';
+  return run === undefined || rolledBackZones(view, run).length === 0 ? 'Done' : 'RolledBack';
 }
 
 /** Reports whether the run returns pods to an earlier revision while the StatefulSets still name the failed template. */

@@ -16,7 +16,7 @@ import {
   type RunningRun,
   type RunState,
 } from '../snapshot.ts';
-import { causedBy, isRollingBack, recordedKind, withOrigin } from './origin.ts';
+import { causedBy, isRollingBack, recordedKind, rolledBackZones, withOrigin } from './origin.ts';
 import { abortRequests, requesterText, requestsFor } from './requests.ts';
 import {
   brokeBeforeRun,
@@ -275,15 +275,11 @@ export function rollbackWarnings(context: GroupContext, run: RunState | undefine
     return [result('rolled-back', 'wait', fact, { earliestMs: Math.max(context.nowMs + 1, rollbackMs(context, run)) })];
   }
   const { rolledBack } = run;
-  return context.view.zones.flatMap(({ zone, set, desiredRevision }) => {
-    const failed = rolledBack?.revisions[zone.name];
-    if (failed === undefined || failed !== set?.status.updateRevision) return [];
-    const fact = `zone ${zone.name} stays at ${desiredRevision}, because ${failed} failed: ${rolledBack?.because ?? ''}`;
-    return [
-      result('rolled-back', 'wait', fact, {
-        limit: run.outcome === 'completed' ? 'another template, or retry' : 'another template',
-        source: { object: `StatefulSet ${set.namespace}/${set.name}`, field: 'spec.template' },
-      }),
-    ];
+  return rolledBackZones(context.view, run).map(({ zone, set, desiredRevision }) => {
+    const fact = `zone ${zone.name} stays at ${desiredRevision}, because ${set.status.updateRevision} failed: ${rolledBack?.because ?? ''}`;
+    return result('rolled-back', 'wait', fact, {
+      limit: run.outcome === 'completed' ? 'another template, or retry' : 'another template',
+      source: { object: `StatefulSet ${set.namespace}/${set.name}`, field: 'spec.template' },
+    });
   });
 }

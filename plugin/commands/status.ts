@@ -1,4 +1,5 @@
 // The verb status: shows the progress of a group and returns an exit code for success, failure, wait or timeout.
+import { personNeeded } from '../../engine/publish/status.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, mostSevere, notFoundFailure, usageFailure } from '../failure.ts';
@@ -125,7 +126,8 @@ async function conclude(call: StatusCall, ending: Ending): Promise<ExitCode> {
   const nowMs = cluster.env.clock.nowMs();
   const notes = ending.kind === 'timeout' ? await notesOn(cluster, ending.read) : undefined;
   const stopped = notes?.unattended.get(nameOf(live.decision));
-  const standstill = standstillOf(judgedOf(ending.read, live, nowMs));
+  const hasFailed = ending.kind === 'verdict' && ending.exitCode === exitCodes.failed;
+  const standstill = hasFailed ? personNeeded(live.decision) : standstillOf(judgedOf(ending.read, live, nowMs));
   const code = codeOf(ending, stopped !== undefined, standstill !== undefined);
   if (options.output !== 'table' && options.output !== 'jsonl') await write(context, cluster, options, { read: ending.read, code });
   writeNotes(context, [...(notes?.lines ?? []), ...(notes === undefined ? [] : outdatedLines(live, ending.read.listing, nowMs))]);
@@ -145,6 +147,8 @@ function endingText({ name, verdict: { condition } }: StatusCall, ending: Ending
   if (ending.kind === 'interrupted' || ending.kind === 'quit')
     return `${unattended ?? 'the rollout continues'}. Run: kubectl rollout-group status ${nameOf(name)}\n`;
   const explain = /(?:Run|To end it): /.test(why) ? '' : `. Run: kubectl rollout-group explain ${nameOf(name)}`;
+  if (ending.kind === 'verdict' && ending.exitCode === exitCodes.failed)
+    return `failed before ${conditionText(condition)}; ${why}${explain}\n`;
   if (ending.kind === 'timeout') return `timed out before ${conditionText(condition)}; ${why}${explain}\n`;
   return ending.kind === 'verdict' && ending.exitCode === exitCodes.unreachable
     ? `ended before ${conditionText(condition)}; ${unattended}. Run: kubectl rollout-group doctor -n ${name.namespace}\n`

@@ -1,5 +1,6 @@
 // Parses the conditions of `status --for`, and checks whether a group meets them.
 
+import { isAtRest } from '../../engine/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { isRolledBack, type PersonNeeded, personNeeded } from '../../engine/publish/status.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
@@ -38,15 +39,17 @@ export interface Judged {
 /** Reports whether the group meets the condition. Throws Failure if the group has no such zone or wave. */
 function isMet(condition: Condition, judged: Judged): boolean {
   const { decision, isOutdated, areStopsOutdated } = judged;
+  // After a rollback, pods count as updated at the revision that they keep, not at the requested revision.
+  const isCurrent = !isOutdated && !isRolledBack(decision);
   switch (condition.kind) {
     case 'complete':
-      return !isOutdated && isOver(decision) && decision.zones.every(isZoneUpdated) && !isRolledBack(decision);
+      return isCurrent && isOver(decision) && decision.zones.every(isZoneUpdated);
     case 'paused':
       return !areStopsOutdated && isPaused(decision);
     case 'zone':
-      return isZoneDone(condition.zone, decision) && !isOutdated;
+      return isZoneDone(condition.zone, decision) && isCurrent;
     case 'wave':
-      return isWaveDone(condition.wave, judged) && !isOutdated;
+      return isWaveDone(condition.wave, judged) && isCurrent;
   }
 }
 
@@ -60,7 +63,7 @@ function isPaused({ phase, waits, stops = [] }: PublishedDecision): boolean {
 
 /** Reports whether the rollout is over. Cleanup that replaces no pod may follow. */
 function isOver({ outcome, phase }: PublishedDecision): boolean {
-  return outcome === 'done' || phase === 'Done';
+  return outcome === 'done' || isAtRest({ phase });
 }
 
 /** Reports whether every pod of the zone is available at the update revision, which the phase of the group alone does not show. */

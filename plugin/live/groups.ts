@@ -1,5 +1,6 @@
 // Reads the groups of a verb, once or after each change, with one decision per group. Also finds the object that a name means.
 import { decideGroup } from '../../engine/decide/decide.ts';
+import { isAtRest } from '../../engine/decision.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { ReplicaSourceView, Snapshot } from '../../engine/snapshot.ts';
@@ -115,7 +116,7 @@ function inScope({ namespace }: Scope): Namespaces {
 
 /** Reports whether a rollout or a change of replicas is not complete. A failed run counts as not complete. */
 export function isUnfinished({ outcome, phase }: Pick<PublishedDecision, 'outcome' | 'phase'>): boolean {
-  return outcome !== 'done' && phase !== 'Done';
+  return outcome !== 'done' && !isAtRest({ phase });
 }
 
 /** Reports whether a rollout or a change of replicas is not complete and the run has not failed. */

@@ -1,6 +1,6 @@
 // Renders why a group progresses, waits or is blocked: its goal, each next step with every evaluated rule, and the commands to act.
 import { editText, isOfStop } from '../../engine/decide/stops.ts';
-import type { GroupDecision, RuleOutcome, RuleResult, Step, Stop } from '../../engine/decision.ts';
+import { type GroupDecision, isAtRest, type RuleOutcome, type RuleResult, type Step, type Stop } from '../../engine/decision.ts';
 import type { GroupPlan, Refusal } from '../../engine/plan/document.ts';
 import { actionText } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
@@ -8,7 +8,7 @@ import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { isRejection, lacksApproval, lacksRequesters } from '../../engine/rules/approval.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
-import { goalText, marks, missingText, podsMissing, unreadZones } from './group-text.ts';
+import { goalText, marks, missingText, phaseTitle, podsMissing, unreadZones } from './group-text.ts';
 import { exceptionText, factText, passesText, sourceText, spanText, stopText, untilText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { zonePodsText } from './pod-text.ts';
@@ -75,7 +75,7 @@ function headlines(explanation: Explanation, { paint, columns }: TableLook): rea
   const { decision, phaseSinceMs, nowMs } = explanation;
   const name = `${decision.namespace}/${decision.group}`;
   const since = phaseSinceMs === undefined || nowMs === undefined ? '' : ` (for ${spanText((nowMs - phaseSinceMs) / 1000)})`;
-  const subject = `${name} is ${decision.phase.toUpperCase()}`;
+  const subject = `${name} is ${phaseTitle(decision.phase)}`;
   const lines = paragraph('', `${subject}${since}${verdict(explanation)}`, columns);
   return lines.map((line, index) => (index === 0 ? line.replace(subject, () => paint('bold', subject)) : line));
 }
@@ -88,12 +88,12 @@ function verdict(explanation: Explanation): string {
   if (outcome === 'act' && actions.length > 0 && steps.length > 0 && steps.every((step) => step.results.some(blocks)))
     return `. The agent prepares the next step: ${actions.map(actionText).join(', ')}.`;
   if (trouble.length > 0 && outcome === 'done') return '. Nothing is left to do, but some pods do not recover by themselves.';
-  const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
+  const missing = isAtRest(decision) ? podsMissing(decision) : 0;
   if (missing > 0) return `. Nothing is left to do for the group, but ${missingText(missing)}.`;
   const doubt = doubtVerdict(explanation);
   const exception = exceptionVerdict(explanation);
   if (outcome === 'act') return doubt ?? exception ?? '. No rule blocks the next step.';
-  if (outcome === 'done') return doubt ?? `. Nothing is left to do${stopVerdict(explanation, decision.stops) ?? '.'}`;
+  if (outcome === 'done') return doubt ?? doneVerdict(explanation);
   const stop = stopVerdict(
     explanation,
     decision.stops.filter(({ isBlocking }) => isBlocking),
@@ -104,6 +104,12 @@ function verdict(explanation: Explanation): string {
   return (
     waitVerdict(waits, trouble.length > 0, stop) ?? doubt ?? exception ?? stopped ?? '. Nothing is wrong; the group continues by itself.'
   );
+}
+
+function doneVerdict(explanation: Explanation): string {
+  const { phase, stops } = explanation.decision;
+  const text = phase === 'RolledBack' ? 'Every pod keeps its earlier revision' : 'Nothing is left to do';
+  return `. ${text}${stopVerdict(explanation, stops) ?? '.'}`;
 }
 
 /** Returns a sentence about the first change of the cluster since the decision; undefined without a change. */
@@ -200,7 +206,7 @@ function doLines({ decision, refused, trouble = [], unattended, ends }: Explanat
   const waits = decision.waits.filter((wait) => wait.outcome === 'unknown' || !decision.stops.some((stop) => isOfStop(wait, stop)));
   const results = [...waits, ...refused.flatMap((refusal) => refusal.results)];
   const name = `${decision.namespace}/${decision.group}`;
-  const pods = decision.phase === 'Done' && podsMissing(decision) > 0 ? [`kubectl get pods -n ${decision.namespace}`] : [];
+  const pods = isAtRest(decision) && podsMissing(decision) > 0 ? [`kubectl get pods -n ${decision.namespace}`] : [];
   const todo = [
     ...new Set([
       ...(unattended === undefined ? [] : [`find out why: ${doctorOf(name)}`]),

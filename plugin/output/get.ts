@@ -16,6 +16,7 @@ import {
   metricText,
   partText,
   phaseStyles,
+  phaseTitle,
   podTotals,
   readingText,
   seenAtMs,
@@ -113,7 +114,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
 function headLines({ decision, from }: LiveGroup, nowMs: number, look: TableLook, change = ''): readonly string[] {
   const { desired, updated, available, areKnown } = podTotals(decision);
   const name = `${decision.namespace}/${decision.group}`;
-  const phase = decision.phase.toUpperCase();
+  const phase = phaseTitle(decision.phase);
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
   const counts = areKnown ? `${updated} of ${desired} updated   ${available} available` : '? updated   ? available';
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);

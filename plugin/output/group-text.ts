@@ -1,11 +1,12 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
 import { ordinalsIn } from '../../engine/amount.ts';
-import { isMoving, noGoal, type RuleOutcome, type Stop } from '../../engine/decision.ts';
+import { isAtRest, isMoving, noGoal, type RuleOutcome, type Stop } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
-import { endsText, type PersonNeeded, stopFact } from '../../engine/publish/status.ts';
+import { endsText, type PersonNeeded, rolledBackRule, stopFact } from '../../engine/publish/status.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
+import type { Phase } from '../../policies/rollout/phases.ts';
 import { type ImageChange, partsOf } from '../live/facts.ts';
 import type { LiveGroup } from '../live/groups.ts';
 import { ageText, exceptionText, factText, instantText, spanText } from './plan/plan-text.ts';
@@ -109,8 +110,9 @@ export function metricText({ policy, input, source, value, unknown, atMs, proble
 
 export const marks: Readonly<Record<RuleOutcome, string>> = { ok: '[ok]', wait: '[WAIT]', no: '[NO]', skip: '[SKIP]', unknown: '[?]' };
 
-export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = {
+export const phaseStyles: Readonly<Record<Phase, Style>> = {
   Done: 'green',
+  RolledBack: 'red',
   Rolling: 'cyan',
   Scaling: 'cyan',
   Waiting: 'yellow',
@@ -118,6 +120,11 @@ export const phaseStyles: Readonly<Record<PublishedDecision['phase'], Style>> = 
   Blocked: 'red',
   Failed: 'red',
 };
+
+/** Returns the phase for a headline, such as `ROLLED BACK`. */
+export function phaseTitle(phase: Phase): string {
+  return phase.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toUpperCase();
+}
 
 /** Returns the most important facts about a group: a stopped agent, the wait or the pods in flight, the stops, and the exceptions in use. */
 export function summaryText({ decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>, look: InfoLook): string {
@@ -159,7 +166,7 @@ function decisionParts(decision: PublishedDecision, isShort: boolean, nowMs: num
     .map((zone) => ({ zone: zone.zone, count: zoneProgress(zone, decision.pods).inFlight - troubledPods(decision, zone.zone).length }))
     .filter(({ count }) => count > 0)
     .map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
-  const missing = decision.phase === 'Done' ? podsMissing(decision) : 0;
+  const missing = isAtRest(decision) ? podsMissing(decision) : 0;
   if (missing > 0) return [trouble, missingText(missing)];
   if (namedRule(decision) !== undefined) return [trouble, firstWait(decision, isShort, nowMs)];
   return [trouble, inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`];
@@ -347,8 +354,10 @@ export function personNeededText(why: PersonNeeded, decision: PublishedDecision,
   const untilMs = waits.find(({ rule }) => rule === 'paused')?.earliestMs;
   const stop = stops.find((one) => one.endsBy === 'person' || (one.isBlocking && waits.some(({ rule }) => rule === one.rule)));
   const end = stop === undefined ? '' : `. To end it: ${endsText(stop)}`;
+  const failed = stops.find(({ rule }) => rule === rolledBackRule);
   const texts: Readonly<Record<PersonNeeded, string>> = {
     failed: `the run of ${name} failed`,
+    rolledBack: `${name} keeps its earlier revision${failed === undefined ? '' : `: ${failed.fact}. To end it: ${endsText(failed)}`}`,
     blocked: `${name} is blocked: ${leadingText(decision, nowMs)}${end}`,
     misplaced: `${name} is blocked: pods restarted with the wrong revision`,
     approval: `${name} waits for an approval`,

@@ -1,5 +1,6 @@
 // Defines the JSON Schemas of the documents of `-o json`, `-o yaml` and `-o jsonl`. Documents may have further fields.
 import { count, listOf, oneOf, planSchema, type Schema, text } from '../../engine/plan/schema.ts';
+import { phases } from '../../policies/rollout/phases.ts';
 
 /** The version of the output for programs. Added fields keep the version; other changes raise it. */
 export const cliApiVersion = 'rollout-group.dev/cli/v1';
@@ -18,7 +19,7 @@ const groupName = record({ namespace: text, name: text });
 const rule = record({ rule: text, outcome: oneOf('ok', 'wait', 'no', 'skip', 'unknown'), fact: text });
 const fieldChange = record({ path: text, operation: oneOf('add', 'remove', 'change', 'reorder') });
 const refusal = record({ what: text, message: text, results: listOf(rule) });
-const decided: Fields = { phase: text, outcome: text, goal: text, zones: listOf(record({ zone: text })), waits: listOf(rule) };
+const decided: Fields = { phase: oneOf(...phases), outcome: text, goal: text, zones: listOf(record({ zone: text })), waits: listOf(rule) };
 const liveGroup: Fields = { group: groupName, decidedBy: text, ...decided };
 const read = record({ generatedAt: instant, server: text });
 const finding: Fields = { code: text, severity: oneOf('error', 'warning', 'notice'), message: text };

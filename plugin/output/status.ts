@@ -10,6 +10,8 @@ import {
   changeText,
   endText,
   partText,
+  phaseStyles,
+  phaseTitle,
   startingText,
   summaryText,
   troubledPods,
@@ -143,14 +145,13 @@ export function renderFrame(moment: Moment, look: TableLook): readonly string[] 
   const wave = decision.wave === undefined ? '' : `   wave ${waveText(decision)}`;
   const clock = `   +${spanText(elapsedSeconds)}${totalSeconds === undefined ? '' : ` of about ${spanText(totalSeconds)}`}`;
   const name = `${decision.namespace}/${decision.group}`;
-  const phase = decision.phase.toUpperCase();
+  const phase = phaseTitle(decision.phase);
   const room = look.columns === undefined ? Number.POSITIVE_INFINITY : Math.max(0, look.columns - name.length - phase.length - 3);
   const hasRoom = change !== '' && wave.length + change.length + clock.length + 3 <= room;
   const rest = hasRoom ? `${wave}   ${change}${clock}` : wave + clock;
-  const style = decision.outcome === 'done' ? 'green' : 'cyan';
   const width = Math.max(0, ...zones.map(({ zone }) => zone.length));
   return [
-    `${look.paint('bold', name)}   ${look.paint(style, phase)}${shorten(rest, room, look.glyphs.ellipsis)}`,
+    `${look.paint('bold', name)}   ${look.paint(phaseStyles[decision.phase], phase)}${shorten(rest, room, look.glyphs.ellipsis)}`,
     ...zones.map((zone) => zoneLine(zone, Math.min(width, 24), moment, look)),
     ...paragraph('  ', nowText(moment), look.columns).map((line) => `  ${look.paint('yellow', line.slice(2))}`),
     ...(change === '' || hasRoom ? [] : paragraph('  change: ', change, look.columns)),
@@ -188,6 +189,7 @@ function zoneText({ done, inFlight, toDo }: ZoneProgress): string {
 function nowText(moment: Moment): string {
   const { decision, zones, nowMs, unattended } = moment;
   if (unattended !== undefined) return `${unattended}; nothing is carried out`;
+  if (decision.phase === 'RolledBack') return 'the requested revision failed; every pod keeps its earlier revision';
   if (decision.outcome === 'done') return 'done';
   const inFlight = zones.filter((zone) => zone.inFlight > 0).map((zone) => `${plural(zone.inFlight, 'pod')} of ${zone.zone}`);
   if (inFlight.length > 0) return `now: ${inFlight.join(', ')} in flight`;

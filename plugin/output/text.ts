@@ -31,7 +31,7 @@ interface Fit {
 }
 
 const gap = '  ';
-const leastFlexible = 12;
+const leastFlexible = 10;
 
 /** Returns the rows with aligned columns and without trailing spaces. A row is one text; it has line breaks if a span is wrapped. */
 export function alignRows(columns: readonly Column[], rows: readonly Row[], fit: Fit): readonly string[] {

@@ -1,5 +1,6 @@
 // Defines the variables of conditions and messages, and inserts the values into messages.
 import { instantText } from '../instant.ts';
+import { runPhases } from '../rollout/phases.ts';
 import { policyAction } from '../schema/rollout-policy.ts';
 import { boolean, type ConditionType, instant, listOf, mapOf, number, oneOf, record, text, typeAt } from './types.ts';
 
@@ -13,9 +14,6 @@ export function isUnknownValue(value: unknown): value is UnknownValue {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return Object.hasOwn(value, 'unknown') && typeof Reflect.get(value, 'unknown') === 'string' && Object.keys(value).length === 1;
 }
-
-/** The values of `group.phase` in a condition: the state of the run. Other phases, such as Blocked, depend on results of conditions. */
-const groupPhases = ['Done', 'Rolling', 'Failed'] as const;
 
 const zone = record({
   name: text,
@@ -50,7 +48,7 @@ export function ruleVariables(metrics: readonly string[]): ConditionType {
       namespace: text,
       labels: mapOf(text),
       zones: listOf(zone),
-      phase: oneOf(groupPhases),
+      phase: oneOf(runPhases),
       wave: text,
       notReadyZones: listOf(text),
     }),

@@ -1,6 +1,8 @@
 // Defines the kind RolloutGroup: the members of a group, the source of their replicas, and how they scale, roll and are protected.
 import { z } from 'zod';
+import { phases } from '../rollout/phases.ts';
 import { strategyNames } from '../strategies.ts';
+import { listed } from '../wording.ts';
 import {
   condition,
   countOrPercent,
@@ -343,7 +345,10 @@ export const rolloutGroupSpec = z.strictObject({
 /** The status of a group; only the agent writes it. */
 export const rolloutGroupStatus = z.strictObject({
   observedGeneration: z.int().optional().describe('Generation of the spec that the agent read for this decision.'),
-  phase: z.string().optional().describe('Done, Rolling, Scaling, Waiting, Paused, Blocked or Failed.'),
+  phase: z
+    .string()
+    .optional()
+    .describe(`${listed(phases)}.`),
   goal: z.string().optional().describe('What the group works towards.'),
   reason: z.string().optional().describe('Reason of the rule that blocks the group, in PascalCase. If no rule blocks, the phase.'),
   message: z.string().optional().describe('Explanation of the reason.'),

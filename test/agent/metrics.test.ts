@@ -4,6 +4,7 @@ import { kubernetesPathLabel } from '../../agent/metrics/instruments.ts';
 import { Metrics } from '../../agent/metrics/metrics.ts';
 import type { TurnReport } from '../../agent/report.ts';
 import type { GroupDecision } from '../../engine/decision.ts';
+import { phases } from '../../policies/rollout/phases.ts';
 import { adopted, group } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
@@ -235,7 +236,7 @@ describe('the metrics of groups', () => {
     expect((await samples('rollout_group_state')).filter((line) => line.endsWith(' 1'))).toEqual([
       'rollout_group_state{namespace="mimir",group="ingester",phase="Waiting"} 1',
     ]);
-    expect(await samples('rollout_group_state')).toHaveLength(7);
+    expect(await samples('rollout_group_state')).toHaveLength(phases.length);
     expect(await samples('rollout_group_phase_seconds_total')).toEqual([
       'rollout_group_phase_seconds_total{namespace="mimir",group="ingester",phase="Rolling"} 60',
       'rollout_group_phase_seconds_total{namespace="mimir",group="ingester",phase="Waiting"} 30',

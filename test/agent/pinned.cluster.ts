@@ -46,6 +46,8 @@ function misplacements(agent: InProcessAgent): readonly string[] {
   );
 }
 
+type GroupWithStatus = KubernetesObject & { readonly status?: { readonly phase: string; readonly conditions: readonly object[] } };
+
 interface Ledger {
   readonly data: { readonly ledger: string };
 }
@@ -78,7 +80,7 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
   function start(namespace: string): Promise<InProcessAgent> {
     const { url, identities } = controlPlane();
     const config = { agentNamespace: 'rollout-group' };
-    return startInProcess({ url, identity: identities.agent, namespace, name: `agent-${namespace}`, config });
+    return startInProcess({ url, identity: identities.agent, namespace, name: `agent-${namespace}`, config, isTelling: true });
   }
 
   /** Two zones and an agent. Only the agent writes the partitions. */
@@ -123,6 +125,10 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
   async function untilVersions(namespace: string, expected: readonly string[], timeout = 90_000): Promise<void> {
     await expect.poll(() => versions(admin, namespace), { timeout, interval: 200 }).toEqual(expected);
     await world.untilReady(namespace, 'server-zone-', expected.length);
+  }
+
+  async function statusOf(namespace: string): Promise<GroupWithStatus['status']> {
+    return (await admin.get<GroupWithStatus>(groupPath(namespace))).status;
   }
 
   async function ledger(namespace: string): Promise<{ readonly pins?: readonly unknown[]; readonly templates?: readonly unknown[] }> {
@@ -243,8 +249,25 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
           .at(-1)
           ?.decision?.warnings.map(({ rule }) => rule),
       ).toContain('rolled-back');
+      const message =
+        /^the update revision was rolled back: no pod became available .* To end it: kubectl rollout-group retry fails\/server, or /;
+      await expect
+        .poll(() => statusOf(namespace), { timeout: 10_000 })
+        .toMatchObject({
+          phase: 'RolledBack',
+          conditions: expect.arrayContaining([
+            expect.objectContaining({ type: 'Ready', status: 'False', reason: 'RevisionRolledBack' }),
+            expect.objectContaining({
+              type: 'Degraded',
+              status: 'True',
+              reason: 'RevisionRolledBack',
+              message: expect.stringMatching(message),
+            }),
+          ]),
+        });
       await setImage(namespace, '2');
       await untilVersions(namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
+      await expect.poll(async () => (await statusOf(namespace))?.phase, { timeout: 10_000 }).toBe('Done');
       await agent.stop();
     },
     longestMs,

@@ -6,6 +6,7 @@ import { digestOfWaves } from '../../engine/run/requests.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { LiveGroup } from '../../plugin/live/groups.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { holdingPartition } from '../../policies/strategies.ts';
 import { gate, group, wave } from '../kit/groups.ts';
 import { kitNowMs, newRevision, outdatedStatefulSet, type PodChanges } from '../kit/objects.ts';
 import { type SnapshotOverrides, snapshotOf } from '../kit/snapshots.ts';
@@ -31,8 +32,9 @@ function sets(replicas: number): SnapshotOverrides['statefulSets'] {
 
 function publish(overrides: SnapshotOverrides, rest: Partial<PublishInput> = {}): PublishedDecision {
   const snapshot = snapshotOf({ groups: [definition], statefulSets: sets(20) ?? [], policyDigest: '3f9c2e1b8a40', ...overrides });
-  const decision = decideGroup(snapshot, definition);
-  return publishedDecision({ group: definition, decision, snapshot, atMs: kitNowMs, leader: 'agent-0', origin: 'objects', ...rest });
+  const { group: one = definition } = rest;
+  const decision = decideGroup(snapshot, one);
+  return publishedDecision({ group: one, decision, snapshot, atMs: kitNowMs, leader: 'agent-0', origin: 'objects', ...rest });
 }
 
 const run = {
@@ -104,6 +106,33 @@ export const paused: PublishedDecision = publish({
   podChanges: { 'ingester-zone-a': { 19: updated } },
   intents: [{ namespace: 'mimir', name: 'pause.ingester', group: 'ingester', action: 'pause', reason: 'read latency' }],
 });
+
+const pinned: GroupDefinition = { ...definition, rollout: { ...definition.rollout, strategy: 'pinned' } };
+
+/** The run failed, and every pod is at the revision before it. */
+export const rolledBack: PublishedDecision = publish(
+  {
+    groups: [pinned],
+    statefulSets: (sets(20) ?? []).map((set) => ({ ...set, updateStrategy: 'RollingUpdate', partition: holdingPartition })),
+    ledgers: [
+      {
+        ...ledger,
+        run: {
+          ...run,
+          kind: 'rollback',
+          target: run.previous,
+          previous: run.target,
+          wave: 3,
+          waveStartedMs: kitNowMs - 600_000,
+          outcome: 'completed',
+          completedMs: kitNowMs - 300_000,
+          rolledBack: { revisions: run.target, because: 'gate errors failed 3 times' },
+        },
+      },
+    ],
+  },
+  { group: pinned },
+);
 
 /** Every pod is at the newest revision. */
 export const done: PublishedDecision = publish({ statefulSets: [] });

@@ -10,7 +10,7 @@ import { endText, etaDocument, startingText, zoneProgress } from '../../plugin/o
 import type { TableLook } from '../../plugin/output/plan/table.ts';
 import { heartbeatLine, renderFrame, renderStatus, statusKey, statusLine } from '../../plugin/output/status.ts';
 import { kitNowMs } from '../kit/objects.ts';
-import { definition, done, fromAgent, paused, rolling, waiting } from './live-kit.ts';
+import { definition, done, fromAgent, paused, rolledBack, rolling, waiting } from './live-kit.ts';
 import { look } from './plan-kit.ts';
 
 /** Somebody looks a while after the decision was made. */
@@ -20,6 +20,7 @@ const all: readonly LiveGroup[] = [
   { ...waiting, group: 'store-gateway' },
   { ...paused, group: 'distributor' },
   { ...done, group: 'querier' },
+  { ...rolledBack, group: 'ruler' },
 ].map(fromAgent);
 
 const changes = [{ from: 'grafana/mimir:2.16.0', to: 'grafana/mimir:2.17.1' }];
@@ -47,6 +48,10 @@ const screens: Readonly<Record<string, (look: TableLook) => string>> = {
   'tree-end': (at) => `${renderTree(fromAgent(rolling), nowMs, at, { estimation: estimate, changes }).join('\n')}\n`,
   'status-unknown-end': (at) =>
     `${renderStatus(fromAgent(paused), nowMs, at, { estimation: { unknown: 'the group is paused by an unverified requester (read latency)' } }).join('\n')}\n`,
+  'tree-rolled-back': (at) => `${renderTree(fromAgent(rolledBack), nowMs, at).join('\n')}\n`,
+  'status-rolled-back': (at) => `${renderStatus(fromAgent(rolledBack), nowMs, at).join('\n')}\n`,
+  'explain-rolled-back': (at) =>
+    renderLiveExplanation({ live: fromAgent(rolledBack), subject: {}, nowMs, showsAllRules: false, outdated: [] }, at),
   'explain-waiting': (at) =>
     renderLiveExplanation({ live: fromAgent(waiting), subject: {}, nowMs, showsAllRules: false, outdated: [] }, at),
   'explain-pod': (at) =>

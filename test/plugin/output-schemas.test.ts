@@ -1,9 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { cliApiVersion, outputSchemas } from '../../plugin/output/schemas.ts';
+import { phases, runPhases } from '../../policies/rollout/phases.ts';
 import { checkOutput } from './output-schema.ts';
 
 describe('the schemas of documents for programs', () => {
+  it('has a table with every phase', () => {
+    const [, section = ''] = readFileSync('docs/output.md', 'utf8').split('\n## Phases\n');
+    const named = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| `(\w+)` \|/gm)].map(([, phase]) => phase);
+    expect(named).toEqual(phases);
+    const [, ofConditions = ''] = /\| `group\.phase` \|(.*)/.exec(readFileSync('docs/conditions.md', 'utf8')) ?? [];
+    expect([...ofConditions.matchAll(/`(\w+)`/g)].map(([, phase = '']) => phase).sort()).toEqual([...runPhases].sort());
+  });
+
   it('are published and documented, one for each kind', () => {
     const page = readFileSync('docs/output.md', 'utf8');
     const kinds = Object.keys(outputSchemas());

@@ -244,9 +244,32 @@ describe('explain', () => {
 
   it('names the rollback in its headline, and get the revision that stays', async () => {
     const back = published(rowOf('abort --rollback'));
-    expect(await shownBy('explain ingester', back)).toMatch(/DONE.* Stopped: the update revision was rolled back: aborted by kim/);
+    expect(await shownBy('explain ingester', back)).toMatch(
+      /is ROLLED BACK.*\. Every pod keeps its earlier revision\. Stopped: the update revision was rolled back: aborted by kim/,
+    );
     const tree = await shownBy('get ingester', back);
     expect([tree.includes('nothing to do'), tree.includes('keep the revision before the rollback')]).toEqual([false, true]);
+    expect(tree).toMatch(/^mimir\/ingester ROLLED BACK 6 of 6 updated/);
+    expect(await shownBy('get', back)).toMatch(/ingester RolledBack /);
+  });
+});
+
+describe('status after a rollback', () => {
+  const back = published(rowOf('abort --rollback'));
+  const todo = `To end it: ${command(`retry ${name}`)}, or ${otherTemplate}`;
+
+  it.each(['complete', 'zone=a', 'wave=1'])('ends with 6 before %s, and says what to do', async (condition) => {
+    const { status, stdout, stderr } = await endOf(`status ingester --for ${condition} --timeout 5s`, back);
+    expect([status, stdout]).toEqual([
+      6,
+      expect.stringMatching(/ rolledback .* stops=rolled-back "rolled-back: the update revision was rolled/),
+    ]);
+    expect(stderr).toContain(
+      `failed before ${condition.replace('=', ' ')}; mimir/ingester keeps its earlier revision: the update revision was rolled back: aborted by kim (INC-441). ${todo}\n`,
+    );
+    const once = await endOf(`status ingester --for ${condition} --watch=false`, back);
+    expect([once.status, once.stdout.replace(/\s+/g, ' ')]).toEqual([6, expect.stringContaining(todo)]);
+    expect(once.stdout).not.toContain('done\n  stopped');
   });
 });
 

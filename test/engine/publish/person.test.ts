@@ -20,6 +20,7 @@ const held = (more: Partial<Held>): Held => ({ phase: 'Waiting', outcome: 'wait'
 describe('the person that a group needs', () => {
   it.each([
     [held({ phase: 'Failed' }), 'failed'],
+    [held({ phase: 'RolledBack', outcome: 'done' }), 'rolledBack'],
     [held({ phase: 'Blocked', outcome: 'blocked' }), 'blocked'],
     [held({ waits: [wait('zone-budget', { outcome: 'no' })] }), 'blocked'],
     [held({ waits: [wait('zone-budget'), wait('pin-applied')] }), 'misplaced'],

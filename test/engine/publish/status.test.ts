@@ -3,8 +3,10 @@ import { decide } from '../../../engine/decide/decide.ts';
 import { publishedDecision } from '../../../engine/publish/decision.ts';
 import { groupStatus, type StatusContext, scaleTargetOf } from '../../../engine/publish/status.ts';
 import { rolloutGroupStatus } from '../../../policies/schema/rollout-group.ts';
+import { holdingPartition } from '../../../policies/strategies.ts';
 import { group } from '../../kit/groups.ts';
-import { kitNowMs, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { kitNowMs, newRevision, outdatedStatefulSet, statefulSet } from '../../kit/objects.ts';
+import { ledgerOf, runOf } from '../../kit/questions.ts';
 import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 
 function statusOf(overrides: SnapshotOverrides, context: StatusContext = {}) {
@@ -79,6 +81,38 @@ describe('the status of a group', () => {
     ],
   ])('has conditions as people expect: %s', (_case, overrides, expected) => {
     expect(conditionsOf(overrides)).toEqual(expected);
+  });
+
+  it('is degraded and not ready while a completed run keeps a revision that was rolled back, also during a scale-up', () => {
+    const back = runOf({
+      kind: 'rollback',
+      target: { a: 'rev-1', b: 'rev-1' },
+      previous: { a: newRevision, b: newRevision },
+      outcome: 'completed',
+      completedMs: kitNowMs - 60_000,
+      rolledBack: { revisions: { a: newRevision, b: newRevision }, because: 'gate errors' },
+    });
+    const pinned = group({ zones: ['a', 'b'], rollout: { strategy: 'pinned' } });
+    const held = { updateStrategy: 'RollingUpdate', partition: holdingPartition } as const;
+    const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}`, ...held }));
+    const overrides = { groups: [pinned], statefulSets, ledgers: [ledgerOf({ run: back })] };
+    const { phase, reason, conditions } = statusOf(overrides);
+    expect([phase, reason]).toEqual(['RolledBack', 'RolledBack']);
+    const message =
+      'the update revision was rolled back: gate errors. To end it: kubectl rollout-group retry mimir/ingester, or apply another pod template';
+    expect(conditions).toMatchObject([
+      { type: 'Ready', status: 'False', reason: 'RevisionRolledBack', message },
+      { type: 'Progressing', status: 'False', reason: 'RolledBack' },
+      { type: 'Degraded', status: 'True', reason: 'RevisionRolledBack', message },
+      { type: 'Stopped', status: 'True', reason: 'RevisionRolledBack', message },
+    ]);
+    const more = group({ zones: [{ name: 'a', replicas: { kind: 'count', count: 4 } }, 'b'], rollout: { strategy: 'pinned' } });
+    const scaling = statusOf({ ...overrides, groups: [more] });
+    expect([scaling.phase, ...scaling.conditions.map(({ status }) => status)]).toEqual(['Scaling', 'False', 'True', 'True', 'True']);
+    // Another template ends the state.
+    const other = statefulSets.map((set) => ({ ...set, status: { ...set.status, updateRevision: 'rev-3' } }));
+    expect(statusOf({ ...overrides, statefulSets: other }).phase).not.toBe('RolledBack');
+    expect(statusOf({ ...overrides, ledgers: [] }).phase).toBe('Rolling');
   });
 
   it('keeps the time of a condition while its status is the same', () => {

@@ -142,7 +142,7 @@ describe('a revision that was rolled back', () => {
   const calm: State = { run: rolledBack };
 
   it('is not rolled out by anything but a person or another template', () => {
-    expect([decided(calm).phase, going(decided(calm))]).toEqual(['Done', []]);
+    expect([decided(calm).phase, going(decided(calm))]).toEqual(['RolledBack', []]);
     expect(decided(calm).warnings.map(({ rule }) => rule)).toEqual(['rolled-back', 'rolled-back']);
   });
 
