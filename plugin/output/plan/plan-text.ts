@@ -225,16 +225,8 @@ function passesOnlyBy(result: RuleResult): string {
 }
 
 export function passesText(result: RuleResult, nowMs: number | undefined): string {
-  if (result.rule === 'write-accepted' && result.earliestMs !== undefined)
-    return `the agent repeats the write at ${untilText(result.earliestMs, nowMs)}`;
-  if (result.earliestMs !== undefined && nowMs !== undefined && result.earliestMs <= nowMs) {
-    return `the wait ended at ${instantText(result.earliestMs)}; passes with the next decision if nothing else changes`;
-  }
-  if (result.earliestMs !== undefined && nowMs !== undefined) {
-    return `passes at ${untilText(result.earliestMs, nowMs)} if nothing else changes`;
-  }
-  // The times of a plan that does not depend on the calendar count from its start.
-  if (result.earliestMs !== undefined) return `passes ${spanText(result.earliestMs / 1000)} after the start if nothing else changes`;
+  const { earliestMs } = result;
+  if (earliestMs !== undefined) return passesAtText({ ...result, earliestMs }, nowMs);
   switch (result.outcome) {
     case 'no':
       return passesOnlyBy(result);
@@ -251,6 +243,15 @@ export function passesText(result: RuleResult, nowMs: number | undefined): strin
     case 'skip':
       return 'blocks nothing';
   }
+}
+
+function passesAtText({ rule, earliestMs }: Pick<RuleResult, 'rule'> & { readonly earliestMs: number }, nowMs: number | undefined): string {
+  if (rule === 'write-accepted') return `the agent repeats the write at ${untilText(earliestMs, nowMs)}`;
+  // The times of a plan that does not depend on the calendar count from its start.
+  if (nowMs === undefined) return `passes ${spanText(earliestMs / 1000)} after the start if nothing else changes`;
+  return earliestMs <= nowMs
+    ? `the wait ended at ${instantText(earliestMs)}; passes with the next decision if nothing else changes`
+    : `passes at ${untilText(earliestMs, nowMs)} if nothing else changes`;
 }
 
 /** Returns the condition for which a rule waits. A policy rule states the condition in its message. */
