@@ -187,7 +187,7 @@ export const ownMetrics = {
   snapshotAge: gauge(
     'rollout_group_snapshot_age_seconds',
     group,
-    'Age of the snapshot from which the last decision of the group was made. It grows while nothing changes.',
+    'Age of the snapshot from which the last decision of the group was made. An idle group has a turn every five minutes.',
   ),
   writes: counter(
     'rollout_group_writes_total',

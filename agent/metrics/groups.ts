@@ -53,6 +53,11 @@ export class GroupMetrics {
     for (const group of groups) this.#known(group);
   }
 
+  /** Forgets all turns, because another process now takes the turns. The groups stay. */
+  forgetTurns(): void {
+    for (const [key, { namespace, name }] of this.#groups) this.#groups.set(key, withoutTurns(namespace, name));
+  }
+
   turnEnded(report: TurnReport, now: Instant): void {
     const known = this.#known(report.group);
     if (known === undefined) return;
@@ -79,15 +84,7 @@ export class GroupMetrics {
     const key = groupKey(group);
     const known = this.#groups.get(key);
     if (known !== undefined || this.#groups.size >= groupSeriesLimit) return known;
-    const { namespace, name } = group;
-    const made: KnownGroup = {
-      namespace,
-      name,
-      phaseMs: new Map(),
-      waitsSinceMs: new Map(),
-      turns: { ok: 0, failed: 0 },
-      actions: new Map(),
-    };
+    const made = withoutTurns(group.namespace, group.name);
     this.#groups.set(key, made);
     return made;
   }
@@ -117,6 +114,10 @@ export class GroupMetrics {
       showZones(known.last, labels, { budgetLimit, budgetUsed, pods });
     }
   }
+}
+
+function withoutTurns(namespace: string, name: string): KnownGroup {
+  return { namespace, name, phaseMs: new Map(), waitsSinceMs: new Map(), turns: { ok: 0, failed: 0 }, actions: new Map() };
 }
 
 function timeIn(known: KnownGroup, phase: Phase, now: Instant): number {
@@ -185,6 +186,11 @@ export class OriginalGroupMetrics {
     reconcileDuration.observe(labels, report.durationMs / 1000);
     if (!isFailed) lastSuccess.set(labels, nowMs / 1000);
     else if (isNew) lastSuccess.set(labels, 0);
+  }
+
+  /** Removes all series, because another process now takes the turns. */
+  forgetTurns(): void {
+    this.setGroups([]);
   }
 
   /** Removes the series of deleted groups, unless another group has the same label value. */

@@ -52,11 +52,14 @@ export class Metrics {
   readonly #clusters = new BoundedLabel(labelValueLimit);
   readonly #parts = new BoundedLabel(labelValueLimit);
   readonly #channels = new BoundedLabel(labelValueLimit);
+  #isFollower = false;
   readonly listener: TurnListener = {
     turnEnded: (report) => {
       const now = { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() };
-      this.#groups.turnEnded(report, now);
-      this.#originalGroups.turnEnded(report, now.wallMs);
+      if (!this.#isFollower) {
+        this.#groups.turnEnded(report, now);
+        this.#originalGroups.turnEnded(report, now.wallMs);
+      }
       this.#own.turnDuration.observe(report.durationMs / 1000);
       if (report.reactionMs !== undefined) this.#own.reaction.observe(report.reactionMs / 1000);
     },
@@ -72,6 +75,9 @@ export class Metrics {
     },
     leadershipChanged: ({ isLeader, epoch }) => {
       this.#own.leader.set(isLeader ? 1 : 0);
+      this.#isFollower = !isLeader;
+      // Series of the last turn would grow old, for example the time of the last success.
+      if (!isLeader) for (const one of [this.#groups, this.#originalGroups]) one.forgetTurns();
       if (isLeader && epoch !== undefined) this.#own.leaderEpoch.set(epoch);
     },
   };

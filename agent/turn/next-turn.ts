@@ -24,6 +24,8 @@ interface TurnEnd {
   readonly nowMs: number;
 }
 
+/** The longest time without a turn. A waiting group is read again, and the time of the last success in the metrics stays young: alerts watch it. */
+const idleTurnMs = directReadIntervalMs;
 /** The maximum number of consecutive stale decisions without a pause before the next turn. */
 const maxStaleAtOnce = 3;
 /** The pause before a source is read again if it cannot be watched or read. */
@@ -38,7 +40,7 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
   const { decision, performed, hasProblem, isCut, isStale, storePauseMs, areSourcesKnown, nowMs } = end;
   memory.isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
   const delaysMs = [
-    memory.isWaiting ? directReadIntervalMs : undefined,
+    idleTurnMs,
     delayAfter(memory, performed),
     memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
     memory.refusals.nextInMs(nowMs),

@@ -5,6 +5,8 @@ import { Metrics } from '../../agent/metrics/metrics.ts';
 import type { TurnReport } from '../../agent/report.ts';
 import type { GroupDecision } from '../../engine/decision.ts';
 import { phases } from '../../policies/rollout/phases.ts';
+import { startProcess } from '../kit/agent-process.ts';
+import { adoptedGroup, newCluster } from '../kit/cluster.ts';
 import { adopted, group } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
@@ -120,6 +122,38 @@ describe('the metrics of grafana/rollout-operator', () => {
       expect(await samples(`rollout_operator_group_${name}`)).toEqual([]);
     }
     expect(await samples(last)).toEqual([]);
+  });
+
+  it('of an idle group show a success at least every five minutes, and its turns send nothing', async () => {
+    const cluster = newCluster();
+    adoptedGroup(cluster);
+    const metrics = new Metrics(cluster.env.clock, '1.2.3');
+    startProcess({ env: cluster.env, listeners: () => [metrics.listener] });
+    await cluster.env.advance(60_000);
+    const sent = () => cluster.env.requests.filter(({ site }) => !/^(?:watch|lease)\./.test(site)).map(({ site }) => site);
+    const before = sent();
+    for (let minute = 0; minute < 60; minute += 1) {
+      await cluster.env.advance(60_000);
+      const [, seconds] = /^rollout_operator_last_success\S+ (\S+)$/m.exec((await metrics.text()).text) ?? [];
+      expect(cluster.env.clock.nowMs() / 1000 - Number(seconds)).toBeLessThanOrEqual(301);
+    }
+    expect(sent()).toEqual(before);
+  });
+
+  it('end when another process leads, and begin again with its next turn', async () => {
+    const { metrics, samples } = setup();
+    const names = ['rollout_operator_group_reconciles_total', 'rollout_group_state', 'rollout_group_phase_started_timestamp_seconds'];
+    const counts = async () => await Promise.all(names.map(async (name) => (await samples(name)).length));
+    metrics.listener.leadershipChanged?.({ isLeader: true, epoch: 1 });
+    metrics.listener.turnEnded(adoptedReport());
+    expect(await counts()).toEqual([1, 7, 1]);
+    metrics.listener.leadershipChanged?.({ isLeader: false });
+    // A turn that ends after the loss.
+    metrics.listener.turnEnded(adoptedReport());
+    expect(await counts()).toEqual([0, 0, 0]);
+    metrics.listener.leadershipChanged?.({ isLeader: true, epoch: 3 });
+    metrics.listener.turnEnded(adoptedReport());
+    expect(await counts()).toEqual([1, 7, 1]);
   });
 
   it('count requests of the HTTP server', async () => {
