@@ -95,17 +95,12 @@ export interface ServiceNames {
   readonly dnsName?: string | undefined;
 }
 
-/** Returns every name of the server without duplicates. The configured `dnsName` comes first. */
+/** Returns every name of the server without duplicates. The first is the required name: the configured `dnsName`, or that of the Service. */
 export function namesOf({ service, namespace, clusterDomain, dnsName }: ServiceNames): readonly string[] {
   const inside = `${service}.${namespace}`;
   const domain = clusterDomain.replace(/\.$/, '');
   const names = [dnsName ?? '', `${inside}.svc`, inside, service, domain === '' ? '' : `${inside}.svc.${domain}`];
   return [...new Set(names.filter((name) => name !== ''))];
-}
-
-/** Returns the required names: the configured `dnsName`, and the name by which API servers reach the Service. */
-export function neededNames({ service, namespace, dnsName }: ServiceNames): readonly string[] {
-  return [...new Set([dnsName ?? '', `${service}.${namespace}.svc`].filter((name) => name !== ''))];
 }
 
 type Der = Asn1Types.Asn1;

@@ -1,7 +1,7 @@
 // Provides the certificate of the webhook server, adds its CA certificate to webhook configurations, and reports problems.
 import { X509Certificate } from 'node:crypto';
 import type { WebhookEnv } from '../env.ts';
-import { type IssueOptions, namesOf, neededNames, type ServiceNames } from './authority.ts';
+import { type IssueOptions, namesOf, type ServiceNames } from './authority.ts';
 import { type CertificateFiles, openFileSource } from './file-source.ts';
 import { Injection } from './inject-ca.ts';
 import { certificatesIn, validityOf } from './pair.ts';
@@ -97,7 +97,6 @@ function startSelfSigned(
     organization: certificate.organization,
     lifetimeMs: certificate.lifetimeMs,
     names: namesOf({ ...certificate, namespace }),
-    neededNames: neededNames({ ...certificate, namespace }),
     isTrusted: (authority) => injection?.isTrusted(authority),
   });
   const stopListening = configurations.onChange(() => source.reconsider());

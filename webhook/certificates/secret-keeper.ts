@@ -47,9 +47,8 @@ const calmMs = 600_000;
 export interface SecretKeeperOptions extends Omit<IssueOptions, 'nowMs'> {
   readonly env: WebhookEnv;
   readonly namespace: string;
+  /** The name of the Secret. */
   readonly name: string;
-  /** A certificate that lacks one of these names is replaced. */
-  readonly neededNames: readonly string[];
   /** Returns whether all clients trust this CA certificate (PEM). Returns undefined if unknown; then a new certificate waits a day. */
   readonly isTrusted?: (authority: string) => boolean | undefined;
 }
@@ -169,14 +168,13 @@ export class SecretKeeper implements CertificateSource {
   }
 
   #planInput(state: SecretState): PlanInput {
-    const { env, neededNames, names, organization, lifetimeMs, randomBytes } = this.#options;
+    const { env, names, organization, lifetimeMs, randomBytes } = this.#options;
     const nowMs = env.clock.nowMs();
     const served = this.#served;
     const isServed = state.kind === 'usable' && served !== undefined && isSamePair(served.pair, state.current);
     return {
       nowMs,
       names,
-      needed: neededNames,
       renewShare: this.#renewShare,
       served,
       keepsServed: state.kind === 'usable' && served !== undefined && !isServed && !this.#maySwitch(served.pair, state),

@@ -32,8 +32,7 @@ export interface ServedPair {
 export interface PlanInput {
   /** Wall clock, in milliseconds since 1970. */
   readonly nowMs: number;
-  /** The names that the current certificate must have. */
-  readonly needed: readonly string[];
+  /** The names of a new certificate. A valid certificate without the first name is replaced; other names are added at the renewal. */
   readonly names: readonly string[];
   /** The share of its lifetime after which a certificate is renewed, from 0 to 1. */
   readonly renewShare: number;
@@ -52,7 +51,7 @@ interface SecretPlan {
   readonly reason?: string;
 }
 
-/** The error for a Secret that has data, but no `ca`, `cert` or `key`. Nothing was written. */
+/** The error for a Secret that belongs to another tool. Nothing was written. */
 export class ForeignSecret extends Error {
   override readonly name = 'ForeignSecret';
 }
@@ -76,9 +75,9 @@ export function planSecret(state: SecretState, moment: PlanInput): SecretPlan {
 }
 
 function planUsable(state: UsableCertificates, moment: PlanInput): SecretPlan {
-  const { nowMs, needed, names, served } = moment;
+  const { nowMs, names, served } = moment;
   const { current, previous } = state;
-  const missing = missingNames(current, needed);
+  const missing = missingNames(current, names.slice(0, 1));
   if (missing.length > 0) {
     // Keep existing names. Otherwise replicas with different settings, as during an update, would replace each other's certificate.
     const all = [...new Set([...names, ...alternativeNamesOf(current)])].slice(0, maxNames);
@@ -169,13 +168,15 @@ export type SecretState =
   | { readonly kind: 'absent' }
   /** The Secret has no data. */
   | { readonly kind: 'empty' }
-  /** The Secret has data, but no `ca`, `cert` or `key`; `reason` lists the keys that it has. */
+  /** The Secret belongs to another tool; `reason` lists the keys that it has. */
   | { readonly kind: 'foreign'; readonly reason: string }
   /** The Secret is ours but unusable; `reason` says why. */
   | { readonly kind: 'broken'; readonly reason: string }
   | UsableCertificates;
 
 const ownKeys = ['ca', 'cert', 'key'] as const;
+/** The keys of Secrets of the type kubernetes.io/tls, which other tools write, some of them next to `ca`. */
+const tlsKeys = ['tls.crt', 'tls.key'] as const;
 /** The keys of the previous pair. grafana/rollout-operator ignores them. */
 const previousKeys = { cert: 'previous-cert', key: 'previous-key' } as const;
 
@@ -185,12 +186,13 @@ export function secretStateOf(secret: KubernetesObject | undefined, nowMs: numbe
   const data = dataOf(secret);
   const keys = [...data.keys()];
   if (keys.length === 0) return { kind: 'empty' };
-  if (!ownKeys.some((key) => data.has(key))) {
-    const type = typeof secret['type'] === 'string' ? secret['type'] : 'Opaque';
-    return { kind: 'foreign', reason: `it is of type ${type} and holds ${keys.sort().slice(0, 10).join(', ')}, but not ca, cert or key` };
-  }
   const missing = ownKeys.filter((key) => !data.has(key));
-  if (missing.length > 0) return { kind: 'broken', reason: `it has no ${missing.join(' and no ')}` };
+  const lack = `no ${missing.join(' and no ')}`;
+  if (missing.length === ownKeys.length || (missing.length > 0 && tlsKeys.some((key) => data.has(key)))) {
+    const type = typeof secret['type'] === 'string' ? secret['type'] : 'Opaque';
+    return { kind: 'foreign', reason: `it is of type ${type} and holds ${keys.sort().slice(0, 10).join(', ')}, but ${lack}` };
+  }
+  if (missing.length > 0) return { kind: 'broken', reason: `it has ${lack}` };
   try {
     return usable(data, nowMs);
   } catch (error) {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { issuePair, namesOf, neededNames } from '../../../webhook/certificates/authority.ts';
+import { issuePair, namesOf } from '../../../webhook/certificates/authority.ts';
 import { countingBytes } from './given.ts';
 
 const names = ['operator.one.svc', 'operator.one', 'operator', 'operator.one.svc.cluster.local'];
@@ -147,11 +147,5 @@ describe('the names of a server', () => {
     expect(namesOf({ ...service, dnsName: 'hook.example.com' })[0]).toBe('hook.example.com');
     expect(namesOf({ ...service, dnsName: 'operator.one.svc' })).toEqual(namesOf(service));
     expect(namesOf({ ...service, clusterDomain: '' })).toEqual(['operator.one.svc', 'operator.one', 'operator']);
-  });
-
-  it('that it cannot do without are fewer', () => {
-    const service = { service: 'operator', namespace: 'one', clusterDomain: 'cluster.local.' };
-    expect(neededNames(service)).toEqual(['operator.one.svc']);
-    expect(neededNames({ ...service, dnsName: 'hook.example.com' })).toEqual(['hook.example.com', 'operator.one.svc']);
   });
 });

@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { namesOf } from '../../../webhook/certificates/authority.ts';
 import { status } from '../../kit/virtual-env.ts';
-import { pairOf } from './given.ts';
+import { pairOf, service } from './given.ts';
 import { dayMs, isAccepted, newWorld, pass, secretName, type World } from './world.ts';
 
 const other = { names: ['other.one.svc'] };
@@ -113,7 +114,9 @@ describe('a Secret', () => {
 
   it.each([
     ['kubernetes.io/tls', { 'tls.crt': 'x', 'tls.key': 'y' }, 'of type kubernetes.io/tls and holds tls.crt, tls.key'],
-    ['Opaque', { password: 'x' }, 'of type Opaque and holds password'],
+    ['Opaque', { password: 'x' }, 'of type Opaque and holds password, but no ca and no cert and no key'],
+    ['Opaque', { ca: 'x', 'tls.crt': 'y', 'tls.key': 'z' }, 'of type Opaque and holds ca, tls.crt, tls.key, but no cert and no key'],
+    ['Opaque', { ca: 'x', cert: 'y', 'tls.key': 'z' }, 'of type Opaque and holds ca, cert, tls.key, but no key'],
   ])('of another owner, of type %s, is left alone, and the error says so', async (type, data, said) => {
     const world = newWorld();
     world.putSecret(data, type);
@@ -131,22 +134,29 @@ describe('a Secret', () => {
     keeper.stop();
   });
 
-  it('of the original, with one name only, is used as it is', async () => {
-    const world = newWorld();
-    world.putSecret({ ...pairOf({ nowMs: world.env.clock.nowMs(), names: ['operator.one.svc'] }) });
-    const version = world.secret()?.metadata.resourceVersion;
-    const keeper = world.keeper();
-    await world.env.advance(1000);
-    expect(served(world, keeper)).toBe(true);
-    expect(world.secret()?.metadata.resourceVersion).toBe(version);
-    keeper.stop();
-  });
+  it.each(['operator.one.svc', 'operator.one.svc.cluster.local', 'operator', 'hook.example.com', 'operator.one.svc.'])(
+    'of the original, with the dns-name %s as its only name, is used as it is until its renewal, which adds the other names',
+    async (dnsName) => {
+      const world = newWorld();
+      world.putSecret({ ...pairOf({ nowMs: world.env.clock.nowMs(), names: [dnsName] }) });
+      const version = world.secret()?.metadata.resourceVersion;
+      const keeper = world.keeper({ names: namesOf({ ...service, dnsName }) });
+      await world.env.advance(1000);
+      expect(served(world, keeper)).toBe(true);
+      await world.env.advance(dayMs / 2);
+      expect(world.secret()?.metadata.resourceVersion).toBe(version);
+      await world.env.advance(dayMs / 4);
+      const names = new X509Certificate(world.text('cert')).subjectAltName?.split(', ') ?? [];
+      expect(names).toEqual(expect.arrayContaining([`DNS:${dnsName}`, 'DNS:operator.one.svc']));
+      keeper.stop();
+    },
+  );
 
   it('whose certificate lacks a name gets one with the old names too: replicas with other settings do not replace it by turns', async () => {
     const world = newWorld();
-    const one = world.keeper({ seed: 1, names: ['a.one.svc'], neededNames: ['a.one.svc'] });
+    const one = world.keeper({ seed: 1, names: ['a.one.svc'] });
     await world.env.until(() => one.current() !== undefined);
-    const two = world.keeper({ seed: 2, names: ['b.one.svc'], neededNames: ['b.one.svc'] });
+    const two = world.keeper({ seed: 2, names: ['b.one.svc'] });
     await pass(world, dayMs);
     expect(new X509Certificate(world.text('cert')).subjectAltName).toBe('DNS:b.one.svc, DNS:a.one.svc');
     expect(world.log.filter(({ message }) => message === 'wrote the certificate to its Secret')).toHaveLength(2);

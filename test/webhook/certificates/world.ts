@@ -119,7 +119,6 @@ export function newWorld(seed = 1, startMs = Date.UTC(2026, 0, 15, 12)): World {
         organization: 'Example',
         lifetimeMs: 10 * dayMs,
         names: ['operator.one.svc', 'operator.one'],
-        neededNames: ['operator.one.svc'],
         randomBytes: countingBytes(own * 16),
         ...options,
       }),
