@@ -9,7 +9,7 @@ import { agentAccess } from '../rules/agent-access.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { choosePods, type PodChoice, podBudgets } from '../rules/budget.ts';
 import { withException } from '../rules/exception.ts';
-import { mayRepairDespiteOthers, stuckInstants } from '../rules/pod-state.ts';
+import { mayRepairDespiteOthers, stuckInstants, waitsForLower } from '../rules/pod-state.ts';
 import { type PolicyAnswer, policyAnswer, windowResult } from '../rules/policy.ts';
 import { protectedResult } from '../rules/protected.ts';
 import { refusalOf } from '../rules/refused-write.ts';
@@ -166,7 +166,7 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
     zone: view.zone.name,
     pods: choice.queue.map((pod) => pod.name),
     outcome: isIdle ? 'wait' : outcome,
-    results: isIdle ? [...results, podsInFlight(view, choice.queue)] : results,
+    results: isIdle ? [...results, podsInFlight(context, view, choice.queue)] : results,
   };
   const isMovable = !results.some(isPersonOrCalendar) && !waitsForApproval(policies);
   const digest = wavesDigestOf(context.group);
@@ -234,14 +234,22 @@ function checkWave({ context, progress }: WaveTurn, run: UnfinishedRun): WaveAns
   return hasReplacedSince(run, run.waveStartedMs) ? underWay(context, progress.wave, run) : beforeWave(context, progress.wave, run);
 }
 
-/** Returns why no pod is replaced although no rule blocks: the remaining pods are in flight, or cannot terminate on an unready node. */
-function podsInFlight(view: ZoneView, queue: readonly PodView[]): RuleResult {
+/**
+ * Returns why no pod is replaced although no rule blocks: the remaining pods are in flight, cannot terminate on an unready node, or have
+ * successors that OrderedReady would not create.
+ */
+function podsInFlight(context: GroupContext, view: ZoneView, queue: readonly PodView[]): RuleResult {
+  const inFlight = `${pods(view.inFlight)} of zone ${view.zone.name} ${view.inFlight === 1 ? 'is' : 'are'} in flight`;
+  const fact = view.inFlight > 0 ? inFlight : (heldPod(view, queue) ?? inFlight);
+  return result('pods-in-flight', 'wait', fact, { earliestMs: earliest([view.availableAtMs, ...stuckInstants(context, view, queue)]) });
+}
+
+function heldPod(view: ZoneView, queue: readonly PodView[]): string | undefined {
+  const waiting = queue.find((pod) => waitsForLower(view, pod));
+  const lowest = `${view.zone.statefulSet}-${Math.min(...view.unavailable)}`;
+  if (waiting !== undefined) return `a successor of ${waiting.name} would wait for ${lowest} (podManagementPolicy OrderedReady)`;
   const stranded = queue.find((pod) => !pod.nodeReady && !pod.isTerminating);
-  const fact =
-    view.inFlight === 0 && stranded !== undefined
-      ? `${stranded.name} cannot terminate: node ${stranded.node} is not ready`
-      : `${pods(view.inFlight)} of zone ${view.zone.name} ${view.inFlight === 1 ? 'is' : 'are'} in flight`;
-  return result('pods-in-flight', 'wait', fact, { earliestMs: view.availableAtMs });
+  return stranded && `${stranded.name} cannot terminate: node ${stranded.node} is not ready`;
 }
 
 const personOrCalendar: ReadonlySet<string> = new Set(['window', 'paused', 'undone', 'protected', 'pin-webhook', 'agent-access']);

@@ -202,7 +202,8 @@ const unhealthyFirst: Invariant = {
       const repaired = view.pods.find((pod) => replaced.some(({ uid }) => uid === pod.uid));
       const isRepair = replaced.every(({ because }) => because === 'stuck');
       const atOnce = replaced.length + (isRepair && repaired !== undefined ? inFlightBefore(view, repaired) : view.inFlight);
-      const over = atOnce > Math.max(1, limit) ? [`${atOnce} pods of zone ${view.zone.name} would be in flight`] : [];
+      const most = view.set?.podManagementPolicy === 'OrderedReady' ? 1 : limit;
+      const over = atOnce > Math.max(1, most) ? [`${atOnce} pods of zone ${view.zone.name} would be in flight`] : [];
       const stuck = replaced
         .filter((action) => action.because === 'stuck' && isHealthy(view, action.ordinal))
         .map((action) => `${action.pod} is available, not stuck`);

@@ -2,7 +2,7 @@
 import type { ExceptionDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
-import { type GroupContext, sourceOf, zoneNamed } from '../context.ts';
+import { type GroupContext, minIntervalOf, sourceOf, zoneNamed } from '../context.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
@@ -52,8 +52,8 @@ function named(members: readonly unknown[]): string {
 const serialBudget: RiskCheck = ({ context, steps }) => {
   if (context.group.rollout.rotateBy !== 'evict') return [];
   for (const step of steps) {
-    const limit = step.rules.find((answer) => answer.rule === 'zone-budget')?.limit;
-    if (step.kind !== 'roll' || step.atOnce !== 1 || step.pods.length < 2 || limit === undefined || Number(limit) <= 1) continue;
+    const limit = zoneLimitOf(step);
+    if (step.kind !== 'roll' || step.atOnce !== 1 || step.pods.length < 2 || limit <= 1) continue;
     const [budget] = budgetsFor(context.snapshot, context.group.namespace, zoneNamed(context, step.zone)?.set?.podLabels ?? {});
     if (budget === undefined) continue;
     const { expected, desired } = budgetHealth(context.snapshot, budget);
@@ -65,14 +65,23 @@ const serialBudget: RiskCheck = ({ context, steps }) => {
   return [];
 };
 
+/** Finds zones whose pods OrderedReady creates one after the other, although more pods may be unavailable. */
 const orderedReady: RiskCheck = ({ context, steps }) => {
-  const parallel = new Set(steps.filter((step) => step.kind === 'roll' && (step.atOnce ?? 0) > 1).map((step) => step.zone));
-  const ordered = context.view.zones.filter((view) => parallel.has(view.zone.name) && view.set?.podManagementPolicy === 'OrderedReady');
+  if (minIntervalOf(context) > 0) return [];
+  const wide = new Set(
+    steps.filter((step) => step.kind === 'roll' && step.pods.length > 1 && zoneLimitOf(step) > 1).map((step) => step.zone),
+  );
+  const ordered = context.view.zones.filter((view) => wide.has(view.zone.name) && view.set?.podManagementPolicy === 'OrderedReady');
   if (ordered.length === 0) return [];
   const names = ordered.map((view) => view.zone.statefulSet).join(', ');
-  const message = `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only lowers availability`;
+  const message = `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so maxUnavailable above 1 makes the rollout no faster`;
   return [{ code: 'RG5002', severity: 'notice', message }];
 };
+
+/** Returns the number of pods of the zone that may be unavailable in the step; 0 without a budget. */
+function zoneLimitOf({ rules }: PlannedStep): number {
+  return Number(rules.find(({ rule }) => rule === 'zone-budget')?.limit ?? 0);
+}
 
 export function containersOf(member: unknown): readonly unknown[] {
   const containers = fieldAt(member, ['spec', 'template', 'spec', 'containers']);

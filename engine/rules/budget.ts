@@ -112,7 +112,9 @@ export function choosePods(question: RollQuestion): PodChoice {
   const strategy = strategyOf(context.group);
   const queue = strategy.queuePods(question);
   const free = Math.max(0, limit - view.unavailableCount);
-  const pickable = strategy.choosePods(question, queue, { free, cap: Math.max(1, limit) });
+  // The StatefulSet controller would create the successors of several pods one after the other.
+  const cap = view.set?.podManagementPolicy === 'OrderedReady' ? 1 : Math.max(1, limit);
+  const pickable = strategy.choosePods(question, queue, { free, cap });
   const isRepair = mayRepairDespiteOthers(context, view) || context.view.zones.some((one) => isShrinkHeld(context, one));
   const candidates = isRepair ? pickable.filter(({ because }) => because === 'stuck').slice(0, 1) : pickable;
   // Every replacement needs a claim, so the free claims of the ledger limit the number of pods.

@@ -116,6 +116,11 @@ export function inFlightBefore({ set, inFlight: all, unavailable, pods, exposedB
   return inFlight - held.length;
 }
 
+/** Reports whether a successor of the pod would wait: OrderedReady creates no pod before every lower ordinal is available. */
+export function waitsForLower({ set, unavailable }: ZoneView, { ordinal }: Pick<PodView, 'ordinal'>): boolean {
+  return set?.podManagementPolicy === 'OrderedReady' && [...unavailable].some((lower) => lower < ordinal);
+}
+
 /** Returns the future instants at which pods become stuck if nothing changes. */
 export function stuckInstants({ group, nowMs }: Moment, view: ZoneView, pods: readonly PodView[]): readonly number[] {
   const { when, afterMs } = group.rollout.replaceUnready;

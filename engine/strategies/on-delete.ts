@@ -4,7 +4,7 @@ import { type GroupContext, minIntervalOf } from '../context.ts';
 import type { Action } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
-import { inFlightBefore, isClaimed, isStuck, isUp } from '../rules/pod-state.ts';
+import { inFlightBefore, isClaimed, isStuck, isUp, waitsForLower } from '../rules/pod-state.ts';
 import { isProtected } from '../rules/protected.ts';
 import type { RollQuestion } from '../rules/roll.ts';
 import type { PodView } from '../snapshot.ts';
@@ -82,7 +82,7 @@ function chooseUnreadyFirst(question: RollQuestion, queue: readonly PodView[], {
 
 /** Returns why the pod is replaced while the budget has room for `left` pods, or undefined if the pod is not replaced now. */
 function reasonToReplace(question: RollQuestion, pod: PodView, left: number): ChosenPod['because'] | undefined {
-  if (pod.isTerminating || isClaimed(question.zone.view, pod)) return undefined;
+  if (pod.isTerminating || isClaimed(question.zone.view, pod) || waitsForLower(question.zone.view, pod)) return undefined;
   if (isStuck(question.context, question.zone.view, pod)) return 'stuck';
   return left > 0 && pod.nodeReady ? 'outdated' : undefined;
 }

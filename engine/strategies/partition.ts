@@ -7,7 +7,7 @@ import { type GroupContext, minIntervalOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { result } from '../rule.ts';
-import { freezingPartition, inFlightBefore, isBelowPartition, isNextDown, isStuck, isUp } from '../rules/pod-state.ts';
+import { freezingPartition, inFlightBefore, isBelowPartition, isNextDown, isStuck, isUp, waitsForLower } from '../rules/pod-state.ts';
 import { oldStatusOf, type RollQuestion } from '../rules/roll.ts';
 import type { Claim, PodView, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { replacePods } from './on-delete.ts';
@@ -35,30 +35,24 @@ function queueFromTop({ context, zone }: RollQuestion): readonly PodView[] {
 /** Chooses the lowest stuck pod, for which OrderedReady waits (kubernetes.io, StatefulSet, "Forced rollback"), else the highest pods. */
 function chooseFromTop(question: RollQuestion, queue: readonly PodView[], allowance: Allowance): readonly ChosenPod[] {
   const { view } = question.zone;
-  const { set } = view;
-  if (set === undefined) return [];
   const stuck = queue.find((pod) => isStuck(question.context, view, pod));
-  if (stuck === undefined) return chooseNextDown(question, set, queue, allowance);
+  if (stuck === undefined) return chooseNextDown(question, queue, allowance);
   return inFlightBefore(view, stuck) < allowance.cap ? [{ pod: stuck, because: 'stuck' }] : [];
 }
 
-/** Chooses the next pods below the partition while the budget lasts; one pod with OrderedReady. Unready pods cost no budget. */
-function chooseNextDown(
-  question: RollQuestion,
-  set: StatefulSetView,
-  queue: readonly PodView[],
-  { free, cap }: Allowance,
-): readonly ChosenPod[] {
+/** Chooses the next pods below the partition while the budget lasts. Unready pods cost no budget. */
+function chooseNextDown(question: RollQuestion, queue: readonly PodView[], { free, cap }: Allowance): readonly ChosenPod[] {
   const { view } = question.zone;
   const exposed = new Set(view.exposedByPartition.map(({ uid }) => uid));
-  const most = set.podManagementPolicy === 'OrderedReady' || minIntervalOf(question.context) > 0 ? 1 : queue.length;
+  const most = minIntervalOf(question.context) > 0 ? 1 : queue.length;
   const chosen: ChosenPod[] = [];
   let left = free;
   for (const pod of queue) {
     if (exposed.has(pod.uid)) continue;
     const isUnavailable = view.unavailable.has(pod.ordinal);
     // A partition exposes pods from the top without a gap, so the first pod that cannot be chosen ends the loop.
-    if (chosen.length >= most || chosen.length + view.inFlight >= cap || (!isUnavailable && left <= 0) || pod.isTerminating) break;
+    if (chosen.length >= most || chosen.length + view.inFlight >= cap || (!isUnavailable && left <= 0)) break;
+    if (pod.isTerminating || waitsForLower(view, pod)) break;
     chosen.push({ pod, because: 'outdated' });
     if (isUp(question.context, view, pod) && !isUnavailable) left -= 1;
   }

@@ -20,7 +20,7 @@ export interface ChosenPod {
 export interface Allowance {
   /** Number of pods that the budget of the zone still allows to become unavailable. */
   readonly free: number;
-  /** Maximum number of pods in flight, at least 1. */
+  /** Maximum number of pods in flight, at least 1. With OrderedReady always 1. Drop-in groups ignore it. */
   readonly cap: number;
 }
 

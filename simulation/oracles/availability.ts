@@ -120,9 +120,16 @@ function checkSettled({ book, place, what, moment }: Disruption): void {
   }
   const unavailable = (unavailableIn(book, place.zone, moment) ?? []).filter((other) => other !== place);
   const inFlight = unavailable.filter((other) => isInFlight(other, moment) && !waitsForRepair(other, place, moment));
-  if (inFlight.length + 1 > Math.max(1, limit)) {
-    scene.violated('S9', `${what} while ${named(inFlight)} are being replaced, and no more than ${limit} may be at once`);
+  const most = isOrdered(place.zone) ? 1 : Math.max(1, limit);
+  if (inFlight.length + 1 > most) {
+    scene.violated('S9', `${what} while ${named(inFlight)} are being replaced, and no more than ${most} may be at once`);
   }
+  const lower = unavailable.filter(({ ordinal }) => isOrdered(place.zone) && ordinal < place.ordinal);
+  if (lower.length > 0) scene.violated('S9', `${what}, whose successor would wait for ${named(lower)} (OrderedReady)`);
+}
+
+function isOrdered({ set }: Zone): boolean {
+  return textAt(set, 'spec', 'podManagementPolicy') === 'OrderedReady';
 }
 
 function isStillOpen(place: Place, { atMs, aheadMs }: Moment): boolean {
@@ -138,8 +145,7 @@ function isInFlight({ isOurs, pod, zone }: Place, { fromMs }: Moment): boolean {
 
 /** Returns whether the pod is missing because under OrderedReady the controller creates no pod above an unavailable pod. */
 function waitsForRepair({ ordinal, pod }: Place, repaired: Place, moment: Moment): boolean {
-  const isOrdered = textAt(repaired.zone.set, 'spec', 'podManagementPolicy') === 'OrderedReady';
-  return isOrdered && pod === undefined && ordinal > repaired.ordinal && wasDown(repaired, moment);
+  return isOrdered(repaired.zone) && pod === undefined && ordinal > repaired.ordinal && wasDown(repaired, moment);
 }
 
 function checkShrinking({ book, place, what, moment }: Disruption): void {
@@ -154,8 +160,7 @@ function checkShrinking({ book, place, what, moment }: Disruption): void {
 
 /** Returns whether an unavailable pod blocks the removal, because under OrderedReady the controller deletes no pod above it. */
 function isRemovalBlocked(zone: Zone, moment: Moment): boolean {
-  const isOrdered = textAt(zone.set, 'spec', 'podManagementPolicy') === 'OrderedReady';
-  return isOrdered && [...zone.places.values()].some((other) => isInRange(other) && wasDown(other, moment));
+  return isOrdered(zone) && [...zone.places.values()].some((other) => isInRange(other) && wasDown(other, moment));
 }
 
 /** Returns the pod names of the places. */

@@ -133,7 +133,7 @@ export const clusterCodes = {
     title: 'OrderedReady gains nothing from parallel replacement',
     severity: 'notice',
     explanation:
-      'With podManagementPolicy OrderedReady the StatefulSet controller creates one pod at a time and waits until it is ready. A maxUnavailable above 1 only lowers availability.',
+      'With podManagementPolicy OrderedReady the StatefulSet controller creates one pod at a time, and waits until every lower ordinal is available. So the agent replaces one pod at a time, and no pod above an unavailable pod. A maxUnavailable above 1 makes the rollout no faster; in drop-in groups it also lowers availability.',
     hint: 'use podManagementPolicy: Parallel, or maxUnavailable: 1',
   },
   RG5003: {

@@ -68,10 +68,10 @@ describe('RG5002, pods that start one after the other', () => {
   const notice = (names: string) => ({
     code: 'RG5002',
     severity: 'notice',
-    message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so replacing several at once only lowers availability`,
+    message: `pods of ${names} start one after the other (podManagementPolicy OrderedReady), so maxUnavailable above 1 makes the rollout no faster`,
   });
 
-  it('is named for every zone in which several go at once', () => {
+  it('is named for every zone in which several pods may be unavailable', () => {
     expect(rolling({}, [], { podManagementPolicy: 'OrderedReady' })).toEqual([notice('ingester-zone-a, ingester-zone-b, ingester-zone-c')]);
     expect(rolling({}, [])).toEqual([]);
     expect(rolling({ minIntervalMs: 10 * minuteMs }, [], { podManagementPolicy: 'OrderedReady' })).toEqual([]);

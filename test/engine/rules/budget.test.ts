@@ -161,11 +161,14 @@ describe('the cure of stuck pods under OrderedReady', () => {
   it.each<[string, Given, string]>([
     ['is not held back by missing pods that wait for it', { pods: { 0: crashing, 1: 'missing', 2: 'missing', 4: 'missing' } }, '0!'],
     ['begins with the lowest, as nothing above it would come back before', { pods: { 0: stuck, 1: 'missing', 3: stuck } }, '0!'],
-    ['takes no more at once than the limit', { ...two, pods: { 0: stuck, 1: stuck, 2: stuck, 3: 'missing' } }, '0! 1!'],
+    ['takes one pod at once', { ...two, pods: { 0: stuck, 1: stuck, 2: stuck, 3: 'missing' } }, '0!'],
+    ['waits for an unavailable pod below, which is not stuck', { ...two, pods: { 0: unready, 1: stuck } }, ''],
     ['waits for a missing pod below, which comes by itself', { pods: { 0: 'missing', 1: stuck, 2: 'missing' } }, ''],
     ['waits for a pod that terminates', { pods: { 0: stuck, 1: 'missing', 4: { isTerminating: true } } }, ''],
     ['waits for a pod that is new and unready', { pods: { 0: stuck, 4: { revision: newRevision, isReady: false } } }, ''],
     ['leaves healthy pods where they are', { pods: { 1: 'missing' } }, ''],
+    ['takes one healthy pod, whatever the budget', { ...two }, '4'],
+    ['takes no healthy pod above an unavailable one', { zone: { maxUnavailable: 3 }, pods: { 2: { ...unready, nodeReady: false } } }, '1'],
   ])('%s', (_name, given, expected) => {
     expect(going({ more: ordered, ...given })).toBe(expected);
   });

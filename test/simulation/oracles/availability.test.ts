@@ -260,6 +260,22 @@ describe('S9', () => {
     expect(history.found('S9')).toHaveLength(policy === 'OrderedReady' ? 0 : 1);
   });
 
+  it('finds a second pod, and a pod above an unavailable pod, with OrderedReady', () => {
+    const ordered = (): History => {
+      const history = new History({ maxUnavailable: 2 });
+      history.change('statefulsets.apps', 'ing-a', ({ spec }) => ({ spec: { ...(spec as object), podManagementPolicy: 'OrderedReady' } }));
+      return history;
+    };
+    const second = ordered();
+    second.take('ing-a-2');
+    second.advance(60_000).take('ing-a-1');
+    expect(second.found('S9')).toEqual(['a1 disrupts ing-a-1 while ing-a-2 are being replaced, and no more than 1 may be at once']);
+    const above = ordered();
+    above.ready('ing-a-0', false);
+    above.advance(60_000).take('ing-a-1');
+    expect(above.found('S9')).toEqual(['a1 disrupts ing-a-1, whose successor would wait for ing-a-0 (OrderedReady)']);
+  });
+
   it('lets a broken revision be replaced by another one', () => {
     const history = new History({ maxUnavailable: 2 });
     for (const pod of ['ing-a-2', 'ing-a-1']) {

@@ -72,7 +72,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'unhealthy first',
     judgedBy: ['availability'],
     scope: 'native',
-    how: 'the agent replaces an unavailable pod regardless of the budget, but replaces no more pods at once than the limit; S6 judges whether the pod is outdated',
+    how: 'the agent replaces an unavailable pod regardless of the budget, but replaces no more pods at once than the limit; with OrderedReady it replaces one pod at a time, and no pod above an unavailable pod; S6 judges whether the pod is outdated',
   },
   {
     id: 'S10',
