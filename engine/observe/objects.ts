@@ -1,9 +1,7 @@
 // Converts Kubernetes JSON to the views that the engine reads. Invalid JSON becomes an unknown value with the reason, never an exception.
 
 import { instantMs } from '../../policies/instant.ts';
-import { rolloutIntentSpec } from '../../policies/schema/rollout-intent.ts';
-import { defined } from '../../policies/values/defined.ts';
-import type { IntentView, Known, PodView, StatefulSetView } from '../snapshot.ts';
+import type { Known, PodView, StatefulSetView } from '../snapshot.ts';
 import { type Reader, reader } from './raw.ts';
 
 interface OwnerView {
@@ -140,52 +138,6 @@ export function observeNode(raw: unknown): { readonly name: string; readonly isR
   const fields = reader(raw);
   const ready = fields.list('status.conditions').find((condition) => reader(condition).text('type') === 'Ready');
   return { name: fields.text('metadata.name') ?? '', isReady: reader(ready).text('status') === 'True' };
-}
-
-const intentActions: readonly IntentView['action'][] = rolloutIntentSpec.shape.action.options;
-
-/** Reads a RolloutIntent. The view has no `requestedBy` if the user or the time is missing. */
-export function observeIntent(raw: unknown): Known<IntentView> {
-  const fields = reader(raw);
-  const { namespace, name } = identity(fields);
-  const wanted = fields.text('spec.action');
-  const action = intentActions.find((known) => known === wanted);
-  const expiresMs = fields.instant('spec.expires');
-  const user = fields.text('spec.requestedBy.user');
-  const atMs = fields.instant('spec.requestedBy.at');
-  const groups = fields.list('spec.requestedBy.groups').filter((group): group is string => typeof group === 'string');
-  const texts = (['zone', 'wave', 'rule', 'gate', 'digest', 'runId', 'reason'] as const).map((key) => [key, fields.text(`spec.${key}`)]);
-  const group = fields.text('spec.group');
-  const problem =
-    fields.problem() ??
-    (action === undefined ? `spec.action ${wanted === undefined ? 'is missing' : `${wanted} is not known`}` : undefined) ??
-    (group === undefined ? 'spec.group is missing' : undefined);
-  if (action === undefined || group === undefined || problem !== undefined)
-    return { unknown: `RolloutIntent ${namespace}/${name}: ${problem}` };
-  return {
-    namespace,
-    name,
-    group,
-    action,
-    ...defined(Object.fromEntries(texts)),
-    ...listsOf(fields),
-    ...(expiresMs === undefined ? {} : { expiresMs }),
-    ...(user === undefined || atMs === undefined ? {} : { requestedBy: { user, groups, atMs } }),
-  };
-}
-
-function listsOf(fields: Reader): Pick<IntentView, 'replicas' | 'rollback' | 'ordinals' | 'undone'> {
-  const ordinals = fields.list('spec.ordinals').filter((ordinal): ordinal is number => Number.isInteger(ordinal));
-  const undone = fields.list('spec.undone').flatMap((entry) => {
-    const [zone, revision, to] = ['zone', 'revision', 'to'].map((key) => reader(entry).text(key));
-    return zone === undefined || revision === undefined ? [] : [defined({ zone, revision, to })];
-  });
-  return defined({
-    replicas: fields.whole('spec.replicas'),
-    rollback: fields.flag('spec.rollback'),
-    ordinals: fields.has('spec.ordinals') ? ordinals : undefined,
-    undone: fields.has('spec.undone') ? undone : undefined,
-  });
 }
 
 /** Returns namespace, name, UID and resource version of an object; empty text for an absent field. */

@@ -3,9 +3,9 @@ import { ApiFailure, onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { applyObject, deleteObject, targetOf } from '../../cluster/request/write.ts';
-import { observeIntent } from '../../engine/observe/objects.ts';
 import { pauses } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
+import { readIntent } from '../../policies/live/intents.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../connection.ts';
@@ -23,7 +23,7 @@ interface StoredIntent {
 async function listIntents({ env, timeoutMs }: Cluster, { namespace, group }: GroupName): Promise<readonly StoredIntent[]> {
   const { items } = await listObjects(env, rolloutIntents, { namespace, site: 'intents.list', timeoutMs });
   return items.flatMap((object) => {
-    const view = observeIntent(object);
+    const view = readIntent(object);
     return isUnknown(view) || view.group !== group ? [] : [{ view, object }];
   });
 }

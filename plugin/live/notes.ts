@@ -6,12 +6,13 @@ import { isStopRequest } from '../../engine/decide/stops.ts';
 import type { RuleResult } from '../../engine/decision.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
-import { observeIntent, observeStatefulSet } from '../../engine/observe/objects.ts';
+import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { withoutRequesters } from '../../engine/rules/approval.ts';
 import { objectOf, requestOf } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
+import { readIntent } from '../../policies/live/intents.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
@@ -158,7 +159,7 @@ export function haveMembersChanged(decision: PublishedDecision, { statefulSets }
 export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecision, { intents }: Listing, nowMs: number): boolean {
   if (intents === undefined || isUnknown(intents)) return false;
   if (stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
-  const ofGroup = intents.map(observeIntent).flatMap((view) => (isUnknown(view) || nameOf(view) !== nameOf(decision) ? [] : [view]));
+  const ofGroup = intents.map(readIntent).flatMap((view) => (isUnknown(view) || nameOf(view) !== nameOf(decision) ? [] : [view]));
   const before = new Set(stops.filter((stop) => requestOf(stop) !== undefined).map(({ source }) => source?.object));
   // Only the agent knows whether a new rejection blocks. A rejection in the decision counts while its request exists.
   const isStop = (view: IntentView): boolean =>

@@ -1,10 +1,10 @@
 // Submits a request of the user as a RolloutIntent, for a group or its published run.
 import { ApiFailure, onStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
-import { observeIntent } from '../../engine/observe/objects.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import { requesterText, stopActions } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Snapshot } from '../../engine/snapshot.ts';
+import { readIntent } from '../../policies/live/intents.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
@@ -126,7 +126,7 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
 /** Returns a line about the stored request of another user if the object replaces it. Throws Failure if the object ends earlier. */
 function replacedText({ name, cluster }: RequestedGroup, stored: IntentView, object: KubernetesObject): string {
   const { action, requestedBy, expiresMs: endMs = Number.POSITIVE_INFINITY } = stored;
-  const written = observeIntent(object);
+  const written = readIntent(object);
   if (isUnknown(written) || endMs <= cluster.env.clock.nowMs()) return '';
   if (requestedBy !== undefined && requestedBy.user === written.requestedBy?.user) return '';
   const end = endMs === Number.POSITIVE_INFINITY ? 'without an end' : `until ${instantText(endMs)}`;
@@ -147,13 +147,13 @@ export function intentObject(
 }
 
 function userIn(object: KubernetesObject): string | undefined {
-  const view = observeIntent(object);
+  const view = readIntent(object);
   return isUnknown(view) ? undefined : view.requestedBy?.user;
 }
 
 /** Returns the intent with its verified requester. Throws Failure if no webhook wrote the requester into the intent. */
 function verifiedIntent(object: KubernetesObject, action: string, group: string): IntentView {
-  const view = observeIntent(object);
+  const view = readIntent(object);
   if (!isUnknown(view) && view.requestedBy !== undefined) return view;
   throw refusedFailure(`${action} was not sent: it would have no effect`, {
     why: 'no webhook records the requester, so the requester cannot be verified',

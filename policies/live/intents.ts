@@ -3,11 +3,12 @@ import { instantMs } from '../instant.ts';
 import type { Loaded } from '../load.ts';
 import type { RolloutIntent } from '../schema/kinds.ts';
 import { type Defined, defined } from '../values/defined.ts';
+import { loadObjects } from './objects.ts';
 
 type Spec = RolloutIntent['spec'];
 
 /** A request in the form that the engine reads. */
-export type LiveIntent = Readonly<Defined<Omit<Spec, 'toRevision' | 'expires' | 'requestedBy'>>> & {
+export type LiveIntent = Readonly<Defined<Omit<Spec, 'expires' | 'requestedBy'>>> & {
   readonly namespace: string;
   readonly name: string;
   readonly expiresMs?: number;
@@ -16,7 +17,7 @@ export type LiveIntent = Readonly<Defined<Omit<Spec, 'toRevision' | 'expires' | 
 
 /** Returns the request of a document. Omits `requestedBy` if `isStamped` is false, because then no webhook has verified the user. */
 export function intentOf({ namespace, name, value }: Loaded<'RolloutIntent'>, isStamped: boolean): LiveIntent {
-  const { toRevision: _toRevision, expires, requestedBy, ...spec } = value.spec;
+  const { expires, requestedBy, ...spec } = value.spec;
   const atMs = requestedBy && instantMs(requestedBy.at);
   return defined({
     ...spec,
@@ -25,4 +26,12 @@ export function intentOf({ namespace, name, value }: Loaded<'RolloutIntent'>, is
     expiresMs: expires === undefined ? undefined : instantMs(expires),
     requestedBy: isStamped && requestedBy && atMs !== undefined ? { user: requestedBy.user, groups: requestedBy.groups, atMs } : undefined,
   });
+}
+
+/** Returns the request of an object with its requester. Returns the first problem of an object that the agent ignores, because it is invalid. */
+export function readIntent(raw: unknown): LiveIntent | { readonly unknown: string } {
+  const { documents, findings } = loadObjects([raw]);
+  const [document] = documents;
+  if (document?.kind === 'RolloutIntent') return intentOf(document, true);
+  return { unknown: `RolloutIntent: ${findings[0]?.message ?? 'the object has another kind'}` };
 }

@@ -27,7 +27,6 @@ export const rolloutIntentSpec = z.strictObject({
     .optional()
     .describe('For `abort`: returns updated pods to the previous revision. With a strategy other than `pinned` the run only stops.'),
   replicas: optionalInt(0, 100_000).describe('For `cancel`: replicas after the decrease to cancel.'),
-  toRevision: z.string().max(253).optional().describe('For `undo`: revision to return to.'),
   runId: z.string().max(64).optional().describe('ID of the run. An approval for another run is void.'),
   reason: z.string().max(1024).optional().describe('Reason of the request, shown by `status` and `history`.'),
   expires: instant.optional().describe('End of the request.'),

@@ -6,11 +6,12 @@ import type { ApiClient, KubernetesObject } from '../control-plane/client.ts';
 import { agentRules, grant, grantNodes } from '../control-plane/roles.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { statefulSet } from '../control-plane/workloads.ts';
+import { memberOf, requesterRules } from '../plugin/live-people.ts';
 import { createWorld, groupsOf, setsOf, strategic, type World, write } from '../webhook/kit.ts';
 import { expectKilledTwice, holding, killAll, type RollingSet, split, temptationMs, untilWave, versions } from './partial-rollout.ts';
 
 const longestMs = 240_000;
-const namespaces = ['leaks', 'moves', 'fails', 'whole', 'proof'] as const;
+const namespaces = ['leaks', 'moves', 'fails', 'aborts', 'whole', 'proof'] as const;
 const pinConfiguration = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/0-rollout-group-pinned';
 /** Of the installation: the agent lists and watches webhook configurations. */
 const webhookRole = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/rollout-group-agent-webhooks';
@@ -79,7 +80,7 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
 
   function start(namespace: string): Promise<InProcessAgent> {
     const { url, identities } = controlPlane();
-    const config = { agentNamespace: 'rollout-group' };
+    const config = { agentNamespace: 'rollout-group', areIntentsStamped: true };
     return startInProcess({ url, identity: identities.agent, namespace, name: `agent-${namespace}`, config, isTelling: true });
   }
 
@@ -268,6 +269,41 @@ describeOnControlPlane('the strategy pinned', (controlPlane) => {
       await setImage(namespace, '2');
       await untilVersions(namespace, [...split('a', 3, 0), ...split('b', 3, 0)]);
       await expect.poll(async () => (await statusOf(namespace))?.phase, { timeout: 10_000 }).toBe('Done');
+      await agent.stop();
+    },
+    longestMs,
+  );
+
+  it(
+    'brings every pod back after abort --rollback, and status and history say so',
+    async () => {
+      const namespace = 'aborts';
+      const kim = await memberOf(controlPlane(), namespace, { user: 'kim', groups: ['oncall'] }, requesterRules);
+      const said = async (line: string, expected: number): Promise<string> => {
+        const { status, stdout, stderr } = await kim.run(line.split(' '));
+        expect([line, status], stdout + stderr).toEqual([line, expected]);
+        return stdout + stderr;
+      };
+      const agent = await open(namespace, { replicas: 2, rollout: { waves: stoppedAt(1) } });
+      await setImage(namespace, '2');
+      await untilVersions(namespace, ['a-0 1', 'a-1 2', ...split('b', 2, 2)]);
+      expect(await said('abort server --rollback --reason errors', 0)).toContain('by kim (errors)');
+      await untilVersions(namespace, [...split('a', 2, 2), ...split('b', 2, 2)]);
+      const ended = await said('status server --timeout 60s', 6);
+      expect(ended).toContain('aborts/server keeps its earlier revision: the update revision was rolled back: aborted by kim (errors)');
+      expect(ended).toContain('To end it: kubectl rollout-group retry aborts/server');
+      expect(await said('get server', 0)).toMatch(/^aborts\/server {3}ROLLED BACK {3}4 of 4 updated/);
+      const runs = async () =>
+        JSON.parse(await said('history server -o json', 0)).runs.map(
+          ({ kind, outcome, cause = '' }: Readonly<Record<string, string>>) => `${kind} ${outcome} ${cause}`,
+        );
+      await expect
+        .poll(runs, { timeout: 20_000 })
+        .toEqual([expect.stringMatching(/^rollback completed aborted by kim \(errors\)/), expect.stringMatching(/^rollout /)]);
+      expect(await said('history server', 0)).toMatch(/rollback .*aborted by kim \(errors\)/);
+      await expectKilledTwice(admin, namespace, [...split('a', 2, 2), ...split('b', 2, 2)]);
+      await said('retry server', 0);
+      await untilVersions(namespace, ['a-0 1', 'a-1 2', ...split('b', 2, 2)]);
       await agent.stop();
     },
     longestMs,

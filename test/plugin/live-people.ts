@@ -35,6 +35,17 @@ export const writerRules: readonly Rule[] = [
   },
 ];
 
+/** What the verbs that write requests, and status and history, need. */
+export const requesterRules: readonly Rule[] = [
+  ...writerRules,
+  { apiGroups: [''], resources: ['pods', 'configmaps'], verbs: ['watch'] },
+  { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['watch'] },
+  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ['watch'] },
+  { apiGroups: ['rollout-operator.grafana.com'], resources: ['zoneawarepoddisruptionbudgets'], verbs: ['watch'] },
+  { apiGroups: ['rollout-group.dev'], resources: ['*'], verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list'] },
+];
+
 export interface Person {
   readonly identity: Identity;
   /** Runs the plugin as this person, in this namespace. */

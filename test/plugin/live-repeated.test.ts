@@ -1,9 +1,9 @@
 // Requests that repeat, contradict or replace an earlier request: the newest request of a person counts, and no request ends silently.
 import { describe, expect, it } from 'vitest';
 import { encodeLedger, ledgerKey, ledgerLabel, ledgerName } from '../../engine/ledger/ledger-document.ts';
-import { observeIntent } from '../../engine/observe/objects.ts';
 import { rejectionsIn } from '../../engine/rules/approval.ts';
 import { isUnknown, type RunningRun } from '../../engine/snapshot.ts';
+import { readIntent } from '../../policies/live/intents.ts';
 import { ago, hourMs, ledgerOf, minuteMs, runOf } from '../kit/questions.ts';
 import { rolling, waiting } from './live-kit.ts';
 import { act, apiVersion, asked, oncall } from './live-requests-kit.ts';
@@ -29,7 +29,7 @@ async function inTurn(lines: readonly string[], given: readonly FakeObject[] = [
     ended.push(one);
   }
   const intents = extra.flatMap((object) => {
-    const view = observeIntent(object);
+    const view = readIntent(object);
     return isUnknown(view) ? [] : [view];
   });
   return { ended, intents, last: ended.at(-1) };

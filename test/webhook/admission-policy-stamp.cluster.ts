@@ -1,11 +1,11 @@
 // Who asked for an intent or an exception, on a real API server: it is true with the webhook that stamps it, and without.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { contextOf } from '../../engine/context.ts';
-import { observeIntent } from '../../engine/observe/objects.ts';
 import { approvalResults } from '../../engine/rules/approval.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { admissionPoliciesOf } from '../../install/admission-policy.ts';
 import { installation } from '../../install/installation.ts';
+import { readIntent } from '../../policies/live/intents.ts';
 import type { ApiClient, KubernetesObject, Method } from '../control-plane/client.ts';
 import { describeOnControlPlane } from '../control-plane/suite.ts';
 import { eventually } from '../control-plane/webhook.ts';
@@ -186,7 +186,7 @@ describeOnControlPlane(
         expect(created.said).toBe('201 ');
         const hers = await ask(ada, 'POST', 'rolloutintents', intent('honest', stampOf('ada', ['oncall'])));
         const counts = ({ answer }: { readonly answer: Asked }) => {
-          const view = observeIntent(answer);
+          const view = readIntent(answer);
           if (isUnknown(view)) throw new Error(view.unknown);
           const context = contextOf({ ...contextWith(group()).snapshot, nowMs: Date.now(), intents: [{ ...view, digest: 'd' }] }, group());
           const approval = { count: 1, from: ['oncall'], expiresMs: 3_600_000 };

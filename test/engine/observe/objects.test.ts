@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { observeIntent, observeNode, observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
+import { observeNode, observePod, observeStatefulSet } from '../../../engine/observe/objects.ts';
 import { observeReplicaSource } from '../../../engine/observe/source.ts';
-import { isUnknown } from '../../../engine/snapshot.ts';
 
 const rawSet = {
   apiVersion: 'apps/v1',
@@ -183,39 +182,6 @@ describe('a node', () => {
       { name: 'n', isReady: false },
       { name: '', isReady: false },
     ]);
-  });
-});
-
-describe('an intent', () => {
-  const spec = { group: 'ingester', action: 'approve', wave: 'rest', expires: '2026-03-03T00:00:00Z' };
-  const stamp = { user: 'ada', groups: ['oncall'], at: '2026-03-02T00:00:00Z' };
-
-  it('is read with the stamp of who asked', () => {
-    expect(observeIntent({ metadata: { namespace: 'mimir', name: 'i' }, spec: { ...spec, requestedBy: stamp } })).toEqual({
-      namespace: 'mimir',
-      name: 'i',
-      group: 'ingester',
-      action: 'approve',
-      wave: 'rest',
-      expiresMs: Date.parse('2026-03-03T00:00:00Z'),
-      requestedBy: { user: 'ada', groups: ['oncall'], atMs: Date.parse('2026-03-02T00:00:00Z') },
-    });
-  });
-
-  it('with an incomplete stamp has no requester', () => {
-    const observed = observeIntent({ metadata: { name: 'i' }, spec: { ...spec, requestedBy: { user: 'ada' } } });
-    expect(isUnknown(observed) ? observed : Object.keys(observed)).toEqual(['namespace', 'name', 'group', 'action', 'wave', 'expiresMs']);
-  });
-
-  it.each([
-    [{ ...spec, action: 'explode' }, 'spec.action explode is not known'],
-    [{ ...spec, action: undefined }, 'spec.action is missing'],
-    [{ ...spec, expires: 'soon' }, 'spec.expires is not an instant'],
-    [{ ...spec, group: undefined }, 'spec.group is missing'],
-  ])('that cannot be read is unknown: %j', (broken, problem) => {
-    expect(observeIntent({ metadata: { namespace: 'mimir', name: 'i' }, spec: broken })).toEqual({
-      unknown: `RolloutIntent mimir/i: ${problem}`,
-    });
   });
 });
 

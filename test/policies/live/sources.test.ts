@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { observeIntent } from '../../../engine/observe/objects.ts';
 import { adoptionDigest } from '../../../policies/adopt/statefulset.ts';
 import { placeText } from '../../../policies/findings/finding.ts';
+import { readIntent } from '../../../policies/live/intents.ts';
 import { type LiveInput, type LivePolicies, resolveLive } from '../../../policies/live/sources.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { statefulSet } from '../adopt/kit.ts';
@@ -258,7 +258,7 @@ describe('policies and intents', () => {
       },
     });
     const { intents } = live({ objects: [given], areIntentsStamped: true });
-    expect(intents).toEqual([observeIntent(given)]);
+    expect(intents).toEqual([readIntent(given)]);
     expect(intents[0]?.rollback).toBe(true);
   });
 
