@@ -7,8 +7,9 @@ import { SharedObject } from '../../cluster/shared/shared-object.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import type { LiveRun } from '../../engine/notify/deliveries.ts';
 import { podLines, type RunFacts, runFacts } from '../../engine/notify/facts.ts';
-import { type Notes, noted, type Observation } from '../../engine/notify/notes.ts';
+import { type Notes, noted, notesLimits, type Observation } from '../../engine/notify/notes.ts';
 import { decodeNotes, encodeNotes, notesByteLimit, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
+import { podsPerPage } from '../../engine/notify/texts.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import type { NotifyDefinition } from '../../policies/definition.ts';
 import type { AgentEnv } from '../env.ts';
@@ -66,7 +67,7 @@ export class GroupNotifier {
   /** Returns the current state; undefined before the first turn with a run. */
   live(): LiveRun | undefined {
     if (this.#facts === undefined || this.#report === undefined) return undefined;
-    this.#live ??= { facts: this.#facts, pods: podLines(this.#report) };
+    this.#live ??= { facts: this.#facts, pods: podLines(this.#report, notesLimits.pages * podsPerPage) };
     return this.#live;
   }
 

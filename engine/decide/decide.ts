@@ -164,7 +164,7 @@ function describeZone(view: ZoneView): ZoneDecision {
     statefulSet: view.zone.statefulSet,
     replicas: view.replicas,
     updated: view.updated,
-    available: view.replicas - view.unavailable.size,
+    available: view.replicas - view.unavailable,
     isReady: view.isReady,
     revisions,
     ...(desiredRevision === '' ? {} : { desiredRevision }),

@@ -130,7 +130,7 @@ function zoneToRepairFirst(context: GroupContext, down: readonly ZoneView[], ope
   const [only] = down;
   if (only !== undefined && down.length === 1) {
     // A terminating pod, for example on a drained node, needs no repair: the StatefulSet controller creates its successor.
-    const isBroken = only.outdated.some((pod) => only.unavailable.has(pod.ordinal) && !pod.isTerminating);
+    const isBroken = only.outdated.some((pod) => !only.available.has(pod.ordinal) && !pod.isTerminating);
     return open?.isReady === true && isBroken ? only : undefined;
   }
   const repairable = down.filter((view) => mayRepairDespiteOthers(context, view));

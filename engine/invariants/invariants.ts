@@ -93,7 +93,7 @@ const zoneBudget: Invariant = {
 };
 
 function isHealthy(view: ZoneView, ordinal: number): boolean {
-  return !view.unavailable.has(ordinal);
+  return view.available.has(ordinal);
 }
 
 /** Returns the limit of the zone; undefined if a PodDisruptionBudget or an exception sets it. */
@@ -284,7 +284,7 @@ function followerViolations(context: GroupContext, action: Scale): readonly stri
   if (view === undefined || leader === undefined || view.zone.forceReplicas !== undefined) return [];
   if (isExcepted(context, action.zone, action.to < action.from ? 'leader-floor' : 'leader-ready')) return [];
   if (action.to < action.from) return action.to < leader.replicas ? [`zone ${action.zone} shrinks below its leader`] : [];
-  return view.zone.followersWaitFor === 'leaderReady' && leader.unavailable.size > 0
+  return view.zone.followersWaitFor === 'leaderReady' && leader.unavailable > 0
     ? [`zone ${action.zone} grows before its leader is ready`]
     : [];
 }

@@ -116,7 +116,7 @@ export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'e
     if (!isEviction && group.disruption === undefined) return guard;
     const { code, results: unpermitted } = checkDisruptionBudget(snapshot, group, owner);
     // Each request asks for one pod, so an exception with a limit counts the pods that are down already.
-    const podCount = zone.unavailable.size + 1;
+    const podCount = zone.unavailable + 1;
     const budget = unpermitted.map((answer) => withException(context, answer, { zone: zone.zone.name, podCount }));
     const results = [...guard.results, ...budget];
     return guard.results.some(blocks) ? { ...guard, results } : { ...guard, results, ...defined({ code }) };

@@ -1,5 +1,5 @@
 // Chooses the next delivery to a channel about a run: events first, then the edit of the main message, then pages.
-import type { PodLine, RunFacts } from './facts.ts';
+import type { PodLines, RunFacts } from './facts.ts';
 import { channelNotes, type NotedEvent, notesLimits, type RunNotes } from './notes.ts';
 import { eventMessage, type GroupName, mainMessage, pageCount, pageMessage } from './texts.ts';
 
@@ -24,7 +24,7 @@ export type Delivery =
 
 export interface LiveRun {
   readonly facts: RunFacts;
-  readonly pods: readonly PodLine[];
+  readonly pods: PodLines;
 }
 
 const mainKey = 'main';
@@ -91,10 +91,10 @@ function nextMessage(state: DeliveryState, events: readonly NotedEvent[]): Deliv
   return edit ?? page ?? (run.outcome === 'running' ? undefined : { kind: 'close', key: last });
 }
 
-function nextPage(state: DeliveryState, pods: readonly PodLine[], thread: string): Delivery | undefined {
+function nextPage(state: DeliveryState, pods: PodLines, thread: string): Delivery | undefined {
   const { done } = channelNotes(state.run, state.channel);
   const known = done.filter((key) => key.startsWith('page-')).length;
-  const pages = Math.max(known, pageCount(pods.length, notesLimits.pages));
+  const pages = Math.max(known, pageCount(pods.count, notesLimits.pages));
   for (let page = 1; page <= pages; page += 1) {
     const key = `page-${page}`;
     const text = pageMessage(pods, page);

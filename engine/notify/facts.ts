@@ -55,6 +55,13 @@ export interface PodLine {
   readonly state: PodProgress;
 }
 
+export interface PodLines {
+  /** The first pods by zone and ordinal. */
+  readonly lines: readonly PodLine[];
+  /** The number of all expected pods. */
+  readonly count: number;
+}
+
 interface ObservedTurn {
   readonly group: GroupDefinition;
   readonly snapshot: Snapshot;
@@ -99,17 +106,25 @@ function holdOf({ outcome, waits: [first] }: GroupDecision): Hold | undefined {
   return { rule: rule.slice(0, 317), fact: fact.slice(0, longestText), ...optional };
 }
 
-/** Returns a line for every expected pod, by zone and ordinal. The list is built on demand, because groups may have many pods. */
-export function podLines({ group, snapshot }: Pick<ObservedTurn, 'group' | 'snapshot'>): readonly PodLine[] {
-  return viewGroup(snapshot, group).zones.flatMap((zone) => linesOf(zone, group, snapshot.nowMs));
+/** Returns the lines of up to `most` expected pods, by zone and ordinal. The list is built on demand, because groups may have many pods. */
+export function podLines({ group, snapshot }: Pick<ObservedTurn, 'group' | 'snapshot'>, most: number): PodLines {
+  const { zones } = viewGroup(snapshot, group);
+  const lines = zones.flatMap((zone) => linesOf(zone, { group, nowMs: snapshot.nowMs, most }));
+  return { lines: lines.slice(0, most), count: zones.reduce((sum, { set }) => sum + (set?.replicas ?? 0), 0) };
 }
 
-function linesOf({ set, unknown, pods, claims }: ZoneView, group: GroupDefinition, nowMs: number): readonly PodLine[] {
+interface LineOptions {
+  readonly group: GroupDefinition;
+  readonly nowMs: number;
+  readonly most: number;
+}
+
+function linesOf({ set, unknown, pods, claims }: ZoneView, { group, nowMs, most }: LineOptions): readonly PodLine[] {
   if (set === undefined) return [];
   const byOrdinal = new Map(pods.map((pod) => [pod.ordinal, pod]));
   const claimed = new Set(claims.map(({ uid }) => uid));
   const isUp = (pod: PodView): boolean => isAvailable(pod, group, set.minReadySeconds, nowMs);
-  return Array.from({ length: set.replicas }, (_, index): PodLine => {
+  return Array.from({ length: Math.min(set.replicas, most) }, (_, index): PodLine => {
     const ordinal = set.firstOrdinal + index;
     const pod = byOrdinal.get(ordinal);
     if (pod === undefined) return { pod: `${set.name}-${ordinal}`, state: unknown === undefined ? 'missing' : 'unknown' };

@@ -2,7 +2,7 @@
 import { formatDuration } from '../../policies/duration.ts';
 import { instantText } from '../../policies/instant.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
-import type { Hold, PodLine, Progress, RunFacts } from './facts.ts';
+import type { Hold, PodLines, Progress, RunFacts } from './facts.ts';
 import type { NotedEvent, RunNotes } from './notes.ts';
 
 export interface GroupName {
@@ -153,12 +153,12 @@ export function pageCount(pods: number, most: number): number {
 }
 
 /** Returns page `page`, counted from 1, with up to 50 pods in their order. */
-export function pageMessage(pods: readonly PodLine[], page: number): string {
+export function pageMessage({ lines, count }: PodLines, page: number): string {
   const first = podsPerPage * (page - 1);
-  const shown = pods.slice(first, first + podsPerPage);
-  if (shown.length === 0) return `Pods from ${first + 1} on were removed: the group has ${pods.length} pods.`;
-  const lines = shown.map(({ pod, state }) => `${state.padEnd(8)} ${pod.length <= longestName ? pod : `…${pod.slice(1 - longestName)}`}`);
-  return [`Pods ${first + 1} to ${first + shown.length} of ${pods.length}`, '```', ...lines, '```'].join('\n');
+  const shown = lines.slice(first, first + podsPerPage);
+  if (shown.length === 0) return `Pods from ${first + 1} on were removed: the group has ${count} pods.`;
+  const texts = shown.map(({ pod, state }) => `${state.padEnd(8)} ${pod.length <= longestName ? pod : `…${pod.slice(1 - longestName)}`}`);
+  return [`Pods ${first + 1} to ${first + shown.length} of ${count}`, '```', ...texts, '```'].join('\n');
 }
 
 /** The version of the body. A new field does not change the version. */

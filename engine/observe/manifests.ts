@@ -12,6 +12,18 @@ import { observeReplicaSource, type ReplicaSourceReference } from './source.ts';
 /** The time for which the pods of manifests have been ready: longer than the usual delays of policies. */
 const settledMs = 365 * 24 * 3_600_000;
 
+/**
+ * The maximum number of pods of a StatefulSet in plans, policy tests and simulations. Kubernetes supports clusters of 5,000 nodes, so a
+ * larger number is a mistake.
+ */
+export const modelledPodLimit = 5_000;
+
+/** Returns why the model lacks pods of the StatefulSet, and what to change; undefined up to the limit. */
+export function unmodelledPods(name: string, replicas: number): string | undefined {
+  if (replicas <= modelledPodLimit) return undefined;
+  return `StatefulSet ${name} would have ${replicas} replicas, but at most ${modelledPodLimit} pods of a StatefulSet can be modelled; reduce the replicas`;
+}
+
 interface ManifestOptions {
   readonly nowMs: number;
   /** Namespace of objects without a namespace; absent: `default`. */
@@ -31,8 +43,8 @@ interface ManifestSnapshot {
 }
 
 /**
- * Returns a snapshot of manifests: the StatefulSets, their pods, the budgets and the replica sources. The group determines replicas that
- * a manifest omits. Opens lists (`kind: List`) and skips other kinds.
+ * Returns a snapshot of manifests: the StatefulSets, their pods up to `modelledPodLimit`, the budgets and the replica sources. The group
+ * determines replicas that a manifest omits. Opens lists (`kind: List`) and skips other kinds.
  */
 export function snapshotFromManifests(objects: readonly unknown[], options: ManifestOptions): ManifestSnapshot {
   const namespaced = objects.flatMap(openList).map((object) => inNamespace(object, options.namespace ?? 'default'));
@@ -156,13 +168,14 @@ function withPods(snapshot: Snapshot, podObjects: readonly unknown[]): Snapshot 
 
 function podsOf(set: StatefulSetView, sinceMs: number, given: ReadonlyMap<string, PodView>) {
   const pods: PodView[] = [];
-  for (let ordinal = set.firstOrdinal; ordinal < set.firstOrdinal + set.replicas; ordinal += 1) {
+  const end = set.firstOrdinal + Math.min(set.replicas, modelledPodLimit);
+  for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) {
     const seen = given.get(`${set.namespace}/${set.name}-${ordinal}`);
     pods.push(seen === undefined ? readyPod(set, ordinal, sinceMs) : { ...seen, revision: seen.revision || set.status.updateRevision });
   }
   const readyReplicas = pods.filter((pod) => pod.isReady).length;
   const updatedReplicas = pods.filter((pod) => pod.revision === set.status.updateRevision && !pod.isTerminating).length;
-  const status = { ...set.status, readyReplicas, updatedReplicas };
+  const status = { ...set.status, replicas: pods.length, readyReplicas, updatedReplicas };
   return { set: { ...set, status }, pods: { namespace: set.namespace, statefulSet: set.name, pods } };
 }
 

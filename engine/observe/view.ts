@@ -39,8 +39,10 @@ export interface ZoneView {
   readonly updated: number;
   /** Number of ordinals within `spec.replicas` without a pod, whose next pod is created at `desiredRevision`. */
   readonly pendingPods: number;
-  /** Ordinals within `spec.replicas` without an available pod, with a claim, or exposed by the partition. */
-  readonly unavailable: ReadonlySet<number>;
+  /** Ordinals within `spec.replicas` with an available pod that has no claim and that the partition does not expose. */
+  readonly available: ReadonlySet<number>;
+  /** Number of ordinals within `spec.replicas` that are not in `available`; 0 while unknown. */
+  readonly unavailable: number;
   /** Number of pods that count against the budget of the zone. */
   readonly unavailableCount: number;
   /** Number of pods that are claimed, terminating, missing, exposed by the partition, or at `desiredRevision` and not yet available. */
@@ -94,12 +96,23 @@ export function isAvailable(pod: PodView, group: Pick<GroupDefinition, 'profile'
 export function describeReadiness({ zone, unknown, replicas, unavailable, surplus, exposedByPartition, claims }: ZoneView): string {
   if (unknown !== undefined) return unknown;
   const decrease = claims.find(({ verb }) => verb === 'scaleDown');
-  if (decrease !== undefined && unavailable.size === 0 && surplus.length === 0)
+  if (decrease !== undefined && unavailable === 0 && surplus.length === 0)
     return `zone ${zone.name} shrinks from ${replicas} to ${decrease.to ?? 'fewer'} replicas`;
-  const available = `zone ${zone.name} has ${replicas - unavailable.size} of ${replicas} pods available`;
+  const available = `zone ${zone.name} has ${replicas - unavailable} of ${replicas} pods available`;
   const exposed = exposedByPartition.length === 0 ? '' : `, ${exposedByPartition.length} exposed by the partition`;
   const leaving = surplus.length === 0 ? '' : ` and ${surplus.length} surplus ${surplus.length === 1 ? 'pod' : 'pods'} to delete`;
   return `${available}${exposed}${leaving}`;
+}
+
+/** Returns the lowest ordinals from `first` up to `end`, `end` not included, that `present` lacks; at most `most`. */
+export function absentOrdinals(
+  present: ReadonlySet<number>,
+  first: number,
+  { end, most }: { readonly end: number; readonly most: number },
+): readonly number[] {
+  const absent: number[] = [];
+  for (let ordinal = first; ordinal < end && absent.length < most; ordinal += 1) if (!present.has(ordinal)) absent.push(ordinal);
+  return absent;
 }
 
 /** Returns the view of one group. A zone whose StatefulSet or pods could not be read stays in the view, with `unknown`. */
@@ -154,7 +167,8 @@ function emptyView(replicas: number): Omit<ZoneView, 'zone' | 'set' | 'claims' |
     exposedByPartition: [],
     updated: 0,
     pendingPods: 0,
-    unavailable: new Set<number>(),
+    available: new Set<number>(),
+    unavailable: 0,
     unavailableCount: 0,
     inFlight: 0,
     isReady: false,
@@ -251,27 +265,33 @@ interface SeenZone {
   readonly pins: Ledger['pins'];
 }
 
-function creationRevision({ group, zone, set, desiredRevision, claims, pins = [] }: SeenZone, ordinal: number): string {
+/**
+ * Returns the number of missing pods that the StatefulSet controller creates at the desired revision. It creates pods at the update
+ * revision from the partition on, and at the current or pinned revision below. `present` has the ordinals with a pod.
+ */
+function countPending({ group, zone, set, desiredRevision, claims, pins = [] }: SeenZone, present: ReadonlySet<number>): number {
   const { currentRevision, updateRevision } = set.status;
-  if (set.updateStrategy !== 'RollingUpdate') return updateRevision;
-  if (traitsOf(group).pinsPods) {
-    const made = pins.find((pin) => pin.zone === zone.name && pin.ordinal === ordinal)?.revision ?? currentRevision;
-    // No pod is created at a revision that was rolled back, even if that revision is the current revision of the StatefulSet.
-    return desiredRevision !== updateRevision && made === updateRevision ? desiredRevision : made;
-  }
-  const lowest = traitsOf(group).lowersPartition ? lowestExposedOrdinal(group, set, claims) : partitionOrdinal(set);
-  return ordinal < lowest ? currentRevision : updateRevision;
+  const { pinsPods, lowersPartition } = traitsOf(group);
+  const isPinned = pinsPods && set.updateStrategy === 'RollingUpdate';
+  const end = set.firstOrdinal + set.replicas;
+  const pinned = isPinned ? pins.filter((pin) => pin.zone === zone.name && !present.has(pin.ordinal)) : [];
+  const others = [...present, ...pinned.map(({ ordinal }) => ordinal)];
+  // No pod is created at a revision that was rolled back, even if that revision is the current revision of the StatefulSet.
+  const isDesired = (made: string): boolean => made === desiredRevision || (isPinned && made === updateRevision);
+  const missingIn = (from: number, to: number): number => to - from - others.filter((one) => one >= from && one < to).length;
+  const lowest = isPinned ? end : lowersPartition ? lowestExposedOrdinal(group, set, claims) : partitionOrdinal(set);
+  const split = set.updateStrategy === 'RollingUpdate' ? Math.min(Math.max(lowest, set.firstOrdinal), end) : set.firstOrdinal;
+  return (
+    (isDesired(currentRevision) ? missingIn(set.firstOrdinal, split) : 0) +
+    (isDesired(updateRevision) ? missingIn(split, end) : 0) +
+    pinned.filter(({ ordinal, revision }) => ordinal >= set.firstOrdinal && ordinal < end && isDesired(revision)).length
+  );
 }
 
 function countPods(seen: SeenZone, pods: readonly PodView[]) {
-  const { group, set, desiredRevision } = seen;
+  const { group, set } = seen;
   const { surplus, outdated, exposedByPartition, available, present, starting, readyAtMs, notReadyCount } = sortPods(seen, pods);
-  const unavailable = new Set<number>();
-  let pendingPods = 0;
-  for (let ordinal = set.firstOrdinal; ordinal < set.firstOrdinal + set.replicas; ordinal += 1) {
-    if (!available.has(ordinal)) unavailable.add(ordinal);
-    if (!present.has(ordinal) && creationRevision(seen, ordinal) === desiredRevision) pendingPods += 1;
-  }
+  const unavailable = set.replicas - available.size;
   const gap = countDownByStatus(group, set, pods.length, notReadyCount);
   const availableAtMs = profileOf(group).podReadiness === 'condition' ? earliest(readyAtMs) : undefined;
   return {
@@ -279,11 +299,12 @@ function countPods(seen: SeenZone, pods: readonly PodView[]) {
     outdated,
     exposedByPartition,
     updated: pods.length - surplus.length - outdated.length,
-    pendingPods,
+    pendingPods: countPending(seen, present),
+    available,
     unavailable,
-    unavailableCount: Math.max(unavailable.size, gap),
+    unavailableCount: Math.max(unavailable, gap),
     inFlight: starting + (set.replicas - present.size),
-    isReady: unavailable.size === 0 && surplus.length === 0 && gap === 0,
+    isReady: unavailable === 0 && surplus.length === 0 && gap === 0,
     ...(availableAtMs === undefined ? {} : { availableAtMs }),
   };
 }

@@ -4,7 +4,7 @@ import { formatDuration } from '../../policies/duration.ts';
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
 import { type GroupContext, minIntervalOf, sourceOf, zoneNamed } from '../context.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
-import { templateRevision } from '../observe/manifests.ts';
+import { templateRevision, unmodelledPods } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { isFastTrack } from '../rules/wave.ts';
@@ -190,6 +190,15 @@ const leavingMember: RiskCheck = ({ context, group, desired }) => {
   return [{ code: 'RG5014', severity: 'warning', message }];
 };
 
+/** Finds numbers of replicas that the plan cannot model, so that it never ends. */
+const unmodelled: RiskCheck = ({ zones }) =>
+  zones.flatMap(({ statefulSet, replicasBefore, replicasAfter }): readonly Risk[] => {
+    const message = unmodelledPods(statefulSet, Math.max(replicasBefore, replicasAfter));
+    return message === undefined
+      ? []
+      : [{ code: 'RG5015', severity: 'warning', message, source: { object: `StatefulSet ${statefulSet}`, field: 'spec.replicas' } }];
+  });
+
 const riskChecks: readonly RiskCheck[] = [
   serialBudget,
   orderedReady,
@@ -204,4 +213,5 @@ const riskChecks: readonly RiskCheck[] = [
   exposedPods,
   skippedOnRollback,
   leavingMember,
+  unmodelled,
 ];

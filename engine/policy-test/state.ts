@@ -4,7 +4,7 @@ import { durationMs } from '../../policies/duration.ts';
 import type { GivenState } from '../../policies/schema/policy-test.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
-import { controllerLabels, snapshotFromManifests, withReportedReplicas } from '../observe/manifests.ts';
+import { controllerLabels, snapshotFromManifests, unmodelledPods, withReportedReplicas } from '../observe/manifests.ts';
 import { profileOf } from '../profiles.ts';
 import { digestOfRule, digestOfWaves } from '../run/requests.ts';
 import {
@@ -50,7 +50,7 @@ export function caseState(question: StateQuestion): CaseState {
     ),
   );
   const read = snapshotFromManifests(manifests, { nowMs, groups: bundle.groups, replicas });
-  const problems = [...read.problems, ...unknownZones(question)];
+  const problems = [...read.problems, ...unknownZones(question), ...largeSets(group, read.snapshot)];
   let snapshot: Snapshot = {
     ...withHoldingPartitions(read.snapshot),
     policies: bundle.policies,
@@ -87,6 +87,10 @@ function unknownZones({ group, given }: StateQuestion): readonly string[] {
   return Object.keys(given.zones ?? {})
     .filter((name) => !names.includes(name))
     .map((name) => `the group ${group.name} has no zone ${name}; its zones are ${names.join(', ')}`);
+}
+
+function largeSets({ namespace, zones }: GroupDefinition, snapshot: Snapshot): readonly string[] {
+  return zones.flatMap(({ statefulSet }) => unmodelledPods(statefulSet, setNamed(snapshot, namespace, statefulSet)?.replicas ?? 0) ?? []);
 }
 
 /** Returns the problems of a state that no cluster can have, or that sets both `ready` and `unready`. */
@@ -147,7 +151,7 @@ function podsGiven(set: StatefulSetView, state: ZoneState, pods: readonly PodVie
   const outdatedRevision = previousRevision(updateRevision);
   const end = set.firstOrdinal + set.replicas;
   const unready = new Set(state.unready ?? []);
-  for (let ordinal = end - (set.replicas - (state.ready ?? set.replicas)); ordinal < end; ordinal += 1) unready.add(ordinal);
+  const readyEnd = set.firstOrdinal + (state.ready ?? set.replicas);
   const missing = new Set(state.missing ?? []);
   const firstUpdated = end - (state.updated ?? set.replicas);
   return pods
@@ -155,7 +159,7 @@ function podsGiven(set: StatefulSetView, state: ZoneState, pods: readonly PodVie
     .map((pod) => {
       const revision = pod.ordinal >= firstUpdated ? updateRevision : outdatedRevision;
       const labels = { ...pod.labels, ...controllerLabels(set, pod.ordinal, revision) };
-      return { ...pod, revision, labels, ...readiness(pod, unready.has(pod.ordinal), state, nowMs) };
+      return { ...pod, revision, labels, ...readiness(pod, unready.has(pod.ordinal) || pod.ordinal >= readyEnd, state, nowMs) };
     });
 }
 

@@ -5,7 +5,7 @@ import { defined } from '../../policies/values/defined.ts';
 import { isRecord } from '../../policies/values/is-record.ts';
 import { ordinalRanges } from '../amount.ts';
 import type { GroupDecision, RuleResult } from '../decision.ts';
-import { type GroupView, isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
+import { absentOrdinals, type GroupView, isAvailable, isCrashing, viewGroup, type ZoneView } from '../observe/view.ts';
 import { storedResult } from '../rule.ts';
 import { type Claim, type GateReading, type Ledger, type PodView, type RunState, type Snapshot, setNamed } from '../snapshot.ts';
 import { bounded } from './bounds.ts';
@@ -53,7 +53,7 @@ export interface PublishInput {
 export function publishedDecision(input: PublishInput): PublishedDecision {
   const { group, decision, snapshot, previous, atMs, leader, lease, origin } = input;
   const view = viewGroup(snapshot, group);
-  const pods = podsWorthNaming(view, snapshot.nowMs);
+  const { pods, count } = podsWorthNaming(view, snapshot.nowMs);
   const ledger = input.ledger ?? view.ledger;
   const run = ledger.run ?? decision.run;
   return bounded({
@@ -67,7 +67,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     strategy: group.rollout.strategy,
     ...defined({ wave: decision.wave }),
     zones: decision.zones.map((zone) => ({ ...zone, ...partitionOrPins(zone, group, snapshot, ledger) })),
-    pods: pods.slice(0, publishedPodLimit),
+    pods,
     waits: waitsOf(decision, previous, atMs).map(storedResult),
     stops: decision.stops.slice(0, publishedStopLimit),
     ...defined({ permitted: decision.permitted?.slice(0, publishedStopLimit).map(storedResult) }),
@@ -92,7 +92,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
     decidedMs: atMs,
     ...defined({ wakeAtMs: decision.wakeAtMs, unenforced: input.unenforced }),
     omitted: [
-      ...(pods.length > publishedPodLimit ? [`pods: ${pods.length - publishedPodLimit}`] : []),
+      ...(count > pods.length ? [`pods: ${count - pods.length}`] : []),
       ...(decision.stops.length > publishedStopLimit ? [`stops: ${decision.stops.length - publishedStopLimit}`] : []),
     ],
   });
@@ -255,25 +255,37 @@ function isSameEarliest(a: PublishedDecision, b: PublishedDecision): boolean {
   });
 }
 
-/** Returns every pod with a state in `podStates`, the most serious first, then in the order of zones and ordinals. */
-function podsWorthNaming(view: GroupView, nowMs: number): readonly PublishedPod[] {
-  const rank = (pod: PublishedPod): number => podStates.indexOf(pod.state);
-  return view.zones.flatMap((zone) => podsOfZone(view, zone, nowMs)).sort((a, b) => rank(a) - rank(b));
+interface NamedPods {
+  readonly pods: readonly PublishedPod[];
+  /** The number of all pods with a state in `podStates`. */
+  readonly count: number;
 }
 
-function podsOfZone({ group }: GroupView, zone: ZoneView, nowMs: number): readonly PublishedPod[] {
+/** Returns up to `publishedPodLimit` pods with a state in `podStates`, the most serious first, then in the order of zones and ordinals. */
+function podsWorthNaming(view: GroupView, nowMs: number): NamedPods {
+  const rank = (pod: PublishedPod): number => podStates.indexOf(pod.state);
+  const zones = view.zones.map((zone) => podsOfZone(view, zone, nowMs));
+  const pods = zones.flatMap((zone) => zone.pods).sort((a, b) => rank(a) - rank(b));
+  return { pods: pods.slice(0, publishedPodLimit), count: zones.reduce((sum, zone) => sum + zone.count, 0) };
+}
+
+/** Returns the pods of a zone with a state. Of the missing pods, only the lowest `publishedPodLimit` are named. */
+function podsOfZone({ group }: GroupView, zone: ZoneView, nowMs: number): NamedPods {
   const { set } = zone;
-  if (set === undefined || zone.unknown !== undefined) return [];
+  if (set === undefined || zone.unknown !== undefined) return { pods: [], count: 0 };
   const claimed = new Set(zone.claims.map((claim) => claim.uid));
   const surplus = new Set(zone.surplus);
-  const byOrdinal = new Map(zone.pods.map((pod) => [pod.ordinal, pod]));
-  const missing = [...zone.unavailable].filter((ordinal) => !byOrdinal.has(ordinal));
   const found = zone.pods.flatMap((pod): PublishedPod[] => {
     const isUp = isAvailable(pod, group, set.minReadySeconds, nowMs);
     const state = stateOf(pod, { isUp, isClaimed: claimed.has(pod.uid), isSurplus: surplus.has(pod), target: set.status.updateRevision });
     return state === undefined ? [] : [namedPod(zone, pod, state)];
   });
-  return [...found, ...missing.map((ordinal): PublishedPod => ({ zone: zone.zone.name, pod: `${set.name}-${ordinal}`, state: 'missing' }))];
+  const present = new Set(zone.pods.filter((pod) => !surplus.has(pod)).map(({ ordinal }) => ordinal));
+  const end = set.firstOrdinal + set.replicas;
+  const missing = absentOrdinals(present, set.firstOrdinal, { end, most: publishedPodLimit }).map(
+    (ordinal): PublishedPod => ({ zone: zone.zone.name, pod: `${set.name}-${ordinal}`, state: 'missing' }),
+  );
+  return { pods: [...found, ...missing], count: found.length + set.replicas - present.size };
 }
 
 interface PodFacts {

@@ -108,12 +108,12 @@ export function isMixed(moment: Moment, view: ZoneView, { because }: { readonly 
  * Returns the number of pods in flight that must finish before a stuck pod is repaired. Exposed pods count only while they terminate. With
  * OrderedReady, missing pods above the stuck pod do not count: the controller waits for the stuck pod (kubernetes.io, "Forced rollback").
  */
-export function inFlightBefore({ set, inFlight: all, unavailable, pods, exposedByPartition }: ZoneView, stuck: PodView): number {
+export function inFlightBefore({ set, inFlight: all, pods, exposedByPartition }: ZoneView, stuck: PodView): number {
   const inFlight = all - exposedByPartition.filter(({ isTerminating }) => !isTerminating).length;
   if (set?.podManagementPolicy !== 'OrderedReady') return inFlight;
-  const present = new Set(pods.map(({ ordinal }) => ordinal));
-  const held = [...unavailable].filter((ordinal) => ordinal > stuck.ordinal && !present.has(ordinal));
-  return inFlight - held.length;
+  const end = set.firstOrdinal + set.replicas;
+  const above = pods.filter(({ ordinal }) => ordinal > stuck.ordinal && ordinal < end);
+  return inFlight - (end - 1 - stuck.ordinal - above.length);
 }
 
 /** Reports whether a successor of the pod would wait: OrderedReady creates no pod before every lower ordinal is available. */

@@ -131,8 +131,8 @@ export function conditionData(question: PolicyQuestion, policy: PolicyDefinition
       labels: set?.labels ?? absent,
       annotations: set?.annotations ?? absent,
       replicas: unread ?? zone.replicas,
-      ready: unread ?? zone.replicas - zone.unavailable.size,
-      available: unread ?? zone.replicas - zone.unavailable.size,
+      ready: unread ?? zone.replicas - zone.unavailable,
+      available: unread ?? zone.replicas - zone.unavailable,
       updated: unread ?? zone.updated,
       ...lastDownscale(question),
     },
@@ -160,7 +160,7 @@ function zoneData(view: ZoneView): unknown {
     return { name, statefulSet, replicas: unread, ready: unread, updated: unread, available: unread, isReady: unread };
   }
   const { replicas, updated, isReady } = view;
-  const ready = replicas - view.unavailable.size;
+  const ready = replicas - view.unavailable;
   return { name, statefulSet, follows, replicas, ready, available: ready, updated, isReady };
 }
 

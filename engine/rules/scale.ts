@@ -45,7 +45,7 @@ function leaderReady({ context, zone }: ScaleQuestion): RuleResult {
   const leader = zoneNamed(context, zone.zone.follows);
   if (leader?.set === undefined || zone.zone.followersWaitFor === 'nothing')
     return result('leader-ready', 'skip', 'the zone waits for no leader', { source });
-  const ready = profileOf(context.group).countsPodsFromStatus ? leader.set.status.readyReplicas : leader.replicas - leader.unavailable.size;
+  const ready = profileOf(context.group).countsPodsFromStatus ? leader.set.status.readyReplicas : leader.replicas - leader.unavailable;
   const fact = `leader zone ${leader.zone.name} has ${ready} of ${leader.replicas} pods ready`;
   return result('leader-ready', ready === leader.replicas ? 'ok' : 'wait', fact, {
     limit: 'all ready',

@@ -163,7 +163,7 @@ function majorityRevisions(context: GroupContext): Readonly<Record<string, strin
   const revisions: Record<string, string> = {};
   for (const view of context.view.zones) {
     const counts = new Map<string, number>();
-    const available = view.pods.filter(({ ordinal }) => !view.unavailable.has(ordinal));
+    const available = view.pods.filter(({ ordinal }) => view.available.has(ordinal));
     for (const pod of available) counts.set(pod.revision, (counts.get(pod.revision) ?? 0) + 1);
     const most = [...counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))[0];
     if (most !== undefined) revisions[view.zone.name] = most[0];
@@ -182,7 +182,7 @@ function followingRun(context: GroupContext, change: RunChange, before?: RunStat
 /** Returns the only zone with unavailable pods, if one of them is outdated: its repair must come before any other replacement. */
 function zoneToRepair({ view }: GroupContext): ZoneView | undefined {
   const [only, ...others] = view.zones.filter(({ isReady }) => !isReady);
-  return others.length === 0 && only?.outdated.some(({ ordinal }) => only.unavailable.has(ordinal)) === true ? only : undefined;
+  return others.length === 0 && only?.outdated.some(({ ordinal }) => !only.available.has(ordinal)) === true ? only : undefined;
 }
 
 /** Opens the zone to repair if one of its stuck pods broke before the run replaced a pod. */

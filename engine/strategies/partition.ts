@@ -49,7 +49,7 @@ function chooseNextDown(question: RollQuestion, queue: readonly PodView[], { fre
   let left = free;
   for (const pod of queue) {
     if (exposed.has(pod.uid)) continue;
-    const isUnavailable = view.unavailable.has(pod.ordinal);
+    const isUnavailable = !view.available.has(pod.ordinal);
     // A partition exposes pods from the top without a gap, so the first pod that cannot be chosen ends the loop.
     if (chosen.length >= most || chosen.length + view.inFlight >= cap || (!isUnavailable && left <= 0)) break;
     if (pod.isTerminating || waitsForLower(view, pod)) break;

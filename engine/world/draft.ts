@@ -1,6 +1,6 @@
 // Changes StatefulSets and pods of the model, and then runs the model of the StatefulSet controller of Kubernetes 1.34 to 1.36.
 
-import { controllerLabels } from '../observe/manifests.ts';
+import { controllerLabels, modelledPodLimit } from '../observe/manifests.ts';
 import { isCrashing } from '../observe/view.ts';
 import type { Ledger, PodView, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { mayPin, placedRevision } from '../strategies/pinned/placement.ts';
@@ -279,12 +279,13 @@ interface Turn {
   readonly waits: boolean;
 }
 
-/** Creates all missing pods. The pods are sorted by ordinal, so one pass inserts them. */
+/** Creates all missing pods up to `modelledPodLimit`. The pods are sorted by ordinal, so one pass inserts them. */
 function createMissing(state: SetState, clock: Clock): Turn {
   const { set } = state;
   const pods: ModelPod[] = [];
   let next = 0;
-  for (let ordinal = set.firstOrdinal; ordinal < set.firstOrdinal + set.replicas; ordinal += 1) {
+  const end = set.firstOrdinal + Math.min(set.replicas, modelledPodLimit);
+  for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) {
     for (let pod = state.pods[next]; pod !== undefined && pod.view.ordinal < ordinal; pod = state.pods[next]) {
       pods.push(pod);
       next += 1;
@@ -301,7 +302,7 @@ function createMissing(state: SetState, clock: Clock): Turn {
 function createNext(state: SetState, clock: Clock): Turn {
   const { set } = state;
   const inRange = state.pods.filter(({ view }) => isInRange(set, view.ordinal));
-  for (let index = 0; index < set.replicas; index += 1) {
+  for (let index = 0; index < Math.min(set.replicas, modelledPodLimit); index += 1) {
     const ordinal = set.firstOrdinal + index;
     const pod = inRange[index];
     if (pod?.view.ordinal !== ordinal) {

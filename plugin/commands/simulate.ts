@@ -1,7 +1,8 @@
 // The verb simulate: simulates the rollout many times with the real agent and a virtual clock, injects faults, and checks every write.
 import { decideGroup } from '../../engine/decide/decide.ts';
+import { unmodelledPods } from '../../engine/observe/manifests.ts';
 import { readPlanSnapshots, requestedWorld } from '../../engine/plan/world.ts';
-import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
+import { isUnknown, type Snapshot, setNamed } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
@@ -54,7 +55,9 @@ export async function run(context: CommandContext, options: SimulateOptions): Pr
   const startMs = snapshots.usesCalendar ? input.nowMs : undefined;
   const progress = progressLine(context);
   const results: GroupSimulation[] = [];
-  for (const { group, world, refused: refusals } of changingWorlds(context, worlds, absent)) {
+  const changing = changingWorlds(context, worlds, absent);
+  for (const one of changing) refuseLargeSets(one, snapshots.before);
+  for (const { group, world, refused: refusals } of changing) {
     const requested = eventsOf(requests, group, podsOf(world.snapshot));
     const simulated = simulatedGroup({
       input,
@@ -107,6 +110,18 @@ function changingWorlds(
   const large = changing.find(({ group }) => group.zones.length > maxZones);
   if (large === undefined) return changing;
   throw usageFailure(`${large.group.name} has ${large.group.zones.length} zones; simulate supports at most ${maxZones}`);
+}
+
+/** Throws Failure if a StatefulSet of the group has, or may get, more pods than can be modelled. */
+function refuseLargeSets({ group, world }: SimulatedWorld, before: Snapshot): void {
+  const { namespace, zones } = group;
+  const mirrored = world.snapshot.replicaSources.map(({ replicas }) => (isUnknown(replicas) ? 0 : replicas));
+  for (const { statefulSet, forceReplicas = 0, replicas } of zones) {
+    const sets = [before, world.snapshot].map((snapshot) => setNamed(snapshot, namespace, statefulSet)?.replicas ?? 0);
+    const wanted = replicas.kind === 'count' ? replicas.count : 0;
+    const large = unmodelledPods(statefulSet, Math.max(...sets, ...mirrored, forceReplicas, wanted));
+    if (large !== undefined) throw usageFailure(large);
+  }
 }
 
 function faultsText(requestedCount: number | undefined, faults: readonly string[]): string {

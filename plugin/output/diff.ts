@@ -14,7 +14,6 @@ import { type ExitCode, exitCodes, Failure } from '../failure.ts';
 import { valueText } from './plan/changes.ts';
 import { exceptionText, factText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
-import { zonePodsText } from './pod-text.ts';
 import { paragraph, piecesOf, plural } from './text.ts';
 import { toYaml } from './yaml.ts';
 
@@ -143,10 +142,10 @@ function sumOf(numbers: readonly number[]): number {
 
 function replicaPods({ before, after, zones }: PlannedChange): string {
   const [from, to] = [Number(before ?? 1), Number(after ?? 1)];
-  const count = Math.abs(to - from);
-  if (!Number.isInteger(count)) return 'pods';
-  const pods = Array.from({ length: count }, (_, index) => `pod-${to > from ? from + index : from - 1 - index}`);
-  return zones.map((zone) => zonePodsText(zone, pods)).join(', ');
+  if (!Number.isInteger(to - from)) return 'pods';
+  const [first, last] = to > from ? [from, to - 1] : [from - 1, to];
+  const ordinals = first === last ? `-${first}` : ` ${first}..${last}`;
+  return zones.map((zone) => `${zone}${ordinals}`).join(', ');
 }
 
 function objectLines({ object, operation, changes }: ObjectDifference, look: TableLook): readonly string[] {

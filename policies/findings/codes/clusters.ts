@@ -211,6 +211,13 @@ export const clusterCodes = {
       'The change removes a member from the group, but its StatefulSet stays in the cluster. As soon as the change is applied, the agent replaces none of its pods, and the rules of the group, such as `noDelete` and `noDownscale`, no longer protect it.',
     hint: 'delete the StatefulSet while the rules of the group still apply to it, or keep it in the group',
   },
+  RG5015: {
+    title: 'A StatefulSet has more pods than a plan can model',
+    severity: 'warning',
+    explanation:
+      'A plan models up to 5,000 pods of each StatefulSet, because Kubernetes supports clusters of up to 5,000 nodes. The plan lacks the other pods, so it never ends. A policy test and `simulate` refuse such a StatefulSet. The agent and the webhooks accept any number of replicas.',
+    hint: 'reduce spec.replicas of the StatefulSet, or replicas.count or forceReplicas of its group',
+  },
   RG6001: {
     title: 'No agent holds the Lease',
     explanation:

@@ -107,7 +107,8 @@ describe('the texts of messages', () => {
   it('stay within the limits of Slack for any content', () => {
     const long = '<&>`\n'.repeat(500);
     const noisy = run({ goal: long, cause: long, commit: long, events: [event('failed', { failure: long })], outcome: 'failed' });
-    const pods = Array.from({ length: 120 }, (_, index) => ({ pod: `${'p'.repeat(240)}-${index}`, state: 'crashing' as const }));
+    const lines = Array.from({ length: 120 }, (_, index) => ({ pod: `${'p'.repeat(240)}-${index}`, state: 'crashing' as const }));
+    const pods = { lines, count: 120 };
     for (const text of [
       mainMessage(name, noisy, undefined),
       eventMessage(name, noisy, event('failed', { failure: long })),
@@ -123,7 +124,8 @@ describe('the texts of messages', () => {
 });
 
 describe('pages', () => {
-  const pods = Array.from({ length: 101 }, (_, index) => ({ pod: `p-${index}`, state: 'old' as const }));
+  const lines = Array.from({ length: 101 }, (_, index) => ({ pod: `p-${index}`, state: 'old' as const }));
+  const pods = { lines, count: 101 };
 
   it.each([
     [0, 0],
@@ -139,7 +141,7 @@ describe('pages', () => {
   it('have 50 pods each, in order, and say when there are no more', () => {
     expect(pageMessage(pods, 2).split('\n').slice(0, 3)).toEqual(['Pods 51 to 100 of 101', '```', 'old      p-50']);
     expect(pageMessage(pods, 3).split('\n')).toEqual(['Pods 101 to 101 of 101', '```', 'old      p-100', '```']);
-    expect(pageMessage(pods.slice(0, 60), 3)).toBe('Pods from 101 on were removed: the group has 60 pods.');
+    expect(pageMessage({ lines: lines.slice(0, 60), count: 60 }, 3)).toBe('Pods from 101 on were removed: the group has 60 pods.');
   });
 });
 
@@ -177,7 +179,8 @@ describe('the body of a callback', () => {
 });
 
 describe('the next message', () => {
-  const pods = Array.from({ length: 60 }, (_, index) => ({ pod: `p-${index}`, state: 'old' as const }));
+  const lines = Array.from({ length: 60 }, (_, index) => ({ pod: `p-${index}`, state: 'old' as const }));
+  const pods = { lines, count: 60 };
   const facts = { ...name, ...progress, run: {} as never, goal: 'g', zones: [], isPatient: false };
 
   function telling(of: RunNotes, more: Partial<DeliveryState> = {}): DeliveryState {
@@ -256,7 +259,10 @@ describe('a turn in the message of a run', () => {
   it('counts pods, and names every one in order with its state', () => {
     const decision = decideGroup(snapshot, one);
     expect(runFacts({ group: one, snapshot, decision })).toMatchObject({ percent: 33, pods: 6, updated: 2, available: 1, commit: sha });
-    expect(podLines({ group: one, snapshot }).map(({ pod, state }) => `${pod} ${state}`)).toEqual([
+    const { lines, count } = podLines({ group: one, snapshot }, 100);
+    expect(count).toBe(6);
+    expect(podLines({ group: one, snapshot }, 4)).toEqual({ lines: lines.slice(0, 4), count: 6 });
+    expect(lines.map(({ pod, state }) => `${pod} ${state}`)).toEqual([
       'ingester-zone-a-5 new',
       'ingester-zone-a-6 starting',
       'ingester-zone-a-7 missing',

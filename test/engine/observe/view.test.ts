@@ -9,10 +9,15 @@ import { type SnapshotOverrides, snapshotOf } from '../../kit/snapshots.ts';
 const native = group({ zones: ['a'] });
 const asAdopted = adopted({ zones: ['a'] });
 
+/** The ordinals of a view if it counts any pod as unavailable. */
+function unavailableIn({ set, replicas, unavailable }: ZoneView): readonly number[] {
+  return unavailable === 0 ? [] : Array.from({ length: replicas }, (_, index) => (set?.firstOrdinal ?? 0) + index);
+}
+
 /** What a view counts, as plain data. */
 function counts(view: ZoneView | undefined) {
   if (view === undefined) return undefined;
-  const { replicas, pods, surplus, outdated, updated, unavailable, unavailableCount, inFlight, isReady, availableAtMs, unknown } = view;
+  const { replicas, pods, surplus, outdated, updated, available, unavailableCount, inFlight, isReady, availableAtMs, unknown } = view;
   const ordinals = (list: readonly PodView[]) => list.map(({ ordinal }) => ordinal);
   return {
     replicas,
@@ -20,7 +25,7 @@ function counts(view: ZoneView | undefined) {
     surplus: ordinals(surplus),
     outdated: ordinals(outdated),
     updated,
-    unavailable: [...unavailable],
+    unavailable: unavailableIn(view).filter((ordinal) => !available.has(ordinal)),
     unavailableCount,
     inFlight,
     isReady,

@@ -2,7 +2,6 @@
 import { getObject } from '../../../cluster/request/read.ts';
 import { resources } from '../../../cluster/request/resource.ts';
 import { observeStatefulSet } from '../../../engine/observe/objects.ts';
-import { leavingFromTop } from '../../../engine/rules/prepare.ts';
 import { orThrow, type StatefulSetView } from '../../../engine/snapshot.ts';
 import { labelKeys } from '../../../policies/adopt/keys.ts';
 import type { NativePreview, WebhookEnv } from '../../env.ts';
@@ -119,9 +118,8 @@ async function selfNow(request: PrepareRequest, members: readonly StatefulSetVie
   if (self.uid !== set.uid || self.replicas !== change.from || self.labels[labelKeys.group] !== set.labels[labelKeys.group]) {
     return { problem: `the StatefulSet differs from the request: it has ${self.replicas} replicas, is in another group, or was recreated` };
   }
-  if (change.from - change.to > maxPods) {
-    return { problem: `it would remove ${change.from - change.to} pods, but at most ${maxPods} can be asked to prepare` };
-  }
+  const count = countedReplicas(self, change) - change.to;
+  if (count > maxPods) return { problem: `it would remove ${count} pods, but at most ${maxPods} can be asked to prepare` };
   const missing = missingSetting(self);
   return missing === undefined ? self : { problem: missing };
 }
@@ -139,7 +137,9 @@ async function callAndRecord(
 ): Promise<Refusal | undefined> {
   const { env, change, call, times, podTimeoutMs, clusterDomain } = request;
   const { from, to } = change;
-  const pods = podsToCall(self, leavingFromTop(self.firstOrdinal, from, to), clusterDomain);
+  const leaving = await leavingOrdinals(request, self).catch(refusalBecause(`finding the pods of ${self.name} failed`));
+  if ('problem' in leaving) return leaving;
+  const pods = podsToCall(self, leaving, clusterDomain);
   const askPodsToStay = (): Promise<void> => askToStay(env, pods, { timeoutMs: podTimeoutMs, leftMs: () => requestMs(env, call) });
   const leftMs = (): number => Math.max(0, requestMs(env, call) - withdrawalMs);
   const failure = await askToPrepare(env, pods, { timeoutMs: podTimeoutMs, leftMs });
@@ -152,6 +152,22 @@ async function callAndRecord(
   if (problem === undefined) return undefined;
   await askPodsToStay();
   return { problem };
+}
+
+/** Returns the replicas before the downscale whose pods the StatefulSet counts. An ordinal above them may never have had a pod. */
+function countedReplicas({ status }: StatefulSetView, { from }: Resize): number {
+  return Math.min(from, status.replicas);
+}
+
+/** Returns the ordinals to ask, from the highest down: those of the counted replicas, and those of existing pods above them. */
+async function leavingOrdinals(request: PrepareRequest, self: StatefulSetView): Promise<readonly number[]> {
+  const { env, review, change } = request;
+  const counted = Math.max(change.to, countedReplicas(self, change));
+  const first = self.firstOrdinal;
+  const isAbove = (ordinal: number): boolean => ordinal >= first + counted && ordinal < first + change.from;
+  const own = counted === change.from ? [] : await podsOf(env, self, { namespace: review.namespace, timeoutMs: deadlineOf(request) });
+  const above = own.filter(({ name, ordinal }) => name === `${self.name}-${ordinal}` && isAbove(ordinal)).map(({ ordinal }) => ordinal);
+  return [...above.sort((a, b) => b - a), ...Array.from({ length: counted - change.to }, (_, index) => first + counted - 1 - index)];
 }
 
 function deadlineOf({ env, call }: PrepareRequest): () => number {
