@@ -10,8 +10,8 @@ import { boundedReplicas } from '../decide/replicas.ts';
 import { type Action, type GroupDecision, type ReplacedPod, replacedBy } from '../decision.ts';
 import { isCrashing, partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
+import { leavingPods } from '../rules/leaving.ts';
 import { inFlightBefore, isMixed } from '../rules/pod-state.ts';
-import { leavingOrdinals } from '../rules/protected.ts';
 import { withRollback } from '../run/run.ts';
 import type { PodView, Snapshot } from '../snapshot.ts';
 
@@ -232,11 +232,12 @@ const delayWindow: Invariant = {
         ? view?.zone.forceReplicas === undefined
         : view?.zone.replicas.kind === 'mirror' && view.zone.follows === undefined;
       if (view === undefined || delayed === undefined || !applies || isExcepted(context, action.zone, 'delayed-downscale')) return [];
-      return leavingOrdinals(view, action).flatMap((ordinal) => {
-        const pod = view.pods.find((candidate) => candidate.ordinal === ordinal);
-        if (pod !== undefined) return delayViolations(context, pod, delayed.afterMs);
-        return [`ordinal ${ordinal} of zone ${action.zone} is removed while it has no pod that could prepare`];
-      });
+      const { pods, lost } = leavingPods(view, context.view.ledger, action);
+      const early = pods.flatMap((pod) => delayViolations(context, pod, delayed.afterMs));
+      return [
+        ...early,
+        ...lost.map((ordinal) => `ordinal ${ordinal} of zone ${action.zone} is removed while it has no pod that could prepare`),
+      ];
     }),
 };
 

@@ -81,10 +81,10 @@ export function checkStatefulSetDeletion(snapshot: Snapshot, request: RequestOf<
     return { results: forbiddenByLabel(setNamed(snapshot, namespace, statefulSet), 'no-delete', 'must not be deleted') };
   }
   return forMember(snapshot, request, ({ context, zone }) => {
-    const ordinals = zone.pods.map(({ ordinal }) => ordinal);
+    const ordinals = new Set(zone.pods.map(({ ordinal }) => ordinal));
     const own = [
       ...forbiddenByGroup(context, zone, 'noDelete'),
-      ...protectedFromOthers(context, zone, ordinals),
+      ...protectedFromOthers(context, zone, (ordinal) => ordinals.has(ordinal)),
       ...podsMayLeave(context, zone, pods),
     ];
     return withPolicies({ context, action: 'delete', zone, ...userOf(request) }, own, Math.max(zone.replicas, pods));
@@ -110,7 +110,7 @@ export function checkPod(snapshot: Snapshot, request: RequestOf<'deletePod' | 'e
   return forMember(snapshot, { ...request, statefulSet: set.name }, ({ context, zone }) => {
     const own = [
       ...(isEviction ? forbiddenByGroup(context, zone, 'noEviction') : []),
-      ...protectedFromOthers(context, zone, [pod.ordinal]),
+      ...protectedFromOthers(context, zone, (ordinal) => ordinal === pod.ordinal),
     ];
     const guard = withPolicies({ context, action: isEviction ? 'evict' : 'delete', zone, ...userOf(request) }, own, 1);
     if (!isEviction && group.disruption === undefined) return guard;

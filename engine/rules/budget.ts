@@ -127,7 +127,7 @@ export function choosePods(question: RollQuestion): PodChoice {
   const evicted = underEvictionBudget(question, disruption.chosen, queue);
   const withheld = announceable.length > 0 && picked.length === 0 ? announceable.map(({ pod }) => pod.ordinal) : [];
   // The protection of a whole zone has its own result.
-  const kept = protectedResult(context, view, 'all') === undefined ? protectedResult(context, view, withheld) : undefined;
+  const kept = protectedResult(context, view) === undefined ? protectedResult(context, view, (one) => withheld.includes(one)) : undefined;
   return {
     chosen: evicted.chosen,
     queue,

@@ -3,12 +3,12 @@ import { formatDuration } from '../../policies/duration.ts';
 import { pods } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import { isDatedAhead, isNewAnswer, wasAsked } from '../decide/preparations.ts';
-import type { Action, RuleResult } from '../decision.ts';
+import type { Action, LostPods, RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { ageSince, earliest, result } from '../rule.ts';
-import { isWithinClockSkew, type Preparation } from '../snapshot.ts';
-import { leavingOrdinals } from './protected.ts';
+import { isWithinClockSkew, type PodView, type Preparation } from '../snapshot.ts';
+import { leavingPods } from './leaving.ts';
 import type { ScaleQuestion } from './scale.ts';
 
 interface PrepareAnswer {
@@ -16,6 +16,8 @@ interface PrepareAnswer {
   /** The replicas that may be written now; at least the requested number. */
   readonly permitted: number;
   readonly actions: readonly Action[];
+  /** The lost pods that must prepare; absent: none. */
+  readonly lost?: LostPods;
 }
 
 /** The pause before a failed preparation is tried again, in milliseconds. */
@@ -28,30 +30,40 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
   if (delayed === undefined) return { result: result('delayed-downscale', 'skip', 'no delay is set'), permitted: to, actions: [] };
   const source = sourceOf(context, `zones.${zone.zone.name}.delayed`);
   const limit = formatDuration(delayed.afterMs);
-  const entries = leavingPods(question, 'delayed');
-  const failed = entries.filter(({ entry }) => entry?.state === 'failed');
-  const missing = entries.filter(({ entry }) => entry?.state !== 'prepared' || isDatedAhead(entry, context.nowMs));
-  const mayCall = !failed.some((pod) => isPausing(question, pod));
-  const actions =
-    missing.some(({ exists }) => exists) && mayCall ? [callPods(question, 'delayed', 'POST', leavingOrdinals(zone, question))] : [];
+  const leaving = leavingAnswers(question, 'delayed');
+  const { answers } = leaving;
+  const failed = answers.filter(({ entry }) => entry?.state === 'failed');
+  const missing = answers.filter(({ entry }) => entry?.state !== 'prepared' || isDatedAhead(entry, context.nowMs));
+  const mayCall = missing.length > 0 && !failed.some((one) => isPausing(question, one));
+  const actions = mayCall ? [callPods(question, 'delayed', 'POST', ordinalsFromLowest(answers))] : [];
   if (failed.length > 0) {
     const outcome = delayed.onUnreachable === 'fail' ? 'no' : 'wait';
     const details = { limit, source, earliestMs: retryTime(question, failed) };
-    return { result: result('delayed-downscale', outcome, failureText(failed), details), permitted: from, actions };
+    const failure = result('delayed-downscale', outcome, failureText(failed), details);
+    return { result: failure, permitted: from, actions, ...lostIn(question, leaving, 'delayed') };
   }
-  if (missing.length > 0) {
-    return { result: result('delayed-downscale', 'wait', missingText(missing), { limit, source }), permitted: from, actions };
+  if (missing.length + leaving.lostCount > 0) {
+    const wait = result('delayed-downscale', 'wait', missingText(question, leaving, missing), { limit, source });
+    return { result: wait, permitted: from, actions, ...lostIn(question, leaving, 'delayed') };
   }
-  return confirmed(question, entries, removableTail(question, entries, delayed.afterMs, source), delayed.afterMs);
+  return confirmed(question, answers, removableTail(question, answers, delayed.afterMs, source), delayed.afterMs);
 }
 
-function missingText(missing: readonly LeavingPod[]): string {
-  const absent = missing.find(({ exists }) => !exists);
-  return `${pods(missing.length)} must prepare${absent === undefined ? '' : `; ${absent.name} does not exist`}`;
+function missingText({ zone }: ScaleQuestion, { lost, lostCount }: Leaving, missing: readonly Answer[]): string {
+  const name = `${zone.zone.statefulSet}-${lost.at(-1)}`;
+  return `${pods(missing.length + lostCount)} must prepare${lostCount === 0 ? '' : `; ${name} does not exist`}`;
 }
 
-function failureText([first]: readonly LeavingPod[]): string {
-  return `${first?.name} failed to prepare${first?.entry?.message ? `: ${first.entry.message}` : ''}`;
+function failureText([first]: readonly Answer[]): string {
+  return `${first?.pod.name} failed to prepare${first?.entry?.message ? `: ${first.entry.message}` : ''}`;
+}
+
+function lostIn({ zone }: ScaleQuestion, { lost }: Leaving, call: Preparation['call']): Pick<PrepareAnswer, 'lost'> {
+  return lost.length === 0 ? {} : { lost: { zone: zone.zone.name, call, ordinals: lost } };
+}
+
+function ordinalsFromLowest(answers: readonly Answer[]): readonly number[] {
+  return answers.map(({ pod }) => pod.ordinal).reverse();
 }
 
 /**
@@ -60,44 +72,46 @@ function failureText([first]: readonly LeavingPod[]): string {
  */
 function confirmed(
   question: ScaleQuestion,
-  leaving: readonly LeavingPod[],
+  answers: readonly Answer[],
   ripe: Omit<PrepareAnswer, 'actions'>,
   afterMs: number,
 ): PrepareAnswer {
   const { context, zone, from } = question;
   const first = zone.set?.firstOrdinal ?? 0;
-  const isConfirmed = ({ entry, sinceMs }: LeavingPod): boolean =>
+  const isConfirmed = ({ entry, sinceMs }: Answer): boolean =>
     entry !== undefined && isNewAnswer(entry, { nowMs: context.nowMs, ripeMs: sinceMs + afterMs });
-  const old = leaving.filter((pod) => pod.ordinal >= first + ripe.permitted && !isConfirmed(pod));
+  const removable = answers.filter(({ pod }) => pod.ordinal >= first + ripe.permitted);
+  const old = removable.filter((one) => !isConfirmed(one));
   if (old.length === 0) return { ...ripe, actions: [] };
   const { limit, source } = ripe.result;
   const fact = `${pods(old.length)} must confirm that ${old.length === 1 ? 'it is' : 'they are'} prepared`;
   return {
     result: result('delayed-downscale', 'wait', fact, { limit, source }),
     permitted: from,
-    actions: [callPods(question, 'delayed', 'POST', leavingOrdinals(zone, { from, to: ripe.permitted }))],
+    actions: [callPods(question, 'delayed', 'POST', ordinalsFromLowest(removable))],
   };
 }
 
 /** Returns the replicas that remain after the removal of all pods above the highest pod with an unfinished delay. */
-function removableTail(question: ScaleQuestion, leaving: readonly LeavingPod[], afterMs: number, source: RuleResult['source']) {
+function removableTail(question: ScaleQuestion, answers: readonly Answer[], afterMs: number, source: RuleResult['source']) {
   const { context, zone, from, to } = question;
   const rule = 'delayed-downscale';
   const limit = formatDuration(afterMs);
-  const unripe = leaving.find(({ sinceMs }) => context.nowMs - sinceMs < afterMs);
+  const ripeCount = answers.findIndex(({ sinceMs }) => context.nowMs - sinceMs < afterMs);
+  const unripe = answers[ripeCount];
   if (unripe === undefined) {
-    return { result: result(rule, 'ok', preparedTop(from - to, limit), { limit, source }), permitted: to };
+    return { result: result(rule, 'ok', preparedTop(answers.length, limit), { limit, source }), permitted: to };
   }
   const earliestMs = unripe.sinceMs + afterMs;
-  const permitted = unripe.ordinal + 1 - (zone.set?.firstOrdinal ?? 0);
-  if (permitted !== from)
-    return { result: result(rule, 'ok', preparedTop(from - permitted, limit), { limit, source, earliestMs }), permitted };
+  const permitted = unripe.pod.ordinal + 1 - (zone.set?.firstOrdinal ?? 0);
+  if (permitted !== from) return { result: result(rule, 'ok', preparedTop(ripeCount, limit), { limit, source, earliestMs }), permitted };
   const age = ageSince('for', unripe.sinceMs, context.nowMs);
-  const fact = `${unripe.name} has been prepared ${age.words}`;
+  const fact = `${unripe.pod.name} has been prepared ${age.words}`;
   return { result: result(rule, 'wait', fact, { limit, source, earliestMs, age }), permitted };
 }
 
 function preparedTop(count: number, limit: string): string {
+  if (count === 0) return 'no pod was created for the highest ordinals';
   return `${pods(count)} with the highest ${count === 1 ? 'ordinal has' : 'ordinals have'} been prepared for ${limit}`;
 }
 
@@ -114,13 +128,13 @@ export function renewals(question: ScaleQuestion): readonly Action[] {
   const asked = context.view.ledger.preparations.filter(
     (entry) => entry.zone === zone.zone.name && entry.call === 'delayed' && wasAsked(entry),
   );
-  const ordinals = leavingOrdinals(zone, question).filter((ordinal) => {
-    const pod = zone.pods.find((candidate) => candidate.ordinal === ordinal);
-    const entries = asked.filter((entry) => entry.ordinal === ordinal);
+  const successors = leavingPods(zone, context.view.ledger, question).pods.filter((pod) => {
+    const entries = asked.filter((entry) => entry.ordinal === pod.ordinal);
     // An unanswered call may never have been sent: the agent may have stopped before the call.
-    const isSuccessor = entries.length > 0 && entries.every((entry) => entry.podUid !== pod?.uid || entry.state === 'asked');
-    return isSuccessor && pod?.containersReady === true && !pod.isTerminating;
+    const isSuccessor = entries.length > 0 && entries.every((entry) => entry.podUid !== pod.uid || entry.state === 'asked');
+    return isSuccessor && pod.containersReady && !pod.isTerminating;
   });
+  const ordinals = successors.map(({ ordinal }) => ordinal);
   return ordinals.length === 0 ? [] : [callPods(question, 'delayed', 'POST', ordinals)];
 }
 
@@ -130,31 +144,34 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   const prepare = question.isForced && profileOf(context.group).checksEveryDownscale ? undefined : zone.zone.prepare;
   if (prepare === undefined) return { result: result('prepare-downscale', 'skip', 'no preparation is set'), permitted: to, actions: [] };
   const source = sourceOf(context, `zones.${zone.zone.name}.prepare`);
-  const entries = leavingPods({ ...question, to }, 'prepare');
-  const ordinals = entries.map(({ ordinal }) => ordinal);
-  const failed = entries.filter(({ entry }) => entry?.state === 'failed');
-  if (failed.some((pod) => isPausing(question, pod))) {
+  const leaving = leavingAnswers({ ...question, to }, 'prepare');
+  const { answers } = leaving;
+  const ordinals = answers.map(({ pod }) => pod.ordinal);
+  const failed = answers.filter(({ entry }) => entry?.state === 'failed');
+  if (failed.some((one) => isPausing(question, one))) {
     // All preparations are withdrawn, so that no pod stays read-only. A failed pod may have prepared before its answer was lost.
-    const actions = entries.some(({ entry }) => entry !== undefined && entry.isWithdrawn !== true)
+    const actions = answers.some(({ entry }) => entry !== undefined && entry.isWithdrawn !== true)
       ? [callPods(question, 'prepare', 'DELETE', ordinals)]
       : [];
     const outcome = prepare.onFailure === 'deny' ? 'no' : 'wait';
     const details = { source, earliestMs: retryTime(question, failed) };
     return { result: result('prepare-downscale', outcome, failureText(failed), details), permitted: from, actions };
   }
-  const missing = entries.filter(({ entry }) => entry?.state !== 'prepared');
-  if (missing.length === 0) {
-    const fact = `${pods(entries.length)} ${entries.length === 1 ? 'is' : 'are'} prepared`;
+  const missing = answers.filter(({ entry }) => entry?.state !== 'prepared');
+  if (missing.length + leaving.lostCount === 0) {
+    const fact = `${pods(answers.length)} ${answers.length === 1 ? 'is' : 'are'} prepared`;
     return { result: result('prepare-downscale', 'ok', fact, { source }), permitted: to, actions: [] };
   }
-  const actions = missing.some(({ exists }) => exists) ? [callPods(question, 'prepare', 'POST', ordinals)] : [];
-  return { result: result('prepare-downscale', 'wait', missingText(missing), { source }), permitted: from, actions };
+  const actions = missing.length === 0 ? [] : [callPods(question, 'prepare', 'POST', ordinals)];
+  const wait = result('prepare-downscale', 'wait', missingText(question, leaving, missing), { source });
+  return { result: wait, permitted: from, actions, ...lostIn(question, leaving, 'prepare') };
 }
 
-/** Returns the calls that withdraw the preparation of pods that stay, and of their successors. */
+/** Returns the calls that withdraw the preparation of pods that stay, and of their successors. An absent pod is called after it returns. */
 export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, staying: number): readonly Action[] {
   const { context, zone } = question;
   const first = zone.set?.firstOrdinal ?? 0;
+  const present = new Set(zone.pods.map(({ ordinal }) => ordinal));
   const actions: Action[] = [];
   for (const call of ['delayed', 'prepare'] as const) {
     const ordinals = context.view.ledger.preparations
@@ -162,37 +179,41 @@ export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, s
         (entry) => entry.zone === zone.zone.name && entry.call === call && entry.ordinal < first + staying && entry.isWithdrawn !== true,
       )
       .map((entry) => entry.ordinal);
-    const distinct = [...new Set(ordinals)].sort((a, b) => a - b);
+    const distinct = [...new Set(ordinals)].filter((ordinal) => present.has(ordinal)).sort((a, b) => a - b);
     if (distinct.length > 0) actions.push(callPods(question, call, 'DELETE', distinct));
   }
   return actions;
 }
 
-interface LeavingPod {
-  readonly name: string;
-  readonly ordinal: number;
-  readonly exists: boolean;
+/** An existing pod that leaves, and its answer. */
+interface Answer {
+  readonly pod: PodView;
   readonly entry: Preparation | undefined;
   /** The instant from which the preparation counts; without an answer, the current time. */
   readonly sinceMs: number;
 }
 
+interface Leaving extends Pick<ReturnType<typeof leavingPods>, 'lost' | 'lostCount'> {
+  /** From the highest ordinal down. */
+  readonly answers: readonly Answer[];
+}
+
 /**
- * Returns the leaving pods with their answers, from the highest ordinal down. A successor inherits no answer. A pod that does not exist
- * must prepare too: it may have been lost, and its volume has data that its successor must hand over.
+ * Returns the leaving pods with their answers. A successor inherits no answer. A lost pod must prepare too: its volume has data that its
+ * successor must hand over.
  */
-function leavingPods(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' | 'to'>, call: Preparation['call']): readonly LeavingPod[] {
-  const { context, zone, from, to } = question;
-  return leavingFromTop(zone.set?.firstOrdinal ?? 0, from, to).map((ordinal) => {
-    const pod = zone.pods.find((candidate) => candidate.ordinal === ordinal);
-    const entry = context.view.ledger.preparations.find(
+function leavingAnswers(question: Pick<ScaleQuestion, 'context' | 'zone' | 'from' | 'to'>, call: Preparation['call']): Leaving {
+  const { context, zone } = question;
+  const { ledger } = context.view;
+  const { pods: existing, ...lost } = leavingPods(zone, ledger, question);
+  const answers = existing.map((pod): Answer => {
+    const entry = ledger.preparations.find(
       (candidate) =>
-        candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod?.uid,
+        candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === pod.ordinal && candidate.podUid === pod.uid,
     );
-    const name = pod?.name ?? `${zone.zone.statefulSet}-${ordinal}`;
-    const sinceMs = entry === undefined ? context.nowMs : preparedSince(context, entry);
-    return { name, ordinal, exists: pod !== undefined, entry, sinceMs };
+    return { pod, entry, sinceMs: entry === undefined ? context.nowMs : preparedSince(context, entry) };
   });
+  return { answers: answers.reverse(), ...lost };
 }
 
 /**
@@ -206,18 +227,13 @@ function preparedSince(context: ScaleQuestion['context'], entry: Preparation): n
 }
 
 /** Reports whether the failure is too recent to ask again. A failure in the future was recorded by another clock and counts as old. */
-function isPausing({ context }: Pick<ScaleQuestion, 'context'>, { entry }: LeavingPod): boolean {
+function isPausing({ context }: Pick<ScaleQuestion, 'context'>, { entry }: Answer): boolean {
   const atMs = entry?.seenMs ?? 0;
   return isWithinClockSkew(context, atMs) && context.nowMs - atMs < retryAfterMs;
 }
 
-function retryTime({ context }: ScaleQuestion, failed: readonly LeavingPod[]): number | undefined {
-  return earliest(failed.filter((pod) => isPausing({ context }, pod)).map(({ entry }) => entry && entry.seenMs + retryAfterMs));
-}
-
-/** Returns the ordinals that leave, from the highest down, which is the order of the calls. */
-export function leavingFromTop(firstOrdinal: number, from: number, to: number): readonly number[] {
-  return Array.from({ length: from - to }, (_, index) => firstOrdinal + from - 1 - index);
+function retryTime({ context }: ScaleQuestion, failed: readonly Answer[]): number | undefined {
+  return earliest(failed.filter((one) => isPausing({ context }, one)).map(({ entry }) => entry && entry.seenMs + retryAfterMs));
 }
 
 function callPods(

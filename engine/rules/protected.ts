@@ -14,23 +14,18 @@ function protections({ intents }: GroupContext, { zone }: Zone): readonly Intent
   return intents.filter(({ action, zone: only }) => action === 'protect' && (only === undefined || only === zone.name));
 }
 
-/** Returns the ordinals that leave when a zone shrinks, in ascending order. */
-export function leavingOrdinals(zone: ZoneView, { from, to }: { readonly from: number; readonly to: number }): readonly number[] {
-  const first = zone.set?.firstOrdinal ?? 0;
-  return Array.from({ length: Math.max(0, from - to) }, (_, index) => first + to + index);
-}
-
 /** Reports whether a person protects the pod of this ordinal or the whole zone. */
 export function isProtected(context: GroupContext, zone: Zone, ordinal: number): boolean {
   return protections(context, zone).some(({ ordinals }) => ordinals === undefined || ordinals.includes(ordinal));
 }
 
-/** Returns the result that blocks a disruption of the pods; undefined if none applies. With `all`, only protection of the zone counts. */
-export function protectedResult(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): RuleResult | undefined {
+/** A function that reports whether the pod of an ordinal is disrupted. */
+type IsDisrupted = (ordinal: number) => boolean;
+
+/** Returns the result that blocks a disruption; undefined if none applies. Without `isDisrupted`, only protection of the zone counts. */
+export function protectedResult(context: GroupContext, zone: Zone, isDisrupted: IsDisrupted = () => false): RuleResult | undefined {
   const all = protections(context, zone);
-  const protecting = all.find(
-    (intent) => intent.ordinals === undefined || (ordinals !== 'all' && intent.ordinals.some((ordinal) => ordinals.includes(ordinal))),
-  );
+  const protecting = all.find(({ ordinals }) => ordinals === undefined || ordinals.some(isDisrupted));
   if (protecting === undefined) return undefined;
   const place = requestPlace({ ...protecting, zone: zone.zone.name });
   return result('protected', 'wait', `${requesterText(protecting)} protects ${place}`, {
@@ -40,12 +35,12 @@ export function protectedResult(context: GroupContext, zone: Zone, ordinals: rea
 }
 
 /** Returns the results that block the request of another client. Unreadable protections block it, except in adopted groups. */
-export function protectedFromOthers(context: GroupContext, zone: Zone, ordinals: readonly number[] | 'all'): readonly RuleResult[] {
+export function protectedFromOthers(context: GroupContext, zone: Zone, isDisrupted: IsDisrupted): readonly RuleResult[] {
   const { intents, group } = context;
   if (isUnknown(intents)) {
     if (!profileOf(group).blocksOnUnreadableRequests) return [];
     return [result('protected', 'unknown', `protections could not be read: ${intents.unknown}`)];
   }
-  const held = protectedResult(context, zone, ordinals);
+  const held = protectedResult(context, zone, isDisrupted);
   return held === undefined ? [] : [held];
 }

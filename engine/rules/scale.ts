@@ -10,8 +10,9 @@ import { type Check, result, resultsOf } from '../rule.ts';
 import type { RunState, StatefulSetView } from '../snapshot.ts';
 import { agentAccess } from './agent-access.ts';
 import { withException } from './exception.ts';
+import { isLeaving } from './leaving.ts';
 import { type PolicyAnswer, policyAnswer, type Requester, windowResult } from './policy.ts';
-import { leavingOrdinals, protectedFromOthers, protectedResult } from './protected.ts';
+import { protectedFromOthers, protectedResult } from './protected.ts';
 import { oldStatus, pausedByPerson } from './roll.ts';
 import { zoneGap } from './zone-gap.ts';
 
@@ -239,8 +240,8 @@ function mayPatch({ context, asker }: ScaleQuestion): RuleResult | undefined {
 }
 
 function leavingPodsProtected({ context, zone, from, to, asker }: ScaleQuestion): RuleResult | readonly RuleResult[] | undefined {
-  const ordinals = leavingOrdinals(zone, { from, to });
-  return asker === 'agent' ? protectedResult(context, zone, ordinals) : protectedFromOthers(context, zone, ordinals);
+  const leaves = (ordinal: number): boolean => isLeaving(zone, { from, to }, ordinal);
+  return asker === 'agent' ? protectedResult(context, zone, leaves) : protectedFromOthers(context, zone, leaves);
 }
 
 interface ScaleAnswer {

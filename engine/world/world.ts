@@ -269,13 +269,7 @@ function callPods(draft: StepDraft, action: ActionOf<'callPods'>): void {
   const present = (stateOf(draft, setKey(action.namespace, action.statefulSet))?.pods ?? []).filter(({ view }) => asked.has(view.ordinal));
   if (action.call === 'delayed') draft.reported = reportedAfter(draft, action, present);
   changeLedger(draft, action, (ledger) => {
-    // Entries of ordinals without a pod are withdrawn too, because no pod is left that could be prepared.
-    const known = action.method === 'DELETE' ? ledger.preparations.filter(({ ordinal }) => asked.has(ordinal)) : [];
-    const absent = known.filter(({ ordinal }) => present.every(({ view }) => view.ordinal !== ordinal));
-    const answers = [
-      ...present.map(({ view }) => answer(draft, action, view)),
-      ...absent.map(({ ordinal, podUid }): PodAnswer => ({ ordinal, podUid, result: 'done' })),
-    ];
+    const answers = present.map(({ view }) => answer(draft, action, view));
     return noteAnswers(ledger, action, answers, draft.nowMs);
   });
 }

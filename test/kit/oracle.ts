@@ -212,9 +212,21 @@ function checkDelay(
   const { delayed } = zone.zone;
   const isMirrored = zone.zone.replicas.kind === 'mirror' && zone.zone.follows === undefined;
   if (delayed === undefined || (isAdopted ? !isMirrored : isForced)) return [];
-  const preparations = snapshot.ledgers.filter((ledger) => ledger.group === group.name).flatMap((ledger) => ledger.preparations);
-  return (zone.pods ?? [])
-    .filter((pod) => pod.ordinal >= action.to && pod.ordinal < action.from)
+  const ledgers = snapshot.ledgers.filter((ledger) => ledger.group === group.name);
+  const preparations = ledgers.flatMap((ledger) => ledger.preparations);
+  const noted = [...preparations.filter(({ podUid }) => podUid !== ''), ...ledgers.flatMap(({ claims }) => claims)].filter(
+    (entry) => entry.zone === zone.zone.name,
+  );
+  const highest = Math.max(-1, ...(zone.pods ?? []).map(({ ordinal }) => ordinal));
+  const isLost = (ordinal: number): boolean => {
+    if (zone.pods?.some((pod) => pod.ordinal === ordinal)) return false;
+    const isBelow = zone.set?.podManagementPolicy === 'OrderedReady' && ordinal < highest;
+    return ordinal < (zone.set?.status.replicas ?? 0) || isBelow || noted.some((entry) => entry.ordinal === ordinal);
+  };
+  const leaving = Array.from({ length: action.from - action.to }, (_, index) => action.to + index);
+  const lost = leaving.filter(isLost).map((ordinal) => `S11: ordinal ${ordinal} of zone ${action.zone} leaves while its pod is lost`);
+  const early = (zone.pods ?? [])
+    .filter((pod) => leaving.includes(pod.ordinal))
     .flatMap((pod) => {
       const entry = preparations.find((one) => one.podUid === pod.uid && one.call === 'delayed' && one.state === 'prepared');
       if (entry === undefined) return [`S11: ${pod.name} leaves unprepared`];
@@ -224,4 +236,5 @@ function checkDelay(
         return [`S11: ${pod.name} is removed without a recent confirmation`];
       return snapshot.nowMs - since < delayed.afterMs ? [`S11: ${pod.name} leaves too early`] : [];
     });
+  return [...early, ...lost];
 }

@@ -183,6 +183,12 @@ describe('S11, the whole delay', () => {
     ]);
   });
 
+  it('is not violated by an ordinal whose pod was never created', () => {
+    const pods = { podChanges: { 'ingester-zone-a': { 4: 'missing' } } } as const;
+    const never = { statefulSets: [statefulSet({ replicas: 5, status: { replicas: 4 } })] };
+    expect(violated([resize('a', 5, 4)], { ...never, ...pods }, zones(delaying))).toEqual([]);
+  });
+
   it('is violated by what another pod, another call or a failure says', () => {
     const fine = preparation(3);
     expect(ask([fine, preparation(4, { podUid: 'uid-old' })])).toEqual([leaves(4)]);

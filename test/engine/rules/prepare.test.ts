@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { delayedDownscale, prepareDownscale, renewals, withdrawals } from '../../../engine/rules/prepare.ts';
-import type { Preparation } from '../../../engine/snapshot.ts';
+import type { Preparation, StatefulSetView } from '../../../engine/snapshot.ts';
 import type { ReplicasDefinition } from '../../../policies/definition.ts';
 import { adopted, group, type ZoneOverrides } from '../../kit/groups.ts';
 import { kitNowMs, type PodChanges, statefulSet } from '../../kit/objects.ts';
@@ -18,14 +18,24 @@ interface Given {
   readonly pods?: PodChanges;
   readonly build?: typeof group;
   readonly firstOrdinal?: number;
+  readonly status?: Partial<StatefulSetView['status']>;
   readonly to?: number;
   readonly more?: object;
 }
 
 /** Zone a of five replicas, going to three. */
-function question({ zone = { delayed }, preparations = [], pods = {}, build = group, firstOrdinal = 0, to = 3, more = {} }: Given) {
+function question({
+  zone = { delayed },
+  preparations = [],
+  pods = {},
+  build = group,
+  firstOrdinal = 0,
+  status = {},
+  to = 3,
+  more = {},
+}: Given) {
   const context = contextWith(build({ zones: [{ name: 'a', ...zone }], sources }), {
-    statefulSets: [statefulSet({ replicas: 5, firstOrdinal })],
+    statefulSets: [statefulSet({ replicas: 5, firstOrdinal, status })],
     podChanges: { 'ingester-zone-a': pods },
     ledgers: [ledgerOf({ preparations })],
   });
@@ -69,11 +79,26 @@ describe('the delayed downscale', () => {
 
   it('waits for the successor of a pod that was lost, and asks only pods that exist', () => {
     const fact = '1 pod must prepare; ingester-zone-a-4 does not exist';
-    const waits = { result: { rule: 'delayed-downscale', outcome: 'wait', fact, ...details }, permitted: 5, actions: [] };
+    const lost = { zone: 'a', call: 'delayed', ordinals: [4] };
+    const waits = { result: { rule: 'delayed-downscale', outcome: 'wait', fact, ...details }, permitted: 5, actions: [], lost };
     expect(of({ preparations: [preparation(3)], pods: { 4: 'missing' } })).toEqual(waits);
     expect(of({ preparations: [preparation(3), preparation(4)], pods: { 4: 'missing' } })).toEqual(waits);
     expect(of({ preparations: [preparation(4)], pods: { 3: 'missing' } })).toMatchObject({ result: { outcome: 'wait' }, permitted: 5 });
-    expect(of({ pods: { 4: 'missing' } })).toMatchObject({ actions: [call('delayed', 'POST', [3, 4])] });
+    expect(of({ pods: { 4: 'missing' } })).toMatchObject({ actions: [call('delayed', 'POST', [3])] });
+  });
+
+  it('removes an ordinal at once whose pod was never created', () => {
+    const never = { pods: { 3: 'missing', 4: 'missing' }, status: { replicas: 3 } } as const;
+    const ok = (fact: string) => ({ rule: 'delayed-downscale', outcome: 'ok', fact, ...details });
+    expect(of(never)).toEqual({ result: ok('no pod was created for the highest ordinals'), permitted: 3, actions: [] });
+    const young = preparation(3, { seenMs: ago(hourMs), reportedMs: ago(hourMs) });
+    const one = { pods: { 4: 'missing' }, status: { replicas: 4 } } as const;
+    expect(of({ ...one, preparations: [young] })).toMatchObject({ result: { outcome: 'ok' }, permitted: 4 });
+    expect(of({ ...one, preparations: [preparation(3)] })).toEqual({
+      result: ok('1 pod with the highest ordinal has been prepared for 2h'),
+      permitted: 3,
+      actions: [],
+    });
   });
 
   it('removes only pods above the highest pod with an unfinished delay', () => {
