@@ -9,7 +9,7 @@ import { agentAccess } from '../rules/agent-access.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { choosePods, type PodChoice, podBudgets } from '../rules/budget.ts';
 import { withException } from '../rules/exception.ts';
-import { mayRepairDespiteOthers, stuckInstants, waitsForLower } from '../rules/pod-state.ts';
+import { lowestUnavailable, mayRepairDespiteOthers, stuckInstants, waitsForLower } from '../rules/pod-state.ts';
 import { type PolicyAnswer, policyAnswer, windowResult } from '../rules/policy.ts';
 import { protectedResult } from '../rules/protected.ts';
 import { refusalOf } from '../rules/refused-write.ts';
@@ -246,7 +246,7 @@ function podsInFlight(context: GroupContext, view: ZoneView, queue: readonly Pod
 
 function heldPod(view: ZoneView, queue: readonly PodView[]): string | undefined {
   const waiting = queue.find((pod) => waitsForLower(view, pod));
-  const lowest = `${view.zone.statefulSet}-${Math.min(...view.unavailable)}`;
+  const lowest = `${view.zone.statefulSet}-${lowestUnavailable(view)}`;
   if (waiting !== undefined) return `a successor of ${waiting.name} would wait for ${lowest} (podManagementPolicy OrderedReady)`;
   const stranded = queue.find((pod) => !pod.nodeReady && !pod.isTerminating);
   return stranded && `${stranded.name} cannot terminate: node ${stranded.node} is not ready`;

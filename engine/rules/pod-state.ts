@@ -53,19 +53,14 @@ export function freezingPartition({ view: { ledger } }: Pick<GroupContext, 'view
  * Returns the lowest ordinal whose pod runs the update revision or is being replaced: every higher pod is updated, missing or terminating.
  * Below a partition these pods would come back at the current revision. Undefined if no pod has this state, or both revisions are equal.
  */
-function lowestMoved({ pods, replicas }: ZoneView, { firstOrdinal, status }: StatefulSetView): number | undefined {
+function lowestMoved({ pods, surplus, replicas }: ZoneView, { firstOrdinal, status }: StatefulSetView): number | undefined {
   const { currentRevision, updateRevision } = status;
   if (currentRevision === updateRevision) return undefined;
-  const members = new Map(pods.map((pod) => [pod.ordinal, pod]));
-  let lowest: number | undefined;
-  let isBeingReplaced = true;
-  for (let ordinal = firstOrdinal + replicas - 1; ordinal >= firstOrdinal; ordinal -= 1) {
-    const pod = members.get(ordinal);
-    const isUpdated = pod?.revision === updateRevision;
-    isBeingReplaced &&= isUpdated || pod === undefined || pod.isTerminating;
-    if (isUpdated || isBeingReplaced) lowest = ordinal;
-  }
-  return lowest;
+  const members = pods.filter((pod) => !surplus.includes(pod));
+  const updated = members.filter(({ revision }) => revision === updateRevision).map(({ ordinal }) => ordinal);
+  const staying = members.filter(({ revision, isTerminating }) => revision !== updateRevision && !isTerminating);
+  const lowest = Math.min(...updated, Math.max(firstOrdinal - 1, ...staying.map(({ ordinal }) => ordinal)) + 1);
+  return lowest < firstOrdinal + replicas ? lowest : undefined;
 }
 
 /**
@@ -117,8 +112,15 @@ export function inFlightBefore({ set, inFlight: all, pods, exposedByPartition }:
 }
 
 /** Reports whether a successor of the pod would wait: OrderedReady creates no pod before every lower ordinal is available. */
-export function waitsForLower({ set, unavailable }: ZoneView, { ordinal }: Pick<PodView, 'ordinal'>): boolean {
-  return set?.podManagementPolicy === 'OrderedReady' && [...unavailable].some((lower) => lower < ordinal);
+export function waitsForLower(view: ZoneView, { ordinal }: Pick<PodView, 'ordinal'>): boolean {
+  return view.set?.podManagementPolicy === 'OrderedReady' && lowestUnavailable(view) < ordinal;
+}
+
+/** Returns the lowest ordinal that is not available. It may be the end of the ordinals. */
+export function lowestUnavailable({ set, available }: ZoneView): number {
+  let ordinal = set?.firstOrdinal ?? 0;
+  while (available.has(ordinal)) ordinal += 1;
+  return ordinal;
 }
 
 /** Returns the future instants at which pods become stuck if nothing changes. */
