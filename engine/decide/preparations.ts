@@ -118,7 +118,7 @@ export function showsCreation({ podUid }: Preparation): boolean {
   return podUid !== anyPod;
 }
 
-/** Returns the ledger with an entry for each lost pod that has none, so that its delay continues to count without the pod. */
+/** Returns the ledger with an entry for each lost pod without an entry, so that its delay continues to count without the pod. */
 export function noteLost(ledger: Ledger, lost: readonly LostPods[], nowMs: number): Ledger {
   const added = lost.flatMap(({ zone, call, ordinals }) => {
     const known = new Set(

@@ -50,7 +50,7 @@ export interface RunFacts extends Progress {
 
 type PodProgress = 'new' | 'old' | 'starting' | 'leaving' | 'unready' | 'crashing' | 'missing' | 'unknown';
 
-export interface PodLine {
+interface PodLine {
   readonly pod: string;
   readonly state: PodProgress;
 }

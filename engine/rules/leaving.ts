@@ -4,12 +4,12 @@ import { absentOrdinals, type ZoneView } from '../observe/view.ts';
 import type { Ledger, PodView, StatefulSetView } from '../snapshot.ts';
 
 /** A change of the replicas of a zone. */
-export interface Shrinkage {
+interface Shrinkage {
   readonly from: number;
   readonly to: number;
 }
 
-export interface LeavingPods {
+interface LeavingPods {
   /** The existing pods that leave, by ordinal. */
   readonly pods: readonly PodView[];
   /** The number of leaving ordinals whose pod was created and is absent now. */

@@ -146,14 +146,14 @@ describe('the metrics of grafana/rollout-operator', () => {
     const counts = async () => await Promise.all(names.map(async (name) => (await samples(name)).length));
     metrics.listener.leadershipChanged?.({ isLeader: true, epoch: 1 });
     metrics.listener.turnEnded(adoptedReport());
-    expect(await counts()).toEqual([1, 7, 1]);
+    expect(await counts()).toEqual([1, phases.length, 1]);
     metrics.listener.leadershipChanged?.({ isLeader: false });
     // A turn that ends after the loss.
     metrics.listener.turnEnded(adoptedReport());
     expect(await counts()).toEqual([0, 0, 0]);
     metrics.listener.leadershipChanged?.({ isLeader: true, epoch: 3 });
     metrics.listener.turnEnded(adoptedReport());
-    expect(await counts()).toEqual([1, 7, 1]);
+    expect(await counts()).toEqual([1, phases.length, 1]);
   });
 
   it('count requests of the HTTP server', async () => {
