@@ -188,7 +188,9 @@ export function createPodHttp(options: PodHttpOptions): PodHttpClient {
       const answered = (status: number | 'error') =>
         options.onAnswer?.({ method: request.method, path, status, durationMs: options.clock.monotonicMs() - startedMs });
       try {
-        const { status, body } = await exchanges.exchange({ ...request, headers });
+        // grafana/rollout-operator sends this type with its calls, although they have no body. A probe is a GET request.
+        const type = request.method === 'GET' ? {} : { 'Content-Type': 'application/json' };
+        const { status, body } = await exchanges.exchange({ ...request, headers: { ...headers, ...type } });
         answered(status);
         if (status === 511) options.onWrongCluster?.(routeOf(body));
         return { status, body };

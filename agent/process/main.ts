@@ -132,6 +132,7 @@ async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metri
     patchTimeoutMs: settings.readyPatchTimeoutMs,
     onPatch: metrics.webhook.readyTimeWritten,
   });
+  leading?.onChange(() => readyTimes.wake());
   return {
     webhook,
     isReady: () => (leading?.agent.isReady() ?? true) && (webhook?.isReady() ?? true),
@@ -148,6 +149,8 @@ async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metri
 interface Leading {
   readonly agent: Agent;
   readonly isLeading: () => boolean;
+  /** Adds a listener to changes of `isLeading`. */
+  readonly onChange: (listener: () => void) => void;
   /** Stops the agent and its writers. `served` resolves when the webhook answers no further review. */
   readonly handOver: (served: Promise<void> | undefined) => Promise<void>;
 }
@@ -162,6 +165,7 @@ interface LeadingParts {
 
 function startLeading({ real, settings: { agent: config }, metrics, turns, degradations }: LeadingParts): Leading {
   let isLeading = false;
+  const changed: (() => void)[] = [];
   const writers = createWriters({
     env: real.writersEnv,
     config,
@@ -172,6 +176,7 @@ function startLeading({ real, settings: { agent: config }, metrics, turns, degra
     turnEnded: () => undefined,
     leadershipChanged: (state) => {
       isLeading = state.isLeader;
+      for (const listener of changed) listener();
     },
   };
   for (const listener of writers.listeners) degradations.listen(listener);
@@ -179,7 +184,12 @@ function startLeading({ real, settings: { agent: config }, metrics, turns, degra
   const listeners = [metrics.listener, turns, ...writers.listeners].map((listener) => ({ ...listener, degraded: () => undefined }));
   const reporting: TurnListener = { turnEnded: () => undefined, degraded: degradations.of('agent') };
   const agent = new Agent(real.env, config, [...listeners, reporting, leadership], real.admissionEnv);
-  return { agent, isLeading: () => isLeading, handOver: (served) => handOver(real.env, agent, writers, served) };
+  return {
+    agent,
+    isLeading: () => isLeading,
+    onChange: (listener) => void changed.push(listener),
+    handOver: (served) => handOver(real.env, agent, writers, served),
+  };
 }
 
 /** Hands over at the first signal and exits with 0, or with 1 if the hand-over failed. A second signal ends the process at once. */

@@ -1,7 +1,8 @@
 // Annotates each pod under a ZoneAwarePodDisruptionBudget with its ready time, from which rules measure the delay between zones.
 import { type ClusterEnv, type Log, sleep } from '../../cluster/env.ts';
+import { inParallel } from '../../cluster/pods.ts';
 import { Backoff, soon } from '../../cluster/request/backoff.ts';
-import { ApiFailure, isStatus } from '../../cluster/request/failure.ts';
+import { ApiFailure, askedPauseMs, isStatus } from '../../cluster/request/failure.ts';
 import { resources } from '../../cluster/request/resource.ts';
 import { patchObject } from '../../cluster/request/write.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
@@ -16,7 +17,8 @@ interface ReadyTimesOptions {
   readonly followed: SharedWatches;
   /**
    * Returns when this process writes: `now` if it leads, `never` if another process leads. If the leader is unknown, it writes `later`:
-   * after 4 to 8 s, if the value is still missing. Called before each write. If several processes write, only the first write succeeds.
+   * after 4 to 8 s, if the value is still missing. Called before each write, and after `wake`. If several processes write, only the first
+   * write succeeds.
    */
   readonly turn: () => WriterTurn;
   /** The timeout of each write in milliseconds: flag `-zpdb.pod-ready-annotation-patch-timeout`. */
@@ -32,10 +34,9 @@ export function writerTurn(isLeading: boolean | undefined): WriterTurn {
   return isLeading ? 'now' : 'never';
 }
 
-/** The longest pause between two checks whether this process writes now. */
-const tickMs = 5000;
 /** The time that a `later` writer waits for a `now` writer. A random time of up to the same length is added. */
 const laterPauseMs = 4000;
+/** The interval of checks of all pods. */
 const fullCheckMs = 300_000;
 
 /**
@@ -66,6 +67,11 @@ export class ReadyTimes {
     void this.#run();
   }
 
+  /** Checks at once whether this process writes now, and what is missing. Must be called when the result of `turn` changes. */
+  wake(): void {
+    this.#wake.abort();
+  }
+
   /** Stops the writes and timers, and no longer listens to the watches. A write in flight is not cancelled. */
   stop(): void {
     this.#stopped.abort();
@@ -92,10 +98,11 @@ export class ReadyTimes {
     return 0;
   }
 
-  /** Returns the milliseconds until the next pod is due, at most `tickMs`. */
+  /** Returns the milliseconds until the next pod is due, or until the next check of all pods. */
   #idleMs(): number {
-    const nextMs = Math.min(...this.#due.values()) - this.#env.clock.monotonicMs();
-    return Math.max(0, Math.min(tickMs, nextMs));
+    const nowMs = this.#env.clock.monotonicMs();
+    const fullCheckAtMs = (this.#wasActive ? this.#fullCheckAtMs : nowMs) + fullCheckMs;
+    return Math.max(0, Math.min(fullCheckAtMs, ...this.#due.values()) - nowMs);
   }
 
   /** Checks the due pods, until a temporary failure. Returns the pause after the failure in milliseconds, else 0. */
@@ -106,36 +113,37 @@ export class ReadyTimes {
       this.#wasActive = true;
       this.#mark(this.#options.followed.pods.list());
     }
-    for (const [key, dueMs] of [...this.#due]) {
-      if (dueMs > nowMs) continue;
+    const due = [...this.#due].flatMap(([key, dueMs]) => (dueMs > nowMs ? [] : [key]));
+    let hasFailed = false;
+    const askedMs = await inParallel(due, async (key) => {
+      if (hasFailed || this.#stopped.signal.aborted || this.#options.turn() === 'never') return undefined;
       this.#due.delete(key);
       const [namespace = '', name = ''] = key.split('/');
       const pod = this.#options.followed.pods.get(namespace, name);
-      if (pod === undefined || !this.#isSelected(pod)) continue;
-      if (this.#stopped.signal.aborted || this.#options.turn() === 'never') return 0;
-      const pauseMs = await this.#keep(pod);
-      if (pauseMs > 0) {
-        // The pod moves to the end of the queue, so that it does not delay the other pods.
-        this.#due.set(key, nowMs);
-        return pauseMs;
-      }
-    }
-    return 0;
+      const pauseMs = pod !== undefined && this.#isSelected(pod) ? await this.#keep(pod) : undefined;
+      if (pauseMs === undefined) return undefined;
+      hasFailed = true;
+      // The pod moves to the end of the queue, so that it does not delay the other pods.
+      this.#due.set(key, nowMs);
+      return pauseMs;
+    });
+    return askedMs.length === 0 ? 0 : Math.max(this.#pause.nextMs(), ...askedMs);
   }
 
-  async #keep(pod: ObservedPod): Promise<number> {
+  /** Returns undefined, or after a temporary failure the pause that the API server requests in milliseconds, at least 0. */
+  async #keep(pod: ObservedPod): Promise<number | undefined> {
     const value = wanted(pod, this.#env.clock.nowMs());
-    if (value === undefined) return 0;
+    if (value === undefined) return undefined;
     const { namespace, name } = pod;
     const patch = { metadata: { annotations: { [readyTimeAnnotation]: value } } };
     try {
       await patchObject(this.#env, resources.pods, pod, { patch, site: 'readyTimes.patch', timeoutMs: this.#options.patchTimeoutMs });
       this.#pause.reset();
       this.#options.onPatch?.(value === null ? 'removed' : 'set');
-      return 0;
+      return undefined;
     } catch (error) {
       // The pod changed or was deleted. The watch reports the change.
-      if (isStatus(error, 404, 409)) return 0;
+      if (isStatus(error, 404, 409)) return undefined;
       this.#env.log.warn('ready time of a pod could not be written', {
         namespace,
         pod: name,
@@ -143,8 +151,8 @@ export class ReadyTimes {
       });
       this.#options.onPatch?.('failed');
       // After a permanent error, the next check of all pods tries again.
-      if (error instanceof ApiFailure && error.status < 500 && error.status !== 429) return 0;
-      return Math.max(this.#pause.nextMs(), error instanceof ApiFailure ? (error.retryAfterMs ?? 0) : 0);
+      if (error instanceof ApiFailure && error.status < 500 && error.status !== 429) return undefined;
+      return askedPauseMs(error) ?? 0;
     }
   }
 

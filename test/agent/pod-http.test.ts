@@ -36,29 +36,34 @@ function setup(env: Readonly<Record<string, string>> = {}) {
     onWrongCluster: (route) => wrongCluster.push(route),
   });
   clients.push(client);
-  const call = (url: string, overrides: { method?: 'POST' | 'DELETE'; timeoutMs?: number } = {}) =>
+  const call = (url: string, overrides: { method?: 'GET' | 'POST' | 'DELETE'; timeoutMs?: number } = {}) =>
     client.call({ method: 'POST', url, timeoutMs: 5000, maxBodyBytes: 100, site: 'pods.call', ...overrides });
   return { call, answered, wrongCluster };
 }
 
 describe('calls to pods', () => {
-  it('send the method, the path and the query, our names and no body', async () => {
+  it('send the method, the path and the query, our names, the type of grafana/rollout-operator and no body', async () => {
     const seen: unknown[] = [];
     const at = await serve((request, response) => {
       const { method, url, headers } = request;
-      seen.push([method, url, headers['x-cluster'], headers['user-agent'], headers['content-length'], headers['host']]);
+      const names = [headers['x-cluster'], headers['user-agent'], headers['host']];
+      seen.push([method, url, headers['content-type'], headers['content-length'], ...names]);
       response.end('{"timestamp":5}');
     });
     const { call, answered } = setup();
     expect(await call(`http://${at}/prepare?x=1`)).toEqual({ status: 200, body: '{"timestamp":5}' });
     expect(await call(`http://${at}/prepare`, { method: 'DELETE' })).toMatchObject({ status: 200 });
+    expect(await call(`http://${at}/ready`, { method: 'GET' })).toMatchObject({ status: 200 });
+    const names = ['mimir', 'rollout-group-agent/1', at];
     expect(seen).toEqual([
-      ['POST', '/prepare?x=1', 'mimir', 'rollout-group-agent/1', '0', at],
-      ['DELETE', '/prepare', 'mimir', 'rollout-group-agent/1', '0', at],
+      ['POST', '/prepare?x=1', 'application/json', '0', ...names],
+      ['DELETE', '/prepare', 'application/json', '0', ...names],
+      ['GET', '/ready', undefined, '0', ...names],
     ]);
     expect(answered).toEqual([
       ['POST', '/prepare', 200],
       ['DELETE', '/prepare', 200],
+      ['GET', '/ready', 200],
     ]);
   });
 

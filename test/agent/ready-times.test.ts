@@ -116,9 +116,27 @@ describe('of several replicas', () => {
     await world.env.advance(60_000);
     expect(replicas.map(({ results }) => results.length)).toEqual([9, 0]);
     leader = 1;
-    await world.env.advance(6000);
+    for (const { times } of replicas) times.wake();
+    await world.env.settle();
     expect(replicas.map(({ results }) => results)).toEqual([Array.from({ length: 9 }, () => 'set'), ['removed']]);
   });
+});
+
+it('is written at once by a process that begins to lead, for all pods at the same time', async () => {
+  const world = evictionWorld({ objects: [budgetObject(), ...zonesObjects()] });
+  world.env.replaceServer(async (request) => {
+    const answer = await world.api.serve(request);
+    return request.method === 'PATCH' && 'status' in answer ? { ...answer, delayMs: 1000 } : answer;
+  });
+  let turn: WriterTurn = 'never';
+  const { times, results } = observe(world, () => turn);
+  await world.env.advance(600_000);
+  turn = 'now';
+  times.wake();
+  await world.env.settle();
+  expect(patches(world)).toHaveLength(9);
+  await world.env.advance(1000);
+  expect(results).toEqual(Array(9).fill('set'));
 });
 
 it('is written at once by who leads, by no other agent, and later where only webhooks are served', () => {
