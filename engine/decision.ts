@@ -22,6 +22,7 @@
 // A crash after step 3 loses no disruption: the next process reads the claims and counts them as disruptions until they are settled or expire.
 import type { Source } from '../policies/definition.ts';
 import type { Phase } from '../policies/rollout/phases.ts';
+import type { DisruptionVerdict } from './disruption/disruption.ts';
 import type { Ledger, Preparation, RunState } from './snapshot.ts';
 
 /** A rule's answer. `wait`: time, progress or a request ends it. `no`: a person must act. `skip`: not applicable. `unknown`: unreadable. */
@@ -223,6 +224,8 @@ export interface GroupDecision {
   readonly permitted?: readonly RuleResult[];
   /** Results that block nothing: warnings of policies, gates in observe mode, cancelled downscales, rollbacks, effects of restarts. */
   readonly warnings: readonly RuleResult[];
+  /** The answers of the zone-aware disruption budgets about the pods that this turn would replace; absent without such pods. */
+  readonly budgetAnswers?: readonly Pick<DisruptionVerdict, 'reason' | 'code'>[];
   /** The gates to read. Readings count from `fromMs`, so the gate reader starts there. */
   readonly wantedReadings: readonly { readonly gate: string; readonly fromMs: number }[];
   /** The earliest instant at which time alone could change this decision. */

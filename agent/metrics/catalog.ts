@@ -86,7 +86,7 @@ export const originalMetrics = {
     'rollout_operator_kubernetes_api_client_request_duration_seconds',
     ['path', 'method', 'status_code'],
     'Duration of requests to the API server, without the wait for the rate limit.',
-    standardBuckets,
+    requestBuckets,
   ),
   kubernetesThrottled: counter(
     'rollout_operator_kubernetes_api_client_rate_limited_requests_total',
@@ -97,17 +97,17 @@ export const originalMetrics = {
     'rollout_operator_pod_http_client_request_duration_seconds',
     ['path', 'method', 'status_code'],
     'Duration of HTTP requests to pods.',
-    standardBuckets,
+    requestBuckets,
   ),
   zoneBudgetsObserved: counter(
     'rollout_operator_zpdb_configurations_observed_total',
     ['result'],
-    'Watch events of ZoneAwarePodDisruptionBudgets: updated, deleted, ignored, delete-ignored, invalid.',
+    'Observed versions of ZoneAwarePodDisruptionBudgets: updated, deleted, ignored, delete-ignored, invalid. Every four minutes each budget counts again.',
   ),
   evictionRequests: counter(
     'rollout_operator_zpdb_eviction_requests_total',
     ['reason', 'status'],
-    'Evaluated eviction requests, by reason and response code.',
+    'Evaluated eviction requests and replacements of pods by the agent, by reason and response code.',
   ),
   evictionsInflight: gauge(
     'rollout_operator_zpdb_inflight_eviction_requests',

@@ -56,6 +56,8 @@ export class Metrics {
   readonly listener: TurnListener = {
     turnEnded: (report) => {
       const now = { wallMs: this.#clock.nowMs(), monotonicMs: this.#clock.monotonicMs() };
+      for (const { reason, code } of report.decision?.budgetAnswers ?? [])
+        this.#original.evictionRequests.inc({ reason, status: `${code}` });
       if (!this.#isFollower) {
         this.#groups.turnEnded(report, now);
         this.#originalGroups.turnEnded(report, now.wallMs);
@@ -96,6 +98,8 @@ export class Metrics {
         request_cluster_validation_label: this.#clusters.of(given),
       }),
   };
+  readonly zoneBudgetObserved = (result: string): void => this.#original.zoneBudgetsObserved.inc({ result });
+  readonly readyTimeWritten = (result: string): void => this.#own.readyTimeWrites.inc({ result });
   #certificateSource: CertificateSource | undefined;
   /** The events that the metrics of the webhooks count. */
   readonly webhook = {
@@ -104,13 +108,11 @@ export class Metrics {
       this.#own.admissionDuration.observe({ route }, durationMs / 1000);
     },
     refusedConnection: (why: string): void => this.#own.refusedConnections.inc({ why }),
-    zoneBudgetObserved: (result: string): void => this.#original.zoneBudgetsObserved.inc({ result }),
     evictionBegan: (): void => this.#original.evictionsInflight.inc(),
     evictionEnded: ({ reason, code }: { readonly reason: string; readonly code: number }): void => {
       this.#original.evictionsInflight.dec();
       this.#original.evictionRequests.inc({ reason, status: `${code}` });
     },
-    readyTimeWritten: (result: string): void => this.#own.readyTimeWrites.inc({ result }),
     setCertificateSource: (source: CertificateSource): void => {
       this.#certificateSource = source;
     },

@@ -10,6 +10,7 @@ import type { Log } from '../env.ts';
 import { executableName, parseFlags, usageText } from '../flags/command-line.ts';
 import { type AgentSettings, settingsOf } from '../flags/settings.ts';
 import { Metrics } from '../metrics/metrics.ts';
+import { countZoneBudgets } from '../metrics/zone-budget-counter.ts';
 import { ReadyTimes, writerTurn } from '../published/ready-times.ts';
 import { createWriters, handOver } from '../published/writers.ts';
 import { type Degradations, degradationsOf, type TurnListener } from '../report.ts';
@@ -130,9 +131,10 @@ async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metri
     followed,
     turn: () => writerTurn(leading?.isLeading()),
     patchTimeoutMs: settings.readyPatchTimeoutMs,
-    onPatch: metrics.webhook.readyTimeWritten,
+    onPatch: metrics.readyTimeWritten,
   });
   leading?.onChange(() => readyTimes.wake());
+  const stopCounting = countZoneBudgets(real.admissionEnv, followed.zoneBudgets, metrics.zoneBudgetObserved);
   return {
     webhook,
     isReady: () => (leading?.agent.isReady() ?? true) && (webhook?.isReady() ?? true),
@@ -140,6 +142,7 @@ async function startParts(real: RealEnv, settings: AgentSettings, metrics: Metri
       // The webhook answers during its drain, because the API server still calls this process, even after another process became leader.
       const served = webhook?.close();
       readyTimes.stop();
+      stopCounting();
       await Promise.all([leading?.handOver(served), served]);
       admission?.stop();
     },

@@ -52,7 +52,7 @@ export async function serveWebhook(options: ServeOptions): Promise<ServedWebhook
   const clientCa = webhook.clientCaFile === undefined ? undefined : readFileSync(webhook.clientCaFile, 'utf8');
   const certificates = certificatesOf(options);
   metrics.webhook.setCertificateSource(certificates);
-  const budgets = startZoneBudgets({ log: env.log, followed: followed.zoneBudgets, onObserved: metrics.webhook.zoneBudgetObserved });
+  const budgets = startZoneBudgets({ log: env.log, followed: followed.zoneBudgets });
   const stopLogging = logProblems(env, certificates.degradations);
   const stopRegistration = registrationOf(options, certificates);
   const stop = (): void => {

@@ -64,6 +64,7 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     ...(permitted.length === 0 ? {} : { permitted }),
     // Rejected writes that no step shows.
     warnings: [...scale.warnings, ...roll.warnings, ...wanted.flatMap((action) => refusalOf(context, action) ?? [])],
+    ...(roll.budgetAnswers === undefined ? {} : { budgetAnswers: roll.budgetAnswers }),
     wantedReadings: roll.wantedReadings,
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
     ...(roll.run === undefined ? {} : { run: roll.run }),

@@ -35,7 +35,7 @@ import type { AdvancedRun, WaveProgress, ZoneProgress } from '../run/waves.ts';
 import type { PodView, RunState, UnfinishedRun } from '../snapshot.ts';
 import { strategyOf } from '../strategies/strategy.ts';
 
-export type RollDecision = Pick<GroupDecision, 'steps' | 'actions' | 'warnings' | 'wantedReadings' | 'run'>;
+export type RollDecision = Pick<GroupDecision, 'steps' | 'actions' | 'warnings' | 'wantedReadings' | 'run' | 'budgetAnswers'>;
 
 /** Decides which pods to replace now. No pod is replaced while this turn changes replicas (`isScaling`). */
 export function decideRoll(context: GroupContext, advanced: AdvancedRun | undefined, isScaling: boolean): RollDecision {
@@ -110,8 +110,8 @@ function rollWave(turn: WaveTurn, observations: readonly RuleResult[]): RollDeci
     steps.push(attempt.step);
     // Paused zones are skipped. The first zone that is not paused decides for the group, because zones roll one at a time.
     if (zone.view.zone.paused) continue;
-    const { actions, warnings, wantedReadings, run: next } = attempt;
-    return { steps, actions, warnings: [...observations, ...warnings], wantedReadings, run: next };
+    const { step: _, warnings, ...decided } = attempt;
+    return { ...decided, steps, warnings: [...observations, ...warnings] };
   }
   return { steps, actions: [], warnings: observations, wantedReadings: [], run: countMovableTime(run, false, context.nowMs) };
 }
@@ -168,6 +168,8 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
     outcome: isIdle ? 'wait' : outcome,
     results: isIdle ? [...results, podsInFlight(context, view, choice.queue)] : results,
   };
+  // As in grafana/rollout-operator, budgets are asked only if nothing else blocks.
+  const isAsked = choice.answers.length > 0 && !checked.some((answer) => blocks(answer) && !choice.results.includes(answer));
   const isMovable = !results.some(isPersonOrCalendar) && !waitsForApproval(policies);
   const digest = wavesDigestOf(context.group);
   const replaced = isActing ? recordReplacement(run, { zone: view.zone.name, digest, nowMs: context.nowMs }) : run;
@@ -176,6 +178,7 @@ function rollZone(turn: WaveTurn, zone: ZoneProgress): Attempt {
     actions: isActing ? actions : [],
     warnings: [...wave.observations, ...policies.warnings],
     wantedReadings: wave.wantedReadings,
+    ...(isAsked ? { budgetAnswers: choice.answers.map(({ reason, code }) => ({ reason, code })) } : {}),
     run: countMovableTime(replaced, isMovable, context.nowMs),
   };
 }

@@ -2,7 +2,7 @@
 import { goDurationMs } from '../../policies/duration.ts';
 import type { LabelSelector } from '../../policies/schema/scalars.ts';
 import { inspectPattern } from '../../policies/text/partition-pattern.ts';
-import type { Known, PodBudgetView, ZoneBudgetView } from '../snapshot.ts';
+import { isUnknown, type Known, type PodBudgetView, type Unknown, type ZoneBudgetView } from '../snapshot.ts';
 import { identity } from './objects.ts';
 import { fieldAt, reader } from './raw.ts';
 
@@ -51,6 +51,31 @@ export function observeZoneBudgetVersion(raw: unknown): ZoneBudgetVersion {
     view: observeZoneBudget(raw),
     ...(isReadable && fields.problem() === undefined ? { matchLabels } : {}),
   };
+}
+
+/** The outcome of one version of a budget, as in the metric `zpdb_configurations_observed_total` of grafana/rollout-operator. */
+export type BudgetOutcome = 'updated' | 'deleted' | 'ignored' | 'delete-ignored' | 'invalid';
+
+/** The versions of one budget that count. */
+export interface KeptBudget {
+  /** The last valid version; absent if no version was valid. */
+  readonly valid?: { readonly generation: number; readonly view: ZoneBudgetView };
+  /** The newest version if it is invalid. */
+  readonly invalid?: ZoneBudgetVersion & { readonly view: Unknown };
+}
+
+/** Returns what counts after a change of a budget, and the outcome. `version` is undefined after a deletion. */
+export function takeVersion(
+  kept: KeptBudget | undefined,
+  version: ZoneBudgetVersion | undefined,
+): { readonly kept?: KeptBudget; readonly outcome: BudgetOutcome } {
+  const valid = kept?.valid;
+  if (version === undefined) return { outcome: valid === undefined ? 'delete-ignored' : 'deleted' };
+  const { generation, view } = version;
+  if (isUnknown(view)) return { kept: { ...(valid && { valid }), invalid: { ...version, view } }, outcome: 'invalid' };
+  // A change of labels or annotations does not change the generation.
+  if (valid !== undefined && generation > 0 && generation <= valid.generation) return { kept: kept ?? {}, outcome: 'ignored' };
+  return { kept: { valid: { generation, view } }, outcome: 'updated' };
 }
 
 /** Reads a PodDisruptionBudget of `policy/v1`. */

@@ -6,11 +6,11 @@ import { traitsOf } from '../../policies/strategies.ts';
 import { pods, unavailableLimit } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
-import { disruptionVerdict } from '../disruption/disruption.ts';
+import { type DisruptionVerdict, disruptionVerdict } from '../disruption/disruption.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { openClaimLimit } from '../ledger/ledger.ts';
 import { blocks, earliest, result } from '../rule.ts';
-import { type Claim, isUnknown, type PodBudgetView, type PodView, type StatefulSetView } from '../snapshot.ts';
+import { type Claim, isUnknown, type PodBudgetView, type PodView } from '../snapshot.ts';
 import { exposedClaims } from '../strategies/partition.ts';
 import { type ChosenPod, strategyOf } from '../strategies/strategy.ts';
 import { permissionText, withException } from './exception.ts';
@@ -26,6 +26,8 @@ export interface PodChoice {
   /** Every pod that the wave still replaces, in the order of replacement. */
   readonly queue: readonly PodView[];
   readonly results: readonly RuleResult[];
+  /** The answers of the zone-aware disruption budgets, one for each pod within the budget of the zone. */
+  readonly answers: readonly DisruptionVerdict[];
 }
 
 interface ZoneLimit {
@@ -132,6 +134,7 @@ export function choosePods(question: RollQuestion): PodChoice {
     chosen: evicted.chosen,
     queue,
     results: [budget, ...(withheld.length === 0 || kept === undefined ? [] : [kept]), ...disruption.results, ...evicted.results],
+    answers: disruption.answers,
   };
 }
 
@@ -176,49 +179,47 @@ interface Filtered {
 }
 
 /** Checks each pod against the zone-aware disruption budget. A chosen pod counts as disrupted for the pods after it. */
-function underDisruptionBudget(question: RollQuestion, picked: readonly ChosenPod[], limit: number): Filtered {
+function underDisruptionBudget(
+  question: RollQuestion,
+  picked: readonly ChosenPod[],
+  override: number,
+): Filtered & Pick<PodChoice, 'answers'> {
   const { context, zone } = question;
+  const { snapshot, group } = context;
   const { set } = zone.view;
-  const { zoneBudgets } = context.snapshot;
-  if (set === undefined || picked.length === 0) return { chosen: picked, results: [] };
-  if (isUnknown(zoneBudgets)) {
-    const unread = result('disruption-budget', 'unknown', `disruption budgets could not be read: ${zoneBudgets.unknown}`);
-    const answer = withException(context, unread, { zone: zone.view.zone.name, podCount: picked.length });
-    return { chosen: blocks(answer) ? [] : picked, results: [answer] };
-  }
-  if (zoneBudgets.length === 0 && context.group.disruption === undefined) return { chosen: picked, results: [] };
+  const { zoneBudgets } = snapshot;
+  if (set === undefined || picked.length === 0) return { chosen: picked, results: [], answers: [] };
   const chosen: ChosenPod[] = [];
+  const answers: DisruptionVerdict[] = [];
   const claims: Claim[] = [...context.view.ledger.claims, ...exposedClaims(context)];
   let denial: RuleResult | undefined;
   let allowance: RuleResult | undefined;
   for (const candidate of picked) {
-    const answer = disruptionResult(question, set, candidate.pod, { claims, override: limit, podCount: chosen.length + 1 });
+    const { pod } = candidate;
+    const verdict = disruptionVerdict({ snapshot, group, set, pod, claims, override, requester: 'rollout' });
+    answers.push(verdict);
+    const answer = disruptionResult(question, pod, verdict, chosen.length + 1);
     if (blocks(answer)) {
       denial ??= answer;
       continue;
     }
     allowance ??= answer;
     chosen.push(candidate);
-    const { uid, ordinal } = candidate.pod;
-    claims.push({ verb: 'deletePod', zone: zone.view.zone.name, uid, ordinal, atMs: context.nowMs });
+    claims.push({ verb: 'deletePod', zone: zone.view.zone.name, uid: pod.uid, ordinal: pod.ordinal, atMs: context.nowMs });
   }
-  const permitted = strategyOf(context.group).withoutDenied(picked, chosen);
+  if (isUnknown(zoneBudgets)) {
+    const unread = result('disruption-budget', 'unknown', `disruption budgets could not be read: ${zoneBudgets.unknown}`);
+    const answer = withException(context, unread, { zone: zone.view.zone.name, podCount: picked.length });
+    return { chosen: blocks(answer) ? [] : picked, results: [answer], answers };
+  }
+  if (zoneBudgets.length === 0 && group.disruption === undefined) return { chosen: picked, results: [], answers };
+  const permitted = strategyOf(group).withoutDenied(picked, chosen);
   const answer = permitted.length > 0 ? allowance : denial;
-  return { chosen: permitted, results: answer === undefined ? [] : [answer] };
+  return { chosen: permitted, results: answer === undefined ? [] : [answer], answers };
 }
 
-interface DisruptionLimits {
-  readonly claims: readonly Claim[];
-  /** The limit of the zone, which replaces a limit of 0 of the disruption budget. */
-  readonly override: number;
-  /** The number of pods that would be replaced, for exceptions. */
-  readonly podCount: number;
-}
-
-function disruptionResult({ context, zone }: RollQuestion, set: StatefulSetView, pod: PodView, limits: DisruptionLimits): RuleResult {
-  const { snapshot, group } = context;
-  const { claims, override, podCount } = limits;
-  const verdict = disruptionVerdict({ snapshot, group, set, pod, claims, override, requester: 'rollout' });
+/** Returns the result for one pod. `podCount` is the number of pods that would be replaced, for exceptions. */
+function disruptionResult({ context, zone }: RollQuestion, pod: PodView, verdict: DisruptionVerdict, podCount: number): RuleResult {
   const source = verdict.budget === undefined ? sourceOf(context, 'disruption') : { object: verdict.budget };
   const limit = verdict.limit === undefined ? undefined : `${verdict.limit}`;
   if (verdict.allowed) return result('disruption-budget', 'ok', verdict.message, { limit, source });

@@ -76,6 +76,9 @@ describeOnControlPlane(
         await createPods(namespaceOf(run));
         expect(await readyTimes(namespaceOf(run))).toHaveLength(2);
         expect(agent.log()).not.toContain('could not be written');
+        // Also without webhooks.
+        const { body } = await agent.ask('/metrics');
+        expect(body).toContain('rollout_operator_zpdb_configurations_observed_total{result="updated"} 1');
       } finally {
         await agent.kill();
       }

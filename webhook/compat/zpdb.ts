@@ -1,14 +1,12 @@
 // Checks ZoneAwarePodDisruptionBudgets, and keeps the last valid version of each budget, as grafana/rollout-operator does.
 import type { Log } from '../../cluster/env.ts';
 import type { Change } from '../../cluster/watch/store.ts';
-import { observeZoneBudget, type ZoneBudgetVersion } from '../../engine/observe/budget.ts';
+import { type KeptBudget, observeZoneBudget, takeVersion, type ZoneBudgetVersion } from '../../engine/observe/budget.ts';
 import { isUnknown, type Known, type ZoneBudgetView } from '../../engine/snapshot.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
+import { getOrCreate } from '../../policies/values/map.ts';
 import type { Followed } from '../env.ts';
 import { type Answer, deny, type Endpoint, type Review } from '../review/review.ts';
-
-/** The outcome for one version of a budget, as in the metric `zpdb_configurations_observed_total` of grafana/rollout-operator. */
-export type ObservedConfiguration = 'updated' | 'deleted' | 'ignored' | 'delete-ignored' | 'invalid';
 
 interface UnusableBudget {
   readonly name: string;
@@ -34,21 +32,16 @@ export interface ZoneBudgets {
 interface ZoneBudgetsOptions {
   readonly log: Log;
   readonly followed: Followed<ZoneBudgetVersion>;
-  readonly onObserved?: (result: ObservedConfiguration) => void;
 }
 
 /**
  * Starts to follow the budgets. An invalid update leaves the previous version in force. The next list finds a deletion whose
  * event was lost. A cluster without the CRD has no budgets.
  */
-export function startZoneBudgets({ log, followed, onObserved }: ZoneBudgetsOptions): ZoneBudgets {
+export function startZoneBudgets({ log, followed }: ZoneBudgetsOptions): ZoneBudgets {
   const cache = new BudgetCache(log);
-  const take = (change: Change<ZoneBudgetVersion>): void => {
-    const result = cache.take(change);
-    onObserved?.(result);
-  };
-  const stop = followed.onChange(take);
-  for (const view of followed.list()) take({ kind: 'added', namespace: view.namespace, name: view.name, view });
+  const stop = followed.onChange((change) => cache.take(change));
+  for (const view of followed.list()) cache.take({ kind: 'added', namespace: view.namespace, name: view.name, view });
   return {
     inForce: (namespace) => followed.neverRead(namespace) ?? cache.inForce(namespace),
     isSettled: () => followed.isSettled(),
@@ -61,14 +54,8 @@ export function unusableFor({ unusable }: BudgetsInForce, labels: Readonly<Recor
   return unusable.find(({ matchLabels }) => matchLabels === undefined || matchesSelector({ matchLabels }, labels));
 }
 
-interface Kept {
-  readonly valid?: { readonly generation: number; readonly view: ZoneBudgetView };
-  /** The problem of the newest version, if it is invalid. */
-  readonly unusable?: UnusableBudget;
-}
-
 class BudgetCache {
-  readonly #kept = new Map<string, Map<string, Kept>>();
+  readonly #kept = new Map<string, Map<string, KeptBudget>>();
   readonly #log: Log;
 
   constructor(log: Log) {
@@ -79,35 +66,25 @@ class BudgetCache {
     const kept = [...(this.#kept.get(namespace)?.values() ?? [])];
     return {
       usable: kept.flatMap(({ valid }) => (valid === undefined ? [] : [valid.view])),
-      unusable: kept.flatMap(({ valid, unusable }) => (valid === undefined && unusable !== undefined ? [unusable] : [])),
+      unusable: kept.flatMap(({ valid, invalid }) => {
+        if (valid !== undefined || invalid === undefined) return [];
+        const { name, view, matchLabels } = invalid;
+        return [{ name, problem: view.unknown, ...(matchLabels === undefined ? {} : { matchLabels }) }];
+      }),
     };
   }
 
   /** Applies one change of the store. A budget that was recreated under the same name arrives as a deletion and an addition. */
-  take({ kind, namespace, name, view: version }: Change<ZoneBudgetVersion>): ObservedConfiguration {
-    const valid = this.#kept.get(namespace)?.get(name)?.valid;
-    if (kind === 'deleted' || version === undefined) {
-      this.#kept.get(namespace)?.delete(name);
-      return valid === undefined ? 'delete-ignored' : 'deleted';
-    }
-    const { generation, view, matchLabels } = version;
-    if (isUnknown(view)) {
-      const unusable = { name, problem: view.unknown, ...(matchLabels === undefined ? {} : { matchLabels }) };
-      this.#keep(namespace, name, { ...(valid === undefined ? {} : { valid }), unusable });
-      const consequence =
-        valid === undefined ? 'until it is repaired, pods that it selects are not evicted' : 'the previous version stays in force';
-      this.#log.error('invalid ZoneAwarePodDisruptionBudget', { namespace, budget: name, problem: view.unknown, consequence });
-      return 'invalid';
-    }
-    // A change of labels or annotations does not change the generation.
-    if (valid !== undefined && generation > 0 && generation <= valid.generation) return 'ignored';
-    this.#keep(namespace, name, { valid: { generation, view } });
-    return 'updated';
-  }
-
-  #keep(namespace: string, name: string, kept: Kept): void {
-    const inside = this.#kept.get(namespace) ?? new Map<string, Kept>();
-    this.#kept.set(namespace, inside.set(name, kept));
+  take({ kind, namespace, name, view: version }: Change<ZoneBudgetVersion>): void {
+    const inside = getOrCreate(this.#kept, namespace, () => new Map<string, KeptBudget>());
+    const { kept, outcome } = takeVersion(inside.get(name), kind === 'deleted' ? undefined : version);
+    if (kept === undefined) inside.delete(name);
+    else inside.set(name, kept);
+    if (outcome !== 'invalid') return;
+    const consequence =
+      kept?.valid === undefined ? 'until it is repaired, pods that it selects are not evicted' : 'the previous version stays in force';
+    const problem = kept?.invalid?.view.unknown;
+    this.#log.error('invalid ZoneAwarePodDisruptionBudget', { namespace, budget: name, problem, consequence });
   }
 }
 

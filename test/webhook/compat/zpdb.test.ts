@@ -1,12 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { countZoneBudgets } from '../../../agent/metrics/zone-budget-counter.ts';
+import type { BudgetOutcome } from '../../../engine/observe/budget.ts';
 import { isUnknown } from '../../../engine/snapshot.ts';
-import {
-  type ObservedConfiguration,
-  startZoneBudgets,
-  unusableFor,
-  type ZoneBudgets,
-  zpdbValidation,
-} from '../../../webhook/compat/zpdb.ts';
+import { startZoneBudgets, unusableFor, type ZoneBudgets, zpdbValidation } from '../../../webhook/compat/zpdb.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';
 import { followedBudgets } from '../../kit/followed.ts';
 import { budgetObject } from './eviction-objects.ts';
@@ -18,14 +14,16 @@ afterEach(() => {
 });
 
 function follow(world: EvictionWorld, namespaces?: readonly string[]) {
-  const observed: ObservedConfiguration[] = [];
+  const observed: BudgetOutcome[] = [];
   const env = world.webhookEnv();
   const followed = followedBudgets(env, namespaces);
-  const budgets = startZoneBudgets({
-    log: env.log,
-    followed,
-    onObserved: (result: ObservedConfiguration) => void observed.push(result),
-  });
+  const stopCounting = countZoneBudgets(env, followed, (outcome) => void observed.push(outcome));
+  const counted = startZoneBudgets({ log: env.log, followed });
+  const stop = (): void => {
+    stopCounting();
+    counted.stop();
+  };
+  const budgets = { ...counted, stop };
   started.push(budgets, followed);
   return { budgets, observed, followed };
 }
@@ -75,6 +73,13 @@ describe('the budgets in force', () => {
     world.api.change(kindKey, 'mimir', 'ingester-rollout', { metadata: { labels: { team: 'x' } } });
     await world.env.advance(100);
     expect([limits(budgets), observed]).toEqual([['ingester-rollout=1'], ['updated', 'ignored']]);
+  });
+
+  it('are counted again every four minutes, so that the rate of invalid versions over five minutes stays above 0', async () => {
+    const { world, observed } = await settled({ objects: [budgetObject(), budgetObject({ ...invalid }, 'other')] });
+    expect([...observed].sort()).toEqual(['invalid', 'updated']);
+    await world.env.advance(3 * 240_000);
+    expect(observed.slice(2).sort()).toEqual([...Array(3).fill('ignored'), ...Array(3).fill('invalid')].sort());
   });
 
   it('a budget that was never valid is named, with the pods it is meant for', async () => {
