@@ -1,5 +1,5 @@
 // Lists every rule of the engine: its title, its outcomes, and the reason that conditions and Events show while it blocks.
-import type { RuleOutcome } from '../decision.ts';
+import type { RuleOutcome, RuleResult } from '../decision.ts';
 
 export interface RuleEntry {
   readonly id: string;
@@ -8,6 +8,8 @@ export interface RuleEntry {
   readonly outcomes: readonly RuleOutcome[];
   /** PascalCase name of the blocked state; absent for a rule that never blocks. */
   readonly reason?: string;
+  /** True if the agent ends each `wait` by itself; `dated` if only a wait with `earliestMs` ends so. Absent: it may need a person. */
+  readonly endsByItself?: true | 'dated';
   /** The explanation and the remedy of a block; absent if the fact of the result is enough. */
   readonly whenBlocked?: string;
 }
@@ -32,18 +34,21 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'delayed-downscale',
     reason: 'DownscaleDelayNotOver',
+    endsByItself: true,
     title: 'the pods to be removed have been prepared for at least the delay, and have then confirmed their preparation',
     outcomes: ['ok', 'wait', 'no', 'skip'],
   },
   {
     id: 'disruption-budget',
     reason: 'DisruptionBudgetExhausted',
+    endsByItself: true,
     title: 'the disruption budget of the zone or partition allows one more disruption',
     outcomes: ['ok', 'wait', 'no', 'unknown'],
   },
   {
     id: 'eviction-budget',
     reason: 'EvictionBudgetExhausted',
+    endsByItself: true,
     title: 'the PodDisruptionBudgets allow an eviction',
     outcomes: ['ok', 'wait', 'no', 'unknown'],
     whenBlocked:
@@ -52,12 +57,14 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'gate',
     reason: 'GateNotPassed',
+    endsByItself: true,
     title: 'enough consecutive readings of the gate succeeded',
     outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'],
   },
   {
     id: 'granted-before',
     reason: 'EarlierGrantNotExpired',
+    endsByItself: true,
     title: 'the earlier grant of the same request has expired',
     outcomes: ['wait'],
     whenBlocked:
@@ -66,14 +73,28 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'leader-floor',
     reason: 'LeaderNotShrunk',
+    endsByItself: true,
     title: 'the follower keeps at least as many replicas as its leader',
     outcomes: ['ok', 'wait', 'skip'],
   },
-  { id: 'leader-ready', reason: 'LeaderNotReady', title: 'all pods of the leader zone are ready', outcomes: ['ok', 'wait', 'skip'] },
-  { id: 'ledger-full', reason: 'LedgerFull', title: 'the ledger has room for one more claim', outcomes: ['ok', 'wait'] },
+  {
+    id: 'leader-ready',
+    reason: 'LeaderNotReady',
+    endsByItself: true,
+    title: 'all pods of the leader zone are ready',
+    outcomes: ['ok', 'wait', 'skip'],
+  },
+  {
+    id: 'ledger-full',
+    reason: 'LedgerFull',
+    endsByItself: true,
+    title: 'the ledger has room for one more claim',
+    outcomes: ['ok', 'wait'],
+  },
   {
     id: 'min-interval',
     reason: 'IntervalNotOver',
+    endsByItself: true,
     title: 'the minimum interval since the last replacement has passed',
     outcomes: ['ok', 'wait', 'skip'],
   },
@@ -90,6 +111,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'other-zones-ready',
     reason: 'OtherZonesNotReady',
+    endsByItself: true,
     title: 'all pods of every other zone are available',
     outcomes: ['ok', 'wait', 'skip'],
   },
@@ -103,6 +125,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'pin-applied',
     reason: 'PinNotApplied',
+    endsByItself: 'dated',
     title: 'every replaced pod runs the revision to which it is pinned',
     outcomes: ['ok', 'wait'],
     whenBlocked:
@@ -116,10 +139,11 @@ export const ruleCatalog: readonly RuleEntry[] = [
     whenBlocked:
       'Under the strategy `pinned` the webhook on pod creation gives each new pod its revision. Without the webhook a replaced pod comes back at the old revision, so the agent replaces no pod. The rule names the missing part of the webhook configuration `0-rollout-group-pinned`, or the right that the agent lacks to read it. Run `kubectl rollout-group install` to see the missing objects, and `kubectl rollout-group doctor` to check the rights. The rollout continues by itself when the webhook is registered.',
   },
-  { id: 'pods-in-flight', reason: 'PodsInFlight', title: 'the replaced pods are available again', outcomes: ['wait'] },
+  { id: 'pods-in-flight', reason: 'PodsInFlight', endsByItself: true, title: 'the replaced pods are available again', outcomes: ['wait'] },
   {
     id: 'prepare-downscale',
     reason: 'PodsNotPrepared',
+    endsByItself: true,
     title: 'the pods to be removed are prepared',
     outcomes: ['ok', 'wait', 'no', 'skip'],
   },
@@ -137,7 +161,13 @@ export const ruleCatalog: readonly RuleEntry[] = [
     title: 'the source of the replica count could be read',
     outcomes: ['ok', 'no', 'unknown'],
   },
-  { id: 'replica-write-in-flight', reason: 'ScalingInProgress', title: 'no zone shrinks or changes replicas', outcomes: ['ok', 'wait'] },
+  {
+    id: 'replica-write-in-flight',
+    reason: 'ScalingInProgress',
+    endsByItself: true,
+    title: 'no zone shrinks or changes replicas',
+    outcomes: ['ok', 'wait'],
+  },
   {
     id: 'replicas-owned',
     reason: 'ReplicasOwnedElsewhere',
@@ -158,10 +188,17 @@ export const ruleCatalog: readonly RuleEntry[] = [
     whenBlocked:
       'The agent reads the ControllerRevision of the new template before it replaces a pod, and the read failed. The usual cause is a missing permission for `controllerrevisions`, which `kubectl rollout-group doctor` reports. The agent tries again every 5 seconds and continues when the read succeeds.',
   },
-  { id: 'rolled-back', reason: 'RevisionRolledBack', title: 'the update revision was not rolled back', outcomes: ['wait'] },
+  {
+    id: 'rolled-back',
+    reason: 'RevisionRolledBack',
+    endsByItself: 'dated',
+    title: 'the update revision was not rolled back',
+    outcomes: ['wait'],
+  },
   {
     id: 'rollout-in-progress',
     reason: 'RolloutInProgress',
+    endsByItself: true,
     title: 'no rollout blocks the change of replicas',
     outcomes: ['ok', 'wait', 'skip'],
   },
@@ -188,6 +225,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'soak',
     reason: 'SoakNotOver',
+    endsByItself: true,
     title: 'all pods of the group have been available for the soak time of the wave',
     outcomes: ['ok', 'wait', 'skip'],
   },
@@ -195,22 +233,31 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'update-strategy',
     reason: 'UpdateStrategyNotReady',
+    endsByItself: true,
     title: 'the StatefulSets have the update strategy that the group requires',
     outcomes: ['ok', 'wait', 'no'],
   },
   {
     id: 'view-complete',
     reason: 'ViewIncomplete',
+    endsByItself: true,
     title: 'every zone was read and its status is up to date',
     outcomes: ['ok', 'wait', 'no', 'unknown'],
   },
   {
     id: 'wave-available',
     reason: 'WaveNotAvailable',
+    endsByItself: true,
     title: 'all pods of the group are available after the wave',
     outcomes: ['wait', 'unknown'],
   },
-  { id: 'window', reason: 'WindowClosed', title: 'the windows of all policies are open', outcomes: ['ok', 'wait', 'skip'] },
+  {
+    id: 'window',
+    reason: 'WindowClosed',
+    endsByItself: 'dated',
+    title: 'the windows of all policies are open',
+    outcomes: ['ok', 'wait', 'skip'],
+  },
   {
     id: 'write-accepted',
     reason: 'WriteRejected',
@@ -222,6 +269,7 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'zone-budget',
     reason: 'ZoneBudgetExhausted',
+    endsByItself: true,
     title: 'fewer pods of the zone are unavailable than its budget allows',
     outcomes: ['ok', 'wait', 'no'],
     whenBlocked:
@@ -230,12 +278,24 @@ export const ruleCatalog: readonly RuleEntry[] = [
   {
     id: 'zone-gap',
     reason: 'ZoneGapNotOver',
+    endsByItself: true,
     title: 'the minimum time since the last downscale of another zone has passed',
     outcomes: ['ok', 'wait', 'no', 'skip', 'unknown'],
   },
 ];
 
 const reasons: ReadonlyMap<string, string> = new Map(ruleCatalog.flatMap(({ id, reason }) => (reason === undefined ? [] : [[id, reason]])));
+
+const endings: ReadonlyMap<string, RuleEntry['endsByItself']> = new Map(ruleCatalog.map(({ id, endsByItself }) => [id, endsByItself]));
+
+/**
+ * Reports whether the agent ends this wait by its own steps, or time ends it. False for every other wait, also for a wait of a policy: its
+ * condition may stay true.
+ */
+export function endsByItself({ rule, outcome, earliestMs, endsBy }: RuleResult): boolean {
+  const ending = endings.get(rule);
+  return outcome === 'wait' && endsBy === undefined && (ending === true || (ending === 'dated' && earliestMs !== undefined));
+}
 
 /**
  * Returns the reason of a condition, Event or metric while the rule blocks, such as `StatefulSafetyQueueEmpty` for the policy rule

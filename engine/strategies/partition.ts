@@ -6,7 +6,7 @@ import { pods, waveTarget } from '../amount.ts';
 import { type GroupContext, minIntervalOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { partitionOrdinal, type ZoneView } from '../observe/view.ts';
-import { result } from '../rule.ts';
+import { blocks, result } from '../rule.ts';
 import { freezingPartition, inFlightBefore, isBelowPartition, isNextDown, isStuck, isUp, waitsForLower } from '../rules/pod-state.ts';
 import { oldStatusOf, type RollQuestion } from '../rules/roll.ts';
 import type { Claim, PodView, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
@@ -80,17 +80,21 @@ function lowerPartition(context: GroupContext, view: ZoneView, chosen: readonly 
 }
 
 /**
- * Blocks while the partition exposes pods outside the wave, for example after a manual change. The controller replaces these pods. A stuck
- * pod does not block: the agent itself exposes or deletes it, also outside its wave.
+ * Blocks while the partition of a zone exposes pods outside the wave, for example after a manual change. The controller replaces these
+ * pods. A stuck pod does not block: the agent itself exposes or deletes it, also outside its wave.
  */
 function partitionKept({ context, run, zone }: RollQuestion): readonly RuleResult[] {
-  const { view } = zone;
+  const others = context.view.zones.filter((view) => view.zone.name !== zone.view.zone.name);
+  return [...partitionKeptIn(context, run, zone.view), ...others.flatMap((view) => partitionKeptIn(context, run, view)).filter(blocks)];
+}
+
+function partitionKeptIn(context: GroupContext, run: RunState, view: ZoneView): readonly RuleResult[] {
   const { set } = view;
   if (set === undefined || set.updateStrategy !== 'RollingUpdate') return [];
   const unfrozen = partitionFrozen(context, view);
   if (unfrozen !== undefined) return [unfrozen];
-  const wave = context.group.rollout.waves[run.wave];
-  const asked = wave?.zones.includes(view.zone.name) === true ? waveTarget(wave.amount, view.replicas) : 0;
+  const wave = context.group.rollout.waves.slice(0, run.wave + 1).findLast(({ zones }) => zones.includes(view.zone.name));
+  const asked = wave === undefined ? 0 : waveTarget(wave.amount, view.replicas);
   const details = { limit: `${Math.max(0, view.replicas - asked)} or more`, source: partitionSource(set) };
   const beyond = view.exposedByPartition.filter(
     (pod) => pod.ordinal < set.firstOrdinal + view.replicas - asked && !isStuck(context, view, pod),

@@ -1,5 +1,6 @@
 // The verb status: shows the progress of a group and returns an exit code for success, failure, wait or timeout.
 import { personNeeded } from '../../engine/publish/status.ts';
+import { endsByItself } from '../../engine/rules/catalog.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, mostSevere, notFoundFailure, usageFailure } from '../failure.ts';
@@ -133,7 +134,9 @@ async function conclude(call: StatusCall, ending: Ending): Promise<ExitCode> {
   writeNotes(context, [...(notes?.lines ?? []), ...(notes === undefined ? [] : outdatedLines(live, ending.read.listing, nowMs))]);
   const leading = leadingText(live.decision, nowMs);
   const why =
-    standstill === undefined ? `the rollout continues${leading && `: ${leading}`}` : personNeededText(standstill, live.decision, nowMs);
+    standstill === undefined
+      ? `the rollout ${live.decision.waits.every(endsByItself) ? 'continues' : 'waits'}${leading && `: ${leading}`}`
+      : personNeededText(standstill, live.decision, nowMs);
   context.stderr.write(
     endingText(call, ending, stopped === undefined ? why : `${stopped}. Run: kubectl rollout-group doctor -n ${name.namespace}`),
   );

@@ -6,6 +6,7 @@ import { actionText } from '../../engine/publish/published.ts';
 import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { isRejection, lacksApproval, lacksRequesters } from '../../engine/rules/approval.ts';
+import { endsByItself } from '../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { goalText, marks, missingText, phaseTitle, podsMissing, unreadZones } from './group-text.ts';
@@ -101,8 +102,15 @@ function verdict(explanation: Explanation): string {
   const stopped = decision.stops.every(({ rule }) => rule === 'protected')
     ? undefined
     : '. The group continues by itself; the undone or failed revision does not roll out.';
+  const unexpected = waits.find((wait) => !endsByItself(wait));
   return (
-    waitVerdict(waits, trouble.length > 0, stop) ?? doubt ?? exception ?? stopped ?? '. Nothing is wrong; the group continues by itself.'
+    waitVerdict(waits, trouble.length > 0, stop) ??
+    doubt ??
+    exception ??
+    stopped ??
+    (unexpected === undefined
+      ? '. Nothing is wrong; the group continues by itself.'
+      : `. The group waits: ${factText(unexpected, explanation.nowMs)}.`)
   );
 }
 
@@ -143,7 +151,7 @@ function waitVerdict(waits: readonly RuleResult[], hasTrouble: boolean, stop: st
   if (hasTrouble) return '. Some pods do not recover by themselves and need a repair.';
   if (stop !== undefined) return stop;
   const needsPerson = waits.some((wait) => lacksApproval(wait) || ['paused', 'undone', 'protected'].includes(wait.rule));
-  return needsPerson ? '. Nothing is wrong; a person must act.' : undefined;
+  return needsPerson ? '. A person must act.' : undefined;
 }
 
 function zonesText({ decision, unread = unreadZones(decision) }: Explanation): string {

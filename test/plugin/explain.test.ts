@@ -38,7 +38,7 @@ function explained(results: readonly RuleResult[], rest: Partial<Explanation> = 
 describe('the explanation of a group', () => {
   it('lists every rule on request, the blocking rule with its source, and the possible actions', () => {
     expect(renderExplanation(explained([...passed, approval], { showsAllRules: true }), look({ columns: 100 }))).toMatchInlineSnapshot(`
-      "mimir/ingester is WAITING. Nothing is wrong; a person must act.
+      "mimir/ingester is WAITING. A person must act.
 
         goal     40 of 60 pods updated
         zones    zone-a 20/20 updated, 20 available; zone-b 7/20 updated, 15 available; zone-c 0/20

@@ -107,6 +107,7 @@ export const paused: PublishedDecision = publish({
   intents: [{ namespace: 'mimir', name: 'pause.ingester', group: 'ingester', action: 'pause', reason: 'read latency' }],
 });
 
+const partitioned: GroupDefinition = { ...definition, rollout: { ...definition.rollout, strategy: 'partition' } };
 const pinned: GroupDefinition = { ...definition, rollout: { ...definition.rollout, strategy: 'pinned' } };
 
 /** The run failed, and every pod is at the revision before it. */
@@ -132,6 +133,20 @@ export const rolledBack: PublishedDecision = publish(
     ],
   },
   { group: pinned },
+);
+
+/** A user lowered the partition of zone b, so the StatefulSet controller replaces pods before their wave. */
+export const exposed: PublishedDecision = publish(
+  {
+    groups: [partitioned],
+    statefulSets: (sets(20) ?? []).map((set) => ({
+      ...set,
+      updateStrategy: 'RollingUpdate',
+      partition: set.name === 'ingester-zone-b' ? 18 : holdingPartition,
+    })),
+    ledgers: [{ ...ledger, run: { ...run, wave: 1, waveStartedMs: kitNowMs - 600_000 } }],
+  },
+  { group: partitioned },
 );
 
 /** Every pod is at the newest revision. */

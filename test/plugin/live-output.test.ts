@@ -10,7 +10,7 @@ import { endText, etaDocument, startingText, zoneProgress } from '../../plugin/o
 import type { TableLook } from '../../plugin/output/plan/table.ts';
 import { heartbeatLine, renderFrame, renderStatus, statusKey, statusLine } from '../../plugin/output/status.ts';
 import { kitNowMs } from '../kit/objects.ts';
-import { definition, done, fromAgent, paused, rolledBack, rolling, waiting } from './live-kit.ts';
+import { definition, done, exposed, fromAgent, paused, rolledBack, rolling, waiting } from './live-kit.ts';
 import { look } from './plan-kit.ts';
 
 /** Somebody looks a while after the decision was made. */
@@ -262,6 +262,28 @@ describe('the explanation of a group', () => {
     expect(text).toContain('Stopped: the group is paused by an unverified requester (read latency).');
     expect(text).not.toContain('Nothing is wrong');
     expect(text).toContain('do       to continue: kubectl rollout-group resume mimir/ingester');
+  });
+
+  it.each([{}, { zone: 'b', pod: 'ingester-zone-b-18' }])(
+    'does not say that nothing is wrong if a user lowered the partition: %j',
+    (subject) => {
+      const text = renderLiveExplanation({ live: fromAgent(exposed), subject, nowMs, showsAllRules: false, outdated: [] }, look());
+      expect(text).not.toContain('Nothing is wrong');
+      expect(text).toMatch(
+        /\. The group waits: partition 18 lets the StatefulSet controller replace ingester-zone-b-18, ingester-zone-b-19, which/,
+      );
+    },
+  );
+
+  it('says that nothing is wrong only if the agent ends every wait', () => {
+    const waits = (more: Partial<PublishedDecision['waits'][number]>) => [{ ...rolling.waits[0], ...more }] as PublishedDecision['waits'];
+    const verdictOf = (more: Partial<PublishedDecision['waits'][number]>) =>
+      explained({ ...rolling, phase: 'Waiting', outcome: 'wait', waits: waits({ outcome: 'wait', fact: 'it waits', ...more }) });
+    const fine = 'Nothing is wrong; the group continues by itself.';
+    expect(verdictOf({ rule: 'zone-budget' })).toContain(fine);
+    expect(verdictOf({ rule: 'window', earliestMs: nowMs + 1000 })).toContain(fine);
+    for (const rule of ['window', 'partition-kept', 'agent-access', 'safety/queue', 'a-rule-of-a-later-version'])
+      expect(verdictOf({ rule }), rule).toMatch(/\. The group waits: it waits(?: \(limit: 1\))?\.\n/);
   });
 
   it('names allowed disruptions with requester and time', () => {

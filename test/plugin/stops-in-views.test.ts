@@ -295,7 +295,7 @@ describe('a policy rule that waits for approvals', () => {
       published({ ...rowOf('hold by policy during a rollout'), overrides }),
       requesterWebhook,
     );
-    expect(shown).toContain('. Nothing is wrong; a person must act.');
+    expect(shown).toContain('. A person must act.');
     expect(shown).toContain(`${count} approvals from oncall`);
     expect(shown).toContain('passes when the rule has the required approvals');
     expect(shown).toContain(`to approve: ${approveRule}`);
@@ -403,7 +403,7 @@ describe('status that ends with its timeout', () => {
       'is stopped until a person acts: safety/moves: the storage moves. To end it: kubectl rollout-group override',
     ],
     [rule({ when }), 8, 'is stopped until a person acts'],
-    [rule({ when: { '>=': [{ var: 'target.replicas' }, 0] } }), 7, 'the rollout continues'],
+    [rule({ when: { '>=': [{ var: 'target.replicas' }, 0] } }), 7, 'the rollout waits: safety/moves: '],
     [rule({ effect: 'requireApproval' }), 8, 'waits for an approval'],
     [rowOf('rejection of the wave'), 8, `To end it: ${command(`cancel ${name} reject.ingester`)}`],
     [rowOf('undo during a rollout'), 8, `To end it: ${command(`cancel ${name} undo.ingester`)}`],
@@ -412,7 +412,7 @@ describe('status that ends with its timeout', () => {
       8,
       'is stopped',
     ],
-    [rowOf('protection during a rollout'), 7, 'the rollout continues'],
+    [rowOf('protection during a rollout'), 7, 'the rollout waits: protected: '],
     [rowOf('window during a rollout'), 7, 'the rollout continues'],
   ])('says whether a person must act: %#', async (row, exitCode, text) => {
     const decision = published(row);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { rollChecks } from '../../../engine/decide/roll.ts';
-import { reasonOf, ruleCatalog, rulesMarkdown } from '../../../engine/rules/catalog.ts';
+import type { RuleResult } from '../../../engine/decision.ts';
+import { endsByItself, reasonOf, ruleCatalog, rulesMarkdown } from '../../../engine/rules/catalog.ts';
 import { scaleDownChecks, scaleUpRules } from '../../../engine/rules/scale.ts';
 
 const ids = ruleCatalog.map(({ id }) => id);
@@ -64,5 +65,34 @@ describe('the reason of a rule', () => {
 
   it('follows from the name of a policy rule', () => {
     expect(['stateful-safety/queue.is-empty', '1-rule/x'].map(reasonOf)).toEqual(['StatefulSafetyQueueIsEmpty', 'Rule1RuleX']);
+  });
+});
+
+describe('a wait', () => {
+  const waiting = ruleCatalog.filter(({ outcomes }) => outcomes.includes('wait'));
+  const wait = (rule: string, more: Partial<RuleResult> = {}): RuleResult => ({ rule, outcome: 'wait', fact: 'it waits', ...more });
+
+  it('is ended by the agent unless its rule is one of these, or its time is not known', () => {
+    const others = waiting.filter(({ id }) => !endsByItself(wait(id, { earliestMs: 1 }))).map(({ id }) => id);
+    expect(others).toEqual([
+      'agent-access',
+      'approval',
+      'partition-kept',
+      'paused',
+      'pin-webhook',
+      'protected',
+      'protection-kept',
+      'restart-version',
+      'undone',
+    ]);
+    const dated = waiting.filter(({ id }) => endsByItself(wait(id, { earliestMs: 1 })) && !endsByItself(wait(id))).map(({ id }) => id);
+    expect(dated).toEqual(['pin-applied', 'rolled-back', 'window']);
+  });
+
+  it('is not ended by the agent if a person must end it, if it is no wait, or if its rule is unknown', () => {
+    expect(endsByItself(wait('soak'))).toBe(true);
+    expect(endsByItself(wait('soak', { endsBy: 'person' }))).toBe(false);
+    expect(endsByItself(wait('soak', { outcome: 'unknown' }))).toBe(false);
+    expect([endsByItself(wait('safety/queue')), endsByItself(wait('later'))]).toEqual([false, false]);
   });
 });

@@ -271,6 +271,15 @@ describe('a partition without a decision', () => {
     expect(both.steps[0]?.results.find(({ rule }) => rule === 'other-zones-ready')?.fact).toBe(
       'zone b has 0 of 5 pods available, 5 exposed by the partition',
     );
+    expect(both.steps[0]?.results.filter(({ rule }) => rule === 'partition-kept').map(({ outcome, fact }) => [outcome, fact])).toEqual([
+      ['ok', 'the partition is 1000000'],
+      [
+        'wait',
+        expect.stringMatching(
+          /^partition 0 lets the StatefulSet controller replace ingester-zone-b-0, .*, which the wave does not include$/,
+        ),
+      ],
+    ]);
   });
 
   it('is told when pods would come back at another revision', () => {
