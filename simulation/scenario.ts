@@ -5,7 +5,8 @@ import { type Data, type FaultClass, faultClasses, ms, placedFault } from './fau
 
 const letter = z.string().regex(/^[a-z]$/, 'expected one lower-case letter');
 const ordinal = z.number().int().min(0);
-const replicas = z.number().int().min(0);
+/** A simulation has each pod as an object, so the number is limited. */
+const replicas = z.number().int().min(0).max(1000);
 
 const groupShape = z.strictObject({
   /** `native`: a RolloutGroup object defines the group. `adopted`: labels and annotations of grafana/rollout-operator define it. */
@@ -27,6 +28,8 @@ const groupShape = z.strictObject({
    */
   replicas: z.enum(['own', 'leader', 'mirror', 'delayedMirror']),
   delaySeconds: z.number().int().min(0),
+  /** Pods prepare once more immediately before their removal, on another path. */
+  prepares: z.literal(true).exactOptional(),
   betweenZonesSeconds: z.number().int().min(0),
   /** The approximate time until a deleted pod is gone. It differs between pods. */
   drainMs: ms,

@@ -12,7 +12,9 @@ const firstImage = 'app:1';
 
 const namespace = 'mimir';
 const group = 'ingester';
-const endpoint = { port: 80, path: '/ingester/prepare-delayed-downscale' };
+/** The endpoint of delayed downscales. */
+export const delayEndpoint = { port: 80, path: '/ingester/prepare-delayed-downscale' };
+const prepareEndpoint = { port: 80, path: '/ingester/prepare-shutdown' };
 const template = { apiVersion: 'rollout-operator.grafana.com/v1', kind: 'ReplicaTemplate', name: group };
 /** The termination grace period, which is longer than any drain. */
 const graceSeconds = 1200;
@@ -70,7 +72,7 @@ function strategyOf({ strategy }: GroupShape, isDefinedLater: boolean): Json {
 
 /** Returns the labels and annotations of grafana/rollout-operator (docs/migrate-from-rollout-operator.md). */
 function adoptedMarks(zone: string, shape: GroupShape) {
-  const { replicas, maxUnavailable, delaySeconds } = shape;
+  const { replicas, maxUnavailable, delaySeconds, prepares } = shape;
   const betweenZonesSeconds = zoneGapOf(shape);
   const mirror = 'grafana.com/rollout-mirror-replicas-from-resource';
   const isMirrored = replicas === 'mirror' || replicas === 'delayedMirror';
@@ -78,6 +80,7 @@ function adoptedMarks(zone: string, shape: GroupShape) {
     labels: {
       'rollout-group': group,
       ...(betweenZonesSeconds > 0 ? { 'grafana.com/min-time-between-zones-downscale': `${betweenZonesSeconds}s` } : {}),
+      ...(prepares === true ? { 'grafana.com/prepare-downscale': 'true' } : {}),
     },
     annotations: {
       'rollout-max-unavailable': `${maxUnavailable}`,
@@ -88,7 +91,13 @@ function adoptedMarks(zone: string, shape: GroupShape) {
       ...(replicas === 'delayedMirror'
         ? {
             'grafana.com/rollout-delayed-downscale': `${delaySeconds}s`,
-            'grafana.com/rollout-prepare-delayed-downscale-url': `http://pod:${endpoint.port}${endpoint.path}`,
+            'grafana.com/rollout-prepare-delayed-downscale-url': `http://pod:${delayEndpoint.port}${delayEndpoint.path}`,
+          }
+        : {}),
+      ...(prepares === true
+        ? {
+            'grafana.com/prepare-downscale-http-port': `${prepareEndpoint.port}`,
+            'grafana.com/prepare-downscale-http-path': prepareEndpoint.path.slice(1),
           }
         : {}),
     },
@@ -101,12 +110,13 @@ function zoneGapOf({ zones, betweenZonesSeconds }: GroupShape): number {
 }
 
 function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
-  const { replicas, maxUnavailable, delaySeconds, rotateBy } = shape;
+  const { replicas, maxUnavailable, delaySeconds, rotateBy, prepares } = shape;
   const betweenZonesSeconds = zoneGapOf(shape);
   const isMirrored = replicas === 'mirror' || replicas === 'delayedMirror';
   const down = {
     ...(betweenZonesSeconds > 0 ? { betweenZones: `${betweenZonesSeconds}s` } : {}),
-    ...(replicas === 'delayedMirror' ? { delayed: { after: `${delaySeconds}s`, endpoint } } : {}),
+    ...(replicas === 'delayedMirror' ? { delayed: { after: `${delaySeconds}s`, endpoint: delayEndpoint } } : {}),
+    ...(prepares === true ? { prepare: { endpoint: prepareEndpoint } } : {}),
   };
   const { gates, waves } = shape.gate === undefined ? {} : gatedParts(zones);
   return {

@@ -1,5 +1,6 @@
 // Keeps the stored settings of each zone over time for the judges: membership, budget, scaling, pauses.
 
+import { delayEndpoint } from '../cluster/group-objects.ts';
 import { durationAt, exceptionResource, field, groupResource, instantAt, intentResource, listAt, numberAt, textAt } from '../objects.ts';
 import type { Commit, ModelObject } from '../server/request.ts';
 import type { Scene } from './oracle.ts';
@@ -19,6 +20,8 @@ interface Terms {
   readonly betweenZonesMs: number;
   /** The duration of the preparation before pods are removed; undefined without a preparation. */
   readonly delayMs: number | undefined;
+  /** The path and query of the calls of this preparation. */
+  readonly delayPath: string | undefined;
 }
 
 interface Pause {
@@ -120,6 +123,8 @@ function nativeTerms({ group }: Scene, definition: ModelObject | 'never' | 'gone
     durationAt(zone, 'scaling', 'down', ...path) ?? durationAt(spec, 'scaling', 'down', ...path);
   const isShaped = spec === undefined;
   const delayMs = isShaped && group.replicas === 'delayedMirror' ? group.delaySeconds * 1000 : down('delayed', 'after');
+  const written = ['scaling', 'down', 'delayed', 'endpoint', 'path'];
+  const delayPath = isShaped ? delayEndpoint.path : (textAt(zone, ...written) ?? textAt(spec, ...written));
   const value = field(zone, 'maxUnavailable') ?? field(spec, 'rollout', 'maxUnavailable') ?? (isShaped ? group.maxUnavailable : 1);
   return {
     isMember: definition !== 'gone' && isListed,
@@ -130,6 +135,7 @@ function nativeTerms({ group }: Scene, definition: ModelObject | 'never' | 'gone
     minReplicas: numberAt(zone, 'replicas', 'bounds', 'min') ?? numberAt(spec, 'replicas', 'bounds', 'min') ?? 1,
     betweenZonesMs: isShaped ? group.betweenZonesSeconds * 1000 : (down('betweenZones') ?? 0),
     delayMs,
+    delayPath: pathOf(delayPath),
   };
 }
 
@@ -151,7 +157,16 @@ function adoptedTerms({ metadata }: ModelObject, before: Terms | undefined): Ter
     betweenZonesMs: durationAt(labels, 'grafana.com/min-time-between-zones-downscale') ?? 0,
     // Only mirroring zones have a delay.
     delayMs: isMirrored ? durationAt(annotations, 'grafana.com/rollout-delayed-downscale') : undefined,
+    delayPath: pathOf(annotations['grafana.com/rollout-prepare-delayed-downscale-url']),
   };
+}
+
+/** Returns the path and query of a URL or a path, as they arrive at a pod. */
+function pathOf(url: string | undefined): string | undefined {
+  const base = 'http://pod';
+  if (url === undefined || !URL.canParse(url, base)) return undefined;
+  const { pathname, search } = new URL(url, base);
+  return pathname + search;
 }
 
 function amountOf(value: unknown): Amount | undefined {

@@ -51,6 +51,31 @@ describe('the scenario of a seed', () => {
     }
   });
 
+  it('loses leaving pods of some groups with a delay, while they prepare', () => {
+    const delayed = scenarios.filter(({ group }) => group.replicas === 'delayedMirror');
+    const losses = delayed.filter(({ events, group }) =>
+      events.some(
+        (event) =>
+          event.kind === 'deletePod' &&
+          events.some(
+            (other) =>
+              other.kind === 'setReplicas' &&
+              event.ordinal >= other.replicas &&
+              event.atMs > other.atMs &&
+              event.atMs <= other.atMs + 1000 * group.delaySeconds,
+          ),
+      ),
+    );
+    expect(losses.length / delayed.length).toBeGreaterThan(0.1);
+  });
+
+  it('prepares the pods of half of the groups with a delay also before the removal', () => {
+    const delayed = scenarios.filter(({ group }) => group.replicas === 'delayedMirror');
+    const twice = delayed.filter(({ group }) => group.prepares === true).length / delayed.length;
+    expect(twice > 0.4 && twice < 0.6).toBe(true);
+    expect(scenarios.filter(({ group }) => group.prepares === true && group.replicas !== 'delayedMirror')).toEqual([]);
+  });
+
   it('takes the webhook away in some groups that need it, and in no other one', () => {
     const isTaken = ({ events }: Scenario): boolean => events.some(({ kind }) => kind === 'webhookAway');
     const pinned = scenarios.filter(({ group }) => group.strategy === 'pinned');

@@ -39,7 +39,7 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
 
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
-  const group = withStrategy(seed, drawnGroup(streamOf(seed, 'group')));
+  const group = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
@@ -101,6 +101,11 @@ function withStrategy(seed: number, group: GroupShape): GroupShape {
   const lot = draw(seed, 'engine');
   if (group.kind === 'adopted' || lot >= 0.3) return group;
   return lot < 0.15 ? { ...group, strategy: 'partition', rotateBy: 'delete' } : { ...group, strategy: 'pinned' };
+}
+
+/** Lets half of the groups with a delay prepare their pods also before the removal. Its random number is separate, as in `withStrategy`. */
+function withPreparation(seed: number, group: GroupShape): GroupShape {
+  return group.replicas === 'delayedMirror' && draw(seed, 'prepares') < 0.5 ? { ...group, prepares: true } : group;
 }
 
 /** Draws a rate for each class of single faults that occurs. `severity` is the factor on the highest rates. */

@@ -128,7 +128,7 @@ const accidents: readonly Accidents[] = [
 /** Returns all events, sorted by time: changes by people and autoscalers, and accidents of the drawn classes. */
 export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEvent[] {
   const stories = drawnStories(streamOf(seed, 'stories'), input);
-  const events = [...stories, ...drawnDefinition(seed, input, stories), ...drawnAccidents(seed, input)];
+  const events = [...stories, ...drawnDefinition(seed, input, stories), ...drawnAccidents(seed, input), ...lostLeavingPods(seed, input, stories)];
   return events.sort((one, other) => one.atMs - other.atMs);
 }
 
@@ -137,6 +137,25 @@ function drawnDefinition(seed: number, { group, isDrawn }: DrawInput, stories: r
   const rollout = stories.find(({ kind }) => kind === 'setImage');
   if (rollout === undefined || group.strategy === undefined || !isDrawn('F18') || draw(seed, 'definition') >= 0.25) return [];
   return [{ atMs: rollout.atMs + Math.round(between(streamOf(seed, 'definition at'), 500, 40_000)), kind: 'defineGroup' }];
+}
+
+/**
+ * Returns the losses of leaving pods while a delayed downscale waits. A lag of the StatefulSet controller delays their successors. The
+ * stream is separate, so that no other event changes.
+ */
+function lostLeavingPods(seed: number, input: DrawInput, stories: readonly ScenarioEvent[]): readonly ScenarioEvent[] {
+  const { group, isDrawn, endMs } = input;
+  if (group.replicas !== 'delayedMirror' || !isDrawn('F17')) return [];
+  const random = streamOf(seed, 'lost leaving pods');
+  const scalings = stories.filter((event) => event.kind === 'setReplicas').sort((one, other) => one.atMs - other.atMs);
+  return scalings.flatMap(({ atMs: scaledMs, replicas }, index): readonly ScenarioEvent[] => {
+    const before = scalings[index - 1]?.replicas ?? group.podsPerZone;
+    const atMs = at(scaledMs + between(random, 1000, 1000 * group.delaySeconds));
+    if (replicas >= before || random() < 0.3 || atMs > endMs - 20_000) return [];
+    const lost = { atMs, kind: 'deletePod', zone: zone(random, input, atMs), ordinal: wholeBetween(random, replicas, before) } as const;
+    const lag = { delayMs: lasting(1000, 20_000)(random, input, atMs), forMs: within(10_000, 60_000)(random, input, atMs) };
+    return isDrawn('F16') ? [{ atMs, kind: 'controllerLags', ...lag }, lost] : [lost];
+  });
 }
 
 /** Returns the accidents of the drawn classes in no particular order. `input.endMs` is at least a minute. */

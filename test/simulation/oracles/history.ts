@@ -184,6 +184,10 @@ export class History {
   /** Gone, and another one in its place, ready or not. */
   replace(pod: string, revision = 'r2', isReady = true): void {
     this.remove('pods', pod);
+    this.create(pod, revision, isReady);
+  }
+
+  create(pod: string, revision = 'r2', isReady = true): void {
     const [, set = '', ordinal = ''] = /^(.*)-(\d+)$/.exec(pod) ?? [];
     this.write('pods', this.#podOf(set, Number(ordinal), revision, isReady), controller);
   }
@@ -347,6 +351,7 @@ function setOf({ kind, podsPerZone, minReadySeconds, maxUnavailable, replicas, d
   const delayed = {
     'grafana.com/rollout-mirror-replicas-from-resource-name': 'ing',
     'grafana.com/rollout-delayed-downscale': `${delaySeconds}s`,
+    'grafana.com/rollout-prepare-delayed-downscale-url': 'http://pod:80/prepare',
   };
   const annotations = { 'rollout-max-unavailable': String(maxUnavailable), ...(replicas === 'delayedMirror' ? delayed : {}) };
   return {
@@ -357,7 +362,7 @@ function setOf({ kind, podsPerZone, minReadySeconds, maxUnavailable, replicas, d
 }
 
 function groupOf({ maxUnavailable, betweenZonesSeconds, delaySeconds, replicas }: GroupShape) {
-  const delayed = replicas === 'delayedMirror' ? { delayed: { after: `${delaySeconds}s` } } : {};
+  const delayed = replicas === 'delayedMirror' ? { delayed: { after: `${delaySeconds}s`, endpoint: { port: 80, path: '/prepare' } } } : {};
   return {
     metadata: { name: 'ing' },
     spec: {

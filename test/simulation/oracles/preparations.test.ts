@@ -35,7 +35,7 @@ describe('S11', () => {
     expect(replaced.found('S11')).toHaveLength(1);
   });
 
-  it('finds a pod that was lost while it prepared, but no pod that was lost before it was asked', () => {
+  it('finds a pod that was lost while it prepared, or before it was asked', () => {
     const lost = (isAsked: boolean, waitedMs: number): readonly string[] => {
       const history = new History(delayed);
       if (isAsked) prepared(history);
@@ -44,7 +44,40 @@ describe('S11', () => {
       return history.found('S11');
     };
     expect(lost(true, 9000)).toEqual(['a1 scales ing-a to 2, and ing-a-2 has been prepared for 9000 ms, not for 60000 ms']);
-    expect([...lost(true, 60_000), ...lost(false, 9000)]).toEqual([]);
+    expect(lost(true, 60_000)).toEqual([]);
+    expect(lost(false, 60_000)).toEqual(['a1 scales ing-a to 2, and ing-a-2 was never asked to prepare']);
+  });
+
+  it('finds no ordinal whose pod was never created, or left with an earlier downscale', () => {
+    const history = new History(delayed);
+    history.scale('ing-a', 4);
+    history.advance(60_000).scale('ing-a', 3, history.agent());
+    history.scale('ing-a', 2);
+    history.remove('pods', 'ing-a-2');
+    history.scale('ing-a', 3);
+    history.advance(60_000).scale('ing-a', 2, history.agent());
+    expect(history.found('S11')).toEqual([]);
+  });
+
+  it('finds a pod that the next growth kept', () => {
+    const history = new History(delayed);
+    history.scale('ing-a', 2);
+    history.scale('ing-a', 3);
+    history.advance(60_000).scale('ing-a', 2, history.agent());
+    expect(history.found('S11').join()).toContain('ing-a-2');
+  });
+
+  it('counts only the calls of the delay, not those before the removal', () => {
+    const prepares = (path: string): readonly string[] => {
+      const history = new History(delayed);
+      history.call('ing-a-2', 'POST', { path, reportedMs: history.nowMs });
+      history.advance(60_000).call('ing-a-2', 'POST', { path: '/last', reportedMs: history.nowMs });
+      history.call('ing-a-2', 'DELETE', { path: '/other' });
+      history.scale('ing-a', 2, history.agent());
+      return history.found('S11');
+    };
+    expect(prepares('/prepare')).toEqual([]);
+    expect(prepares('/other').join()).toContain('was never asked');
   });
 
   it('continues with a successor that reports the time of its predecessor, and starts again otherwise', () => {
@@ -88,13 +121,30 @@ describe('S11', () => {
     expect(history.found('S11')).toEqual([]);
   });
 
-  it('applies to no group without a delay, and not to pods that had just started at the decision', () => {
+  it('applies to no group without a delay, and not to a pod that was created after the decision', () => {
     const free = new History({ replicas: 'mirror' });
     free.scale('ing-a', 2, free.agent());
-    const young = new History(delayed);
-    young.advance(60_000).replace('ing-a-2');
-    young.advance(5000).scale('ing-a', 2, young.agent());
-    expect([...free.found('S11'), ...young.found('S11')]).toEqual([]);
+    const grown = (ageMs: number): readonly string[] => {
+      const history = new History(delayed);
+      history.scale('ing-a', 4);
+      history.create('ing-a-3');
+      history.advance(ageMs).scale('ing-a', 3, history.agent());
+      return history.found('S11');
+    };
+    expect([...free.found('S11'), ...grown(5000)]).toEqual([]);
+    expect(grown(11_000)).toHaveLength(1);
+  });
+
+  it('applies to a pod that started after the decision if the decision knew its predecessor', () => {
+    const young = (isAsked: boolean): readonly string[] => {
+      const history = new History(delayed);
+      if (isAsked) prepared(history);
+      history.advance(60_000).replace('ing-a-2');
+      history.advance(5000).scale('ing-a', 2, history.agent());
+      return history.found('S11');
+    };
+    expect(young(false)).toEqual(['a1 scales ing-a to 2, and ing-a-2 was never asked to prepare']);
+    expect(young(true)).toEqual([]);
   });
 });
 

@@ -55,8 +55,8 @@ export const countingDefects: readonly Defect[] = [
     edits: [
       {
         file: view,
-        find: 'if (!available.has(ordinal)) unavailable.add(ordinal);',
-        replace: 'if (!available.has(ordinal) && present.has(ordinal)) unavailable.add(ordinal);',
+        find: 'const unavailable = set.replicas - available.size;',
+        replace: 'const unavailable = present.size - available.size;',
       },
       { file: view, find: 'inFlight: starting + (set.replicas - present.size),', replace: 'inFlight: starting,' },
       { file: 'engine/ledger/ledger.ts', find: 'return !hasSuccessor(claim, zone, zone.pods, nowMs);', replace: 'return false;' },

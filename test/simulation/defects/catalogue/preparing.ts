@@ -2,6 +2,7 @@
 import type { Defect, Edit } from '../defect.ts';
 
 const prepare = 'engine/rules/prepare.ts';
+const leaving = 'engine/rules/leaving.ts';
 const preparations = 'engine/decide/preparations.ts';
 const invariants = 'engine/invariants/invariants.ts';
 
@@ -40,8 +41,8 @@ export const preparingDefects: readonly Defect[] = [
     edits: [
       {
         file: prepare,
-        find: 'const unripe = leaving.find(({ sinceMs }) => context.nowMs - sinceMs < afterMs);',
-        replace: 'const unripe = leaving.find(({ sinceMs }) => context.nowMs - sinceMs < -afterMs);',
+        find: 'const ripeCount = answers.findIndex(({ sinceMs }) => context.nowMs - sinceMs < afterMs);',
+        replace: 'const ripeCount = answers.findIndex(({ sinceMs }) => context.nowMs - sinceMs < -afterMs);',
       },
       {
         file: prepare,
@@ -60,8 +61,8 @@ export const preparingDefects: readonly Defect[] = [
     edits: [
       {
         file: prepare,
-        find: 'candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && candidate.podUid === pod?.uid,',
-        replace: 'candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === ordinal && pod?.uid !== "",',
+        find: 'candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === pod.ordinal && candidate.podUid === pod.uid,',
+        replace: 'candidate.zone === zone.zone.name && candidate.call === call && candidate.ordinal === pod.ordinal && pod.uid !== "",',
       },
       {
         file: preparations,
@@ -77,6 +78,23 @@ export const preparingDefects: readonly Defect[] = [
       noAnswerInvariant,
     ],
     alsoWithout: 'the invariant S11, and both places where the time that the successor names begins the delay again',
+    breaks: ['S11'],
+  },
+  {
+    id: 'lost-pod-leaves-unprepared',
+    title: 'a leaving pod that is lost for a moment ends its delay',
+    edits: [
+      {
+        file: leaving,
+        find: 'const end = Math.max(first, Math.min(set.firstOrdinal + change.from, createdEnd(set, zone.pods)));',
+        replace: 'const end = Math.max(first, Math.min(set.firstOrdinal + change.from, createdEnd(set, []), first));',
+      },
+      {
+        file: leaving,
+        find: 'const above = [...remembered].filter((ordinal) => ordinal >= end',
+        replace: 'const above = [...remembered].filter((ordinal) => ordinal < 0 && ordinal >= end',
+      },
+    ],
     breaks: ['S11'],
   },
   {

@@ -101,7 +101,7 @@ export const ruleDefects: readonly Defect[] = [
       {
         file: 'engine/decide/replicas.ts',
         find: 'return { replicas: leader.replicas, isForced: false, answer };',
-        replace: 'return { replicas: leader.replicas - leader.unavailable.size, isForced: false, answer };',
+        replace: 'return { replicas: leader.replicas - leader.unavailable, isForced: false, answer };',
       },
       {
         file: scale,
@@ -132,7 +132,7 @@ export const ruleDefects: readonly Defect[] = [
         file: roll,
         find: 'const down = context.view.zones.filter((view) => !view.isReady);\n  const isLenient = profileOf',
         replace:
-          'const down = context.view.zones.filter((view) => !view.isReady && (view.unavailable.size > 0 || view.unknown !== undefined));\n  const isLenient = profileOf',
+          'const down = context.view.zones.filter((view) => !view.isReady && (view.unavailable > 0 || view.unknown !== undefined));\n  const isLenient = profileOf',
       },
       {
         file: invariants,
