@@ -1,9 +1,10 @@
-// Changes StatefulSets and pods of the model, and then runs the model of the StatefulSet controller of Kubernetes 1.34 to 1.36.
+// Changes StatefulSets and pods of the model, and then runs the turns of the StatefulSet controller.
 
 import { controllerLabels, modelledPodLimit } from '../observe/manifests.ts';
 import { isCrashing } from '../observe/view.ts';
 import type { Ledger, PodView, ReplicaSourceView, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { mayPin, placedRevision } from '../strategies/pinned/placement.ts';
+import { controllerTurn, hasEnded, isUpdateComplete, replicaCounts } from './controller.ts';
 import type { ModelPod, PodDurations, World } from './model.ts';
 
 /** The mutable state of one step. Each step has its own draft, from `beginStep` to `finishStep`. */
@@ -203,19 +204,21 @@ export interface SetState {
   readonly placed?: ((ordinal: number, revision: string) => string) | undefined;
 }
 
-/**
- * Runs one turn of the controller: creates missing pods, deletes surplus pods, then updates pods. OrderedReady creates and deletes
- * one pod at a time, Parallel all at once. Both update one pod at a time: the feature gate MaxUnavailableStatefulSet is off.
- */
+/** Runs one turn of the controller, and a further turn after the deletion of ended pods, which are gone at once. */
 function reconcile(state: SetState, clock: Clock): SetState {
-  if (state.set.isTerminating) return state;
-  const isOrdered = state.set.podManagementPolicy === 'OrderedReady';
-  if (!isOrdered && hasEveryPod(state)) return state.set.updateStrategy === 'OnDelete' ? state : updateHighest(state, clock);
-  const filled = isOrdered ? createNext(state, clock) : createMissing(state, clock);
-  if (filled.waits) return filled.state;
-  const shrunk = isOrdered ? removeHighest(filled.state, clock) : removeSurplus(filled.state, clock);
-  if (shrunk.waits || state.set.updateStrategy === 'OnDelete') return shrunk.state;
-  return updateHighest(shrunk.state, clock);
+  const { set, pods, durations, placed } = state;
+  const modelled = set.replicas > modelledPodLimit ? { ...set, replicas: modelledPodLimit } : set;
+  const { creates, deletes } = controllerTurn({ set: modelled, pods: pods.map(({ view }) => view), nowMs: clock.nowMs });
+  if (creates.length + deletes.length === 0) return state;
+  const deleted = new Set(deletes);
+  const kept = pods
+    .filter(({ view }) => !(deleted.has(view) && hasEnded(view)))
+    .map((pod) => (deleted.has(pod.view) ? terminatePod(pod, durations, clock) : pod));
+  const started = creates.map(({ ordinal, revision }) =>
+    startPod(set, { ordinal, revision: placed?.(ordinal, revision) ?? revision }, durations, clock),
+  );
+  const next = { ...state, pods: started.length === 0 ? kept : [...kept, ...started].sort((a, b) => a.view.ordinal - b.view.ordinal) };
+  return kept.length < pods.length ? reconcile(next, clock) : next;
 }
 
 function settle(state: SetState, clock: Clock): SetState {
@@ -231,21 +234,16 @@ function settle(state: SetState, clock: Clock): SetState {
   return { ...state, pods };
 }
 
-function summarize(state: SetState, nowMs: number): { readonly set: StatefulSetView; readonly nextMs?: number } {
-  const { set } = state;
+function summarize({ set, pods }: SetState, nowMs: number): { readonly set: StatefulSetView; readonly nextMs?: number } {
   const waitsForAvailability = set.podManagementPolicy === 'OrderedReady' || set.updateStrategy === 'RollingUpdate';
   const minReadyMs = waitsForAvailability ? set.minReadySeconds * 1000 : 0;
-  const { updateRevision } = set.status;
-  let readyReplicas = 0;
-  let updatedReplicas = 0;
   let nextMs = Infinity;
-  for (const pod of state.pods) {
-    const { view } = pod;
-    if (view.isReady) readyReplicas += 1;
-    if (!view.isTerminating && view.revision === updateRevision) updatedReplicas += 1;
-    nextMs = Math.min(nextMs, nextChangeMs(pod, minReadyMs, nowMs));
-  }
-  const counted = withCounters(set, { replicas: state.pods.length, readyReplicas, updatedReplicas });
+  for (const pod of pods) nextMs = Math.min(nextMs, nextChangeMs(pod, minReadyMs, nowMs));
+  const counted = withCounters(
+    set,
+    pods.map(({ view }) => view),
+    nowMs,
+  );
   return Number.isFinite(nextMs) ? { set: counted, nextMs } : { set: counted };
 }
 
@@ -255,116 +253,15 @@ function nextChangeMs({ view, goneAtMs = Infinity, readyAtMs = Infinity }: Model
   return Math.min(goneAtMs, readyAtMs, availableAtMs > nowMs ? availableAtMs : Infinity);
 }
 
-function withCounters(
-  set: StatefulSetView,
-  counters: { replicas: number; readyReplicas: number; updatedReplicas: number },
-): StatefulSetView {
+function withCounters(set: StatefulSetView, pods: readonly PodView[], nowMs: number): StatefulSetView {
   const { status } = set;
-  const { replicas, readyReplicas, updatedReplicas } = counters;
-  const allUpdated = updatedReplicas === set.replicas && readyReplicas === set.replicas && replicas === set.replicas;
-  // As in Kubernetes, this test reads neither the partition nor availability.
-  const isComplete = set.updateStrategy === 'RollingUpdate' && allUpdated;
-  const currentRevision = isComplete ? status.updateRevision : status.currentRevision;
+  const counts = replicaCounts({ set, pods, nowMs });
+  const { replicas, readyReplicas, updatedReplicas } = counts;
+  const currentRevision = isUpdateComplete(set, counts) ? status.updateRevision : status.currentRevision;
   const isSame =
     status.replicas === replicas &&
     status.readyReplicas === readyReplicas &&
     status.updatedReplicas === updatedReplicas &&
     status.currentRevision === currentRevision;
-  return isSame ? set : { ...set, status: { ...status, ...counters, currentRevision } };
-}
-
-interface Turn {
-  readonly state: SetState;
-  /** True if the controller ends its turn here. */
-  readonly waits: boolean;
-}
-
-/** Creates all missing pods up to `modelledPodLimit`. The pods are sorted by ordinal, so one pass inserts them. */
-function createMissing(state: SetState, clock: Clock): Turn {
-  const { set } = state;
-  const pods: ModelPod[] = [];
-  let next = 0;
-  const end = set.firstOrdinal + Math.min(set.replicas, modelledPodLimit);
-  for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) {
-    for (let pod = state.pods[next]; pod !== undefined && pod.view.ordinal < ordinal; pod = state.pods[next]) {
-      pods.push(pod);
-      next += 1;
-    }
-    const present = state.pods[next];
-    if (present?.view.ordinal === ordinal) {
-      pods.push(present);
-      next += 1;
-    } else pods.push(startPod(set, { ordinal, revision: revisionFor(state, ordinal) }, state.durations, clock));
-  }
-  return { state: { ...state, pods: [...pods, ...state.pods.slice(next)] }, waits: false };
-}
-
-function createNext(state: SetState, clock: Clock): Turn {
-  const { set } = state;
-  const inRange = state.pods.filter(({ view }) => isInRange(set, view.ordinal));
-  for (let index = 0; index < Math.min(set.replicas, modelledPodLimit); index += 1) {
-    const ordinal = set.firstOrdinal + index;
-    const pod = inRange[index];
-    if (pod?.view.ordinal !== ordinal) {
-      const started = startPod(set, { ordinal, revision: revisionFor(state, ordinal) }, state.durations, clock);
-      return { state: { ...state, pods: [...state.pods, started].sort((a, b) => a.view.ordinal - b.view.ordinal) }, waits: true };
-    }
-    if (!isUp(set, pod, clock.nowMs)) return { state, waits: true };
-  }
-  return { state, waits: false };
-}
-
-function removeSurplus(state: SetState, clock: Clock): Turn {
-  const isLeaving = ({ view }: ModelPod): boolean => !isInRange(state.set, view.ordinal) && !view.isTerminating;
-  if (!state.pods.some(isLeaving)) return { state, waits: false };
-  const pods = state.pods.map((pod) => (isLeaving(pod) ? terminatePod(pod, state.durations, clock) : pod));
-  return { state: { ...state, pods }, waits: false };
-}
-
-function removeHighest(state: SetState, clock: Clock): Turn {
-  const surplus = state.pods.filter(({ view }) => !isInRange(state.set, view.ordinal));
-  const highest = surplus.at(-1);
-  if (highest === undefined) return { state, waits: false };
-  if (surplus.some(({ view }) => view.isTerminating)) return { state, waits: true };
-  return { state: replaced(state, highest, terminatePod(highest, state.durations, clock)), waits: true };
-}
-
-/** Deletes the highest outdated pod at or above the partition, unless a higher pod is not available. */
-function updateHighest(state: SetState, clock: Clock): SetState {
-  const { set } = state;
-  for (let index = state.pods.length - 1; index >= 0; index -= 1) {
-    const pod = state.pods[index];
-    if (pod === undefined || !isInRange(set, pod.view.ordinal)) continue;
-    if (pod.view.ordinal < set.firstOrdinal + set.partition) return state;
-    if (pod.view.revision !== set.status.updateRevision && !pod.view.isTerminating) {
-      return replaced(state, pod, terminatePod(pod, state.durations, clock));
-    }
-    if (!isUp(set, pod, clock.nowMs)) return state;
-  }
-  return state;
-}
-
-/** Returns the revision of a new pod: the update revision, or below the partition the current or pinned revision. */
-function revisionFor({ set, placed }: SetState, ordinal: number): string {
-  const isBelow = set.updateStrategy === 'RollingUpdate' && ordinal < set.firstOrdinal + set.partition;
-  if (!isBelow) return set.status.updateRevision;
-  return placed?.(ordinal, set.status.currentRevision) ?? set.status.currentRevision;
-}
-
-function isInRange(set: StatefulSetView, ordinal: number): boolean {
-  return ordinal >= set.firstOrdinal && ordinal < set.firstOrdinal + set.replicas;
-}
-
-/** Reports whether no pod is missing or surplus. Ordinals are sorted and unique, so the two ends and the number suffice. */
-function hasEveryPod({ set, pods }: SetState): boolean {
-  const isSpan = pods[0]?.view.ordinal === set.firstOrdinal && pods.at(-1)?.view.ordinal === set.firstOrdinal + set.replicas - 1;
-  return pods.length === set.replicas && (isSpan || pods.length === 0);
-}
-
-function isUp(set: StatefulSetView, { view }: ModelPod, nowMs: number): boolean {
-  return view.isReady && !view.isTerminating && nowMs - view.readyChangedMs >= set.minReadySeconds * 1000;
-}
-
-function replaced(state: SetState, old: ModelPod, next: ModelPod): SetState {
-  return { ...state, pods: state.pods.map((pod) => (pod === old ? next : pod)) };
+  return isSame ? set : { ...set, status: { ...status, replicas, readyReplicas, updatedReplicas, currentRevision } };
 }

@@ -1,10 +1,16 @@
 // Models the StatefulSet controller: it reads from a lagging cache, creates and deletes pods, and writes the status.
 
+import {
+  type ControlledSet,
+  type ControllerInput,
+  controllerTurn,
+  isUpdateComplete,
+  replicaCounts,
+} from '../../engine/world/controller.ts';
 import { between, type Random, streamOf } from '../random.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { Commit, Json, ModelObject } from '../server/request.ts';
 import { keyOf } from '../server/store.ts';
-import { countsOf, isComplete, type TurnInput, turnOf } from './statefulset-turn.ts';
 import {
   controllerActor as actor,
   isNamedAfter,
@@ -143,25 +149,23 @@ export class StatefulSetController {
     this.#adoptRevisions(set);
     const updateRevision = this.#ensureRevision(set);
     const adopted = this.#adopt(set);
-    const input = (): TurnInput => ({
-      spec: { ...specOf(set), replicas: replicasOf(set) },
+    const input = (): ControllerInput<PodFacts> => ({
+      set: controlledSet(set, { currentRevision: this.#currentRevisionOf(set) ?? updateRevision, updateRevision }),
       pods: this.#podsOf(set),
-      currentRevision: this.#currentRevisionOf(set) ?? updateRevision,
-      updateRevision,
-      isTerminating: set.metadata.deletionTimestamp !== undefined,
-      wallMs: this.#options.wallMs(),
+      nowMs: this.#options.wallMs(),
     });
     const before = input();
-    const turn = turnOf(before);
+    const turn = controllerTurn(before);
     const created = turn.creates.map((place) => this.#create(set, place));
-    for (const name of turn.deletes) {
+    for (const { name } of turn.deletes) {
       // Deletes by name only, as Kubernetes does.
       this.#options.server.terminate(actor, set.metadata.namespace ?? '', name);
       const pod = this.#options.server.get('pods', set.metadata.namespace ?? '', name);
       if (pod !== undefined) this.#pods.learn(pod);
     }
     const isStatusCurrent = this.#writeStatus(set, input());
-    if (turn.nextTurnMs !== undefined) this.#syncAt(keyOf(set), this.#options.scheduler.nowMs() + turn.nextTurnMs - this.#options.wallMs());
+    const againMs = nextAvailableMs(before);
+    if (againMs !== undefined) this.#syncAt(keyOf(set), this.#options.scheduler.nowMs() + againMs - before.nowMs);
     return adopted && isStatusCurrent && created.every(Boolean);
   }
 
@@ -171,7 +175,7 @@ export class StatefulSetController {
       const one = podFacts(pod);
       if (one.owner?.uid === set.metadata.uid && one.namespace === set.metadata.namespace) found.push(one);
     }
-    return found;
+    return found.sort((a, b) => a.ordinal - b.ordinal);
   }
 
   /** Returns whether the StatefulSet may adopt objects: the API server has it and it is not being deleted. The cache may lag. */
@@ -253,16 +257,17 @@ export class StatefulSetController {
   }
 
   /** Writes the status. Returns false if the StatefulSet has changed, because the API server rejects an update of an older version. */
-  #writeStatus(set: ModelObject, input: TurnInput): boolean {
+  #writeStatus(set: ModelObject, input: ControllerInput<PodFacts>): boolean {
     const { namespace = '', name, generation = 1 } = set.metadata;
-    const counts = countsOf(input);
-    const hasMoved = isComplete(input, counts);
+    const counts = replicaCounts(input);
+    const { currentRevision, updateRevision } = input.set.status;
+    const hasMoved = isUpdateComplete(input.set, counts);
     const status: StatefulSetStatus = {
       observedGeneration: generation,
       ...counts,
       ...(hasMoved ? { currentReplicas: counts.updatedReplicas } : {}),
-      currentRevision: hasMoved ? input.updateRevision : input.currentRevision,
-      updateRevision: input.updateRevision,
+      currentRevision: hasMoved ? updateRevision : currentRevision,
+      updateRevision,
       collisionCount: statusOf(set).collisionCount ?? 0,
     };
     if (isSameStatus(statusOf(set), status)) return true;
@@ -272,6 +277,29 @@ export class StatefulSetController {
     if (changed !== undefined) this.#sets.learn(changed);
     return true;
   }
+}
+
+/** Returns the fields that the controller reads, with the defaults of the API server. */
+function controlledSet(set: ModelObject, revisions: Pick<ControlledSet['status'], 'currentRevision' | 'updateRevision'>): ControlledSet {
+  const { podManagementPolicy, updateStrategy, minReadySeconds = 0, ordinals } = specOf(set);
+  const { currentReplicas = 0 } = statusOf(set);
+  return {
+    replicas: replicasOf(set),
+    firstOrdinal: ordinals?.start ?? 0,
+    podManagementPolicy: podManagementPolicy === 'Parallel' ? 'Parallel' : 'OrderedReady',
+    updateStrategy: updateStrategy?.type === 'OnDelete' ? 'OnDelete' : 'RollingUpdate',
+    partition: updateStrategy?.rollingUpdate?.partition,
+    minReadySeconds,
+    isTerminating: set.metadata.deletionTimestamp !== undefined,
+    status: { ...revisions, currentReplicas },
+  };
+}
+
+/** Returns the next time at which a ready pod becomes available without an event. */
+function nextAvailableMs({ set, pods, nowMs }: ControllerInput<PodFacts>): number | undefined {
+  const instants = pods.filter((pod) => pod.isReady).map((pod) => pod.readyChangedMs + set.minReadySeconds * 1000);
+  const future = instants.filter((instantMs) => instantMs > nowMs);
+  return future.length === 0 ? undefined : Math.min(...future);
 }
 
 /**

@@ -42,13 +42,30 @@ describe('scaling', () => {
     ]);
   });
 
-  it('waits under OrderedReady for a surplus pod that leaves already', () => {
+  it('does not wait under OrderedReady for a lower surplus pod that leaves already', () => {
     const world = worldOf({ statefulSets: [statefulSet({ replicas: 4, podManagementPolicy: 'OrderedReady' })] });
     expect(story(afterwards(world, removal(world, 'ingester-zone-a-2'), scaleTo(2)))).toEqual([
-      '0:rev-1 ready, 1:rev-1 ready, 2:rev-1 leaving, 3:rev-1 ready',
-      '30s 0:rev-1 ready, 1:rev-1 ready, 3:rev-1 leaving',
+      '0:rev-1 ready, 1:rev-1 ready, 2:rev-1 leaving, 3:rev-1 leaving',
+      '30s 0:rev-1 ready, 1:rev-1 ready',
+    ]);
+  });
+
+  it('halts under OrderedReady while the pods that leave are unready, except the lowest one', () => {
+    const world = worldOf({ statefulSets: [statefulSet({ replicas: 4, podManagementPolicy: 'OrderedReady' })] });
+    const fail = (pod: string): WorldInput => ({ kind: 'podFails', namespace: 'mimir', pod: `ingester-zone-a-${pod}` });
+    expect(story(afterwards(world, fail('2'), fail('3'), scaleTo(2)))).toEqual([
+      '0:rev-1 ready, 1:rev-1 ready, 2:rev-1 starting, 3:rev-1 starting',
+    ]);
+    expect(story(afterwards(world, fail('3'), scaleTo(2)))).toEqual([
+      '0:rev-1 ready, 1:rev-1 ready, 2:rev-1 ready, 3:rev-1 leaving',
+      '30s 0:rev-1 ready, 1:rev-1 ready, 2:rev-1 leaving',
       '60s 0:rev-1 ready, 1:rev-1 ready',
     ]);
+  });
+
+  it('replaces a pod that has ended', () => {
+    const world = worldOf({ statefulSets: [statefulSet()], podChanges: { 'ingester-zone-a': { 1: { phase: 'Failed', isReady: false } } } });
+    expect(story(world)).toEqual(['0:rev-1 ready, 1:rev-1 starting, 2:rev-1 ready', '60s 0:rev-1 ready, 1:rev-1 ready, 2:rev-1 ready']);
   });
 
   it('to the number that is there changes nothing', () => {
