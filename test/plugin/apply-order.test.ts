@@ -77,7 +77,9 @@ it('refuses a change that no order makes safe, until the group is paused', async
   const { written, run } = await world(groupWith('a'), groupWith('b', 'c'));
   const refused = await run('apply -f . --yes');
   expect([refused.status, written()]).toEqual([5, []]);
-  expect(refused.stderr).toContain('nothing was applied: in every order of the writes, the agent would act on a part of the change of mimir/ingester');
+  expect(refused.stderr).toContain(
+    'nothing was applied: in every order of the writes, the agent would act on a part of the change of mimir/ingester',
+  );
   expect(refused.stderr).toContain('do:  kubectl rollout-group pause mimir/ingester; then apply, and kubectl rollout-group resume');
   const refusal = 'apply refuses this: in every order of the writes, the agent would act on a part';
   expect((await run('plan --live -f . --desired .')).stderr).toContain(refusal);

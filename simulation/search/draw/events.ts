@@ -128,7 +128,12 @@ const accidents: readonly Accidents[] = [
 /** Returns all events, sorted by time: changes by people and autoscalers, and accidents of the drawn classes. */
 export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEvent[] {
   const stories = drawnStories(streamOf(seed, 'stories'), input);
-  const events = [...stories, ...drawnDefinition(seed, input, stories), ...drawnAccidents(seed, input), ...lostLeavingPods(seed, input, stories)];
+  const events = [
+    ...stories,
+    ...drawnDefinition(seed, input, stories),
+    ...drawnAccidents(seed, input),
+    ...lostLeavingPods(seed, input, stories),
+  ];
   return events.sort((one, other) => one.atMs - other.atMs);
 }
 
