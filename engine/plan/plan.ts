@@ -52,6 +52,8 @@ export interface PlanInput extends Pick<Snapshot, 'groups' | 'policies' | 'excep
   /** Kubernetes objects that run now. */
   readonly current: readonly unknown[];
   readonly desired: readonly unknown[];
+  /** The objects of the manifests as written, without defaults of the API server. Absent: `desired`. */
+  readonly written?: readonly unknown[];
   readonly assumptions: Assumptions;
   /** The state of the cluster that `current` comes from: unready, missing and unknown pods, ledgers, requests, gate readings. */
   readonly running?: Snapshot;
@@ -180,6 +182,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       context: contextOf(asked, group),
       group: desiredGroup(input, group),
       desired: input.desired,
+      written: input.written,
       steps,
       atOnce: waves.filter(({ name }) => name === controllerWave).flatMap((wave) => wave.steps),
       waits,

@@ -18,6 +18,7 @@ interface RiskQuestion {
   /** The group after the change, without the members that leave it. */
   readonly group: GroupDefinition;
   readonly desired: readonly unknown[];
+  readonly written: readonly unknown[] | undefined;
   readonly steps: readonly PlannedStep[];
   readonly atOnce: readonly PlannedStep[];
   readonly waits: GroupPlan['waits'];
@@ -35,9 +36,12 @@ type RiskCheck = (question: RiskQuestion, members: readonly unknown[]) => readon
 
 /** Returns every risk of one group, in the order of their codes. */
 export function groupRisks(question: RiskQuestion): readonly Risk[] {
-  const { group, desired } = question;
-  const members = group.zones.flatMap((zone) => manifestOf(desired, 'StatefulSet', group.namespace, zone.statefulSet) ?? []);
+  const members = membersIn(question.desired, question.group);
   return riskChecks.flatMap((check) => check(question, members));
+}
+
+function membersIn(objects: readonly unknown[], { namespace, zones }: GroupDefinition): readonly unknown[] {
+  return zones.flatMap((zone) => manifestOf(objects, 'StatefulSet', namespace, zone.statefulSet) ?? []);
 }
 
 function nameOf(member: unknown): string {
@@ -97,11 +101,13 @@ const noReadinessProbe: RiskCheck = (_question, members) => {
   return [{ code: 'RG5003', severity: 'warning', message }];
 };
 
-const replicasInGit: RiskCheck = ({ context }, members) => {
+const replicasInGit: RiskCheck = ({ context, group, desired, written = desired }) => {
   const owned = new Set(
     context.group.zones.filter((zone) => zone.follows !== undefined || zone.replicas.kind !== 'leader').map((zone) => zone.statefulSet),
   );
-  const both = members.filter((member) => owned.has(nameOf(member)) && fieldAt(member, ['spec', 'replicas']) !== undefined);
+  const both = membersIn(written, group).filter(
+    (member) => owned.has(nameOf(member)) && fieldAt(member, ['spec', 'replicas']) !== undefined,
+  );
   if (both.length === 0) return [];
   const message = `the manifests of ${named(both)} set replicas that the agent also writes, so Git and the agent overwrite each other`;
   return [{ code: 'RG5005', severity: 'warning', message }];

@@ -180,7 +180,8 @@ function degraded(published: PublishedDecision): Verdict {
   if (phase === 'Failed') return { type, status: 'True', reason: 'RunFailed', message: run?.failure ?? 'the run failed' };
   if (isRolledBack(published)) return { type, status: 'True', ...rollbackReason(published) };
   const refused = waits.find((wait) => wait.outcome === 'no');
-  if (phase === 'Blocked' && refused !== undefined)
+  // A pause on top of a denied step ends nothing.
+  if ((phase === 'Blocked' || phase === 'Paused') && refused !== undefined)
     return { type, status: 'True', reason: reasonOf(refused.rule), message: waitText(refused) };
   const misplaced = waits.find(isMisplacedUntilRetry);
   if (misplaced !== undefined) return { type, status: 'True', reason: reasonOf(misplaced.rule), message: waitText(misplaced) };

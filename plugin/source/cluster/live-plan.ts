@@ -211,6 +211,7 @@ async function mergedInputs(cluster: Cluster, options: LivePlanOptions, read: Cl
     policyDigest: namespaces === undefined ? snapshot.policyDigest : '',
     current: others.current,
     desired: withRevisions(applyWhatIf(others.desired, groups, changes), current, itemsOf(listing.revisions)),
+    written: desiredObjects.map(({ manifest }) => manifest),
     ...scenario,
     ...objectChanges(documents, others, isPartial(options) ? undefined : memberNames(allGroups)),
     denied: denialsOf(ready),

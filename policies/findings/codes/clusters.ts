@@ -146,8 +146,8 @@ export const clusterCodes = {
     title: 'Git sets replicas that the agent also writes',
     severity: 'warning',
     explanation:
-      'The manifest sets spec.replicas of a zone that follows a leader or a mirrored object, or whose replicas the group sets. Every sync overwrites the value of the agent.',
-    hint: 'remove spec.replicas from the manifest',
+      'The manifest sets spec.replicas of a zone that follows a leader or a mirrored object, or whose replicas the group sets. Every sync overwrites the value of the agent. If the field belongs to `apply` or kubectl, its removal resets the replicas to 1, which the webhook denies. So change the replicas of the group or of its leader once: then the field belongs to the agent.',
+    hint: 'scale the group or its leader once, then remove spec.replicas from the manifest',
   },
   RG5006: {
     title: 'An image has no fixed version',

@@ -114,6 +114,11 @@ describe('RG5005, replicas that the agent and Git both write', () => {
     ]);
   });
 
+  it('reads the manifests as written, not the defaults of the API server', () => {
+    const written = manifests({ replicas: undefined }, ['a', 'b', 'c']);
+    expect(risksOf({ groups: [owned], written })).toEqual([]);
+  });
+
   it('is absent where the manifests leave them out, and for zones that are scaled directly', () => {
     const left = [...manifests({}, ['a']), ...manifests({ replicas: undefined }, ['b', 'c'])];
     expect(risksOf({ groups: [owned], desired: left })).toEqual([]);

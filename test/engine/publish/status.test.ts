@@ -83,6 +83,13 @@ describe('the status of a group', () => {
     expect(conditionsOf(overrides)).toEqual(expected);
   });
 
+  it('stays degraded if a pause comes on top of a denied step', () => {
+    const statefulSets = outdated.statefulSets.map((set) => ({ ...set, updateStrategy: 'RollingUpdate' as const }));
+    const paused = [group({ zones: ['a', 'b'].map((name) => ({ name, paused: true })) })];
+    expect(statusOf({ statefulSets, groups: paused }).phase).toBe('Paused');
+    expect(conditionsOf({ statefulSets, groups: paused })).toContain('Degraded=True UpdateStrategyNotReady');
+  });
+
   it('is degraded and not ready while a completed run keeps a revision that was rolled back, also during a scale-up', () => {
     const back = runOf({
       kind: 'rollback',
