@@ -111,7 +111,7 @@ const originalFlags = {
     'false',
   ),
   'server.cluster-validation.http.excluded-paths': {
-    ...list('Path fragments that are exempt. Empty means admission/no-downscale,admission/prepare-downscale.'),
+    ...list('Path fragments that are exempt. Empty means admission/, the paths of all webhooks: API servers do not send X-Cluster.'),
     aliases: ['server.cluster-validation.http.exclude-paths'],
   },
   'server.cluster-validation.http.excluded-user-agents': list('Regular expressions of user agents that are exempt.'),

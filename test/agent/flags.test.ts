@@ -232,13 +232,13 @@ describe('settingsOf', () => {
     expect(settings('-namespaces=*')).toMatchObject({ agent: { namespaces: undefined, agentNamespace: 'mimir' } });
   });
 
-  it('exempts the paths of the original when validation of the cluster names none', () => {
+  it('exempts all webhooks from the validation of the cluster if no path is named', () => {
     expect(settings('-server.cluster-validation.http.enabled')).toMatchObject({
       server: {
         clusterValidation: {
           label: 'mimir',
           isSoft: false,
-          excludedPaths: ['admission/no-downscale', 'admission/prepare-downscale'],
+          excludedPaths: ['admission/'],
           excludedUserAgents: [],
         },
       },
