@@ -222,7 +222,7 @@ export interface GroupDecision {
   readonly stops: readonly Stop[];
   /** The results that pass only because of an exception, sorted by the end of the exception; absent without such results. */
   readonly permitted?: readonly RuleResult[];
-  /** Results that block nothing: warnings of policies, gates in observe mode, cancelled downscales, rollbacks, effects of restarts. */
+  /** Results that block no step: of policies, gates in observe mode, cancelled downscales, rollbacks, restarts, and rejected other writes. */
   readonly warnings: readonly RuleResult[];
   /** The answers of the zone-aware disruption budgets about the pods that this turn would replace; absent without such pods. */
   readonly budgetAnswers?: readonly Pick<DisruptionVerdict, 'reason' | 'code'>[];

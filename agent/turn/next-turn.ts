@@ -24,7 +24,7 @@ interface TurnEnd {
   readonly nowMs: number;
 }
 
-/** The longest time without a turn. A waiting group is read again, and the time of the last success in the metrics stays young: alerts watch it. */
+/** The longest time without a turn. A waiting group is read again. The metric of the last success stays young, because alerts watch its age. */
 const idleTurnMs = directReadIntervalMs;
 /** The maximum number of consecutive stale decisions without a pause before the next turn. */
 const maxStaleAtOnce = 3;

@@ -223,13 +223,16 @@ async function advanceCurrentRevision(
   return { kind: 'statefulSet', namespace, name, uid, resourceVersion: answer.metadata.resourceVersion ?? resourceVersion };
 }
 
-/** Maps 404, 409, 410 and 412 to conflict and other rejections to refused. The result is unknown if the request may have been applied. */
+/**
+ * Maps 404, 409, 410 and 412 to conflict, and other 4xx and denials of webhooks to refused. The result is unknown if the request may have
+ * been applied.
+ */
 function outcomeOf(error: unknown): ActionOutcome {
   const message = messageOf(error);
   if (error instanceof ApiFailure) {
-    const { status, retryAfterMs, isRejected } = error;
-    const isChanged = status === 404 || status === 409 || status === 410 || status === 412;
-    const result = isChanged ? 'conflict' : isRejected ? 'refused' : 'unknown';
+    const { status, retryAfterMs, isDenied } = error;
+    const isChanged = !isDenied && (status === 404 || status === 409 || status === 410 || status === 412);
+    const result = isChanged ? 'conflict' : isDenied || status < 500 ? 'refused' : 'unknown';
     return { result, message, status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   }
   return { result: error instanceof TransportFailure && error.mayBeApplied ? 'unknown' : 'failed', message };

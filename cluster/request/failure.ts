@@ -38,9 +38,9 @@ export class ApiFailure extends Error {
     if (Number.isFinite(seconds) && seconds >= 0) this.retryAfterMs = Math.min(seconds * 1000, 120_000);
   }
 
-  /** Reports whether the server certainly did not apply the request. Admission precedes the storage, also if a webhook answers 500. */
-  get isRejected(): boolean {
-    return this.status < 500 || /^admission webhook ".*" denied the request|failed calling webhook "/.test(this.message);
+  /** Reports whether a webhook denied the request or did not answer. Then the server applied nothing, whatever the status is. */
+  get isDenied(): boolean {
+    return /^admission webhook ".*" denied the request|failed calling webhook "/.test(this.message);
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sendAction } from '../../agent/turn/perform.ts';
 import { ModelApi } from '../kit/model-server.ts';
-import { type ServedRequest, virtualEnv } from '../kit/virtual-env.ts';
+import { type ServedRequest, status, virtualEnv } from '../kit/virtual-env.ts';
 import { statefulSetObject } from '../plugin/live-objects.ts';
 
 /** A StatefulSet on the API server, and an action that writes its status. */
@@ -68,5 +68,30 @@ describe('a partition', () => {
       result: 'done',
       changed: { kind: 'statefulSet', namespace: 'mimir', name: 'ingester-zone-a', uid, resourceVersion: written },
     });
+  });
+});
+
+describe('the answer to a write', () => {
+  const denied = 'admission webhook "deny.example.com" denied the request: not now';
+  const uncalled = 'Internal error occurred: failed calling webhook "deny.example.com": context deadline exceeded';
+
+  it.each([
+    [400, denied, 'refused'],
+    [403, 'exceeded quota', 'refused'],
+    [404, denied, 'refused'],
+    [404, 'statefulsets.apps "ingester-zone-a" not found', 'conflict'],
+    [409, denied, 'refused'],
+    [409, 'the object has been modified', 'conflict'],
+    [422, 'is invalid', 'refused'],
+    [429, 'too many requests', 'refused'],
+    [500, denied, 'refused'],
+    [500, uncalled, 'refused'],
+    [500, 'etcdserver: request timed out', 'unknown'],
+    [503, 'the server is shutting down', 'unknown'],
+  ] as const)('%d "%s" is %s', async (code, message, result) => {
+    const { env, target } = setup();
+    env.replaceServer(() => status(code, '', message));
+    const scale = { ...target, kind: 'scaleStatefulSet', from: 3, to: 2 } as const;
+    expect(await sendAction(env, scale, { timeoutMs: 1000, mayAct: () => true, references: [] })).toMatchObject({ result, message });
   });
 });

@@ -199,6 +199,13 @@ describe('the action for a template applied together with its group', () => {
     expect(passesText(held, undefined)).toContain('a few seconds after the group is applied without the new template');
   });
 
+  it('is nothing for a write that the API server rejected, because the agent repeats it', () => {
+    const earliestMs = Date.parse('2026-03-02T12:00:10Z');
+    const rejected = { rule: 'write-accepted', outcome: 'wait', fact: 'the eviction of x did not succeed: denied', earliestMs } as const;
+    expect(todoOf(rejected, 'mimir/kafka')).toEqual([]);
+    expect(passesText(rejected, earliestMs - 10_000)).toBe('the agent repeats the write at 2026-03-02 12:00 UTC (in 10s)');
+  });
+
   it('is not shown for other waits of the strategy', () => {
     expect(todoOf({ ...held, limit: 'OnDelete' }, 'mimir/kafka')).toEqual([]);
     expect(passesText({ ...held, limit: 'OnDelete' }, undefined)).toContain('passes when the StatefulSets have the');
