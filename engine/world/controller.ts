@@ -36,7 +36,7 @@ export interface ControllerInput<Pod extends ControlledPod> {
   readonly maxUnavailable?: number;
 }
 
-export interface ControllerTurn<Pod> {
+interface ControllerTurn<Pod> {
   readonly creates: readonly { readonly ordinal: number; readonly revision: string }[];
   readonly deletes: readonly Pod[];
 }

@@ -4,7 +4,7 @@ import { matchesSelector } from '../../policies/label-selector.ts';
 import type { LabelSelector } from '../../policies/schema/scalars.ts';
 import { between, streamOf } from '../random.ts';
 import type { Actor, Commit, Json, ModelObject } from '../server/request.ts';
-import { budgetResource, podFacts, replicasOf, specOf, statefulSetResource } from './workload.ts';
+import { budgetResource, podFacts, replicasOf, statefulSetResource } from './workload.ts';
 import type { ClusterApi, World } from './world.ts';
 
 export type DisruptionController = ReturnType<typeof startDisruptionController>;
@@ -53,7 +53,8 @@ export function startDisruptionController({ server, scheduler, wallMs, seed }: W
   updateAll();
   return {
     hear: ({ resource }: Commit): void => {
-      if (resource !== 'pods' && resource !== statefulSetResource && resource !== budgetResource) return;
+      // A change of replicas counts only with the next change of a pod.
+      if (resource !== 'pods' && resource !== budgetResource) return;
       if (server.list(budgetResource).length > 0) soon(between(random, 10, 300) + lagMs);
     },
     lag: (delayMs: number): void => {
@@ -76,7 +77,7 @@ function statusOf(server: ClusterApi, budget: ModelObject, wallMs: number): { re
   const owners = new Set(pods.map((pod) => pod.owner?.uid));
   const expected = server
     .list(statefulSetResource, namespace)
-    .filter((set) => owners.has(set.metadata.uid) || selects(specOf(set).template?.metadata?.labels ?? {}))
+    .filter((set) => owners.has(set.metadata.uid))
     .reduce((sum, set) => sum + replicasOf(set), 0);
   const isCounted = spec.maxUnavailable === undefined && typeof spec.minAvailable === 'number';
   const expectedPods = isCounted ? pods.length : expected;

@@ -1,5 +1,6 @@
 // Models the StatefulSet controller: it reads from a lagging cache, creates and deletes pods, and writes the status.
 
+import { unavailableLimit } from '../../engine/amount.ts';
 import {
   type ControlledSet,
   type ControllerInput,
@@ -30,6 +31,8 @@ import type { World } from './world.ts';
 
 interface ControllerOptions extends World {
   readonly admit?: (pod: Json) => Json;
+  /** True with the feature gate MaxUnavailableStatefulSet. */
+  readonly hasMaxUnavailable?: boolean;
 }
 
 /** The back-off after a failed turn, doubled each time, as in a rate limited queue. */
@@ -153,6 +156,7 @@ export class StatefulSetController {
       set: controlledSet(set, { currentRevision: this.#currentRevisionOf(set) ?? updateRevision, updateRevision }),
       pods: this.#podsOf(set),
       nowMs: this.#options.wallMs(),
+      ...(this.#options.hasMaxUnavailable === true ? { maxUnavailable: maxUnavailableOf(set) } : {}),
     });
     const before = input();
     const turn = controllerTurn(before);
@@ -293,6 +297,12 @@ function controlledSet(set: ModelObject, revisions: Pick<ControlledSet['status']
     isTerminating: set.metadata.deletionTimestamp !== undefined,
     status: { ...revisions, currentReplicas },
   };
+}
+
+/** Returns the number of pods that an update makes unavailable. Percentages are rounded down, to at least 1. */
+function maxUnavailableOf(set: ModelObject): number {
+  const { maxUnavailable = 1 } = specOf(set).updateStrategy?.rollingUpdate ?? {};
+  return unavailableLimit(maxUnavailable, replicasOf(set));
 }
 
 /** Returns the next time at which a ready pod becomes available without an event. */

@@ -22,13 +22,16 @@ interface PodSpec extends Json {
   readonly containers?: readonly Container[];
 }
 
-export interface StatefulSetSpec extends Json {
+interface StatefulSetSpec extends Json {
   readonly replicas?: number;
   readonly serviceName?: string;
   readonly podManagementPolicy?: string;
   readonly minReadySeconds?: number;
   readonly ordinals?: { readonly start?: number };
-  readonly updateStrategy?: { readonly type?: string; readonly rollingUpdate?: { readonly partition?: number } };
+  readonly updateStrategy?: {
+    readonly type?: string;
+    readonly rollingUpdate?: { readonly partition?: number; readonly maxUnavailable?: number | `${number}%` } | null;
+  };
   readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> };
   readonly template?: PodTemplate;
 }

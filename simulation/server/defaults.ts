@@ -181,13 +181,11 @@ function podStatus(status: Json): Json {
 
 function statefulSetSpec(spec: Json): Json {
   const template = objectOf(spec['template']);
-  const strategy = filled(objectOf(spec['updateStrategy']), { type: 'RollingUpdate' });
-  const rolling = filled(objectOf(strategy['rollingUpdate']), { partition: 0 });
   return filled(
     {
       ...without(spec, ['minReadySeconds'], isNothing),
       template: { ...template, metadata: cleanMetadata(objectOf(template['metadata'])), spec: podSpec(objectOf(template['spec']), false) },
-      updateStrategy: strategy['type'] === 'RollingUpdate' ? { ...strategy, rollingUpdate: rolling } : strategy,
+      updateStrategy: updateStrategy(objectOf(spec['updateStrategy'])),
     },
     {
       replicas: 1,
@@ -196,6 +194,14 @@ function statefulSetSpec(spec: Json): Json {
       persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: 'Retain' },
     },
   );
+}
+
+/** Only a strategy without a type gets the block `rollingUpdate`, and only a block gets a partition. */
+function updateStrategy(strategy: Json): Json {
+  const { type = 'RollingUpdate' } = strategy;
+  const { rollingUpdate = strategy['type'] === undefined ? {} : undefined } = strategy;
+  if (type !== 'RollingUpdate' || rollingUpdate === undefined || rollingUpdate === null) return { ...strategy, type };
+  return { type, rollingUpdate: filled(objectOf(rollingUpdate), { partition: 0 }) };
 }
 
 const countsOfSets = ['observedGeneration', 'readyReplicas', 'currentReplicas', 'updatedReplicas', 'currentRevision', 'updateRevision'];

@@ -48,6 +48,8 @@ export interface Layout {
   readonly stages?: string;
   /** Connections to Services go to the HTTP proxy at `servicesSocket`. */
   readonly hasServices: boolean;
+  /** Feature gates of the API server and of the controllers, such as `A=true,B=false`. */
+  readonly featureGates?: string;
 }
 
 const egress = {
@@ -74,7 +76,7 @@ export function etcd({ binaries }: Layout): Command {
   return { name: 'etcd', executable: join(binaries, 'etcd'), args };
 }
 
-export function apiServer({ folder, binaries, port, authority, hasServices }: Layout): Command {
+export function apiServer({ folder, binaries, port, authority, hasServices, featureGates }: Layout): Command {
   const server = authority.issueForServer(['kubernetes.default.svc']);
   const tokens = newKeys();
   write(folder, 'ca.crt', authority.certificate);
@@ -106,17 +108,25 @@ export function apiServer({ folder, binaries, port, authority, hasServices }: La
     // A test reads one file, so the log is never rotated.
     '--audit-log-maxsize=1000000',
     ...(hasServices ? ['--egress-selector-config-file=egress.json'] : []),
+    ...gatesOf(featureGates),
   ];
   return { name: 'kube-apiserver', executable: join(binaries, 'kube-apiserver'), args };
 }
 
-/** The HTTP port is off. Each controller uses its service account, so that admission sees its name. */
-export function controllerManager({ binaries, identities }: Layout, more: readonly string[]): Command {
+function gatesOf(featureGates: string | undefined): readonly string[] {
+  return featureGates === undefined ? [] : [`--feature-gates=${featureGates}`];
+}
+
+/** The HTTP port is off. Each controller uses its service account, so that admission sees its name. `only` replaces the usual controllers. */
+export function controllerManager(
+  { binaries, identities, featureGates }: Layout,
+  { more = [], only = controllers }: { readonly more?: readonly string[]; readonly only?: readonly string[] | undefined },
+): Command {
   const args = [
     `--kubeconfig=${identities.controllerManager.kubeconfig}`,
     '--secure-port=0',
     '--leader-elect=false',
-    `--controllers=${[...controllers, ...more].join(',')}`,
+    `--controllers=${[...only, ...more].join(',')}`,
     '--use-service-account-credentials=true',
     '--service-account-private-key-file=tokens.key',
     '--root-ca-file=ca.crt',
@@ -124,6 +134,7 @@ export function controllerManager({ binaries, identities }: Layout, more: readon
     // The default limits are for clusters that share one API server. With hundreds of pods, the limits would dominate the measured times.
     '--kube-api-qps=500',
     '--kube-api-burst=1000',
+    ...gatesOf(featureGates),
   ];
   return { name: 'kube-controller-manager', executable: join(binaries, 'kube-controller-manager'), args };
 }

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { defined } from '../../policies/values/defined.ts';
 import { type AuditEvent, AuditLog } from './audit.ts';
 import { type CertificateAuthority, createCertificateAuthority, type Subject } from './certificates.ts';
 import { ApiClient, type KubernetesObject } from './client.ts';
@@ -20,6 +21,10 @@ export interface ControlPlaneOptions {
   readonly nodesPerZone?: number;
   /** Additional controllers, by their names in `kube-controller-manager --controllers`. */
   readonly controllers?: readonly string[];
+  /** Only etcd, the API server and these controllers, without nodes: the test acts as the kubelets. */
+  readonly onlyControllers?: readonly string[];
+  /** Feature gates of the API server and of the controllers, such as `A=true,B=false`. */
+  readonly featureGates?: string;
   /** Only etcd and the API server, without nodes and service accounts: only the test and the tested code change objects. */
   readonly isStill?: boolean;
   /** The stages of kwok, as an absolute path; default: stages.yaml in this folder. */
@@ -70,9 +75,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     const authority = createCertificateAuthority('test control plane');
     const port = await freePort();
     const server: Server = { url: `https://127.0.0.1:${port}`, authority };
-    const { binaries, stages, hasServices = false } = options;
+    const { binaries, stages, hasServices = false, featureGates } = options;
     const identities = createIdentities(server, folder);
-    const layout: Layout = { folder, binaries, port, authority, identities, hasServices, ...(stages === undefined ? {} : { stages }) };
+    const layout: Layout = { folder, binaries, port, authority, identities, hasServices, ...defined({ stages, featureGates }) };
     const client = new ApiClient(server, layout.identities.admin);
     await processes.during('the start of the control plane', start(layout, { ...options, processes, client }), startTimeoutMs);
     return handle({ layout, server, processes, client });
@@ -89,7 +94,8 @@ interface Starting extends ControlPlaneOptions {
 }
 
 /** Starts each component only after the one that it needs answers: a component that is too early would back off for longer. */
-async function start(layout: Layout, { processes, client, controllers = [], isStill = false, ...options }: Starting): Promise<void> {
+async function start(layout: Layout, { processes, client, ...options }: Starting): Promise<void> {
+  const { controllers = [], onlyControllers, isStill = false } = options;
   processes.start(etcd(layout));
   const command = apiServer(layout);
   await poll(processes, async () => existsSync(join(layout.folder, 'etcd.sock')));
@@ -97,7 +103,8 @@ async function start(layout: Layout, { processes, client, controllers = [], isSt
   await poll(processes, async () => (await client.ask('GET', '/readyz')).status === 200);
   if (isStill) return;
   for (const { path, object } of kubeletRights) await client.create(path, object);
-  processes.start(controllerManager(layout, controllers));
+  processes.start(controllerManager(layout, { more: controllers, only: onlyControllers }));
+  if (onlyControllers !== undefined) return;
   processes.start(scheduler(layout));
   processes.start(kwok(layout));
   const nodes = nodesOf(options);

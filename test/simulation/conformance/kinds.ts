@@ -154,6 +154,8 @@ export const statefulSets: Kind = {
     { spec: { replicas: 3 } },
     { spec: { updateStrategy: { rollingUpdate: { partition: 2 } } } },
     { spec: { updateStrategy: { type: 'OnDelete', rollingUpdate: null } } },
+    { spec: { updateStrategy: { type: 'RollingUpdate', rollingUpdate: null } } },
+    { spec: { updateStrategy: null } },
     { spec: { template: { spec: { containers: containers('registry/one:2') } } } },
     { spec: { minReadySeconds: 5 } },
   ],

@@ -1,11 +1,13 @@
 // Makes a sequence shorter for as long as it still shows what it showed.
-import type { Sequence } from './operation.ts';
+interface Shrinkable {
+  readonly operations: readonly { readonly isFixed?: boolean }[];
+}
 
 /**
  * Leaves out operations, many at first and then one by one, until none can be left out: the result is the last sequence for which `shows`
  * answered something, with that answer.
  */
-export async function shrink<Shown>(
+export async function shrink<Sequence extends Shrinkable, Shown>(
   sequence: Sequence,
   shown: Shown,
   shows: (sequence: Sequence) => Promise<Shown | undefined>,
@@ -19,7 +21,7 @@ export async function shrink<Shown>(
   return best;
 }
 
-async function smaller<Shown>(
+async function smaller<Sequence extends Shrinkable, Shown>(
   sequence: Sequence,
   size: number,
   shows: (sequence: Sequence) => Promise<Shown | undefined>,

@@ -1,0 +1,98 @@
+// The models of the StatefulSet controller and of the disruption controller have to do what kube-controller-manager does.
+//
+// The test acts as the kubelets of both sides: it makes pods ready, unready, failed and gone. After each step it waits until the controllers
+// are at rest, and compares the pods, the status of the StatefulSet and the status of the PodDisruptionBudget.
+//
+// Not played, because the model does not know it:
+// - claims of volumes, and pods whose names do not end in an ordinal;
+// - two StatefulSets or two budgets that select the same pods;
+// - the time that minReadySeconds takes: a pod is ready for longer than any minReadySeconds, or for less.
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
+import { describeOnControlPlane } from '../../control-plane/suite.ts';
+import { commitSeed, rounds } from '../../kit/share.ts';
+import { generateSteps } from './controllers/generate-steps.ts';
+import { createModelSide } from './controllers/model-side.ts';
+import { differAt, tellSteps } from './controllers/play-steps.ts';
+import type { StepSequence } from './controllers/step.ts';
+import { RealServer } from './real-server.ts';
+import { shrink } from './shrink.ts';
+
+/** `CONTROLLERS_SEED=7 CONTROLLERS_SEQUENCES=20000` plays others, and more. Each commit plays other sequences. */
+const seed = Number(process.env['CONTROLLERS_SEED'] ?? commitSeed % 1000);
+const sequenceCount = Number(process.env['CONTROLLERS_SEQUENCES'] ?? rounds(2000, 60));
+/** Differences that are told. */
+const shownCount = Number(process.env['CONTROLLERS_SHOWN'] ?? 3);
+
+/** The controllers need milliseconds for each step: many sequences wait for them side by side. */
+const inFlight = 16;
+/** The pauses between two looks double from the shortest to the longest. */
+const [shortestMs, longestMs] = [8, 256];
+/** A controller that has not acted by then does not act. */
+const patienceMs = 6_000;
+
+const controllers = ['disruption-controller', 'garbage-collector-controller', 'statefulset-controller'];
+
+interface Gate {
+  readonly hasMaxUnavailable: boolean;
+  readonly share: number;
+}
+
+function play(name: string, { hasMaxUnavailable, share }: Gate, featureGates: string): void {
+  describeOnControlPlane(
+    name,
+    (controlPlane: () => ControlPlane) => {
+      let real: RealServer;
+      let namespaces = 0;
+      beforeAll(() => {
+        real = new RealServer(controlPlane());
+      });
+      afterAll(() => {
+        real?.close();
+        process.stderr.write(`controllers: seed ${seed}, ${namespaces} sequences on the real controllers\n`);
+      });
+
+      const differs = async (sequence: StepSequence) => {
+        const namespace = `c${namespaces++}`;
+        const model = createModelSide(seed, { hasMaxUnavailable });
+        await Promise.all([
+          real.prepare(namespace),
+          model.ask({ method: 'POST', path: '/api/v1/namespaces', body: JSON.stringify({ metadata: { name: namespace } }) }),
+        ]);
+        let waitedMs = 0;
+        const wait = async (attempt: number): Promise<boolean> => {
+          const pauseMs = Math.min(longestMs, shortestMs * 2 ** attempt);
+          waitedMs = attempt === 0 ? pauseMs : waitedMs + pauseMs;
+          await delay(pauseMs);
+          return waitedMs < patienceMs;
+        };
+        return await differAt(sequence, { model, real: { ask: real.ask, nowMs: Date.now }, wait }, namespace);
+      };
+
+      it('has the same pods, counters and budgets after every step', async () => {
+        const found: string[] = [];
+        let next = 0;
+        const worker = async (): Promise<void> => {
+          for (let number = next++; number < sequenceCount * share && found.length < shownCount; number = next++) {
+            const sequence = generateSteps(seed, number, { hasMaxUnavailable });
+            const difference = await differs(sequence);
+            if (difference === undefined || found.length >= shownCount) continue;
+            const small = await shrink(sequence, difference, differs);
+            found.push(`seed ${seed}, sequence ${number}:\n${tellSteps(small.sequence, small.shown)}`);
+          }
+        };
+        await Promise.all(Array.from({ length: inFlight }, worker));
+        expect(found.join('\n\n')).toBe('');
+      }, 1_800_000);
+    },
+    { onlyControllers: controllers, featureGates },
+  );
+}
+
+play('the model of the controllers', { hasMaxUnavailable: false, share: 1 }, 'MaxUnavailableStatefulSet=false');
+play(
+  'the model of the controllers with MaxUnavailableStatefulSet',
+  { hasMaxUnavailable: true, share: 0.25 },
+  'MaxUnavailableStatefulSet=true',
+);

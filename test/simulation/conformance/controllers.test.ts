@@ -1,0 +1,127 @@
+// What holds the models of the controllers to the real ones works itself: sequences, comparing, shrinking, and sides that are wrong on purpose.
+import { describe, expect, it } from 'vitest';
+import { generateSteps } from './controllers/generate-steps.ts';
+import { createModelSide, type ModelSide } from './controllers/model-side.ts';
+import { differAt, tellSteps } from './controllers/play-steps.ts';
+import type { StepSequence } from './controllers/step.ts';
+import type { Side } from './controllers/workload.ts';
+import type { FilledRequest } from './operation.ts';
+import { shrink } from './shrink.ts';
+
+describe('generateSteps', () => {
+  const sequences = Array.from({ length: 500 }, (_, number) => generateSteps(1, number));
+
+  it('gives the same sequence for the same seed and number, and others for others', () => {
+    expect(generateSteps(1, 5)).toEqual(generateSteps(1, 5));
+    expect(new Set([...sequences, generateSteps(2, 5)].map((sequence) => JSON.stringify(sequence))).size).toBe(501);
+  });
+
+  it('plays everything that is to be compared', () => {
+    const played = new Set(
+      sequences.flatMap(({ operations }) =>
+        operations.flatMap((step) => [
+          step.kind,
+          ...(step.kind === 'pod' ? [step.state] : step.kind === 'create' ? [step.podManagementPolicy] : []),
+        ]),
+      ),
+    );
+    const kinds = [
+      'create',
+      'replicas',
+      'template',
+      'strategy',
+      'minReady',
+      'start',
+      'orphan',
+      'delete',
+      'evict',
+      'gone',
+      'pod',
+      'kubelets',
+    ];
+    const states = ['ready', 'young', 'unready', 'failed', 'succeeded', 'OrderedReady', 'Parallel'];
+    expect([...played].sort()).toEqual([...kinds, 'budget', ...states].sort());
+  });
+});
+
+/** Compares the model with another instance of it, which `breaking` may change. */
+async function differs(sequence: StepSequence, breaking: (side: ModelSide) => Side, hasMaxUnavailable = false) {
+  const [model, other] = [createModelSide(1), createModelSide(2, { hasMaxUnavailable })];
+  for (const side of [model, other])
+    await side.ask({ method: 'POST', path: '/api/v1/namespaces', body: JSON.stringify({ metadata: { name: 'n' } }) });
+  const wait = async (attempt: number): Promise<boolean> => {
+    await other.settle();
+    return attempt < 2;
+  };
+  return await differAt(sequence, { model, real: breaking(other), wait }, 'n');
+}
+
+const asking =
+  (change: (request: FilledRequest) => FilledRequest) =>
+  (side: ModelSide): Side => ({ ...side, ask: (request) => side.ask(change(request)) });
+
+function replaced(request: FilledRequest, from: string, to: string): FilledRequest {
+  return request.body === undefined ? request : { ...request, body: request.body.replace(from, to) };
+}
+
+/** What a model of the controllers may do wrong that would make plans and simulations wrong. */
+const defects: Readonly<Record<string, (side: ModelSide) => Side>> = {
+  'creates pods in no order': asking((request) => replaced(request, '"OrderedReady"', '"Parallel"')),
+  'ignores the partition': asking((request) => replaced(request, /"partition":\d+/.exec(request.body ?? '')?.[0] ?? ' ', '"partition":0')),
+  'updates pods with OnDelete': asking((request) => replaced(request, '"OnDelete"', '"RollingUpdate"')),
+  'takes every ready pod for available': asking((request) => replaced(request, '"minReadySeconds":3600', '"minReadySeconds":0')),
+  'keeps pods that have ended': asking((request) => replaced(request, '"Failed"', '"Running"')),
+  'removes terminating pods': asking((request) =>
+    request.method === 'DELETE' && request.path.includes('/pods/') ? { ...request, body: '{"gracePeriodSeconds":0}' } : request,
+  ),
+};
+
+describe('a model of the controllers', () => {
+  it('does not differ from itself', async () => {
+    for (let number = 0; number < 15; number += 1) expect(await differs(generateSteps(7, number), (side) => side)).toBeUndefined();
+  });
+
+  it('differs with another feature gate', async () => {
+    const sequences = Array.from({ length: 20 }, (_, number) => generateSteps(7, number, { hasMaxUnavailable: true }));
+    const found = await Promise.all(sequences.map((sequence) => differs(sequence, (side) => side, true)));
+    expect(found.filter((one) => one !== undefined).length).toBeGreaterThan(0);
+  });
+
+  it.each(Object.entries(defects))('is found, and shown by few steps, when it %s', async (_, breaking) => {
+    for (let number = 0; number < 200; number += 1) {
+      const sequence = generateSteps(7, number);
+      const difference = await differs(sequence, breaking);
+      if (difference === undefined) continue;
+      const small = await shrink(sequence, difference, (shorter) => differs(shorter, breaking));
+      expect(small.sequence.operations.length).toBeLessThanOrEqual(6);
+      return;
+    }
+    expect.fail('200 sequences did not show it');
+  });
+
+  it('tells the steps up to a difference, and the values that differ', async () => {
+    const operations: StepSequence['operations'] = [
+      {
+        kind: 'create',
+        podManagementPolicy: 'Parallel',
+        strategy: 'OnDelete',
+        partition: 0,
+        replicas: 1,
+        start: 0,
+        minReadySeconds: 0,
+        version: 1,
+      },
+      { kind: 'pod', ordinal: 0, state: 'failed' },
+      { kind: 'kubelets' },
+    ];
+    const difference = await differs({ operations }, defects['keeps pods that have ended'] ?? ((side) => side));
+    if (difference === undefined) throw new Error('the test expected a difference');
+    expect(tellSteps({ operations }, difference)).toMatchInlineSnapshot(`
+      "  0 {"kind":"create","podManagementPolicy":"Parallel","strategy":"OnDelete","partition":0,"replicas":1,"start":0,"minReadySeconds":0,"version":1}
+      > 1 {"kind":"pod","ordinal":0,"state":"failed"}
+        they differ in (model | real):
+          .pods.0.number: 2 | 1
+          .pods.0.phase: "Pending" | "Running""
+    `);
+  });
+});

@@ -1,0 +1,44 @@
+// Defines a sequence of operations on one StatefulSet, its pods and its PodDisruptionBudget, as plain data.
+
+/** `withoutBlock`: RollingUpdate without the block `rollingUpdate`. */
+export type StrategyKind = 'OnDelete' | 'RollingUpdate' | 'withoutBlock';
+
+export interface Created {
+  readonly podManagementPolicy: 'OrderedReady' | 'Parallel';
+  readonly strategy: StrategyKind;
+  readonly partition: number;
+  /** Only for a control plane with the feature gate MaxUnavailableStatefulSet. */
+  readonly maxUnavailable?: number | string;
+  readonly replicas: number;
+  readonly start: number;
+  /** 0, or a time that no pod reaches before a step makes it old. */
+  readonly minReadySeconds: 0 | 3600;
+  readonly version: number;
+}
+
+/** `young`: ready since now. `ready`: ready for longer than any `minReadySeconds`. */
+export type PodState = 'ready' | 'young' | 'unready' | 'failed' | 'succeeded';
+
+export type Step = { readonly isFixed?: boolean } & (
+  | ({ readonly kind: 'create' } & Created)
+  | { readonly kind: 'replicas'; readonly replicas: number }
+  | { readonly kind: 'template'; readonly version: number }
+  | { readonly kind: 'strategy'; readonly strategy: StrategyKind; readonly partition: number; readonly maxUnavailable?: number | string }
+  | { readonly kind: 'minReady'; readonly seconds: 0 | 3600 }
+  | { readonly kind: 'start'; readonly ordinal: number }
+  /** Deletes the StatefulSet and keeps its pods. */
+  | { readonly kind: 'orphan' }
+  | { readonly kind: 'delete'; readonly ordinal: number }
+  | { readonly kind: 'evict'; readonly ordinal: number }
+  /** Removes the pod, as its kubelet does at the end, or at once as `kubectl delete --force` does. */
+  | { readonly kind: 'gone'; readonly ordinal: number }
+  | { readonly kind: 'pod'; readonly ordinal: number; readonly state: PodState }
+  /** Removes every terminating pod, and makes every other pod ready. */
+  | { readonly kind: 'kubelets' }
+  /** Writes the PodDisruptionBudget; without a spec, deletes it. */
+  | { readonly kind: 'budget'; readonly spec?: Readonly<Record<string, number | string>> }
+);
+
+export interface StepSequence {
+  readonly operations: readonly Step[];
+}
