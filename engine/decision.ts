@@ -162,6 +162,8 @@ export interface ZoneDecision {
   readonly revisions: readonly { readonly revision: string; readonly ordinals: string }[];
   /** `ZoneView.desiredRevision`: pods at this revision count as updated. Absent while it is unknown. */
   readonly desiredRevision?: string;
+  /** Why the counts are meaningless: the StatefulSet does not exist, or the zone could not be read. Absent for a zone that was read. */
+  readonly unread?: 'missing' | 'unreadable';
 }
 
 /** A pause, protection, undo, rejection, window, policy rule or failed run that stops steps of the group now, even if no step is due. */

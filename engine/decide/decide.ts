@@ -170,5 +170,6 @@ function describeZone(view: ZoneView): ZoneDecision {
     isReady: view.isReady,
     revisions,
     ...(desiredRevision === '' ? {} : { desiredRevision }),
+    ...(view.unknown === undefined ? {} : { unread: view.isMissing ? 'missing' : 'unreadable' }),
   };
 }

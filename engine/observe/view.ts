@@ -23,6 +23,8 @@ export interface ZoneView {
   readonly set?: StatefulSetView;
   /** The reason why the zone cannot be evaluated. */
   readonly unknown?: string;
+  /** True if the zone cannot be evaluated because its StatefulSet does not exist. */
+  readonly isMissing?: true;
   /** The update revision; after a rollback, the revision to which the zone was rolled back. Empty while unknown. */
   readonly desiredRevision: string;
   /** `spec.replicas`. */
@@ -137,8 +139,11 @@ function viewZone(snapshot: Snapshot, group: GroupDefinition, zone: ZoneDefiniti
   const claims = ledger.claims.filter((claim) => claim.zone === zone.name);
   const known = podsNamed(snapshot, group.namespace, zone.statefulSet);
   const unknown = blockingReasonOf(snapshot, group, zone, set) ?? unreadPodsReasonOf(zone, known);
-  if (set === undefined || known === undefined || isUnknown(known) || unknown !== undefined)
-    return { zone, ...(set === undefined ? {} : { set }), claims, ...emptyView(set?.replicas ?? 0), unknown: unknown ?? '' };
+  if (set === undefined || known === undefined || isUnknown(known) || unknown !== undefined) {
+    const isMissing = set === undefined && unreadReasonOf(snapshot, 'StatefulSet', group.namespace, zone.statefulSet) === undefined;
+    const found = { ...(set === undefined ? {} : { set }), ...(isMissing ? { isMissing } : {}) };
+    return { zone, ...found, claims, ...emptyView(set?.replicas ?? 0), unknown: unknown ?? '' };
+  }
   const seen: SeenZone = {
     nowMs: snapshot.nowMs,
     group,

@@ -61,6 +61,8 @@ const published = z.object({
       revisions: z.array(z.object({ revision: text, ordinals: text })),
       /** The revision of updated pods. Absent while it is unknown, and in publications of earlier versions. */
       desiredRevision: text.exactOptional(),
+      /** Absent for a zone that was read, and in publications of earlier versions. */
+      unread: z.enum(['missing', 'unreadable']).exactOptional(),
       /** The lowered partition under the strategy `partition`. It counts from `spec.ordinals.start`. */
       partition: count.exactOptional(),
       /** The ordinals with a pin under the strategy `pinned`. */

@@ -1,6 +1,8 @@
 // Derives the status of a RolloutGroup object and its conditions from a published decision.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantText } from '../../policies/instant.ts';
+import type { Phase } from '../../policies/rollout/phases.ts';
+import { listed } from '../../policies/wording.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { lacksApproval } from '../rules/approval.ts';
@@ -107,6 +109,8 @@ function ready(published: PublishedDecision): Verdict {
   const type = 'Ready';
   const { outcome, zones, waits, goal } = published;
   const [first] = waits;
+  const missing = missingSetsText(published);
+  if (missing !== undefined) return { type, status: 'False', reason: missingReason, message: missing };
   if (isRolledBack(published)) return { type, status: 'False', ...rollbackReason(published) };
   if (first?.outcome === 'unknown') return { type, status: 'Unknown', reason: reasonOf(first.rule), message: waitText(first) };
   const unready = zones.filter((zone) => !zone.isReady);
@@ -116,6 +120,19 @@ function ready(published: PublishedDecision): Verdict {
   if (outcome !== 'done') return { type, status: 'False', reason: 'InProgress', message: goal };
   const names = unready.map((zone) => `${zone.zone} has ${zone.available} of ${zone.replicas} pods available`);
   return { type, status: 'False', reason: 'PodsUnavailable', message: `zone ${names.join(', zone ')}` };
+}
+
+const missingReason = 'StatefulSetMissing';
+
+/** Returns a sentence about the StatefulSets of the group that do not exist; undefined if all exist or could not be read. */
+export function missingSetsText({ zones }: Pick<PublishedDecision, 'zones'>): string | undefined {
+  const missing = zones.filter(isMissing).map(({ zone, statefulSet }) => `StatefulSet ${statefulSet} of zone ${zone}`);
+  if (missing.length === 0) return undefined;
+  return `${listed(missing, 'and')} ${missing.length === 1 ? 'does' : 'do'} not exist`;
+}
+
+function isMissing({ unread }: PublishedDecision['zones'][number]): boolean {
+  return unread === 'missing';
 }
 
 /** Returns the reason and the message of the conditions of a group whose requested revision was rolled back, with what ends this state. */
@@ -158,7 +175,7 @@ function enforced({ unenforced }: PublishedDecision): readonly Verdict[] {
 }
 
 /** Returns the condition Progressing: the group makes progress, or will do so without a person. */
-function progressing({ phase, outcome, goal, waits, stops = [], permitted = [] }: PublishedDecision): Verdict {
+function progressing({ phase, outcome, goal, zones, waits, stops = [], permitted = [] }: PublishedDecision): Verdict {
   const type = 'Progressing';
   const stop = phase === 'Waiting' ? stops.find(endsByPerson) : undefined;
   const [first] = waits;
@@ -166,19 +183,23 @@ function progressing({ phase, outcome, goal, waits, stops = [], permitted = [] }
   const reason = first === undefined ? phase : reasonOf((stop ?? first).rule);
   const message = [stop ? stopText(stop) : first === undefined ? goal : waitText(first), ...exceptions].join('; ').slice(0, longestMessage);
   const isMoving =
-    phase === 'Rolling' || phase === 'Scaling' || (phase === 'Waiting' && personNeeded({ phase, outcome, waits, stops }) === undefined);
+    phase === 'Rolling' ||
+    phase === 'Scaling' ||
+    (phase === 'Waiting' && personNeeded({ phase, outcome, zones, waits, stops }) === undefined);
   return { type, status: isMoving ? 'True' : 'False', reason: isMoving || first ? reason : phase, message };
 }
 
 /**
- * Returns the condition Degraded: the run failed or was rolled back, a rule blocks with `no`, a pin was not applied, pods crash, or a node
- * is not ready.
+ * Returns the condition Degraded: the run failed or was rolled back, a StatefulSet does not exist, a rule blocks with `no`, a pin was not
+ * applied, pods crash, or a node is not ready.
  */
 function degraded(published: PublishedDecision): Verdict {
   const type = 'Degraded';
   const { phase, run, waits, pods } = published;
   if (phase === 'Failed') return { type, status: 'True', reason: 'RunFailed', message: run?.failure ?? 'the run failed' };
   if (isRolledBack(published)) return { type, status: 'True', ...rollbackReason(published) };
+  const missing = missingSetsText(published);
+  if (missing !== undefined) return { type, status: 'True', reason: missingReason, message: missing };
   const refused = waits.find((wait) => wait.outcome === 'no');
   // A pause on top of a denied step ends nothing.
   if ((phase === 'Blocked' || phase === 'Paused') && refused !== undefined)
@@ -205,10 +226,11 @@ function timeText(ms: number): string {
 }
 
 /** The part of a decision that shows why a group waits. */
-export type Held = Pick<PublishedDecision, 'phase' | 'outcome' | 'stops'> & { readonly waits: readonly RuleResult[] };
+export type Held = Pick<PublishedDecision, 'phase' | 'outcome' | 'stops'> &
+  Partial<Pick<PublishedDecision, 'zones'>> & { readonly waits: readonly RuleResult[] };
 
-/** The reason why a group needs a person. `misplaced`: pods came back at a wrong revision. */
-export type PersonNeeded = 'failed' | 'rolledBack' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'stopped' | 'paused';
+/** The reason why a group needs a person. `missing`: a StatefulSet does not exist. `misplaced`: pods came back at a wrong revision. */
+export type PersonNeeded = 'failed' | 'rolledBack' | 'missing' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'stopped' | 'paused';
 
 export const rolledBackRule = 'rolled-back';
 
@@ -217,12 +239,14 @@ export function isRolledBack({ run, warnings }: Pick<PublishedDecision, 'run' | 
   return run?.outcome === 'completed' && warnings.some(({ rule }) => rule === rolledBackRule);
 }
 
+const personOfPhase: Readonly<Partial<Record<Phase, PersonNeeded>>> = { Failed: 'failed', RolledBack: 'rolledBack', Blocked: 'blocked' };
+
 /** Returns why the group needs a person; undefined if it continues without a person. A pause counts even if it has an end. */
 export function personNeeded(held: Held): PersonNeeded | undefined {
-  const { phase, outcome, waits } = held;
-  if (phase === 'Failed') return 'failed';
-  if (phase === 'RolledBack') return 'rolledBack';
-  if (phase === 'Blocked') return 'blocked';
+  const { phase, outcome, waits, zones = [] } = held;
+  const ofPhase = personOfPhase[phase];
+  if (ofPhase !== undefined) return ofPhase;
+  if (zones.some(isMissing)) return 'missing';
   if (outcome === 'wait') {
     if (waits.some((wait) => wait.outcome === 'no')) return 'blocked';
     if (waits.some(isMisplacedUntilRetry)) return 'misplaced';

@@ -67,8 +67,8 @@ function isOver({ outcome, phase }: PublishedDecision): boolean {
 }
 
 /** Reports whether every pod of the zone is available at the update revision, which the phase of the group alone does not show. */
-function isZoneUpdated({ replicas, updated, available }: PublishedDecision['zones'][number]): boolean {
-  return updated === replicas && available >= replicas;
+function isZoneUpdated({ replicas, updated, available, unread }: PublishedDecision['zones'][number]): boolean {
+  return unread === undefined && updated === replicas && available >= replicas;
 }
 
 function isZoneDone(name: string, { zones, namespace, group }: PublishedDecision): boolean {

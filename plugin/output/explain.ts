@@ -3,13 +3,13 @@ import { editText, isOfStop } from '../../engine/decide/stops.ts';
 import { type GroupDecision, isAtRest, type RuleOutcome, type RuleResult, type Step, type Stop } from '../../engine/decision.ts';
 import type { GroupPlan, Refusal } from '../../engine/plan/document.ts';
 import { actionText } from '../../engine/publish/published.ts';
-import { isMisplacedUntilRetry } from '../../engine/publish/status.ts';
+import { isMisplacedUntilRetry, missingSetsText } from '../../engine/publish/status.ts';
 import { blockingResults, blocks, isLimitOfZero } from '../../engine/rule.ts';
 import { isRejection, lacksApproval, lacksRequesters } from '../../engine/rules/approval.ts';
 import { endsByItself } from '../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
-import { goalText, marks, missingText, phaseTitle, podsMissing, unreadZones } from './group-text.ts';
+import { goalText, marks, missingText, phaseTitle, podsMissing, unreadText, unreadZones } from './group-text.ts';
 import { exceptionText, factText, passesText, sourceText, spanText, stopText, untilText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { zonePodsText } from './pod-text.ts';
@@ -104,7 +104,7 @@ function verdict(explanation: Explanation): string {
     : '. The group continues by itself; the undone or failed revision does not roll out.';
   const unexpected = waits.find((wait) => !endsByItself(wait));
   return (
-    waitVerdict(waits, trouble.length > 0, stop) ??
+    waitVerdict(decision, trouble.length > 0, stop) ??
     doubt ??
     exception ??
     stopped ??
@@ -140,10 +140,13 @@ function exceptionVerdict({ decision: { permitted = [] }, nowMs }: Explanation):
 }
 
 /** Returns what the group waits for; undefined if time and progress alone end the wait. */
-function waitVerdict(waits: readonly RuleResult[], hasTrouble: boolean, stop: string | undefined): string | undefined {
+function waitVerdict(decision: ExplainedDecision, hasTrouble: boolean, stop: string | undefined): string | undefined {
+  const { waits } = decision;
+  const missing = missingSetsText(decision);
   if (waits.some((result) => result.rule === 'run-failed'))
     return stop ?? '. The run failed; retry it, undo it or change the pod template.';
   if (waits.some((result) => result.outcome === 'no')) return '. A rule blocks the next step until the request or the rule changes.';
+  if (missing !== undefined) return `. ${missing}.`;
   if (waits.some((result) => result.outcome === 'unknown')) return '. Some evidence could not be read, and unknown evidence blocks.';
   if (waits.some(isMisplacedUntilRetry)) return '. Pods restarted with the wrong revision; no further pod is replaced until a person acts.';
   if (waits.some(({ rule }) => rule === 'write-accepted'))
@@ -158,7 +161,7 @@ function zonesText({ decision, unread = unreadZones(decision) }: Explanation): s
   return decision.zones
     .map((zone) =>
       unread.includes(zone.zone)
-        ? `${zone.zone} could not be read`
+        ? `${zone.zone} ${unreadText(zone)}`
         : `${zone.zone} ${zone.updated}/${zone.replicas} updated, ${zone.available} available${zone.isReady ? '' : ', not ready'}`,
     )
     .join('; ');
@@ -212,7 +215,9 @@ const doctorOf = (name: string): string => `kubectl rollout-group doctor -n ${na
 function doLines({ decision, refused, trouble = [], unattended, ends }: Explanation, look: TableLook): readonly string[] {
   // The wait of a stop is left out, because the stop names the command that ends it.
   const waits = decision.waits.filter((wait) => wait.outcome === 'unknown' || !decision.stops.some((stop) => isOfStop(wait, stop)));
-  const results = [...waits, ...refused.flatMap((refusal) => refusal.results)];
+  const missingSets = decision.zones.filter(({ unread }) => unread === 'missing');
+  const isNamed = ({ fact }: RuleResult): boolean => missingSets.some((zone) => fact === unreadText(zone));
+  const results = [...waits.filter((wait) => !isNamed(wait)), ...refused.flatMap((refusal) => refusal.results)];
   const name = `${decision.namespace}/${decision.group}`;
   const pods = isAtRest(decision) && podsMissing(decision) > 0 ? [`kubectl get pods -n ${decision.namespace}`] : [];
   const todo = [
@@ -221,6 +226,7 @@ function doLines({ decision, refused, trouble = [], unattended, ends }: Explanat
       ...trouble.map(({ todo: text }) => text),
       ...(trouble.length > 0 && ends !== undefined ? [ends] : []),
       ...pods,
+      ...missingSets.map(({ zone, statefulSet }) => `create StatefulSet ${statefulSet}, or remove zone ${zone} from the group`),
       ...todosOf(results, name, decision.wave?.name),
       ...decision.stops.flatMap(endTexts),
     ]),

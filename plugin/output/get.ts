@@ -22,6 +22,7 @@ import {
   seenAtMs,
   shortRevision,
   summaryText,
+  unreadText,
   unreadZones,
   updatedRevision,
   waveText,
@@ -146,7 +147,8 @@ interface Tree {
 function zoneRows(zone: PublishedZone, tree: Tree): readonly Row[] {
   const { decision, nowMs, look } = tree;
   const name = zoneName(zone, tree);
-  if (unreadZones(decision).includes(zone.zone)) return [{ cells: [name, 'unknown', '-', '?', '-', 'could not be read'] }];
+  if (unreadZones(decision).includes(zone.zone))
+    return [{ cells: [name, zone.unread === 'missing' ? 'missing' : 'unknown', '-', '?', '-', unreadText(zone)] }];
   const progress = zoneProgress(zone, decision.pods);
   const row: Row = {
     cells: [

@@ -1,9 +1,9 @@
 // Builds the texts about a live group that every display shares: counts, revisions, pods in flight, waits, images and estimated end.
 import { ordinalsIn } from '../../engine/amount.ts';
-import { isAtRest, isMoving, noGoal, type RuleOutcome, type Stop } from '../../engine/decision.ts';
+import { isAtRest, isMoving, noGoal, type RuleOutcome, type Stop, type ZoneDecision } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
-import { endsText, type PersonNeeded, rolledBackRule, stopFact } from '../../engine/publish/status.ts';
+import { endsText, missingSetsText, type PersonNeeded, rolledBackRule, stopFact } from '../../engine/publish/status.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
@@ -14,21 +14,28 @@ import { podText } from './pod-text.ts';
 import type { Style } from './terminal.ts';
 import { plural } from './text.ts';
 
-/** Returns the names of the zones whose StatefulSet or pods could not be read. The counts of these zones are meaningless. */
+/** Returns the names of the zones whose StatefulSet does not exist or was not read completely. Their counts are meaningless. */
 export function unreadZones({
   zones,
   steps,
 }: {
-  readonly zones: readonly { readonly zone: string }[];
+  readonly zones: readonly Pick<ZoneDecision, 'zone' | 'unread'>[];
   readonly steps: readonly { readonly id: string }[];
 }): readonly string[] {
-  return zones.map(({ zone }) => zone).filter((zone) => steps.some(({ id }) => id === `view/${zone}`));
+  const isUnread = ({ zone, unread }: Pick<ZoneDecision, 'zone' | 'unread'>): boolean =>
+    unread !== undefined || steps.some(({ id }) => id === `view/${zone}`);
+  return zones.filter(isUnread).map(({ zone }) => zone);
 }
 
-/** Returns the goal of the group. The goal of zones that could not be read is unknown. */
+/** Returns why the counts of a zone are meaningless. */
+export function unreadText({ unread, statefulSet }: Pick<ZoneDecision, 'unread' | 'statefulSet'>): string {
+  return unread === 'missing' ? `StatefulSet ${statefulSet} does not exist` : 'could not be read';
+}
+
+/** Returns the goal of the group. The goal of unread zones is unknown. */
 export function goalText({ goal }: { readonly goal: string }, unread: readonly string[]): string {
   if (unread.length === 0) return goal;
-  const unknown = `unknown for ${unread.length === 1 ? 'zone' : 'zones'} ${unread.join(', ')}, which could not be read`;
+  const unknown = `unknown for ${unread.length === 1 ? 'zone' : 'zones'} ${unread.join(', ')}`;
   return goal === noGoal ? unknown : `${goal}; ${unknown}`;
 }
 
@@ -53,6 +60,8 @@ export interface ZoneProgress {
   /** The terminating, starting or unavailable pods. */
   readonly inFlight: number;
   readonly toDo: number;
+  /** Why the counts are meaningless; absent for a zone that was read. */
+  readonly unread?: string;
 }
 
 /** Counts the done, in-flight and outdated pods of one zone, each pod once. An unavailable pod of any revision is in flight. */
@@ -62,7 +71,7 @@ export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[])
   const isUpdated = updatedPods(view);
   const unavailableCount = pods.filter((pod) => pod.zone === zone && isUpdated(pod)).length;
   const done = Math.min(Math.max(0, updated - unavailableCount), replicas - inFlight);
-  return { zone, done, inFlight, toDo: Math.max(0, replicas - inFlight - done) };
+  return { zone, done, inFlight, toDo: Math.max(0, replicas - inFlight - done), ...(view.unread && { unread: unreadText(view) }) };
 }
 
 /** The maximum number of pods of a zone that are counted one by one. */
@@ -358,6 +367,7 @@ export function personNeededText(why: PersonNeeded, decision: PublishedDecision,
   const texts: Readonly<Record<PersonNeeded, string>> = {
     failed: `the run of ${name} failed`,
     rolledBack: `${name} keeps its earlier revision${failed === undefined ? '' : `: ${failed.fact}. To end it: ${endsText(failed)}`}`,
+    missing: `${name} waits: ${missingSetsText(decision) ?? ''}. Create it, or remove its zone from the group`,
     blocked: `${name} is blocked: ${leadingText(decision, nowMs)}${end}`,
     misplaced: `${name} is blocked: pods restarted with the wrong revision`,
     approval: `${name} waits for an approval`,

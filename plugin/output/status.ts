@@ -164,23 +164,24 @@ function zoneLine(progress: ZoneProgress, nameWidth: number, { zoneEnds = {} }: 
   const total = done + inFlight + toDo;
   const forEnds = Math.max(0, ...Object.values(zoneEnds).map((end = '') => end.length + 2));
   const width = Math.max(10, Math.min(40, (look.columns ?? 80) - nameWidth - 44 - (look.columns === undefined ? 0 : forEnds)));
-  const count = `${done}/${total}`.padStart(7);
+  const count = (progress.unread === undefined ? `${done}/${total}` : '?').padStart(7);
   const text = [zoneText(progress), zoneEnds[zone]].filter((part) => part !== undefined).join(', ');
   return `  ${shorten(zone, nameWidth, look.glyphs.ellipsis).padEnd(nameWidth)} ${count} ${bar(progress, width, look)}  ${text}`;
 }
 
 /** Returns a bar with three fills that differ without colour: done, in flight, outdated. Each count above 0 gets a cell. */
-function bar({ done, inFlight, toDo }: ZoneProgress, width: number, { glyphs, paint }: TableLook): string {
+function bar({ done, inFlight, toDo, unread }: ZoneProgress, width: number, { glyphs, paint }: TableLook): string {
   const total = Math.max(1, done + inFlight + toDo);
   const cells = (count: number) => (count === 0 ? 0 : Math.max(1, Math.round((count / total) * width)));
   const last = toDo > 0 ? 1 : 0;
   const flying = Math.min(cells(inFlight), width - (done > 0 ? 1 : 0) - last);
-  const finished = toDo + inFlight === 0 ? width : Math.min(cells(done), width - flying - last);
+  const finished = toDo + inFlight === 0 ? (unread === undefined ? width : 0) : Math.min(cells(done), width - flying - last);
   const rest = Math.max(0, width - finished - flying);
   return `[${paint('green', glyphs.full.repeat(finished))}${paint('cyan', glyphs.half.repeat(flying))}${glyphs.empty.repeat(rest)}]`;
 }
 
-function zoneText({ done, inFlight, toDo }: ZoneProgress): string {
+function zoneText({ done, inFlight, toDo, unread }: ZoneProgress): string {
+  if (unread !== undefined) return unread;
   if (inFlight > 0) return `${inFlight} in flight, ${toDo} to go`;
   if (toDo === 0) return 'done';
   return done === 0 ? 'waits for its turn' : `${toDo} to go`;

@@ -8,6 +8,8 @@ export type SnapshotOverrides = Partial<Snapshot> & {
   readonly everySet?: StatefulSetOverrides;
   /** Changed fields of pods, by name of the StatefulSet and ordinal. */
   readonly podChanges?: Readonly<Record<string, PodChanges>>;
+  /** The names of StatefulSets that do not exist. */
+  readonly absent?: readonly string[];
 };
 
 /**
@@ -15,10 +17,10 @@ export type SnapshotOverrides = Partial<Snapshot> & {
  * current revision.
  */
 export function snapshotOf(overrides: SnapshotOverrides = {}): Snapshot {
-  const { everySet, podChanges, ...rest } = overrides;
+  const { everySet, podChanges, absent = [], ...rest } = overrides;
   const listed = rest.statefulSets ?? [];
   const missing = (rest.groups ?? []).flatMap((one) => missingSets(one, listed, everySet));
-  const statefulSets = [...listed, ...missing];
+  const statefulSets = [...listed, ...missing].filter(({ name }) => !absent.includes(name));
   const pods = statefulSets
     .filter((set) => !rest.pods?.some((view) => view.namespace === set.namespace && view.statefulSet === set.name))
     .map((set) => podsOf(set, podChanges?.[set.name]));

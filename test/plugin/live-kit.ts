@@ -107,6 +107,13 @@ export const paused: PublishedDecision = publish({
   intents: [{ namespace: 'mimir', name: 'pause.ingester', group: 'ingester', action: 'pause', reason: 'read latency' }],
 });
 
+/** The StatefulSet of zone b does not exist, in the middle of a rollout. */
+export const missing: PublishedDecision = publish({
+  absent: ['ingester-zone-b'],
+  ledgers: [{ ...ledger, run: { ...run, wave: 1, waveStartedMs: kitNowMs - 600_000 } }],
+  podChanges: { 'ingester-zone-a': { 19: updated } },
+});
+
 const partitioned: GroupDefinition = { ...definition, rollout: { ...definition.rollout, strategy: 'partition' } };
 const pinned: GroupDefinition = { ...definition, rollout: { ...definition.rollout, strategy: 'pinned' } };
 

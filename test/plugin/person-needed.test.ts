@@ -9,7 +9,7 @@ import { holdingPartition } from '../../policies/strategies.ts';
 import { intent } from '../kit/questions.ts';
 import { type FakeApiServer, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
-import { denied, paused, rolling, waiting } from './live-kit.ts';
+import { denied, missing, paused, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, leaseObject, publishedObject, requesterWebhook, statefulSetObject } from './live-objects.ts';
 import { misplacedAfter, soakingWith } from './person-needed-kit.ts';
 import type { FakeObject } from './served-objects.ts';
@@ -57,6 +57,35 @@ describe('pods that restarted with the wrong revision', () => {
     [1, 'status ingester --fail-on-pause --timeout 50ms', 7],
   ])('after %i attempts: %s', async (placements, line, status) => {
     expect((await ask([now(misplacedAfter(placements))], line)).status).toBe(status);
+  });
+});
+
+describe('a StatefulSet that does not exist', () => {
+  it('is named by get, status and explain, with what to do', async () => {
+    const shown = async (line: string) => (await ask([now(missing)], line)).stdout;
+    expect(await shown('get ingester')).toMatch(/\n *b +missing +- +\? +- +StatefulSet ingester-zone-b does not exist\n/);
+    expect(await shown('get ingester')).toContain('? updated   ? available');
+    expect(await shown('status ingester --watch=false')).toMatch(/\n *b +\? \[[^\]█#]*\] +StatefulSet ingester-zone-b does not exist\n/);
+    const explained = await shown('explain ingester');
+    expect(explained).toMatch(/^mimir\/ingester is WAITING.*\. StatefulSet ingester-zone-b of zone b does not exist\./);
+    expect(explained).toContain('do       create StatefulSet ingester-zone-b, or remove zone b from the group\n');
+    expect(explained).not.toMatch(/restore the missing evidence|could not be read/);
+  });
+
+  it.each([
+    ['status ingester --timeout 50ms', 8],
+    ['status ingester --fail-on-pause', 8],
+    ['status ingester --for zone=b --timeout 50ms', 8],
+  ])('is no success of %s', async (line, status) => {
+    const ended = await ask([now(missing)], line);
+    expect(ended.status).toBe(status);
+  });
+
+  it('is told at a timeout of status', async () => {
+    const { stderr } = await ask([now(missing)], 'status ingester --timeout 50ms');
+    expect(stderr).toContain(
+      'mimir/ingester waits: StatefulSet ingester-zone-b of zone b does not exist. Create it, or remove its zone from the group',
+    );
   });
 });
 

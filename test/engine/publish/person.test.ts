@@ -15,11 +15,14 @@ const wait = (rule: string, more: Partial<Held['waits'][number]> = {}): Held['wa
   ...more,
 });
 const lasting: Stop = { rule: 'paused', fact: 'it is paused', zones: ['a'], isBlocking: true, endsBy: 'person', endsWith: 'resume' };
+const zoneOf = (name: string) => ({ zone: name, statefulSet: name, replicas: 0, updated: 0, available: 0, isReady: false, revisions: [] });
 const held = (more: Partial<Held>): Held => ({ phase: 'Waiting', outcome: 'wait', waits: [], ...more });
 
 describe('the person that a group needs', () => {
   it.each([
     [held({ phase: 'Failed' }), 'failed'],
+    [held({ zones: [{ ...zoneOf('a'), unread: 'missing' }] }), 'missing'],
+    [held({ zones: [{ ...zoneOf('a'), unread: 'unreadable' }] }), undefined],
     [held({ phase: 'RolledBack', outcome: 'done' }), 'rolledBack'],
     [held({ phase: 'Blocked', outcome: 'blocked' }), 'blocked'],
     [held({ waits: [wait('zone-budget', { outcome: 'no' })] }), 'blocked'],

@@ -79,6 +79,19 @@ describe('the status of a group', () => {
       { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'forbidden' } }] },
       ['Ready=Unknown ViewIncomplete', 'Progressing=True ViewIncomplete', 'Degraded=False AsExpected'],
     ],
+    [
+      'without a StatefulSet',
+      { absent: ['ingester-zone-b'] },
+      ['Ready=False StatefulSetMissing', 'Progressing=False ViewIncomplete', 'Degraded=True StatefulSetMissing'],
+    ],
+    [
+      'with a StatefulSet that could not be read',
+      {
+        absent: ['ingester-zone-b'],
+        unread: [{ kind: 'StatefulSet', namespace: 'mimir', name: 'ingester-zone-b', unknown: 'forbidden' }],
+      },
+      ['Ready=Unknown ViewIncomplete', 'Progressing=True ViewIncomplete', 'Degraded=False AsExpected'],
+    ],
   ])('has conditions as people expect: %s', (_case, overrides, expected) => {
     expect(conditionsOf(overrides)).toEqual(expected);
   });
@@ -120,6 +133,15 @@ describe('the status of a group', () => {
     const other = statefulSets.map((set) => ({ ...set, status: { ...set.status, updateRevision: 'rev-3' } }));
     expect(statusOf({ ...overrides, statefulSets: other }).phase).not.toBe('RolledBack');
     expect(statusOf({ ...overrides, ledgers: [] }).phase).toBe('Rolling');
+  });
+
+  it('names every missing StatefulSet, and keeps the reason of a failed run', () => {
+    const { conditions, phase } = statusOf({ absent: ['ingester-zone-a', 'ingester-zone-b'] });
+    const message = 'StatefulSet ingester-zone-a of zone a and StatefulSet ingester-zone-b of zone b do not exist';
+    expect([phase, ...conditions.map((one) => one.message)]).toEqual(['Waiting', message, expect.any(String), message]);
+    const failed = runOf({ outcome: 'failed', failure: 'gate errors', target: { a: newRevision, b: newRevision } });
+    const after = statusOf({ absent: ['ingester-zone-b'], ledgers: [ledgerOf({ run: failed })] });
+    expect(after.conditions.find(({ type }) => type === 'Degraded')?.reason).toBe('RunFailed');
   });
 
   it('keeps the time of a condition while its status is the same', () => {
