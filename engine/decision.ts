@@ -23,7 +23,7 @@
 import type { Source } from '../policies/definition.ts';
 import type { Phase } from '../policies/rollout/phases.ts';
 import type { DisruptionVerdict } from './disruption/disruption.ts';
-import type { Ledger, Preparation, RunState } from './snapshot.ts';
+import type { Ledger, RunState } from './snapshot.ts';
 
 /** A rule's answer. `wait`: time, progress or a request ends it. `no`: a person must act. `skip`: not applicable. `unknown`: unreadable. */
 export type RuleOutcome = 'ok' | 'wait' | 'no' | 'skip' | 'unknown';
@@ -201,13 +201,6 @@ export function isAtRest({ phase }: { readonly phase: Phase }): boolean {
 
 export const noGoal = 'nothing to do';
 
-/** The ordinals of leaving pods that were created and are absent, in ascending order. */
-export interface LostPods {
-  readonly zone: string;
-  readonly call: Preparation['call'];
-  readonly ordinals: readonly number[];
-}
-
 export interface GroupDecision {
   readonly namespace: string;
   readonly group: string;
@@ -234,8 +227,6 @@ export interface GroupDecision {
   readonly wakeAtMs?: number;
   /** The run after this decision, which the ledger stores. */
   readonly run?: RunState;
-  /** Leaving pods that were lost and must prepare. The ledger remembers them, because `status.replicas` may soon not count them. */
-  readonly lost?: readonly LostPods[];
   /** Pins and templates that the ledger must store before any action. Absent: the group pins no pods. */
   readonly pinned?: Pick<Ledger, 'pins' | 'templates'>;
 }

@@ -315,6 +315,15 @@ export interface ReleaseTerms {
   readonly released?: readonly string[];
 }
 
+/** The ordinals of a StatefulSet whose pods were created, even if a pod is absent now. */
+export interface CreatedPods {
+  readonly zone: string;
+  /** UID of the StatefulSet. */
+  readonly uid: string;
+  /** As ascending ranges, such as `0-4,7`. */
+  readonly ordinals: string;
+}
+
 /** The state of a group between turns: claims, downscales with their time, preparations, the run, pinned pods. */
 export interface Ledger {
   readonly namespace: string;
@@ -322,6 +331,8 @@ export interface Ledger {
   readonly claims: readonly Claim[];
   readonly downscales: readonly { readonly zone: string; readonly atMs: number; readonly from: number; readonly to: number }[];
   readonly preparations: readonly Preparation[];
+  /** At most one entry per zone, only for zones whose pods prepare for their removal; absent: no entries. */
+  readonly created?: readonly CreatedPods[];
   readonly run?: RunState;
   /** At most one pin per zone and ordinal; absent: no pins. */
   readonly pins?: readonly Pin[];

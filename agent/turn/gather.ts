@@ -141,8 +141,8 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
     ? [{ kind: 'Ledger' as const, namespace: group.namespace, name: group.name, unknown: stored.unknown }]
     : [];
   const refusedWrites = memory.refusals.writes(askedMs);
-  const observed = snapshotFrom(parts, group, { sources, fresh, unread });
-  const snapshot = refusedWrites.length === 0 ? observed : { ...observed, refusedWrites };
+  const seen = snapshotFrom(parts, group, { sources, fresh, unread });
+  const snapshot = refusedWrites.length === 0 ? seen : { ...seen, refusedWrites };
   const epoch = memory.epoch ?? 0;
   if (isUnknown(stored)) return { snapshot, ledger: stored, epoch, ...read };
   const bound = policiesFor(snapshot.policies, group, config.agentNamespace);
@@ -150,10 +150,11 @@ export async function gather(parts: GatherParts, group: GroupDefinition, memory:
   // which process wrote it, because without a Lease two processes may use the same epoch.
   const claims = stored.claims.filter((claim) => !memory.announced.has(canonicalJson(claim)) || memory.sent.has(claim.uid));
   const open = claims.length === stored.claims.length ? stored : { ...stored, claims };
-  const ledger = observeLedger(withPossiblePreparations(open, group, snapshot), snapshot, {
+  const observed = observeLedger(open, snapshot, {
     keepDownscalesMs: longestDelayMs(group, bound),
     openForMs: openTimes(memory.knownSinceMs, stored.claims, askedMs),
   });
+  const ledger = withPossiblePreparations(observed, group, snapshot.nowMs);
   const inputs = { ...snapshot, ledgers: [ledger] };
   return { snapshot: await withRevisions({ env, timeoutMs: config.kubernetesTimeoutMs }, group, memory, inputs), ledger, epoch, ...read };
 }

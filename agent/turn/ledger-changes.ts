@@ -13,13 +13,14 @@ export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
   return !isSameValue(essence(stored), essence(next));
 }
 
-function essence({ claims, preparations, run, pins = [], templates = [], release }: Ledger): unknown {
+function essence({ claims, preparations, created = [], run, pins = [], templates = [], release }: Ledger): unknown {
   return {
     release,
     pins: sorted(pins),
     templates: templates.map(({ zone, revision }) => `${zone} ${revision}`).sort(),
     claims: sorted(claims),
     preparations: sorted(preparations.map(essenceOfPreparation)),
+    created: sorted(created),
     run: run === undefined ? null : essenceOfRun(run),
   };
 }

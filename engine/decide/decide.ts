@@ -68,7 +68,6 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     wantedReadings: roll.wantedReadings,
     ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
     ...(roll.run === undefined ? {} : { run: roll.run }),
-    ...(scale.lost.length === 0 ? {} : { lost: scale.lost }),
     ...(traitsOf(group).pinsPods || context.view.ledger.pins !== undefined ? { pinned: observedPins(context, roll.run) } : {}),
   };
 }

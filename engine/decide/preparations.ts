@@ -1,8 +1,8 @@
 // Updates the preparations in the ledger before the agent calls pods that will be removed, and after they answered.
 import type { GroupDefinition } from '../../policies/definition.ts';
-import type { Action, LostPods } from '../decision.ts';
-import { absentOrdinals } from '../observe/view.ts';
-import { isUnknown, isWithinClockSkew, type Ledger, type Preparation, podsNamed, type Snapshot, setNamed } from '../snapshot.ts';
+import type { Action } from '../decision.ts';
+import { ordinalsOf } from '../ledger/created.ts';
+import { isWithinClockSkew, type Ledger, type Preparation } from '../snapshot.ts';
 
 type CallPods = Extract<Action, { readonly kind: 'callPods' }>;
 
@@ -99,70 +99,22 @@ function knownSince({ state, seenMs, sinceMs }: Preparation): number | undefined
   return state === 'prepared' ? seenMs : sinceMs;
 }
 
-/** The pod UID in the entries of ordinals whose next pod may start prepared: another operator may have asked it, or its predecessor left. */
+/** The pod UID in the entries of pods that another operator may have asked to prepare. */
 const anyPod = '';
 
-/** The maximum number of absent pods of a zone that get entries. More entries could exceed the size limit of the ledger. */
-export const lostLimit = 1_000;
-
-/** The pod UID in the entries of pods that were lost before this agent asked them to prepare. */
-const lostPod = 'lost';
-
-/** Reports whether this agent asked the pod to prepare. */
+/** Reports whether this agent asked the pod to prepare; false if only another operator may have asked it. */
 export function wasAsked({ podUid }: Preparation): boolean {
-  return podUid !== anyPod && podUid !== lostPod;
-}
-
-/** Reports whether the entry proves that the pod of its ordinal was created. */
-export function showsCreation({ podUid }: Preparation): boolean {
   return podUid !== anyPod;
 }
 
-/** Returns the ledger with an entry for each lost pod without an entry, so that its delay continues to count without the pod. */
-export function noteLost(ledger: Ledger, lost: readonly LostPods[], nowMs: number): Ledger {
-  const added = lost.flatMap(({ zone, call, ordinals }) => {
-    const known = new Set(
-      ledger.preparations.filter((entry) => isOfCall(entry, { zone, call }) && showsCreation(entry)).map(({ ordinal }) => ordinal),
-    );
-    const unknown = ordinals.filter((ordinal) => !known.has(ordinal));
-    return unknown.map((ordinal): Preparation => ({ zone, ordinal, podUid: lostPod, call, state: 'asked', seenMs: nowMs }));
-  });
-  return added.length === 0 ? ledger : { ...ledger, preparations: [...ledger.preparations, ...added] };
-}
-
-/**
- * Returns the preparations after pods left: an ordinal outside the StatefulSet without a pod has no pod that must prepare. Its entry stays
- * without the UID, because the next pod of the ordinal may start prepared from its volume.
- */
-export function withoutLeftPods(preparations: readonly Preparation[], hasLeft: (entry: Preparation) => boolean): readonly Preparation[] {
-  const left = preparations.filter((entry) => showsCreation(entry) && hasLeft(entry));
-  if (left.length === 0) return preparations;
-  const others = preparations.filter((entry) => !left.includes(entry));
-  const open = left.filter(({ isWithdrawn }) => isWithdrawn !== true);
-  const possible = open.map(
-    ({ zone, ordinal, call, seenMs }): Preparation => ({ zone, ordinal, podUid: anyPod, call, state: 'asked', seenMs }),
-  );
-  const isFirst = (entry: Preparation, index: number): boolean =>
-    possible.findIndex((one) => one.ordinal === entry.ordinal && isOfCall(one, entry)) === index;
-  return [...others, ...possible.filter(isFirst)];
-}
-
-/** Returns the ledger of a new group with an entry for each pod of zones with a delay: another operator may have prepared these pods. */
-export function withPossiblePreparations(
-  ledger: Ledger,
-  group: GroupDefinition,
-  snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'nowMs'>,
-): Ledger {
+/** Returns the ledger of a new group with an entry for each created pod of zones with a delay: another operator may have prepared the pod. */
+export function withPossiblePreparations(ledger: Ledger, group: GroupDefinition, nowMs: number): Ledger {
   if (ledger.epoch !== undefined || ledger.preparations.length > 0) return ledger;
-  const preparations = group.zones.flatMap((zone): Preparation[] => {
-    const set = setNamed(snapshot, group.namespace, zone.statefulSet);
+  const preparations = (ledger.created ?? []).flatMap((created): Preparation[] => {
     // Without a delay, an operator prepares and removes pods within one request, so that no prepared pod is left.
-    if (zone.delayed === undefined || set === undefined) return [];
-    const pods = podsNamed(snapshot, group.namespace, zone.statefulSet) ?? [];
-    const present = new Set(isUnknown(pods) ? [] : pods.map(({ ordinal }) => ordinal));
-    const end = set.firstOrdinal + Math.min(set.replicas, set.status.replicas);
-    const asked = { zone: zone.name, podUid: anyPod, call: 'delayed', state: 'asked', seenMs: snapshot.nowMs } as const;
-    return [...present, ...absentOrdinals(present, set.firstOrdinal, { end, most: lostLimit })].map((ordinal) => ({ ...asked, ordinal }));
+    if (group.zones.find(({ name }) => name === created.zone)?.delayed === undefined) return [];
+    const asked = { zone: created.zone, podUid: anyPod, call: 'delayed', state: 'asked', seenMs: nowMs } as const;
+    return ordinalsOf(created).map((ordinal) => ({ ...asked, ordinal }));
   });
   return preparations.length === 0 ? ledger : { ...ledger, preparations };
 }

@@ -1,6 +1,6 @@
 // Decides which zone changes its replicas now, to which number and after which preparations, or why no zone does.
 import type { GroupContext } from '../context.ts';
-import type { Action, LostPods, RuleResult, Step } from '../decision.ts';
+import type { Action, RuleResult, Step } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { blocks, result, stepOutcome } from '../rule.ts';
 import { withException } from '../rules/exception.ts';
@@ -15,7 +15,6 @@ interface ScaleDecision {
   readonly steps: readonly Step[];
   readonly actions: readonly Action[];
   readonly warnings: readonly RuleResult[];
-  readonly lost: readonly LostPods[];
   /** True if this turn writes the replicas of a zone. */
   readonly isScaling: boolean;
 }
@@ -27,7 +26,6 @@ export function decideScale(context: GroupContext, run: RunState | undefined): S
   const actions: Action[] = [];
   const inForce: InForce[] = [];
   const warnings: RuleResult[] = [];
-  const lost: LostPods[] = [];
   let isScaling = false;
   for (const zone of zones) {
     if (isScaling) break;
@@ -42,10 +40,9 @@ export function decideScale(context: GroupContext, run: RunState | undefined): S
     actions.push(...outcome.actions);
     if (outcome.replicas !== undefined) inForce.push({ zone, desired, replicas: outcome.replicas });
     warnings.push(...outcome.warnings);
-    lost.push(...(outcome.lost ?? []));
     isScaling = outcome.isScaling;
   }
-  return { steps, actions: [...actions, ...writeBacks(inForce)], warnings, lost, isScaling };
+  return { steps, actions: [...actions, ...writeBacks(inForce)], warnings, isScaling };
 }
 
 interface InForce {
@@ -60,8 +57,6 @@ interface ZoneOutcome {
   /** The replicas after this turn; absent if the wanted number could not be read. */
   readonly replicas?: number;
   readonly warnings: readonly RuleResult[];
-  /** The lost pods that must prepare; absent: none. */
-  readonly lost?: readonly LostPods[];
   readonly isScaling: boolean;
 }
 
@@ -107,7 +102,7 @@ function cancellation({ zone, from, to }: ScaleQuestion, cancelled: IntentView |
 
 function grow(question: ScaleQuestion, desired: DesiredReplicas): ZoneOutcome {
   const { results, policies } = checkReplicas(question, { source: desired.answer });
-  return change(question, { to: question.to, results, calls: withdrawals(question, question.from), lost: [], warnings: policies.warnings });
+  return change(question, { to: question.to, results, calls: withdrawals(question, question.from), warnings: policies.warnings });
 }
 
 function shrink(question: ScaleQuestion, desired: DesiredReplicas): ZoneOutcome {
@@ -121,11 +116,10 @@ interface CheckedChange extends Pick<ZoneOutcome, 'warnings'> {
   readonly to: number;
   readonly results: readonly RuleResult[];
   readonly calls: readonly Action[];
-  readonly lost: readonly LostPods[];
 }
 
 /** Returns the step of a change, and its write unless a result blocks or the API server rejected the write. */
-function change(question: ScaleQuestion, { to, results: checked, calls, lost, warnings }: CheckedChange): ZoneOutcome {
+function change(question: ScaleQuestion, { to, results: checked, calls, warnings }: CheckedChange): ZoneOutcome {
   const { context, zone, from } = question;
   const write = scaleAction(question, to);
   const refusal = checked.some(blocks) ? undefined : refusalOf(context, write);
@@ -133,28 +127,23 @@ function change(question: ScaleQuestion, { to, results: checked, calls, lost, wa
   const outcome = stepOutcome(results);
   const kind = to > from ? 'scaleUp' : 'scaleDown';
   const step: Step = { id: `scale/${zone.zone.name}`, kind, zone: zone.zone.name, pods: [], from, to, outcome, results };
-  if (outcome !== 'act') return { step, actions: calls, replicas: from, warnings, lost, isScaling: false };
-  return { step, actions: [...calls, write], replicas: to, warnings, lost, isScaling: true };
+  if (outcome !== 'act') return { step, actions: calls, replicas: from, warnings, isScaling: false };
+  return { step, actions: [...calls, write], replicas: to, warnings, isScaling: true };
 }
 
 /** Returns the calls that prepare pods before their delay or removal. While `checked` blocks, calls only successors of prepared pods. */
 function prepareToShrink(question: ScaleQuestion, checked: readonly RuleResult[]): Omit<CheckedChange, 'warnings'> {
   const { context, zone, to } = question;
   const permit = (answer: RuleResult): RuleResult => withException(context, answer, { zone: zone.zone.name, to });
-  if (checked.some(blocks)) return { to, results: checked, calls: renewals(question), lost: [] };
+  if (checked.some(blocks)) return { to, results: checked, calls: renewals(question) };
   const delayed = delayedDownscale(question);
   const afterDelay = [...checked, permit(delayed.result)];
-  if (afterDelay.some(blocks)) return { to, results: afterDelay, calls: delayed.actions, lost: lostOf(delayed) };
+  if (afterDelay.some(blocks)) return { to, results: afterDelay, calls: delayed.actions };
   const permitted = blocks(delayed.result) ? to : delayed.permitted;
   const prepared = prepareDownscale(question, permitted);
   const results = [...afterDelay, permit(prepared.result)];
-  const lost = lostOf(delayed, prepared);
-  if (results.some(blocks)) return { to, results, calls: [...delayed.actions, ...prepared.actions], lost };
-  return { to: permitted, results, calls: delayed.actions, lost };
-}
-
-function lostOf(...answers: readonly { readonly lost?: LostPods }[]): readonly LostPods[] {
-  return answers.flatMap(({ lost }) => lost ?? []);
+  if (results.some(blocks)) return { to, results, calls: [...delayed.actions, ...prepared.actions] };
+  return { to: permitted, results, calls: delayed.actions };
 }
 
 function scaleAction({ context, zone, from }: ScaleQuestion, to: number): Action {

@@ -234,10 +234,8 @@ const delayWindow: Invariant = {
       if (view === undefined || delayed === undefined || !applies || isExcepted(context, action.zone, 'delayed-downscale')) return [];
       const { pods, lost } = leavingPods(view, context.view.ledger, action);
       const early = pods.flatMap((pod) => delayViolations(context, pod, delayed.afterMs));
-      return [
-        ...early,
-        ...lost.map((ordinal) => `ordinal ${ordinal} of zone ${action.zone} is removed while it has no pod that could prepare`),
-      ];
+      if (lost === undefined) return early;
+      return [...early, `ordinal ${lost} of zone ${action.zone} is removed while it has no pod that could prepare`];
     }),
 };
 

@@ -19,16 +19,19 @@ export const releaseLabel = { key: 'rollout-group.dev/on-policy-deleted', value:
 export const ledgerByteLimit = 256 * 1024;
 
 /** `major.minor`. A minor version adds only fields that an older writer may drop. An agent blocks a group with a newer major version. */
-const format = { major: 1, minor: 0 } as const;
+const format = { major: 1 } as const;
 
 /** The format of a ledger with pins. An older agent, which would drop the pins with its first write, blocks the group instead. */
-const pinnedFormat = { major: 2, minor: 0 } as const;
+const pinnedFormat = { major: 2 } as const;
 
 /**
  * The minor version of a ledger with a release, in either major version. An older agent may drop the release: the StatefulSets then keep
  * their state.
  */
 const releaseMinor = 1;
+
+/** The minor version of a ledger with created pods. An older agent drops them, and the next agent collects them again. */
+const createdMinor = 2;
 
 interface LedgerIdentity {
   readonly namespace: string;
@@ -113,6 +116,8 @@ const preparations = z.object({
   uids: uids.min(1),
 });
 
+const createdRow = z.object({ zone, uid: z.string(), ordinals: z.union([ranges, z.literal('')]) });
+
 const revisions = z.record(zone, z.string());
 const origin = z.object({
   cause: z.string().optional(),
@@ -159,6 +164,7 @@ const document = z.object({
   claims: z.array(z.union([podClaims, setClaim])),
   downscales: z.array(z.object({ zone, atMs: instant, from: count, to: count })),
   preparations: z.array(preparations),
+  created: z.array(createdRow).optional(),
   run: run.optional(),
   pins: z.array(pinRow).optional(),
   templates: z.array(templateRow).optional(),
@@ -170,19 +176,22 @@ type LedgerDocument = z.infer<typeof document>;
 /** Returns the text of a ledger. The order of the lists does not change the text. Unknown if the text is too long or cannot be decoded. */
 export function encodeLedger(ledger: Ledger): Known<string> {
   const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state, pins = [], templates = [] } = ledger;
-  const { major, minor } = pins.length === 0 ? format : pinnedFormat;
+  const { created, release } = ledger;
+  const { major } = pins.length === 0 ? format : pinnedFormat;
+  const minor = created !== undefined ? createdMinor : release !== undefined ? releaseMinor : 0;
   const encoded = canonicalJson({
-    format: `${major}.${ledger.release === undefined ? minor : releaseMinor}`,
+    format: `${major}.${minor}`,
     namespace,
     group,
     epoch,
     claims: sorted([...encodePodClaims(claims), ...claims.filter(isOfSet)]),
     downscales: sorted(downscales),
     preparations: sorted(encodePreparations(prepared)),
+    ...(created === undefined ? {} : { created: sorted(created) }),
     run: state,
     ...(pins.length === 0 ? {} : { pins: sorted(encodePins(pins)) }),
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
-    release: ledger.release,
+    release,
   });
   const read = decodeLedger(encoded, ledger);
   return isUnknown(read) ? read : encoded;
@@ -341,7 +350,7 @@ function oneForAll(values: readonly number[]): number | readonly number[] | unde
 }
 
 function decoded(read: LedgerDocument): Ledger | undefined {
-  const { claims, preparations: prepared, downscales, epoch, run: state, pins = [], templates = [], release, ...identity } = read;
+  const { claims, preparations: prepared, downscales, created, epoch, run: state, pins = [], templates = [], release, ...identity } = read;
   const pinned = pinsOf(pins);
   const opened = claims.map((claim) => (isOfSet(claim) ? [defined(claim)] : podClaimsOf(claim)));
   const known = prepared.map(preparationsOf);
@@ -351,6 +360,7 @@ function decoded(read: LedgerDocument): Ledger | undefined {
     claims: sorted(opened.flatMap((list) => list ?? [])),
     downscales: downscales.map((downscale) => downscale),
     preparations: sorted(known.flatMap((list) => list ?? [])),
+    ...(created === undefined ? {} : { created: sorted(created) }),
     ...defined({ epoch }),
     ...(state === undefined ? {} : { run: runOf(state) }),
     ...(pinned.length === 0 ? {} : { pins: sorted(pinned) }),

@@ -1,22 +1,12 @@
 // Updates the ledger of a group, which stores its state between turns: run, pins, claims, preparations, and downscales with their time.
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { GroupContext } from '../context.ts';
-import { noteLost, withoutLeftPods } from '../decide/preparations.ts';
 import { type Action, type GroupDecision, isReplacement } from '../decision.ts';
 import { isAvailable } from '../observe/view.ts';
 import { termsOf, withTerms } from '../release/terms.ts';
-import {
-  type Claim,
-  isUnknown,
-  type Ledger,
-  type PodView,
-  type Preparation,
-  podsNamed,
-  type Snapshot,
-  type StatefulSetView,
-  setNamed,
-} from '../snapshot.ts';
+import { type Claim, isUnknown, type Ledger, type PodView, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { withPins } from '../strategies/pinned/pins.ts';
+import { createdPods } from './created.ts';
 
 /** Maximum number of open claims. A group that needs more claims waits. */
 export const openClaimLimit = 100;
@@ -25,17 +15,17 @@ export const openClaimLimit = 100;
 export const unappliedClaimMs = 120_000;
 
 /**
- * Returns the ledger that is stored before `actions` are carried out, with the run, the pins, the lost pods and the release terms of the
- * decision. If `actions` contains only some of the decided actions, the stored run stays.
+ * Returns the ledger that is stored before `actions` are carried out, with the run, the pins and the release terms of the decision. If
+ * `actions` contains only some of the decided actions, the stored run stays.
  */
 export function decidedLedger(
   ledger: Ledger,
-  decision: Pick<GroupDecision, 'run' | 'pinned' | 'lost' | 'actions'>,
+  decision: Pick<GroupDecision, 'run' | 'pinned' | 'actions'>,
   { snapshot, group, actions = decision.actions }: Pick<GroupContext, 'snapshot' | 'group'> & { readonly actions?: readonly Action[] },
 ): Ledger {
-  const { run, pinned, lost = [] } = decision;
+  const { run, pinned } = decision;
   // A defined group is not being released: its release terms replace the stored ones.
-  const known = noteLost(withTerms(ledger, termsOf(group)), lost, snapshot.nowMs);
+  const known = withTerms(ledger, termsOf(group));
   const moved = run === undefined || run === known.run || actions.length < decision.actions.length ? known : { ...known, run };
   return pinned === undefined ? moved : withPins({ ...moved, ...pinned }, actions, { snapshot, group });
 }
@@ -146,8 +136,8 @@ interface KeepOptions {
  * Returns the ledger after an observation. A claim on a pod ends when the successor pod is available. A claim on replicas adds a dated
  * downscale when the replicas are lowered, and ends when the surplus pods are gone. A claim on a partition ends when the partition is lowered.
  * A claim with a resource version ends at once if another write changed the object, because its request must fail. A claim on an unchanged
- * object or on a zone that left the group ends after 120 s. A claim on an unreadable object stays. Preparations stay without their pods,
- * because databases store them on the volume. They lose the UID of a pod that the StatefulSet removed.
+ * object or on a zone that left the group ends after 120 s. A claim on an unreadable object stays. Preparations always stay, even without
+ * their pods, because databases store them on the volume. The created ordinals are those of `createdPods`.
  */
 export function observeLedger(stored: Ledger, seen: ObservedObjects, options: KeepOptions): Ledger {
   const { openForMs = ({ atMs }: Claim) => Math.abs(seen.nowMs - atMs) } = options;
@@ -162,23 +152,31 @@ export function observeLedger(stored: Ledger, seen: ObservedObjects, options: Ke
     isOfNoZone(claim) ? !isOverdue(claim) : isOpen(claim, zones.get(claim.zone), { nowMs: seen.nowMs, isOverdue: isOverdue(claim) }),
   );
   const downscales = [...ledger.downscales, ...applied].filter(({ atMs }) => seen.nowMs - atMs <= options.keepDownscalesMs);
-  const preparations = withoutLeftPods(ledger.preparations, (entry) => hasLeft(entry, zones.get(entry.zone)));
-  const lists = { claims, downscales, preparations };
+  const created = createdPods(ledger, group, seen);
+  const lists = { claims, downscales, preparations: ledger.preparations };
   const isSame = (['claims', 'downscales', 'preparations'] as const).every((name) => isSameList(lists[name], stored[name]));
-  return isSame ? stored : { ...stored, ...lists };
+  if (isSame && isSameList(created, stored.created ?? [])) return stored;
+  const { created: _created, ...rest } = stored;
+  return { ...rest, ...lists, ...(created.length === 0 ? {} : { created }) };
 }
 
 /**
  * Returns the ledger with the present names of the zones. The name of an adopted zone is that of its StatefulSet without the common prefix
  * of all members, so it changes with the members: the zone `a` is called `ingester-zone-a` while the group has no other member.
  */
-function inPresentZones({ claims, downscales, preparations, ...rest }: Ledger, { zones }: GroupDefinition): Ledger {
+function inPresentZones({ claims, downscales, preparations, created, ...rest }: Ledger, { zones }: GroupDefinition): Ledger {
   const inPresent = <Entry extends { readonly zone: string }>(entry: Entry): Entry => {
     if (zones.some(({ name }) => name === entry.zone)) return entry;
     const [zone, ...others] = zones.filter(({ statefulSet }) => `-${statefulSet}`.endsWith(`-${entry.zone}`));
     return zone === undefined || others.length > 0 ? entry : { ...entry, zone: zone.name };
   };
-  return { ...rest, claims: claims.map(inPresent), downscales: downscales.map(inPresent), preparations: preparations.map(inPresent) };
+  return {
+    ...rest,
+    claims: claims.map(inPresent),
+    downscales: downscales.map(inPresent),
+    preparations: preparations.map(inPresent),
+    ...(created && { created: created.map(inPresent) }),
+  };
 }
 
 function isSameList(one: readonly unknown[], other: readonly unknown[]): boolean {
@@ -275,14 +273,6 @@ function hasSuccessor(claim: Claim, { group, set }: SeenZone, pods: readonly Pod
   if (ordinal < set.firstOrdinal || ordinal >= set.firstOrdinal + set.replicas) return true;
   const successor = pods.find((pod) => pod.ordinal === ordinal);
   return successor !== undefined && isAvailable(successor, group, set.minReadySeconds, nowMs);
-}
-
-/** Reports whether the StatefulSet has neither the ordinal nor its pod. */
-function hasLeft({ ordinal }: Preparation, zone: SeenZone | undefined): boolean {
-  if (zone?.pods === undefined) return false;
-  const { firstOrdinal, replicas } = zone.set;
-  const isOutside = ordinal < firstOrdinal || ordinal >= firstOrdinal + replicas;
-  return isOutside && zone.pods.every((pod) => pod.ordinal !== ordinal);
 }
 
 /** Returns the dated downscale of a claim whose replicas were lowered; [] if the ledger already has the downscale. */

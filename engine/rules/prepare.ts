@@ -3,7 +3,7 @@ import { formatDuration } from '../../policies/duration.ts';
 import { pods } from '../amount.ts';
 import { sourceOf } from '../context.ts';
 import { isDatedAhead, isNewAnswer, wasAsked } from '../decide/preparations.ts';
-import type { Action, LostPods, RuleResult } from '../decision.ts';
+import type { Action, RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
 import { ageSince, earliest, result } from '../rule.ts';
@@ -16,8 +16,6 @@ interface PrepareAnswer {
   /** The replicas that may be written now; at least the requested number. */
   readonly permitted: number;
   readonly actions: readonly Action[];
-  /** The lost pods that must prepare; absent: none. */
-  readonly lost?: LostPods;
 }
 
 /** The pause before a failed preparation is tried again, in milliseconds. */
@@ -40,26 +38,22 @@ export function delayedDownscale(question: ScaleQuestion): PrepareAnswer {
     const outcome = delayed.onUnreachable === 'fail' ? 'no' : 'wait';
     const details = { limit, source, earliestMs: retryTime(question, failed) };
     const failure = result('delayed-downscale', outcome, failureText(failed), details);
-    return { result: failure, permitted: from, actions, ...lostIn(question, leaving, 'delayed') };
+    return { result: failure, permitted: from, actions };
   }
   if (missing.length + leaving.lostCount > 0) {
     const wait = result('delayed-downscale', 'wait', missingText(question, leaving, missing), { limit, source });
-    return { result: wait, permitted: from, actions, ...lostIn(question, leaving, 'delayed') };
+    return { result: wait, permitted: from, actions };
   }
   return confirmed(question, answers, removableTail(question, answers, delayed.afterMs, source), delayed.afterMs);
 }
 
 function missingText({ zone }: ScaleQuestion, { lost, lostCount }: Leaving, missing: readonly Answer[]): string {
-  const name = `${zone.zone.statefulSet}-${lost.at(-1)}`;
-  return `${pods(missing.length + lostCount)} must prepare${lostCount === 0 ? '' : `; ${name} does not exist`}`;
+  const absent = lost === undefined ? '' : `; ${zone.zone.statefulSet}-${lost} does not exist`;
+  return `${pods(missing.length + lostCount)} must prepare${absent}`;
 }
 
 function failureText([first]: readonly Answer[]): string {
   return `${first?.pod.name} failed to prepare${first?.entry?.message ? `: ${first.entry.message}` : ''}`;
-}
-
-function lostIn({ zone }: ScaleQuestion, { lost }: Leaving, call: Preparation['call']): Pick<PrepareAnswer, 'lost'> {
-  return lost.length === 0 ? {} : { lost: { zone: zone.zone.name, call, ordinals: lost } };
 }
 
 function ordinalsFromLowest(answers: readonly Answer[]): readonly number[] {
@@ -164,7 +158,7 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   }
   const actions = missing.length === 0 ? [] : [callPods(question, 'prepare', 'POST', ordinals)];
   const wait = result('prepare-downscale', 'wait', missingText(question, leaving, missing), { source });
-  return { result: wait, permitted: from, actions, ...lostIn(question, leaving, 'prepare') };
+  return { result: wait, permitted: from, actions };
 }
 
 /** Returns the calls that withdraw the preparation of pods that stay, and of their successors. An absent pod is called after it returns. */

@@ -214,14 +214,15 @@ function checkDelay(
   if (delayed === undefined || (isAdopted ? !isMirrored : isForced)) return [];
   const ledgers = snapshot.ledgers.filter((ledger) => ledger.group === group.name);
   const preparations = ledgers.flatMap((ledger) => ledger.preparations);
-  const noted = [...preparations.filter(({ podUid }) => podUid !== ''), ...ledgers.flatMap(({ claims }) => claims)].filter(
-    (entry) => entry.zone === zone.zone.name,
-  );
-  const highest = Math.max(-1, ...(zone.pods ?? []).map(({ ordinal }) => ordinal));
+  const { set, pods = [] } = zone;
+  const created = ledgers.flatMap((ledger) => ledger.created ?? []).find((one) => one.zone === zone.zone.name && one.uid === set?.uid);
+  const remembered =
+    created === undefined || created.ordinals === '' ? [] : created.ordinals.split(',').map((range) => range.split('-').map(Number));
   const isLost = (ordinal: number): boolean => {
-    if (zone.pods?.some((pod) => pod.ordinal === ordinal)) return false;
-    const isBelow = zone.set?.podManagementPolicy === 'OrderedReady' && ordinal < highest;
-    return ordinal < (zone.set?.status.replicas ?? 0) || isBelow || noted.some((entry) => entry.ordinal === ordinal);
+    if (pods.some((pod) => pod.ordinal === ordinal)) return false;
+    const isCounted = ordinal < (set?.status.replicas ?? 0) && (set?.status.replicas ?? 0) > pods.length;
+    const isBelow = set?.podManagementPolicy === 'OrderedReady' && pods.some((pod) => pod.ordinal > ordinal);
+    return isCounted || isBelow || remembered.some(([first = 0, last = first]) => ordinal >= first && ordinal <= last);
   };
   const leaving = Array.from({ length: action.from - action.to }, (_, index) => action.to + index);
   const lost = leaving.filter(isLost).map((ordinal) => `S11: ordinal ${ordinal} of zone ${action.zone} leaves while its pod is lost`);

@@ -78,7 +78,7 @@ describe('a write of replicas', () => {
   });
 
   it('is absent when the number is right, or only its owner sets one', () => {
-    const nothing = { steps: [], actions: [], warnings: [], lost: [], isScaling: false };
+    const nothing = { steps: [], actions: [], warnings: [], isScaling: false };
     expect(scale(group({ zones: [{ name: 'a', ...count(3) }] }), { a: 3 })).toEqual(nothing);
     expect(scale(group(), { a: 3 })).toEqual(nothing);
   });

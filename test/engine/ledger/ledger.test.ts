@@ -137,16 +137,7 @@ describe('the rest of the ledger', () => {
 
   it('keeps preparations of missing pods, because their successors must be cancelled', () => {
     const gone: Preparation = { zone: 'a', ordinal: 1, podUid: 'gone', call: 'prepare', state: 'prepared', seenMs: 0 };
-    expect(look({ preparations: [gone] }, { pods: { 1: 'missing' } }).preparations).toEqual([gone]);
-  });
-
-  it('keeps no UID of a pod that a downscale removed, until the pod is gone and only then', () => {
-    const left: Preparation = { zone: 'a', ordinal: 2, podUid: 'gone', call: 'delayed', state: 'prepared', seenMs: 0 };
-    const two = { set: { replicas: 2 } };
-    expect(look({ preparations: [left] }, { ...two, snapshot: withThreePods() }).preparations).toEqual([left]);
-    expect(look({ preparations: [left] }, two).preparations).toEqual([{ ...left, podUid: '', state: 'asked' }]);
-    const unread = { pods: [{ namespace: 'mimir', statefulSet: 'ingester-zone-a', pods: { unknown: 'lost' } }] };
-    expect(look({ preparations: [left] }, { ...two, snapshot: unread }).preparations).toEqual([left]);
+    expect(look({ preparations: [gone] }).preparations).toEqual([gone]);
   });
 
   it('keeps preparations of a zone whose name changed with the members of the group, under the present name', () => {

@@ -79,8 +79,7 @@ describe('the delayed downscale', () => {
 
   it('waits for the successor of a pod that was lost, and asks only pods that exist', () => {
     const fact = '1 pod must prepare; ingester-zone-a-4 does not exist';
-    const lost = { zone: 'a', call: 'delayed', ordinals: [4] };
-    const waits = { result: { rule: 'delayed-downscale', outcome: 'wait', fact, ...details }, permitted: 5, actions: [], lost };
+    const waits = { result: { rule: 'delayed-downscale', outcome: 'wait', fact, ...details }, permitted: 5, actions: [] };
     expect(of({ preparations: [preparation(3)], pods: { 4: 'missing' } })).toEqual(waits);
     expect(of({ preparations: [preparation(3), preparation(4)], pods: { 4: 'missing' } })).toEqual(waits);
     expect(of({ preparations: [preparation(4)], pods: { 3: 'missing' } })).toMatchObject({ result: { outcome: 'wait' }, permitted: 5 });

@@ -87,12 +87,12 @@ export const preparingDefects: readonly Defect[] = [
       {
         file: leaving,
         find: 'const end = Math.max(first, Math.min(set.firstOrdinal + change.from, createdEnd(set, zone.pods)));',
-        replace: 'const end = Math.max(first, Math.min(set.firstOrdinal + change.from, createdEnd(set, []), first));',
+        replace: 'const end = Math.max(first, Math.min(first, createdEnd(set, zone.pods)));',
       },
       {
         file: leaving,
-        find: 'const above = [...remembered].filter((ordinal) => ordinal >= end',
-        replace: 'const above = [...remembered].filter((ordinal) => ordinal < 0 && ordinal >= end',
+        find: '(ordinal) => ordinal >= end && isLeaving(zone, change, ordinal) && !present.has(ordinal),',
+        replace: '(ordinal) => ordinal < 0 && isLeaving(zone, change, ordinal) && !present.has(ordinal),',
       },
     ],
     breaks: ['S11'],
