@@ -84,6 +84,7 @@ describe('a wait', () => {
       'protection-kept',
       'restart-version',
       'undone',
+      'write-accepted',
     ]);
     const dated = waiting.filter(({ id }) => endsByItself(wait(id, { earliestMs: 1 })) && !endsByItself(wait(id))).map(({ id }) => id);
     expect(dated).toEqual(['pin-applied', 'rolled-back', 'window']);

@@ -13,7 +13,7 @@ export const noBudgetInvariant: Edit = silent(
   'return down > limit ? [`zone ${view.zone.name} would have ${down} unavailable pods with a limit of ${limit}`] : [];',
   'return down < 0 ? [`zone ${view.zone.name} would have ${down} unavailable pods with a limit of ${limit}`] : [];',
 );
-const noFlightInvariant = silent('atOnce > Math.max(1, limit)', 'atOnce > 1_000');
+const noFlightInvariant = silent('atOnce > Math.max(1, most)', 'atOnce > 1_000');
 
 const upAndReady = 'return pod.isReady && pod.nodeReady &&';
 const readyForSoLong = '(minReadySeconds === 0 || nowMs - pod.readyChangedMs >= minReadySeconds * 1000)';
@@ -88,8 +88,8 @@ export const countingDefects: readonly Defect[] = [
     edits: [
       {
         file: replacing,
-        find: 'if (pod.isTerminating || isClaimed(question.zone.view, pod)) return undefined;',
-        replace: 'if (isClaimed(question.zone.view, pod)) return undefined;',
+        find: 'if (pod.isTerminating || isClaimed(question.zone.view, pod) || waitsForLower',
+        replace: 'if (isClaimed(question.zone.view, pod) || waitsForLower',
       },
       {
         file: invariants,

@@ -27,7 +27,7 @@ export const foreignClaimsDropped: Edit = { file: gather, find: isAsked, replace
 /** No pod is touched. */
 export const noTouch: Edit = {
   file: turn,
-  find: 'if (await this.#revoke(gathered, ledger)) return { nextTurnInMs: longestWaitMs };',
+  find: 'if (await this.#revoke(gathered, ledger)) return inconclusive(longestWaitMs);',
   replace: '',
 };
 

@@ -114,8 +114,8 @@ export const requestDefects: readonly Defect[] = [
     edits: [
       {
         file: act,
-        find: "status >= 400 && status < 500 ? 'refused' : 'unknown'",
-        replace: "status >= 400 ? 'refused' : 'unknown'",
+        find: "isDenied || status < 500 ? 'refused' : 'unknown'",
+        replace: "isDenied || status < 600 ? 'refused' : 'unknown'",
       },
     ],
     breaks: ['S19'],

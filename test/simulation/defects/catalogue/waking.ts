@@ -32,8 +32,8 @@ export const wakingDefects: readonly Defect[] = [
       noClockLook,
       {
         file: loop,
-        find: 'group.cancelTimer = this.#options.timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {',
-        replace: 'group.cancelTimer = this.#options.timers.after(Math.max(0, dueInMs + 0 * longestSleepMs), () => {',
+        find: 'group.cancelTimer = timers.after(Math.max(0, Math.min(dueInMs, longestSleepMs)), () => {',
+        replace: 'group.cancelTimer = timers.after(Math.max(0, dueInMs + 0 * longestSleepMs), () => {',
       },
     ],
     alsoWithout: 'the looks at the clocks every minute, and past the caches every five minutes',
@@ -67,8 +67,8 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: loop,
-        find: '} else this.#arm(key, group, this.#options.clock.monotonicMs() + (nextTurnInMs ?? Number.POSITIVE_INFINITY));',
-        replace: '} else this.#arm(key, group, this.#options.clock.monotonicMs() + Math.min(nextTurnInMs ?? 1000, 1000));',
+        find: 'group.dueAtMs = Math.min(nowMs + nextTurnInMs,',
+        replace: 'group.dueAtMs = Math.min(nowMs + Math.min(nextTurnInMs, 1000),',
       },
       {
         file: 'agent/published/publisher.ts',
@@ -101,8 +101,8 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: 'agent/turn/next-turn.ts',
-        find: 'memory.isWaiting ? directReadIntervalMs : undefined,',
-        replace: 'memory.isWaiting ? 50 : undefined,',
+        find: 'idleTurnMs,\n    delayAfter(',
+        replace: 'memory.isWaiting ? 50 : undefined,\n    delayAfter(',
       },
     ],
     breaks: ['L13'],
