@@ -18,6 +18,8 @@ export interface TimelineEntry {
 
 export interface RunOptions {
   readonly keepsTimeline?: boolean;
+  /** False to compute no `traceHash`. */
+  readonly isTraced?: boolean;
   readonly stopsAtViolation?: boolean;
   /** Replaces `quietMs` of the scenario. */
   readonly quietMs?: number;
@@ -49,7 +51,7 @@ export interface RunResult {
   readonly events: number;
   /** The end of the simulation on the scheduler's clock. */
   readonly endMs: number;
-  /** The hash of all events in order. Equal simulations have equal hashes. */
+  /** The hash of all events in order; empty without a trace. Equal simulations have equal hashes. */
   readonly traceHash: string;
   readonly timeline: readonly TimelineEntry[];
 }

@@ -3,9 +3,9 @@ import { draw } from './random.ts';
 
 interface Event {
   readonly atMs: number;
-  /** The random number that decides the order of events at one time. */
-  readonly lot: number;
   readonly order: number;
+  /** The random number that decides the order of events at one time. It is drawn when two events have the same time. */
+  lot: number | undefined;
   readonly callback: () => void;
   isCancelled: boolean;
 }
@@ -15,7 +15,7 @@ export type Scheduler = ReturnType<typeof createScheduler>;
 
 /** Creates a scheduler at time 0. */
 export function createScheduler(seed: number) {
-  const heap = new Heap();
+  const heap = new Heap(seed);
   let nowMs = 0;
   let order = 0;
   let events = 0;
@@ -23,7 +23,7 @@ export function createScheduler(seed: number) {
 
   /** Calls back once, after `delayMs` (0 or more). Returns a function that cancels the call. */
   const after = (delayMs: number, callback: () => void): (() => void) => {
-    const event: Event = { atMs: nowMs + Math.max(0, delayMs), lot: draw(seed, `lot ${order}`), order, callback, isCancelled: false };
+    const event: Event = { atMs: nowMs + Math.max(0, delayMs), order, lot: undefined, callback, isCancelled: false };
     order += 1;
     pending += 1;
     heap.push(event);
@@ -71,7 +71,12 @@ function settled(events: number): Promise<void> {
 }
 
 class Heap {
+  readonly #seed: number;
   readonly #events: Event[] = [];
+
+  constructor(seed: number) {
+    this.#seed = seed;
+  }
 
   peek(): Event | undefined {
     return this.#events[0];
@@ -84,7 +89,7 @@ class Heap {
     while (index > 0) {
       const parentIndex = (index - 1) >> 1;
       const parent = events[parentIndex] as Event;
-      if (isBefore(parent, event)) break;
+      if (this.#isBefore(parent, event)) break;
       events[index] = parent;
       index = parentIndex;
     }
@@ -99,17 +104,19 @@ class Heap {
     for (;;) {
       let childIndex = 2 * index + 1;
       const right = events[childIndex + 1];
-      if (right !== undefined && isBefore(right, events[childIndex] as Event)) childIndex += 1;
+      if (right !== undefined && this.#isBefore(right, events[childIndex] as Event)) childIndex += 1;
       const child = events[childIndex];
-      if (child === undefined || isBefore(last, child)) break;
+      if (child === undefined || this.#isBefore(last, child)) break;
       events[index] = child;
       index = childIndex;
     }
     events[index] = last;
   }
-}
 
-function isBefore(one: Event, other: Event): boolean {
-  if (one.atMs !== other.atMs) return one.atMs < other.atMs;
-  return one.lot === other.lot ? one.order < other.order : one.lot < other.lot;
+  #isBefore(one: Event, other: Event): boolean {
+    if (one.atMs !== other.atMs) return one.atMs < other.atMs;
+    one.lot ??= draw(this.#seed, `lot ${one.order}`);
+    other.lot ??= draw(this.#seed, `lot ${other.order}`);
+    return one.lot === other.lot ? one.order < other.order : one.lot < other.lot;
+  }
 }

@@ -18,7 +18,7 @@ import { createScheduler, type Scheduler } from './scheduler.ts';
 import type { Actor, Answered, ModelRequest } from './server/request.ts';
 import { ModelServer } from './server/server.ts';
 import { answeredText, committedText, eventAuthor, eventText, faultText, turnText } from './timeline-text.ts';
-import { createTrace, type Trace } from './trace.ts';
+import { createTrace, noTrace, type Trace } from './trace.ts';
 
 const frontEnds = 2;
 
@@ -33,7 +33,7 @@ export class Run {
   readonly scene: Scene;
   readonly agents: Agents;
   readonly faults: RecordedFaults;
-  readonly trace: Trace = createTrace();
+  readonly trace: Trace;
   readonly violations: Violation[] = [];
   readonly writes: Record<string, number> = {};
   readonly timeline: TimelineEntry[] = [];
@@ -54,6 +54,7 @@ export class Run {
   constructor(scenario: Scenario, options: RunOptions) {
     this.#scenario = scenario;
     this.#options = options;
+    this.trace = options.isTraced === false ? noTrace : createTrace();
     const { seed, given } = scenario;
     beginRunAt(given?.startMs);
     const scheduler = createScheduler(seed);

@@ -1,6 +1,6 @@
 // Publishes changed decisions: in the status of the RolloutGroup if it exists, else in the ConfigMap `rollout-status-GROUP`.
 import { isStatus } from '../../cluster/request/failure.ts';
-import { asJsonObject, isJsonObject } from '../../cluster/request/json.ts';
+import { asJsonObject, isJsonObject, isSameJson } from '../../cluster/request/json.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { apiVersionOf, type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { createObject, patchObject, replaceObject, targetOf } from '../../cluster/request/write.ts';
@@ -148,7 +148,9 @@ export class DecisionPublisher {
     return publishedDecision({ group, decision, snapshot, ...acted, atMs: snapshot.nowMs, leader: config.identity, ...given });
   }
 
-  async #read(group: GroupName): Promise<Stored> {
+  /** Reads the stored decision. A value that equals `last` needs no validation, which takes much longer than the comparison. */
+  async #read(group: GroupName, last: PublishedDecision | undefined): Promise<Stored> {
+    const storedDecision = (value: unknown) => (last !== undefined && isSameJson(last, value) ? { decision: last } : validDecision(value));
     const object = await this.#options.objects.read(group, 'publish.getGroup');
     if (object !== undefined) {
       const status = asJsonObject(object['status']);
@@ -170,7 +172,7 @@ export class DecisionPublisher {
     const { report } = current;
     // The published state is unknown until the write ends, so every decision until then is queued, also an unchanged decision.
     known.last = undefined;
-    const stored = await this.#read(report.group);
+    const stored = await this.#read(report.group, current.last);
     const decision = this.#decisionOf(current, stored.decision);
     if (decision === undefined) return 'unchanged';
     const scale = scaleText(report);
@@ -212,7 +214,7 @@ export class DecisionPublisher {
   }
 }
 
-function storedDecision(value: unknown): Pick<Stored, 'decision'> {
+function validDecision(value: unknown): Pick<Stored, 'decision'> {
   const decision = value === undefined ? undefined : readPublished(value);
   return decision === undefined || isUnknown(decision) ? {} : { decision };
 }

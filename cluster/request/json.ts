@@ -32,7 +32,12 @@ export function isSameJson(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, index) => isSameJson(item, b[index]));
   if (!isJsonObject(a) || !isJsonObject(b)) return false;
   // The loops build no list of keys: that would slow down the simulation, which compares objects often.
-  for (const key in a) if (!isSameJson(a[key], b[key])) return false;
-  for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false;
+  for (const key in a) if (!isSameJson(a[key], memberOf(b, key))) return false;
+  for (const key in b) if (b[key] !== undefined && memberOf(a, key) === undefined) return false;
   return true;
+}
+
+/** Returns the object's own member. A label may have the name of an inherited member, such as `constructor`. */
+function memberOf(object: JsonObject, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
 }

@@ -89,7 +89,13 @@ function shorten(value: PublishedDecision, part: Part, most: number) {
 /** Cuts the middle of every text longer than `textLimit`, because a text may end with a command. Ranges of ordinals are data and stay. */
 function cutTexts<Value>(value: Value, key = ''): Value {
   if (typeof value === 'string') return (key === 'ordinals' ? value : shortenText(value, textLimit, '…')) as Value;
+  // Most values have no long text. Copies of them would be a large part of the time.
+  if (typeof value !== 'object' || value === null || !hasLongText(value)) return value;
   if (Array.isArray(value)) return value.map((member: unknown) => cutTexts(member)) as Value;
-  if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, member]: [string, unknown]) => [name, cutTexts(member, name)])) as Value;
+}
+
+function hasLongText(value: unknown): boolean {
+  if (typeof value === 'string') return value.length > textLimit;
+  return typeof value === 'object' && value !== null && Object.values(value).some(hasLongText);
 }

@@ -1,5 +1,5 @@
 // Models the connection of one watch: it delivers lines from the server to the process in order, with latency and with faults.
-import type { KubernetesStream } from '../../cluster/env.ts';
+import type { KubernetesStream, OnLine } from '../../cluster/env.ts';
 import type { WatchFault } from '../faults/fault.ts';
 import { field, parsed, textAt } from '../objects.ts';
 import { type Random, streamOf } from '../random.ts';
@@ -17,9 +17,12 @@ interface LinesOptions {
   readonly onShowVersion: (revision: number, forMs: number) => void;
 }
 
+type Line = Pick<PendingLine, 'text' | 'value'>;
+
 interface PendingLine {
   readonly kind: 'line' | 'end';
   readonly text: string;
+  readonly value?: unknown;
   readonly dueMs: number;
   /** True if the fault of the line was already decided. */
   readonly isDecided: boolean;
@@ -44,14 +47,14 @@ const longestCoalesceMs = 5_000;
 
 /** Delivers the lines of one watch in order, with the latency and the faults of its connection. */
 export class Lines {
-  readonly sink: WatchSink = { line: (text) => this.#enqueue('line', text), end: (reason) => this.#enqueue('end', reason) };
+  readonly sink: WatchSink = { line: (text, value) => this.#enqueue('line', text, value), end: (reason) => this.#enqueue('end', reason) };
   readonly #options: LinesOptions;
   readonly #life: Life;
   readonly #random: Random;
   #pending: PendingLine[] = [];
   #lastDueMs = 0;
   #server: ModelWatch | undefined;
-  #onLine: ((line: string) => void) | undefined;
+  #onLine: OnLine | undefined;
   #resolveEnded: (reason: string) => void = () => undefined;
   #state: 'opening' | 'open' | 'ended' = 'opening';
   #isServed = true;
@@ -78,7 +81,7 @@ export class Lines {
   }
 
   /** Delivers lines from now on, because the process knows that the watch is open. */
-  connect(listener: (line: string) => void): KubernetesStream {
+  connect(listener: OnLine): KubernetesStream {
     this.#state = 'open';
     this.#life.open.watches += 1;
     this.#onLine = listener;
@@ -103,12 +106,13 @@ export class Lines {
     this.#state = 'ended';
   }
 
-  #enqueue(kind: PendingLine['kind'], text: string): void {
+  #enqueue(kind: PendingLine['kind'], text: string, value?: unknown): void {
     if (!this.#isServed || this.#isDead || this.#state === 'ended') return;
     // Lines arrive in the order of sending, because a watch is one TCP stream.
     this.#lastDueMs = Math.max(this.#lastDueMs, this.#life.scheduler.nowMs() + latencyMs(this.#random()));
-    this.#pending.push({ kind, text, dueMs: this.#lastDueMs, isDecided: false });
-    if (kind === 'line' && this.#awaited !== undefined && objectOf(text) === this.#awaited.object) this.#awaited.found();
+    const one = { kind, text, value, dueMs: this.#lastDueMs, isDecided: false };
+    this.#pending.push(one);
+    if (kind === 'line' && this.#awaited !== undefined && objectOf(one) === this.#awaited.object) this.#awaited.found();
     this.#plan();
   }
 
@@ -135,15 +139,15 @@ export class Lines {
         ? undefined
         : this.#life.faults.ofLine(this.#life.places.next('line', this.#options.site), one.text);
     if (one.kind === 'end') this.#end(one.text);
-    else if (this.#isHidden(one.text)) return;
-    else if (fault === undefined) this.#deliver(one.text);
+    else if (this.#isHidden(one)) return;
+    else if (fault === undefined) this.#deliver(one);
     else this.#applyFault(fault, one);
   }
 
   #applyFault(fault: WatchFault, one: PendingLine): void {
     switch (fault.kind) {
       case 'gone':
-        this.#deliver(goneLine);
+        this.#deliver({ text: goneLine });
         this.#end('the server closed the watch');
         break;
       case 'stall':
@@ -156,8 +160,8 @@ export class Lines {
         this.#life.open.dead += 1;
         break;
       case 'duplicate':
-        this.#deliver(one.text);
-        this.#deliver(one.text);
+        this.#deliver(one);
+        this.#deliver(one);
         break;
       case 'coalesce':
         this.#coalesce(one);
@@ -167,10 +171,10 @@ export class Lines {
         this.#end('the connection was closed');
         break;
       case 'hide':
-        this.#hide(one.text, fault.lines, fault.forMs);
+        this.#hide(one, fault.lines, fault.forMs);
         break;
       case 'showVersion':
-        this.#deliver(one.text);
+        this.#deliver(one);
         this.#options.onShowVersion(fault.revision, fault.forMs);
         if (fault.restartAfterMs === undefined) this.#end('the connection was closed');
         else this.#life.crash(fault.restartAfterMs);
@@ -200,29 +204,29 @@ export class Lines {
   }
 
   #coalesce(one: PendingLine): void {
-    const object = objectOf(one.text);
+    const object = objectOf(one);
     // If the next line of the object is already in flight, this line is dropped.
-    const isReplaced = this.#pending.some(({ kind, text }) => kind === 'line' && objectOf(text) === object);
-    if (object === undefined) this.#deliver(one.text);
+    const isReplaced = this.#pending.some((other) => other.kind === 'line' && objectOf(other) === object);
+    if (object === undefined) this.#deliver(one);
     else if (!isReplaced) this.#awaited = { object, found: this.#block(one, longestCoalesceMs) };
   }
 
-  #hide(text: string, lines: number, forMs: number): void {
-    const object = objectOf(text);
+  #hide(one: Line, lines: number, forMs: number): void {
+    const object = objectOf(one);
     if (object === undefined) {
-      this.#deliver(text);
+      this.#deliver(one);
       return;
     }
     const cancel = this.#life.holds.after(forMs, () => {
-      this.#deliver(goneLine);
+      this.#deliver({ text: goneLine });
       this.#end('the server closed the watch');
     });
     this.#hidden.set(object, { left: lines - 1, cancel });
   }
 
-  #isHidden(text: string): boolean {
+  #isHidden(one: Line): boolean {
     if (this.#hidden.size === 0) return false;
-    const object = objectOf(text);
+    const object = objectOf(one);
     const of = object === undefined ? undefined : this.#hidden.get(object);
     if (object === undefined || of === undefined) return false;
     if (of.left > 0) {
@@ -234,11 +238,11 @@ export class Lines {
     return false;
   }
 
-  #deliver(text: string): void {
+  #deliver({ text, value }: Line): void {
     this.#life.time.take(() => {
       if (this.#state !== 'open') return;
       this.#life.note('line', this.#options.key, text.length);
-      this.#onLine?.(text);
+      this.#onLine?.(text, value);
     });
   }
 
@@ -268,8 +272,8 @@ export class Lines {
 }
 
 /** Returns the object of a line; undefined for a bookmark. */
-function objectOf(line: string): string | undefined {
-  const event = parsed(line);
+function objectOf({ text, value = parsed(text) }: Line): string | undefined {
+  const event = value;
   const name = textAt(event, 'object', 'metadata', 'name');
   const isObject = name !== undefined && field(event, 'type') !== 'BOOKMARK';
   return isObject ? `${textAt(event, 'object', 'metadata', 'namespace') ?? ''}/${name}` : undefined;

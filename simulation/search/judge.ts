@@ -38,7 +38,7 @@ export interface Judged {
 
 /** Plays the scenario, and the scenarios with which it is compared. */
 export async function judge(scenario: Scenario, checks: Checks, options: RunOptions = {}): Promise<Judged> {
-  const result = await runScenario(scenario, options);
+  const result = await runScenario(scenario, { isTraced: checks.isRepeated, ...options });
   const failed = failureOf(result, scenario);
   if (failed !== undefined) return { result, failure: failed, runs: 1 };
   let runs = 1;
@@ -57,6 +57,8 @@ export async function judge(scenario: Scenario, checks: Checks, options: RunOpti
   return { result, runs };
 }
 
+const untraced: RunOptions = { isTraced: false };
+
 interface Compared {
   readonly failure?: Failure | undefined;
   readonly runs: number;
@@ -64,7 +66,7 @@ interface Compared {
 
 async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compared> {
   const plain = withoutFaults(scenario);
-  const faultless = await runScenario(plain);
+  const faultless = await runScenario(plain, untraced);
   return {
     failure: failureOf(faultless, plain) ?? found(failureIds.endsOtherwise, result, scenario, differentEnds(result, faultless)),
     runs: 1,
@@ -74,8 +76,8 @@ async function compareEnds(scenario: Scenario, result: RunResult): Promise<Compa
 async function compareWrites(scenario: Scenario): Promise<Compared> {
   const simple = countable(scenario);
   const simplePlain = withoutFaults(simple);
-  const counted = await runScenario(simple);
-  const expected = await runScenario(simplePlain);
+  const counted = await runScenario(simple, untraced);
+  const expected = await runScenario(simplePlain, untraced);
   const failure =
     failureOf(counted, simple) ??
     failureOf(expected, simplePlain) ??

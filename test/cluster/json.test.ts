@@ -28,6 +28,7 @@ describe('isSameJson', () => {
   it.each([
     [{ a: 1 }, { a: 2 }],
     [{ a: 1 }, {}],
+    [{}, { constructor: 'a' }],
     [[1, 2], [1]],
     [[], {}],
     [null, {}],
