@@ -36,7 +36,12 @@ interface ListSelection extends Selection {
   readonly isIndexed: boolean;
 }
 
-function page(cache: WatchCache, kind: ServedKind, { exact, isCached, after, limit }: ListOptions, selection: ListSelection): ModelResponse {
+function page(
+  cache: WatchCache,
+  kind: ServedKind,
+  { exact, isCached, after, limit }: ListOptions,
+  selection: ListSelection,
+): ModelResponse {
   const { namespace, selects, isFiltered } = selection;
   const revision = exact ?? (isCached ? cache.version() : cache.frontEnd.storage.revision);
   const all = cache.collection.listAt(revision).filter(({ metadata }) => namespace === '' || metadata.namespace === namespace);
