@@ -189,6 +189,18 @@ export interface Stop {
   readonly isAbort?: true;
 }
 
+/** A StatefulSet that left the group and keeps the partition of the agent. */
+export interface LeftMember {
+  /** The zone of the StatefulSet while it was a member. */
+  readonly zone: string;
+  readonly statefulSet: string;
+  /** The consequence, as a clause. */
+  readonly fact: string;
+  readonly endsWith: string;
+  /** Other commands or edits that end the state. */
+  readonly alternatives: readonly string[];
+}
+
 /** Reports whether the group replaces pods or changes replicas. */
 export function isMoving({ phase }: { readonly phase: Phase }): boolean {
   return phase === 'Rolling' || phase === 'Scaling';
@@ -219,6 +231,8 @@ export interface GroupDecision {
   readonly permitted?: readonly RuleResult[];
   /** Results that block no step: of policies, gates in observe mode, cancelled downscales, rollbacks, restarts, and rejected other writes. */
   readonly warnings: readonly RuleResult[];
+  /** Absent without such StatefulSets. */
+  readonly left?: readonly LeftMember[];
   /** The answers of the zone-aware disruption budgets about the pods that this turn would replace; absent without such pods. */
   readonly budgetAnswers?: readonly Pick<DisruptionVerdict, 'reason' | 'code'>[];
   /** The gates to read. Readings count from `fromMs`, so the gate reader starts there. */

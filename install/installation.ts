@@ -1,4 +1,5 @@
 // Lists all objects of an installation in the order of installation and of removal, with notes for the user.
+import { releaseCommand } from '../engine/release/left.ts';
 import { customResourceDefinition } from '../policies/schema/json-schema.ts';
 import { type Kind, kinds } from '../policies/schema/kinds.ts';
 import { admissionPoliciesOf, admissionPolicyKinds } from './admission-policy.ts';
@@ -113,12 +114,6 @@ function enforcedNamespace(name: string): InstallObject {
 export interface BlockedStatefulSet {
   readonly namespace: string;
   readonly name: string;
-}
-
-/** Returns the command that removes the partition; the StatefulSet controller then replaces every outdated pod. */
-export function releaseCommand({ namespace, name }: BlockedStatefulSet): string {
-  const patch = JSON.stringify({ spec: { updateStrategy: { rollingUpdate: { partition: 0 } } } });
-  return `kubectl patch statefulset ${name} -n ${namespace} --type merge -p '${patch}'`;
 }
 
 export function partitionWarning(sets: readonly BlockedStatefulSet[]): string {

@@ -13,9 +13,10 @@ export function isWorthWriting(stored: Ledger, next: Ledger): boolean {
   return !isSameValue(essence(stored), essence(next));
 }
 
-function essence({ claims, preparations, created = [], run, pins = [], templates = [], release }: Ledger): unknown {
+function essence({ claims, preparations, created = [], run, pins = [], templates = [], release, members }: Ledger): unknown {
   return {
     release,
+    members,
     pins: sorted(pins),
     templates: templates.map(({ zone, revision }) => `${zone} ${revision}`).sort(),
     claims: sorted(claims),

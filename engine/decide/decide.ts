@@ -3,10 +3,12 @@
 import type { GroupDefinition } from '../../policies/definition.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
 import { traitsOf } from '../../policies/strategies.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { ordinalRanges, pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
 import { type Decision, type GroupDecision, noGoal, type RuleResult, type Step, type Stop, type ZoneDecision } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
+import { leftWithPartition, lookAgainMs } from '../release/left.ts';
 import { blockingResults, blocks, earliest, result } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { refusalOf } from '../rules/refused-write.ts';
@@ -42,11 +44,13 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     actions.length > 0 ? 'act' : steps.length === 0 ? 'done' : steps.every((step) => step.outcome === 'blocked') ? 'blocked' : 'wait';
   const wave = waveOf(group, roll.run);
   const stopping = stopsOf(context, steps, roll.run);
+  const left = leftWithPartition(context);
   const permitted = permittedResults([...steps.flatMap(({ results }) => results), ...stopping.results]);
   const wakeAtMs = earliest([
     stopping.wakeAtMs,
     ...steps.flatMap((step) => step.results).map((answer) => ((answer.earliestMs ?? 0) > snapshot.nowMs ? answer.earliestMs : undefined)),
     ...claimInstants(context),
+    left.length === 0 ? undefined : snapshot.nowMs + lookAgainMs,
     ...roll.warnings.map(({ rule, earliestMs }) => (rule === 'rolled-back' && (earliestMs ?? 0) > snapshot.nowMs ? earliestMs : undefined)),
   ]);
   return {
@@ -64,10 +68,9 @@ export function decideGroup(snapshot: Snapshot, group: GroupDefinition): GroupDe
     ...(permitted.length === 0 ? {} : { permitted }),
     // Rejected writes that no step shows.
     warnings: [...scale.warnings, ...roll.warnings, ...wanted.flatMap((action) => refusalOf(context, action) ?? [])],
-    ...(roll.budgetAnswers === undefined ? {} : { budgetAnswers: roll.budgetAnswers }),
+    ...(left.length === 0 ? {} : { left }),
     wantedReadings: roll.wantedReadings,
-    ...(wakeAtMs === undefined ? {} : { wakeAtMs }),
-    ...(roll.run === undefined ? {} : { run: roll.run }),
+    ...defined({ budgetAnswers: roll.budgetAnswers, wakeAtMs, run: roll.run }),
     ...(traitsOf(group).pinsPods || context.view.ledger.pins !== undefined ? { pinned: observedPins(context, roll.run) } : {}),
   };
 }

@@ -30,8 +30,11 @@ const pinnedFormat = { major: 2 } as const;
  */
 const releaseMinor = 1;
 
-/** The minor version of a ledger with created pods. An older agent drops them, and the next agent collects them again. */
-const createdMinor = 2;
+/**
+ * The minor version of a ledger with created pods or members. An older agent may drop both. The next agent collects created pods again, but
+ * an older agent does not report members that leave the group.
+ */
+const memoryMinor = 2;
 
 interface LedgerIdentity {
   readonly namespace: string;
@@ -68,9 +71,11 @@ const pinRow = z.union([placedRow, settledRow]);
 
 const templateRow = z.object({ zone, revision, template: z.record(z.string(), z.unknown()) });
 
+const member = z.object({ zone, statefulSet: z.string().min(1) });
+
 const releaseRow = z.object({
   source: z.enum(['directory', 'objects']),
-  zones: z.array(z.object({ zone, statefulSet: z.string().min(1) })).min(1),
+  zones: z.array(member).min(1),
   goneMs: z.int().optional(),
   released: z.array(zone).optional(),
 });
@@ -169,6 +174,7 @@ const document = z.object({
   pins: z.array(pinRow).optional(),
   templates: z.array(templateRow).optional(),
   release: releaseRow.optional(),
+  members: z.array(member).optional(),
 });
 
 type LedgerDocument = z.infer<typeof document>;
@@ -176,9 +182,9 @@ type LedgerDocument = z.infer<typeof document>;
 /** Returns the text of a ledger. The order of the lists does not change the text. Unknown if the text is too long or cannot be decoded. */
 export function encodeLedger(ledger: Ledger): Known<string> {
   const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state, pins = [], templates = [] } = ledger;
-  const { created, release } = ledger;
+  const { created, release, members } = ledger;
   const { major } = pins.length === 0 ? format : pinnedFormat;
-  const minor = created !== undefined ? createdMinor : release !== undefined ? releaseMinor : 0;
+  const minor = created !== undefined || members !== undefined ? memoryMinor : release !== undefined ? releaseMinor : 0;
   const encoded = canonicalJson({
     format: `${major}.${minor}`,
     namespace,
@@ -192,6 +198,7 @@ export function encodeLedger(ledger: Ledger): Known<string> {
     ...(pins.length === 0 ? {} : { pins: sorted(encodePins(pins)) }),
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
     release,
+    members,
   });
   const read = decodeLedger(encoded, ledger);
   return isUnknown(read) ? read : encoded;
@@ -350,7 +357,19 @@ function oneForAll(values: readonly number[]): number | readonly number[] | unde
 }
 
 function decoded(read: LedgerDocument): Ledger | undefined {
-  const { claims, preparations: prepared, downscales, created, epoch, run: state, pins = [], templates = [], release, ...identity } = read;
+  const {
+    claims,
+    preparations: prepared,
+    downscales,
+    created,
+    epoch,
+    run: state,
+    pins = [],
+    templates = [],
+    release,
+    members,
+    ...identity
+  } = read;
   const pinned = pinsOf(pins);
   const opened = claims.map((claim) => (isOfSet(claim) ? [defined(claim)] : podClaimsOf(claim)));
   const known = prepared.map(preparationsOf);
@@ -366,6 +385,7 @@ function decoded(read: LedgerDocument): Ledger | undefined {
     ...(pinned.length === 0 ? {} : { pins: sorted(pinned) }),
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
     ...(release === undefined ? {} : { release: defined(release) }),
+    ...defined({ members }),
   };
 }
 

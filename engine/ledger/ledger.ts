@@ -3,6 +3,7 @@ import type { GroupDefinition, PolicyDefinition } from '../../policies/definitio
 import type { GroupContext } from '../context.ts';
 import { type Action, type GroupDecision, isReplacement } from '../decision.ts';
 import { isAvailable } from '../observe/view.ts';
+import { withMembers } from '../release/left.ts';
 import { termsOf, withTerms } from '../release/terms.ts';
 import { type Claim, isUnknown, type Ledger, type PodView, podsNamed, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
 import { withPins } from '../strategies/pinned/pins.ts';
@@ -25,7 +26,7 @@ export function decidedLedger(
 ): Ledger {
   const { run, pinned } = decision;
   // A defined group is not being released: its release terms replace the stored ones.
-  const known = withTerms(ledger, termsOf(group));
+  const known = withMembers(withTerms(ledger, termsOf(group)), { snapshot, group });
   const moved = run === undefined || run === known.run || actions.length < decision.actions.length ? known : { ...known, run };
   return pinned === undefined ? moved : withPins({ ...moved, ...pinned }, actions, { snapshot, group });
 }

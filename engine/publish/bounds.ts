@@ -39,6 +39,7 @@ const reductions: readonly ((value: PublishedDecision) => {
   (value) => shorten(value, 'steps', 0),
   (value) => shorten(value, 'zones', 20),
   (value) => shorten(value, 'stops', 3),
+  (value) => shorten(value, 'left', 3),
   ({ metrics = [], ...value }) => ({ value, omitted: metrics.length, part: 'metrics' }),
 ];
 
@@ -79,7 +80,7 @@ function keepResults(value: PublishedDecision, isKept: (result: RuleResult) => b
   return { value: { ...value, steps }, omitted, part: 'rule results' };
 }
 
-type Part = 'actions' | 'pods' | 'warnings' | 'gates' | 'waits' | 'steps' | 'zones' | 'stops';
+type Part = 'actions' | 'pods' | 'warnings' | 'gates' | 'waits' | 'steps' | 'zones' | 'stops' | 'left';
 
 function shorten(value: PublishedDecision, part: Part, most: number) {
   const list = value[part] ?? [];

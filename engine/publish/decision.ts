@@ -81,6 +81,7 @@ export function publishedDecision(input: PublishInput): PublishedDecision {
       results: results.map(storedResult),
     })),
     warnings: decision.warnings.map(storedResult),
+    ...defined({ left: decision.left?.slice(0, publishedStopLimit) }),
     gates: gatesOf(group, snapshot, decision),
     ...publishedMetrics(group, snapshot),
     ...(run === undefined ? {} : { run: publishedRun(run) }),

@@ -107,6 +107,8 @@ const published = z.object({
       }),
     )
     .exactOptional(),
+  /** The StatefulSets that left the group and keep a partition, at most `publishedStopLimit`; absent without any. */
+  left: z.array(z.object({ zone: text, statefulSet: text, fact: text, endsWith: text, alternatives: z.array(text) })).exactOptional(),
   /** The results that pass only because of an exception, at most `publishedStopLimit`; absent without any. */
   permitted: z.array(result).exactOptional(),
   steps: z.array(

@@ -3,7 +3,7 @@ import type { GroupDefinition } from '../../policies/definition.ts';
 import { instantText } from '../../policies/instant.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
 import { listed } from '../../policies/wording.ts';
-import type { RuleResult, Stop } from '../decision.ts';
+import type { LeftMember, RuleResult, Stop } from '../decision.ts';
 import { fieldAt } from '../observe/raw.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { reasonOf } from '../rules/catalog.ts';
@@ -26,7 +26,7 @@ export interface StatusContext {
 }
 
 interface Condition {
-  readonly type: 'Ready' | 'Progressing' | 'Degraded' | 'Stopped' | 'Enforced';
+  readonly type: 'Ready' | 'Progressing' | 'Degraded' | 'Stopped' | 'MemberLeft' | 'Enforced';
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
@@ -93,7 +93,14 @@ type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 function conditionsOf(published: PublishedDecision, { generation, previous }: StatusContext): readonly Condition[] {
   const before = fieldAt(previous, ['conditions']);
   const known: readonly unknown[] = Array.isArray(before) ? before : [];
-  return [ready(published), progressing(published), degraded(published), ...stopped(published), ...enforced(published)].map((verdict) => {
+  return [
+    ready(published),
+    progressing(published),
+    degraded(published),
+    ...stopped(published),
+    ...memberLeft(published),
+    ...enforced(published),
+  ].map((verdict) => {
     const same = known.find((one) => fieldAt(one, ['type']) === verdict.type && fieldAt(one, ['status']) === verdict.status);
     const since = fieldAt(same, ['lastTransitionTime']);
     return {
@@ -147,6 +154,18 @@ function stopped({ stops = [] }: PublishedDecision): readonly Verdict[] {
   if (first === undefined) return [];
   const message = stops.map(stopText).join('; ').slice(0, longestMessage);
   return [{ type: 'Stopped', status: 'True', reason: reasonOf(first.rule), message }];
+}
+
+/** Returns the condition MemberLeft only while a StatefulSet that left the group keeps the partition of the agent. */
+function memberLeft({ left = [] }: PublishedDecision): readonly Verdict[] {
+  if (left.length === 0) return [];
+  const message = left.map(leftMemberText).join('; ').slice(0, longestMessage);
+  return [{ type: 'MemberLeft', status: 'True', reason: 'PartitionKept', message }];
+}
+
+/** Returns the consequence of a former member with a partition, and what ends it. */
+export function leftMemberText(left: LeftMember): string {
+  return `${left.fact}. To end it: ${endsText(left)}`;
 }
 
 /** The maximum length of a message in characters. Kubernetes allows 32768. */

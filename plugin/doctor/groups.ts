@@ -2,9 +2,9 @@
 import { ledgerName } from '../../engine/ledger/ledger-document.ts';
 import { foreignPods } from '../../engine/observe/cluster.ts';
 import { profileOf } from '../../engine/profiles.ts';
+import { releaseCommand } from '../../engine/release/left.ts';
 import { releaseGraceMs } from '../../engine/release/release.ts';
 import { isUnknown, type StatefulSetView } from '../../engine/snapshot.ts';
-import { releaseCommand } from '../../install/installation.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { matchesSelector } from '../../policies/label-selector.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';

@@ -22,7 +22,19 @@ type ExplainedStep = Step & { readonly podCount?: number };
 /** A decision made by this command or published by the agent. */
 export type ExplainedDecision = Pick<
   GroupDecision,
-  'namespace' | 'group' | 'goal' | 'phase' | 'outcome' | 'wave' | 'zones' | 'waits' | 'stops' | 'permitted' | 'warnings' | 'actions'
+  | 'namespace'
+  | 'group'
+  | 'goal'
+  | 'phase'
+  | 'outcome'
+  | 'wave'
+  | 'zones'
+  | 'waits'
+  | 'stops'
+  | 'permitted'
+  | 'left'
+  | 'warnings'
+  | 'actions'
 > & { readonly steps: readonly ExplainedStep[] };
 
 export interface Explanation {
@@ -62,6 +74,7 @@ export function renderExplanation(explanation: Explanation, look: TableLook): st
     ...trouble.flatMap(({ what }) => field('trouble', what, look, 'red')),
     ...(explanation.facts ?? []).flatMap(([label, text]) => field(label, text, look)),
     ...decision.stops.flatMap((stop) => field('stopped', stopText(stop, explanation.nowMs), look, 'yellow')),
+    ...(decision.left ?? []).flatMap(({ fact }) => field('left', fact, look, 'yellow')),
     ...(decision.permitted ?? []).flatMap((result) => field('override', exceptionText(result, explanation.nowMs), look, 'yellow')),
     ...decision.steps.flatMap((step) => ['', ...stepLines(step, explanation, look)]),
     ...refused.flatMap(({ what, results }) => ['', ...field('DENIED', what, look, 'red'), ...resultLines(results, explanation, look)]),
@@ -115,9 +128,9 @@ function verdict(explanation: Explanation): string {
 }
 
 function doneVerdict(explanation: Explanation): string {
-  const { phase, stops } = explanation.decision;
+  const { phase, stops, left: [left] = [] } = explanation.decision;
   const text = phase === 'RolledBack' ? 'Every pod keeps its earlier revision' : 'Nothing is left to do';
-  return `. ${text}${stopVerdict(explanation, stops) ?? '.'}`;
+  return `. ${text}${stopVerdict(explanation, stops) ?? (left === undefined ? '.' : `, but ${left.fact}.`)}`;
 }
 
 /** Returns a sentence about the first change of the cluster since the decision; undefined without a change. */
@@ -229,6 +242,7 @@ function doLines({ decision, refused, trouble = [], unattended, ends }: Explanat
       ...missingSets.map(({ zone, statefulSet }) => `create StatefulSet ${statefulSet}, or remove zone ${zone} from the group`),
       ...todosOf(results, name, decision.wave?.name),
       ...decision.stops.flatMap(endTexts),
+      ...(decision.left ?? []).flatMap((one) => endTexts({ ...one, isBlocking: true })),
     ]),
   ];
   return todo.length === 0
@@ -236,7 +250,7 @@ function doLines({ decision, refused, trouble = [], unattended, ends }: Explanat
     : ['', ...todo.flatMap((text, index) => (index === 0 ? field('do', text, look) : paragraph(' '.repeat(11), text, look.columns)))];
 }
 
-function endTexts({ isBlocking, endsWith, alternatives = [] }: Stop): readonly string[] {
+function endTexts({ isBlocking, endsWith, alternatives = [] }: Pick<Stop, 'isBlocking' | 'endsWith' | 'alternatives'>): readonly string[] {
   return [`${isBlocking ? 'to continue' : 'to allow it again'}: ${endsWith}`, ...alternatives.map((other) => `or: ${other}`)];
 }
 

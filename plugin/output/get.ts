@@ -2,6 +2,7 @@
 import { ordinalRanges, ordinalsIn } from '../../engine/amount.ts';
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedDecision, PublishedPod, PublishedWait, PublishedZone } from '../../engine/publish/published.ts';
+import { leftMemberText } from '../../engine/publish/status.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { shorten } from '../../policies/text/shorten.ts';
 import type { Facts } from '../live/facts.ts';
@@ -89,6 +90,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
   const seenMs = seenAtMs(live, nowMs);
   const waits = decision.waits.flatMap((wait) => waitLines(wait, { nowMs, seenMs }, look));
   const stops = (decision.stops ?? []).flatMap((stop) => stopLines(stop, nowMs, look));
+  const left = (decision.left ?? []).flatMap((one) => paragraph('  ', leftMemberText(one), look.columns));
   const exceptions = (decision.permitted ?? []).flatMap((result) => paragraph('  ', exceptionText(result, nowMs), look.columns));
   const rows = decision.zones.flatMap((zone) => zoneRows(zone, { decision, nowMs: seenMs, look, facts }));
   const { header, lines } = alignTable(treeColumns, rows, { width: look.columns, ellipsis: look.glyphs.ellipsis });
@@ -104,6 +106,7 @@ export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts
     ...lines,
     ...section('blocked by', waits, look),
     ...section('stopped by', stops, look),
+    ...section('left the group', left, look),
     ...section('exceptions', exceptions, look),
     ...section('gates', decision.outcome === 'done' ? [] : gateLines(decision, nowMs), look),
     ...section('metrics', decision.outcome === 'done' ? [] : metrics.map((metric) => `  ${metricText(metric, nowMs)}`), look),

@@ -138,7 +138,8 @@ export function phaseTitle(phase: Phase): string {
 /** Returns the most important facts about a group: a stopped agent, the wait or the pods in flight, the stops, and the exceptions in use. */
 export function summaryText({ decision, unattended = '' }: Pick<LiveGroup, 'decision' | 'unattended'>, look: InfoLook): string {
   const { isShort = false, nowMs } = look;
-  const parts = [unattended, ...decisionParts(decision, isShort, nowMs), stopPart(decision, isShort), exceptionPart(decision, look)];
+  const shown = [stopPart(decision, isShort), leftPart(decision, isShort), exceptionPart(decision, look)];
+  const parts = [unattended, ...decisionParts(decision, isShort, nowMs), ...shown];
   return parts.filter((part) => part !== '').join('; ');
 }
 
@@ -205,6 +206,13 @@ function namedStop(decision: PublishedDecision): Stop | undefined {
 
 function shortStop({ rule, by }: Pick<Stop, 'rule' | 'by'>): string {
   return by === undefined ? rule : `${rule} by ${by}`;
+}
+
+/** Returns the first StatefulSet that left the group and keeps a partition; in the short form, only the number. */
+function leftPart({ left = [] }: PublishedDecision, isShort: boolean): string {
+  const [first] = left;
+  if (first === undefined) return '';
+  return isShort ? `${left.length} left` : first.fact;
 }
 
 /** Returns the first exception in use and the number of the other exceptions; in the short form, only the total number. */

@@ -1,5 +1,6 @@
 // Renders the progress of a rollout: a frame for a terminal, one line per transition for logs.
 import type { GroupDecision } from '../../engine/decision.ts';
+import { leftMemberText } from '../../engine/publish/status.ts';
 import { isUnknown } from '../../engine/snapshot.ts';
 import { secondText } from '../../policies/instant.ts';
 import { shorten } from '../../policies/text/shorten.ts';
@@ -48,6 +49,7 @@ function momentOf({ decision, unattended }: LiveGroup, nowMs: number, { estimati
     more: [
       ...(trouble === '' ? [] : [['trouble', trouble] as const]),
       ...(decision.stops ?? []).map((stop) => ['stopped', stopAndEndText(stop, nowMs)] as const),
+      ...(decision.left ?? []).map((one) => ['left', leftMemberText(one)] as const),
       ...(decision.permitted ?? []).map((result) => ['exception', exceptionText(result, nowMs)] as const),
       ...(starting === undefined ? [] : [['pod', starting] as const]),
       ...(estimation === undefined ? [] : [['end', endText(estimation, nowMs)] as const]),
@@ -83,7 +85,9 @@ function factsOf(live: LiveGroup, nowMs: number): readonly string[] {
   const stops = [...new Set((decision.stops ?? []).map(({ rule }) => rule))];
   const exceptions = (decision.permitted ?? []).map(({ exception }) => exception);
   const hasProblem =
-    decision.waits.length + stops.length + exceptions.length > 0 || troubledPods(decision).length > 0 || unattended !== undefined;
+    decision.waits.length + stops.length + exceptions.length + (decision.left ?? []).length > 0 ||
+    troubledPods(decision).length > 0 ||
+    unattended !== undefined;
   const working = decision.zones.filter((zone) => zone.available < zone.replicas && !unread.includes(zone.zone)).map(({ zone }) => zone);
   return [
     decision.phase.toLowerCase(),
@@ -112,6 +116,7 @@ export function statusKey({ decision, unattended }: LiveGroup): string {
     waits,
     stops,
     (decision.permitted ?? []).map(({ fact }) => fact),
+    (decision.left ?? []).map(({ fact }) => fact),
     troubled,
     unattended !== undefined,
   ]);

@@ -304,6 +304,39 @@ describe('the explanation of a group', () => {
   });
 });
 
+describe('a StatefulSet that left the group', () => {
+  const decision: PublishedDecision = {
+    ...done,
+    left: [
+      {
+        zone: 'd',
+        statefulSet: 'ingester-zone-d',
+        fact: 'StatefulSet ingester-zone-d left the group and keeps the partition 1000000, so a new template reaches no pod',
+        endsWith: 'kubectl patch statefulset ingester-zone-d',
+        alternatives: ['add the StatefulSet to the group again'],
+      },
+    ],
+  };
+  const live = fromAgent(decision);
+  const text = `${decision.left?.[0]?.fact}. To end it: kubectl patch statefulset ingester-zone-d, or add the StatefulSet to the group again`;
+
+  it('is shown by get, status and explain, although nothing is left to do', () => {
+    expect(renderTree(live, nowMs, look()).join('\n')).toContain(`\nleft the group\n  ${text}`);
+    expect(renderStatus(live, nowMs, look()).join('\n')).toContain(`  left: ${text}`);
+    expect(renderGroups({ groups: [live], nowMs, hasNamespaces: true }, look())).toContain(`${decision.left?.[0]?.fact}\n`);
+    expect(renderGroups({ groups: [live], nowMs, hasNamespaces: true }, look({ columns: 80 }))).toContain('1 left\n');
+    expect(statusLine(live, nowMs)).toContain(JSON.stringify(decision.left?.[0]?.fact));
+    expect(statusKey(live)).not.toBe(statusKey(fromAgent(done)));
+    const explained = renderLiveExplanation({ live, subject: {}, nowMs, showsAllRules: false, outdated: [] }, look());
+    expect(explained).toMatch(
+      /^mimir\/ingester is DONE \(for 42s\)\. Nothing is left to do, but StatefulSet ingester-zone-d left the group/,
+    );
+    expect(explained).toContain(
+      '  do       to continue: kubectl patch statefulset ingester-zone-d\n           or: add the StatefulSet to the group again\n',
+    );
+  });
+});
+
 describe('the document of a group', () => {
   it('names a time after its instant, and the maximum age of a metric in seconds', () => {
     const metric = { namespace: 'mimir', policy: 'safety', input: 'lag', source: 'prod', question: 'q', maxAgeMs: 120_000 };
