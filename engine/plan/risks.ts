@@ -9,6 +9,7 @@ import { fieldAt } from '../observe/raw.ts';
 import { isLimitOfZero } from '../rule.ts';
 import { isFastTrack } from '../rules/wave.ts';
 import type { RunState } from '../snapshot.ts';
+import { strategyOf } from '../strategies/strategy.ts';
 import { manifestOf } from './changes.ts';
 import { atOnceText } from './controller.ts';
 import { type GroupPlan, type PlannedStep, type PodTimes, type Quantiles, type Risk, slowSeconds } from './document.ts';
@@ -205,6 +206,12 @@ const unmodelled: RiskCheck = ({ zones }) =>
       : [{ code: 'RG5015', severity: 'warning', message, source: { object: `StatefulSet ${statefulSet}`, field: 'spec.replicas' } }];
   });
 
+/** Finds pods that a restart brings to another revision before the plan starts. */
+const changedByRestart: RiskCheck = ({ context }) =>
+  strategyOf(context.group)
+    .warnOfRestarts(context, context.view.ledger.run)
+    .map(({ fact, source }) => ({ code: 'RG5016', severity: 'warning', message: fact, ...(source === undefined ? {} : { source }) }));
+
 const riskChecks: readonly RiskCheck[] = [
   serialBudget,
   orderedReady,
@@ -220,4 +227,5 @@ const riskChecks: readonly RiskCheck[] = [
   skippedOnRollback,
   leavingMember,
   unmodelled,
+  changedByRestart,
 ];

@@ -86,9 +86,9 @@ function removeSurplus<Pod extends ControlledPod>(input: ControllerInput<Pod>, s
   const [highest] = surplus;
   if (highest === undefined) return { deletes: [], mustWait: false };
   if (input.set.podManagementPolicy === 'Parallel') return { deletes: surplus.filter((pod) => !pod.isTerminating), mustWait: false };
-  // Every pod in range is available here, so the first unhealthy pod of the StatefulSet is a surplus pod.
-  const firstUnhealthy = surplus.findLast((pod) => pod.isTerminating || !isReady(pod));
-  const isBlocked = highest.isTerminating || (highest !== firstUnhealthy && !isAvailable(highest, input));
+  // Every pod in range is available here, so the first unavailable pod of the StatefulSet is a surplus pod.
+  const firstUnavailable = surplus.findLast((pod) => !isAvailable(pod, input));
+  const isBlocked = highest.isTerminating || (highest !== firstUnavailable && !isAvailable(highest, input));
   return { deletes: isBlocked ? [] : [highest], mustWait: true };
 }
 

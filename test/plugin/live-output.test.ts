@@ -177,6 +177,18 @@ describe('the revisions of a zone', () => {
   });
 });
 
+describe('warnings', () => {
+  it('are shown in get, except those that a stop repeats', () => {
+    const restart = { rule: 'restart-version', outcome: 'wait', fact: 'ingester-zone-a-2 would come back at rev-1' } as const;
+    const rolledBack = { rule: 'rolled-back', outcome: 'wait', fact: 'zone a stays at rev-1' } as const;
+    const stop = { rule: 'rolled-back', fact: 'rev-2 was rolled back', zones: ['a'], isBlocking: true, endsWith: 'retry' };
+    const decision = { ...waiting, warnings: [restart, rolledBack], stops: [stop] };
+    const screen = renderTree({ decision, from: 'agent', unread: [] }, nowMs, look()).join('\n');
+    expect(screen).toContain('warnings\n  restart-version: ingester-zone-a-2 would come back at rev-1');
+    expect(screen).not.toContain('zone a stays at rev-1');
+  });
+});
+
 describe('an age in a fact', () => {
   it('is that of the time at which it is shown', () => {
     const soak = { rule: 'soak', outcome: 'wait', fact: 'wave canary has soaked since 1970-01-01T00:00:00Z', limit: '1h' } as const;

@@ -218,6 +218,12 @@ export const clusterCodes = {
       'A plan models up to 5,000 pods of each StatefulSet, because Kubernetes supports clusters of up to 5,000 nodes. The plan lacks the other pods, so it never ends. A policy test and `simulate` refuse such a StatefulSet. The agent and the webhooks accept any number of replicas.',
     hint: 'reduce spec.replicas of the StatefulSet, or replicas.count or forceReplicas of its group',
   },
+  RG5016: {
+    title: 'A restart changes the revision of a pod',
+    severity: 'warning',
+    explanation:
+      'A pod that restarts now, for any reason, comes back at another revision than the one that it runs. The message names the pods or the zone, and the revision.',
+  },
   RG6001: {
     title: 'No agent holds the Lease',
     explanation:

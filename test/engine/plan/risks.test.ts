@@ -416,3 +416,28 @@ describe('RG5014, a StatefulSet that leaves its group', () => {
     expect(risksOf({ groups: [before], groupsBefore: [before], desiredGroups: [before] })).toEqual([]);
   });
 });
+
+describe('RG5016, a restart that changes the revision', () => {
+  const partitioned = group({ zones: ['a'], rollout: { strategy: 'partition' } });
+  const rollingUpdate = (image?: string) => [manifest('a', { spec: { updateStrategy: { type: 'RollingUpdate' } }, ...defined({ image }) })];
+
+  it('names the pods and the revision, and is absent without such a pod', () => {
+    const { before } = readPlanSnapshots(planInput({ groups: [partitioned], current: rollingUpdate() }));
+    const risks = (currentRevision: string) => {
+      const statefulSets = before.statefulSets.map((set) => ({ ...set, status: { ...set.status, currentRevision } }));
+      const desired = rollingUpdate(fixed);
+      return risksOf({ groups: [partitioned], current: rollingUpdate(), desired, running: { ...before, statefulSets } })?.filter(
+        ({ code }) => code === 'RG5016',
+      );
+    };
+    expect(risks(before.statefulSets[0]?.status.currentRevision ?? '')).toEqual([]);
+    expect(risks('rev-0')).toEqual([
+      {
+        code: 'RG5016',
+        severity: 'warning',
+        message: '3 pods of zone a would come back at rev-0 when restarted, below partition 1000000',
+        source: { object: 'StatefulSet mimir/ingester-zone-a', field: 'spec.updateStrategy.rollingUpdate.partition' },
+      },
+    ]);
+  });
+});

@@ -162,6 +162,16 @@ describe('a revision that was rolled back', () => {
     expect(next.run).toMatchObject({ kind: 'rollback', target: both(oldRevision), rolledBack: { revisions: both(newRevision) } });
   });
 
+  it('is what pods come at without the webhook where a whole zone had moved, until the template returns', () => {
+    const restarts = (state: State) => decided(state).warnings.flatMap(({ rule, fact }) => (rule === 'restart-version' ? [fact] : []));
+    expect(restarts({ run: rolledBack, a: moved })).toEqual([
+      'pods of zone a that restart while no webhook answers start at rev-2, which was rolled back; return the template in Git to rev-1, or run: kubectl rollout-group undo mimir/ingester --zone a --to-revision rev-1',
+    ]);
+    expect(restarts({ run: withFields(rolledBack, { outcome: 'running', wave: 0, completedMs: 0 }), a: moved })).toHaveLength(1);
+    expect(restarts(calm)).toEqual([]);
+    expect(restarts({ run: rolledBack, a: { status: { updateRevision: oldRevision } } })).toEqual([]);
+  });
+
   it('stays out of the other zones when one of them has another template', () => {
     const third: State = { run: rolledBack, a: { status: { updateRevision: 'rev-3' } } };
     const next = decided(third);

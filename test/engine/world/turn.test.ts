@@ -99,9 +99,12 @@ describe('a turn of the StatefulSet controller', () => {
     expect(turnOf(ordered, pods).deletes).toEqual([]);
   });
 
-  it('removes a surplus pod that is broken with OrderedReady, as the first that is unhealthy', () => {
-    const pods = [pod(0), pod(1), pod(2), pod(3, { isReady: false })];
-    expect(turnOf(ordered, pods).deletes).toEqual([3]);
+  it('removes a surplus pod that is broken or not ready for long enough with OrderedReady, as the first that is unavailable', () => {
+    const pods = [pod(0), pod(1), pod(2)];
+    expect(turnOf(ordered, [...pods, pod(3, { isReady: false })]).deletes).toEqual([3]);
+    const slow = { ...ordered, minReadySeconds: 10 };
+    expect(turnOf(slow, [...pods, pod(3, { readyChangedMs: now - 4000 })]).deletes).toEqual([3]);
+    expect(turnOf(slow, [...pods, pod(3, { isReady: false }), pod(4, { readyChangedMs: now - 4000 })]).deletes).toEqual([]);
   });
 
   it('deletes a pod that has ended, and makes its successor when it is gone', () => {

@@ -30,10 +30,10 @@ export type Step = { readonly isFixed?: boolean } & (
   | { readonly kind: 'orphan' }
   | { readonly kind: 'delete'; readonly ordinal: number }
   | { readonly kind: 'evict'; readonly ordinal: number }
-  /** Removes the pod, as its kubelet does at the end, or at once as `kubectl delete --force` does. */
+  /** Removes the pod if it is terminating, as its kubelet does at the end. */
   | { readonly kind: 'gone'; readonly ordinal: number }
   | { readonly kind: 'pod'; readonly ordinal: number; readonly state: PodState }
-  /** Removes every terminating pod, and makes every other pod ready. */
+  /** Removes every terminating pod, and makes every other pod ready that has not ended. */
   | { readonly kind: 'kubelets' }
   /** Writes the PodDisruptionBudget; without a spec, deletes it. */
   | { readonly kind: 'budget'; readonly spec?: Readonly<Record<string, number | string>> }
