@@ -5,7 +5,7 @@ import type { MetricSourceDefinition } from '../policies/integrations/metric-sou
 export type { Log, LogFields, PodHttp, PodRequest, PodResponse } from '../cluster/env.ts';
 
 /** The fields of every query to a metric source. */
-export interface SourceQuery extends Pick<PodRequest, 'timeoutMs' | 'maxBodyBytes' | 'site'> {
+export interface SourceQuery extends Pick<PodRequest, 'timeoutMs' | 'site'> {
   /** The namespace of the gate's group or of the metric's policy. A source may be limited to some namespaces. */
   readonly namespace: string;
   /** The name of the source. Groups and policies contain only this name, never the address or a credential. */

@@ -14,10 +14,6 @@ export type GateOfSource = Pick<SourceQuery, 'namespace' | 'everyMs'> & {
 const longestMs = 10_000;
 /** The most by which a Prometheus sample may be older or newer than its query, and a Consul server may be behind its leader. */
 const toleranceMs = 30_000;
-/** The size limit of an answer: one number and a few labels. A longer answer has more series than a gate can use. */
-const maxPrometheusBytes = 65_536;
-/** The size limit of an answer, which has about 2 KiB for each instance. A source may define a lower limit. */
-const maxConsulBytes = 16_777_216;
 
 /** Queries Prometheus. Remembers the time of the last sample, so that a sample that a cache repeats counts only once. */
 export function prometheusClient(
@@ -29,7 +25,7 @@ export function prometheusClient(
   return {
     longestMs,
     query: async ({ atMs, timeoutMs }) => {
-      const question = { namespace, source, written: written(), everyMs, timeoutMs, maxBodyBytes: maxPrometheusBytes, site };
+      const question = { namespace, source, written: written(), everyMs, timeoutMs, site };
       const answer = await gates.query({ ...question, query });
       const read = readPrometheus(answer, { atMs, toleranceMs, beforeMs: evaluatedMs });
       evaluatedMs = read.evaluatedMs ?? evaluatedMs;
@@ -47,7 +43,7 @@ export function consulClient(
   return {
     longestMs,
     query: async ({ atMs, timeoutMs }) => {
-      const question = { namespace, source, written: written(), everyMs, timeoutMs, maxBodyBytes: maxConsulBytes, site };
+      const question = { namespace, source, written: written(), everyMs, timeoutMs, site };
       const answer = await gates.health({ ...question, service, datacenter });
       return readConsul(answer, { atMs, counts: passing === undefined ? 'notPassing' : 'passing', toleranceMs });
     },

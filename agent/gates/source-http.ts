@@ -99,8 +99,7 @@ export class SourceHttp implements GateHttp {
         return left;
       };
       const secrets = credentialReader(this.#options, { namespace: this.#options.agentNamespace, leftMs });
-      const maxBodyBytes = Math.min(question.maxBodyBytes, source.maxResponseBytes);
-      const answer = await send({ source, secrets, leftMs, maxBodyBytes });
+      const answer = await send({ source, secrets, leftMs });
       if (answer.status >= 300 && answer.status <= 399)
         throw new Error(`the provider redirects (HTTP ${answer.status}), which the agent does not follow`);
       this.#logChange(question.source, undefined);
@@ -112,9 +111,9 @@ export class SourceHttp implements GateHttp {
     }
   }
 
-  async #exchange({ leftMs, maxBodyBytes }: QueryTarget, request: Omit<HttpRequest, 'timeoutMs' | 'maxBodyBytes'>): Promise<GateAnswer> {
+  async #exchange({ source, leftMs }: QueryTarget, request: Omit<HttpRequest, 'timeoutMs' | 'maxBodyBytes'>): Promise<GateAnswer> {
     const headers = { 'User-Agent': this.#options.userAgent, Accept: 'application/json', ...request.headers };
-    return await this.#options.exchange({ ...request, headers, timeoutMs: leftMs(), maxBodyBytes });
+    return await this.#options.exchange({ ...request, headers, timeoutMs: leftMs(), maxBodyBytes: source.maxResponseBytes });
   }
 }
 
@@ -123,7 +122,6 @@ interface QueryTarget {
   readonly secrets: CredentialReader;
   /** Returns the milliseconds until the deadline of the query. Throws after the deadline. */
   readonly leftMs: () => number;
-  readonly maxBodyBytes: number;
 }
 
 function apiUrl(url: string, path: string): string {

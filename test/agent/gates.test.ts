@@ -46,7 +46,6 @@ describe('a gate that enforces', () => {
       query: 'sum(rate(errors_total[1m]))',
       everyMs: 10_000,
       timeoutMs: 10_000,
-      maxBodyBytes: 65_536,
       site: 'gate.read',
       sentAtMs: expect.any(Number),
     });

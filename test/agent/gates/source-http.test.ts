@@ -203,11 +203,21 @@ describe('an invalid answer', () => {
     expect(await refused(port.query({ ...question, query: 'up' }))).toMatch(/^no complete answer within 1?\d?\d ms$/);
   });
 
-  it('no more than the source allows', async () => {
-    const at = await serve((_request, response) => response.end('x'.repeat(3_000)));
-    const sources = { prod: { prometheus: { url: `http://${at}` }, limits: { maxResponseBytes: 2_048 } } };
+  it.each<[number, object, number]>([
+    [3_000, { maxResponseBytes: 2_048 }, 2_048],
+    [1_048_577, {}, 1_048_576],
+  ])('no more than the source allows: %d bytes', async (length, limits, most) => {
+    const at = await serve((_request, response) => response.end('x'.repeat(length)));
+    const sources = { prod: { prometheus: { url: `http://${at}` }, limits } };
     const { port } = portTo({ sources, exchanges: exchanges() });
-    expect(await refused(port.query({ ...question, query: 'up' }))).toBe('the answer is longer than 2048 bytes');
+    expect(await refused(port.query({ ...question, query: 'up' }))).toBe(`the answer is longer than ${most} bytes`);
+  });
+
+  it('everything that the source allows, also above 64 KiB', async () => {
+    const body = good.padEnd(1_048_576);
+    const at = await serve((_request, response) => response.end(body));
+    const { port } = portTo({ sources: { prod: { prometheus: { url: `http://${at}` } } }, exchanges: exchanges() });
+    expect(await port.query({ ...question, query: 'up' })).toMatchObject({ status: 200, body });
   });
 
   it('names its address once in the log of the agent, and not to the users of a group', async () => {

@@ -112,7 +112,6 @@ export const question: Omit<ServiceQuery, 'service'> = {
   source: 'prod',
   everyMs: 60_000,
   timeoutMs: 5_000,
-  maxBodyBytes: 65_536,
   site: 'gate.read',
 };
 
