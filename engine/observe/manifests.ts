@@ -14,7 +14,7 @@ const settledMs = 365 * 24 * 3_600_000;
 
 /**
  * The maximum number of pods of a StatefulSet in plans, policy tests and simulations. Kubernetes supports clusters of 5,000 nodes, so a
- * larger number is a mistake.
+ * larger number is a mistake. No pod of a larger StatefulSet is modelled.
  */
 export const modelledPodLimit = 5_000;
 
@@ -43,8 +43,8 @@ interface ManifestSnapshot {
 }
 
 /**
- * Returns a snapshot of manifests: the StatefulSets, their pods up to `modelledPodLimit`, the budgets and the replica sources. The group
- * determines replicas that a manifest omits. Opens lists (`kind: List`) and skips other kinds.
+ * Returns a snapshot of manifests: the StatefulSets, their pods, the budgets and the replica sources. The group determines replicas that
+ * a manifest omits. Opens lists (`kind: List`) and skips other kinds.
  */
 export function snapshotFromManifests(objects: readonly unknown[], options: ManifestOptions): ManifestSnapshot {
   const namespaced = objects.flatMap(openList).map((object) => inNamespace(object, options.namespace ?? 'default'));
@@ -168,8 +168,8 @@ function withPods(snapshot: Snapshot, podObjects: readonly unknown[]): Snapshot 
 
 function podsOf(set: StatefulSetView, sinceMs: number, given: ReadonlyMap<string, PodView>) {
   const pods: PodView[] = [];
-  const end = set.firstOrdinal + Math.min(set.replicas, modelledPodLimit);
-  for (let ordinal = set.firstOrdinal; ordinal < end; ordinal += 1) {
+  const count = set.replicas <= modelledPodLimit ? set.replicas : 0;
+  for (let ordinal = set.firstOrdinal; ordinal < set.firstOrdinal + count; ordinal += 1) {
     const seen = given.get(`${set.namespace}/${set.name}-${ordinal}`);
     pods.push(seen === undefined ? readyPod(set, ordinal, sinceMs) : { ...seen, revision: seen.revision || set.status.updateRevision });
   }

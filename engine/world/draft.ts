@@ -204,11 +204,14 @@ export interface SetState {
   readonly placed?: ((ordinal: number, revision: string) => string) | undefined;
 }
 
-/** Runs one turn of the controller, and a further turn after the deletion of ended pods, which are gone at once. */
+/**
+ * Runs one turn of the controller, and a further turn after the deletion of ended pods, which are gone at once. The pods of a StatefulSet
+ * above `modelledPodLimit` do not change.
+ */
 function reconcile(state: SetState, clock: Clock): SetState {
   const { set, pods, durations, placed } = state;
-  const modelled = set.replicas > modelledPodLimit ? { ...set, replicas: modelledPodLimit } : set;
-  const { creates, deletes } = controllerTurn({ set: modelled, pods: pods.map(({ view }) => view), nowMs: clock.nowMs });
+  if (set.replicas > modelledPodLimit) return state;
+  const { creates, deletes } = controllerTurn({ set, pods: pods.map(({ view }) => view), nowMs: clock.nowMs });
   if (creates.length + deletes.length === 0) return state;
   const deleted = new Set(deletes);
   const kept = pods

@@ -56,6 +56,32 @@ class Stage {
     }
   }
 
+  /** Creates a quota without counters, so that the API server rejects every new pod, and waits until it does. */
+  async forbidPods(): Promise<void> {
+    const { client } = this.#controlPlane;
+    const { namespace } = this.arena.group;
+    await client.create(`/api/v1/namespaces/${namespace}/resourcequotas`, { metadata: { name: 'full' }, spec: { hard: { pods: '1' } } });
+    const pod = { metadata: { name: 'probe' }, spec: { containers: [{ name: 'app', image: 'app' }] } };
+    await expect
+      .poll(async () => (await client.ask('POST', `/api/v1/namespaces/${namespace}/pods?dryRun=All`, pod)).status, { timeout: 30_000 })
+      .toBe(403);
+  }
+
+  /** Deletes the quota. The annotation lets the StatefulSet controller try again at once. */
+  async allowPods(): Promise<void> {
+    const { namespace } = this.arena.group;
+    await this.#controlPlane.client.delete(`/api/v1/namespaces/${namespace}/resourcequotas/full`);
+    await this.arena.group.annotate('ingester-zone-a', { 'example.com/again': 'yes' });
+  }
+
+  /** Deletes a pod at once, and waits until the StatefulSet no longer counts it. */
+  async losePod(name: string, counted: number): Promise<void> {
+    const { client } = this.#controlPlane;
+    const { namespace, setsPath } = this.arena.group;
+    await client.delete(`/api/v1/namespaces/${namespace}/pods/${name}`, { gracePeriodSeconds: 0 });
+    await client.until<StatefulSet>(setsPath, `${counted} counted pods`, ([set]) => set?.status.replicas === counted, 30_000);
+  }
+
   asked(method: string): readonly string[] {
     return [...new Set(this.pods.calls().flatMap((call) => (call.method === method ? [call.pod] : [])))].sort();
   }
@@ -164,6 +190,43 @@ describeOnControlPlane('a delayed downscale', (controlPlane) => {
     const again = stage.pods.prepared()['ingester-zone-a-3'] ?? 0;
     expect(again).toBeGreaterThanOrEqual(first + delayMs / 1000);
     expect(await stage.waitedMs()).toBeGreaterThanOrEqual(2 * delayMs);
+    await stage.arena.expectKept();
+  });
+
+  it.concurrent('waits for a leaving pod that is lost, even if the StatefulSet no longer counts it', async (context) => {
+    const stage = await open(context, 'lost', { replicas: 5 });
+    await stage.start();
+    await stage.untilCalls('five withdrawals', () => stage.asked('DELETE').length === 5);
+    await stage.ask(4);
+    await stage.untilCalls('a preparation', () => Object.keys(stage.pods.prepared()).length === 1);
+    await stage.forbidPods();
+    await stage.losePod('ingester-zone-a-4', 4);
+    await new Promise((settle) => setTimeout(settle, 2 * delayMs));
+    expect(await stage.arena.group.replicas()).toEqual([5]);
+    const callsBefore = stage.pods.calls().length;
+    await stage.allowPods();
+    await stage.untilReplicas(4);
+    // Its successor was asked, and confirmed the time of its predecessor.
+    expect(
+      stage.pods
+        .calls()
+        .slice(callsBefore)
+        .map(({ method, pod }) => `${method} ${pod}`),
+    ).toContain('POST ingester-zone-a-4');
+    expect(await stage.waitedMs()).toBeGreaterThanOrEqual(2 * delayMs);
+    await stage.arena.expectKept();
+  });
+
+  it.concurrent('does not wait for pods that were never created', async (context) => {
+    const stage = await open(context, 'never', { replicas: 3 });
+    await stage.start();
+    await stage.untilCalls('three withdrawals', () => stage.asked('DELETE').length === 3);
+    await stage.forbidPods();
+    await stage.ask(5);
+    await stage.untilReplicas(5);
+    await stage.ask(3);
+    await stage.untilReplicas(3);
+    expect(stage.asked('POST')).toEqual([]);
     await stage.arena.expectKept();
   });
 

@@ -18,6 +18,7 @@ export interface StatefulSet extends KubernetesObject {
   readonly spec: { readonly replicas: number };
   readonly status: {
     readonly observedGeneration?: number;
+    readonly replicas?: number;
     readonly readyReplicas?: number;
     readonly currentRevision?: string;
     readonly updateRevision?: string;

@@ -215,7 +215,7 @@ export const clusterCodes = {
     title: 'A StatefulSet has more pods than a plan can model',
     severity: 'warning',
     explanation:
-      'A plan models up to 5,000 pods of each StatefulSet, because Kubernetes supports clusters of up to 5,000 nodes. The plan lacks the other pods, so it never ends. A policy test and `simulate` refuse such a StatefulSet. The agent and the webhooks accept any number of replicas.',
+      'A plan models up to 5,000 pods of each StatefulSet, because Kubernetes supports clusters of up to 5,000 nodes. The plan has no pods of a larger StatefulSet, so it never ends. A policy test and `simulate` refuse such a StatefulSet. The agent and the webhooks accept any number of replicas.',
     hint: 'reduce spec.replicas of the StatefulSet, or replicas.count or forceReplicas of its group',
   },
   RG5016: {
