@@ -74,7 +74,7 @@ describe('a gate on a Prometheus', () => {
             Array.from({ length: 150_000 }, () => sample('0')),
           ),
         ),
-      'the answer is longer than 65536 bytes',
+      'the answer is longer than 1048576 bytes',
     ],
   ])('reads %s', async (_what, handler, reading) => {
     const at = await serve(handler());

@@ -435,7 +435,7 @@ describe('RG5016, a restart that changes the revision', () => {
       {
         code: 'RG5016',
         severity: 'warning',
-        message: '3 pods of zone a would come back at rev-0 when restarted, below partition 1000000',
+        message: 'ingester-zone-a-0, ingester-zone-a-1, ingester-zone-a-2 would come back at rev-0 when restarted, below partition 1000000',
         source: { object: 'StatefulSet mimir/ingester-zone-a', field: 'spec.updateStrategy.rollingUpdate.partition' },
       },
     ]);
