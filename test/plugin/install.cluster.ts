@@ -257,7 +257,7 @@ describeOnControlPlane('an installation', (controlPlane) => {
           apiVersion,
           kind: 'RolloutIntent',
           metadata,
-          spec: { group: 'a', action: 'pause' },
+          spec: { group: 'a', action: 'abort' },
         }),
         await asks('POST', `${ours}/rolloutexceptions`, { apiVersion, kind: 'RolloutException', metadata, spec: exception }),
       ]).toEqual(['policies.validate', 'stamp', 'stamp']);
