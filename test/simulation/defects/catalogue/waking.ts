@@ -44,7 +44,8 @@ export const wakingDefects: readonly Defect[] = [
     title: 'the group is not looked at again at the instant that its decision names',
     edits: [
       noWaitingLook,
-      { file: loop, find: 'group.wakeAtMs = wakeAtMs;', replace: 'group.wakeAtMs = wakeAtMs === undefined ? wakeAtMs : undefined;' },
+      { file: loop, find: 'group.wakeAtMs = wakeAtMs;', replace: 'group.wakeAtMs = never;' },
+      { file: loop, find: 'group.wakeAtMs = Math.min(wakeAtMs,', replace: 'group.wakeAtMs = Math.max(wakeAtMs, never,' },
     ],
     alsoWithout: 'the look past the caches every five minutes at whoever waits',
     breaks: ['L10', 'L12', 'L2', 'unfinished'],
