@@ -39,13 +39,26 @@ export function ordinalsOf({ ordinals }: CreatedPods): readonly number[] {
   return ordinals === '' ? [] : (ordinalsIn(ordinals, 100_000) ?? []);
 }
 
-/** Returns the ordinals whose pods were created before the first observation of the StatefulSet. An older agent stored no such list. */
-function firstKnown({ preparations, claims }: Ledger, zone: string, set: StatefulSetView, pods: readonly PodView[]): readonly number[] {
+/**
+ * Returns the ordinals whose pods were created before the first observation of the StatefulSet. The ordinals of a predecessor with the same
+ * name stay, because the new pods get the volumes of its pods.
+ */
+function firstKnown(
+  { preparations, claims, created = [] }: Ledger,
+  zone: string,
+  set: StatefulSetView,
+  pods: readonly PodView[],
+): readonly number[] {
   // An entry without a UID names a pod that another operator may have asked, and that may not exist.
   const entries = [...preparations.filter(({ podUid }) => podUid !== ''), ...claims].filter((entry) => entry.zone === zone);
   const present = new Set(pods.map(({ ordinal }) => ordinal));
   const end = Math.min(createdEnd(set, pods), set.firstOrdinal + set.replicas);
-  return [...entries.flatMap(({ ordinal }) => ordinal ?? []), ...absentOrdinals(present, set.firstOrdinal, { end, most: maxAbsent })];
+  const earlier = created.filter((one) => one.zone === zone).flatMap(ordinalsOf);
+  return [
+    ...earlier,
+    ...entries.flatMap(({ ordinal }) => ordinal ?? []),
+    ...absentOrdinals(present, set.firstOrdinal, { end, most: maxAbsent }),
+  ];
 }
 
 /**

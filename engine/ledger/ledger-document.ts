@@ -15,7 +15,6 @@ export const ledgerLabel = { key: 'rollout-group.dev/document', value: 'ledger' 
 /** The label of ledgers with a release, by which the agent finds deleted groups. `otherwise`: the value after the release is cancelled. */
 export const releaseLabel = { key: 'rollout-group.dev/on-policy-deleted', value: 'release', otherwise: 'hold' } as const;
 
-/** Maximum size of one ledger in UTF-8 bytes. */
 export const ledgerByteLimit = 256 * 1024;
 
 /** `major.minor`. A minor version adds only fields that an older writer may drop. An agent blocks a group with a newer major version. */
@@ -25,16 +24,13 @@ const format = { major: 1 } as const;
 const pinnedFormat = { major: 2 } as const;
 
 /**
- * The minor version of a ledger with a release, in either major version. An older agent may drop the release: the StatefulSets then keep
- * their state.
+ * The minor version of a ledger, in either major version. An older agent may drop a release, created pods and members: then released
+ * StatefulSets keep their state, and no member that leaves is reported.
  */
-const releaseMinor = 1;
-
-/**
- * The minor version of a ledger with created pods or members. An older agent may drop both. The next agent collects created pods again, but
- * an older agent does not report members that leave the group.
- */
-const memoryMinor = 2;
+function minorOf({ release, created, members }: Ledger): number {
+  if (created !== undefined || members !== undefined) return 2;
+  return release === undefined ? 0 : 1;
+}
 
 interface LedgerIdentity {
   readonly namespace: string;
@@ -121,8 +117,6 @@ const preparations = z.object({
   uids: uids.min(1),
 });
 
-const createdRow = z.object({ zone, uid: z.string(), ordinals: z.union([ranges, z.literal('')]) });
-
 const revisions = z.record(zone, z.string());
 const origin = z.object({
   cause: z.string().optional(),
@@ -169,7 +163,7 @@ const document = z.object({
   claims: z.array(z.union([podClaims, setClaim])),
   downscales: z.array(z.object({ zone, atMs: instant, from: count, to: count })),
   preparations: z.array(preparations),
-  created: z.array(createdRow).optional(),
+  created: z.array(z.object({ zone, uid: z.string(), ordinals: z.union([ranges, z.literal('')]) })).optional(),
   run: run.optional(),
   pins: z.array(pinRow).optional(),
   templates: z.array(templateRow).optional(),
@@ -182,23 +176,21 @@ type LedgerDocument = z.infer<typeof document>;
 /** Returns the text of a ledger. The order of the lists does not change the text. Unknown if the text is too long or cannot be decoded. */
 export function encodeLedger(ledger: Ledger): Known<string> {
   const { namespace, group, epoch, claims, downscales, preparations: prepared, run: state, pins = [], templates = [] } = ledger;
-  const { created, release, members } = ledger;
   const { major } = pins.length === 0 ? format : pinnedFormat;
-  const minor = created !== undefined || members !== undefined ? memoryMinor : release !== undefined ? releaseMinor : 0;
   const encoded = canonicalJson({
-    format: `${major}.${minor}`,
+    format: `${major}.${minorOf(ledger)}`,
     namespace,
     group,
     epoch,
     claims: sorted([...encodePodClaims(claims), ...claims.filter(isOfSet)]),
     downscales: sorted(downscales),
     preparations: sorted(encodePreparations(prepared)),
-    ...(created === undefined ? {} : { created: sorted(created) }),
+    ...(ledger.created === undefined ? {} : { created: sorted(ledger.created) }),
     run: state,
     ...(pins.length === 0 ? {} : { pins: sorted(encodePins(pins)) }),
     ...(templates.length === 0 ? {} : { templates: sorted(templates) }),
-    release,
-    members,
+    release: ledger.release,
+    members: ledger.members,
   });
   const read = decodeLedger(encoded, ledger);
   return isUnknown(read) ? read : encoded;

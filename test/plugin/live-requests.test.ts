@@ -347,14 +347,14 @@ describe('explain lists the possible actions', () => {
     [
       'what was undone',
       held('undone', 'wait', 'undo.ingester.1'),
-      ['a person must act', 'rollout-group cancel mimir/ingester undo.ingester.1'],
+      ['A person must act', 'rollout-group cancel mimir/ingester undo.ingester.1'],
     ],
     ['what is protected', held('protected', 'wait', 'protect.ingester'), ['rollout-group cancel mimir/ingester protect.ingester']],
     ['a pause', held('paused', 'wait', 'pause.ingester'), ['to continue: kubectl rollout-group resume mimir/ingester\n']],
     ['a paused zone', held('paused', 'wait', 'pause.ingester.b'), ['rollout-group resume mimir/ingester --zone b']],
     ['a soak', held('soak', 'wait'), ['rollout-group promote mimir/ingester']],
     ['a gate', held('gate', 'wait'), ['rollout-group promote mimir/ingester']],
-    ['an approval', held('approval', 'wait'), ['a person must act', 'rollout-group approve mimir/ingester']],
+    ['an approval', held('approval', 'wait'), ['A person must act', 'rollout-group approve mimir/ingester']],
   ])('about %s', async (_name, decision, texts) => {
     const { stdout } = await act('explain ingester', { decision });
     for (const text of texts) expect(stdout).toContain(text);

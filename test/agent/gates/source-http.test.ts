@@ -179,7 +179,7 @@ describe('an invalid answer', () => {
       },
       'the connection closed before the answer ended',
     ],
-    ['10 MB', (_request, response) => response.end(Buffer.alloc(10_000_000, 0x20)), 'the answer is longer than 65536 bytes'],
+    ['10 MB', (_request, response) => response.end(Buffer.alloc(10_000_000, 0x20)), 'the answer is longer than 1048576 bytes'],
   ])('%s', async (_what, handler, problem) => {
     const { ask, seen, logs } = await prometheus({ handler });
     expect(await refused(ask())).toBe(problem);

@@ -65,9 +65,9 @@ describe('the created ordinals', () => {
     expect(created({ missing: [2], set: counts(3, 2), ledger: { claims: [claim] } })).toEqual(known('0-2').created);
   });
 
-  it('begin again with another StatefulSet of the same name', () => {
+  it('stay for another StatefulSet of the same name, because its pods get the same volumes', () => {
     const former = { created: [{ zone: 'a', uid: 'former', ordinals: '0-4' }] };
-    expect(created({ ledger: former, set: counts(5, 3), missing: [3, 4] })).toEqual(known('0-2').created);
+    expect(created({ ledger: former, set: counts(5, 3), missing: [3, 4] })).toEqual(known('0-4').created);
   });
 
   it('stay while the StatefulSet or its pods cannot be read', () => {

@@ -186,7 +186,7 @@ describe('changes of the registration', () => {
     await world.time.advance(16_000);
     expect(told()).toHaveLength(1);
     expect(told()[0]).toContain('namespaceSelector of webhook statefulset-update.enforce.rollout-group.dev');
-    expect(told()[0]).toContain('and 5 more');
+    expect(told()[0]).toContain('and 6 more');
     world.put('ValidatingWebhook', installed);
     await world.time.advance(16_000);
     expect(told()).toEqual([]);
