@@ -56,11 +56,13 @@ class Stage {
     }
   }
 
-  /** Creates a quota without counters, so that the API server rejects every new pod, and waits until it does. */
+  /** Creates a quota that is used up, so that the API server rejects every new pod, and waits until it does. */
   async forbidPods(): Promise<void> {
     const { client } = this.#controlPlane;
     const { namespace } = this.arena.group;
-    await client.create(`/api/v1/namespaces/${namespace}/resourcequotas`, { metadata: { name: 'full' }, spec: { hard: { pods: '1' } } });
+    const path = `/api/v1/namespaces/${namespace}/resourcequotas`;
+    await client.create(path, { metadata: { name: 'full' }, spec: { hard: { pods: '1' } } });
+    await client.patch(`${path}/full/status`, 'merge', { status: { hard: { pods: '1' }, used: { pods: '1' } } });
     const pod = { metadata: { name: 'probe' }, spec: { containers: [{ name: 'app', image: 'app' }] } };
     await expect
       .poll(async () => (await client.ask('POST', `/api/v1/namespaces/${namespace}/pods?dryRun=All`, pod)).status, { timeout: 30_000 })

@@ -34,7 +34,9 @@ export function observedPins(
 ): Pinned {
   const isOver = run === undefined || run.outcome === 'completed';
   const pins = view.zones.flatMap((zone) => pinsOfZone(group, zone, { ledger: view.ledger, isOver }));
-  return withTemplates(pins, view.ledger, group, snapshot);
+  // A completed run keeps no template. Otherwise only a later turn would drop it.
+  const ledger = run === undefined ? view.ledger : { ...view.ledger, run };
+  return withTemplates(pins, ledger, group, snapshot);
 }
 
 interface PinnedZone {
