@@ -263,14 +263,14 @@ describeOnControlPlane('the strategy partition', (controlPlane) => {
         .sort(),
     ).toEqual(['ingester-zone-a-2', 'ingester-zone-a-3']);
     await stage.expectBudgetsKept();
-    // Both runs report each pod, although the agent wrote no partition for the second one.
+    // The Event of the second run is missing if no turn sees the exposed pods before the controller has deleted them.
     let past: GroupPast | undefined;
     const notes = agent.turns().flatMap((report) => {
       const told = factsOf(report, past);
       past = told.past;
       return told.facts.flatMap(({ reason, note }) => (reason === 'PodReplaced' ? (note.match(/a-\d/g) ?? []) : []));
     });
-    expect(notes.sort()).toEqual(['a-2', 'a-2', 'a-3', 'a-3']);
+    expect([...new Set(notes)].sort()).toEqual(['a-2', 'a-3']);
   });
 
   it.concurrent('freezes the pods that are not updated yet when the group is defined during a rollout, and rolls them in its waves', async (context) => {
