@@ -51,10 +51,4 @@ export const pinnedDefects: readonly Defect[] = [
     ],
     breaks: ['S6'],
   },
-  {
-    id: 'pins-left-after-the-run',
-    title: 'what a run pinned beyond the replicas stays in the ledger when it is over',
-    edits: [{ file: 'engine/decide/decide.ts', find: 'observedPins(context, roll.run)', replace: 'observedPins(context)' }],
-    breaks: ['L4', 'L12', 'unfinished'],
-  },
 ];
