@@ -31,8 +31,6 @@ export interface KubernetesResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** The JSON value of the body, if the sender of the response is in the same process. It is never mutated. */
-  readonly value?: unknown;
 }
 
 export interface KubernetesStream {
@@ -45,15 +43,12 @@ export interface KubernetesStream {
   readonly close: () => void;
 }
 
-/** Receives one line of a stream. `value` is the JSON value of the line, under the same conditions as in KubernetesResponse. */
-export type OnLine = (line: string, value?: unknown) => void;
-
 /** The HTTP interface of the API server with the caller's credentials. It never repeats a write. */
 export interface KubernetesHttp {
   /** Resolves with any answer, also 4xx and 5xx. Rejects with TransportFailure if no complete answer arrives. */
   readonly request: (request: KubernetesRequest) => Promise<KubernetesResponse>;
   /** Opens a stream. Resolves when the headers arrive; rejects with TransportFailure if they are late or missing. Passes lines in order. */
-  readonly stream: (request: KubernetesRequest, onLine: OnLine) => Promise<KubernetesStream>;
+  readonly stream: (request: KubernetesRequest, onLine: (line: string) => void) => Promise<KubernetesStream>;
 }
 
 export interface PodRequest {

@@ -73,6 +73,11 @@ export function uncalledText({ name, place, why }: UncalledWebhook): string {
   return `webhook ${name}${place === undefined ? '' : ` of ${place}`} did not answer: ${why}`;
 }
 
+/** Returns the webhook that the API server could not call; undefined for every other error. */
+export function uncalledBy(error: unknown): UncalledWebhook | undefined {
+  return error instanceof ApiFailure ? uncalledWebhook(error.message) : undefined;
+}
+
 /** Returns the message without `RESOURCE "NAME" is forbidden: `. If a webhook did not answer, returns one line about the webhook. */
 export function shortMessage(message: string): string {
   const webhook = uncalledWebhook(message);

@@ -14,9 +14,9 @@ export const exceptionResource = 'rolloutexceptions.rollout-group.dev';
 /** Returns the value at a path of keys; undefined if absent or null. */
 export function field(value: unknown, ...path: readonly string[]): unknown {
   let current = value;
-  for (let index = 0; index < path.length; index += 1) {
+  for (const name of path) {
     if (typeof current !== 'object' || current === null) return undefined;
-    current = (current as Readonly<Record<string, unknown>>)[path[index] as string];
+    current = (current as Readonly<Record<string, unknown>>)[name];
   }
   return current ?? undefined;
 }

@@ -10,7 +10,7 @@ type ParsedFlags =
   /** `message` is one sentence. The process prints it with the usage and exits with code 2. */
   | { readonly kind: 'wrong'; readonly message: string };
 
-/** Returns the values of all flags. If a flag is repeated, its last value counts. Unlike in Go, a word that is no flag and no value of a flag is an error. */
+/** Returns the values of all flags. The last value of a repeated flag counts. Unlike in Go, a word that belongs to no flag is an error. */
 export function parseFlags(words: readonly string[]): ParsedFlags {
   const texts = new Map<string, string>(flagSpecs.map((flag) => [flag.name, flag.default ?? '']));
   for (let index = 0; index < words.length; ) {

@@ -1,4 +1,5 @@
-// Reports each deleted native group that is not released, and each member that left a group, once, after every source of definitions was read completely.
+// Reports once each deleted native group that is not released, and each member that left a group. Waits until every source of definitions
+// was read completely.
 
 import { decideRemoval, type FormerGroup, leftMembers } from '../../engine/release/removal.ts';
 import type { Definitions, SourceState } from '../../engine/release/terms.ts';

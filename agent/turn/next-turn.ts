@@ -24,8 +24,6 @@ interface TurnEnd {
   readonly nowMs: number;
 }
 
-/** The longest time without a turn. A waiting group is read again. The metric of the last success stays young, because alerts watch its age. */
-const idleTurnMs = directReadIntervalMs;
 /** The maximum number of consecutive stale decisions without a pause before the next turn. */
 const maxStaleAtOnce = 3;
 /** The pause before a source is read again if it cannot be watched or read. */
@@ -40,7 +38,8 @@ export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
   const { decision, performed, hasProblem, isCut, isStale, storePauseMs, areSourcesKnown, nowMs } = end;
   memory.isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
   const delaysMs = [
-    idleTurnMs,
+    // A waiting group is read again. The time of the last success of an idle group stays young, because alerts watch its age.
+    directReadIntervalMs,
     delayAfter(memory, performed),
     memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
     memory.refusals.nextInMs(nowMs),

@@ -35,7 +35,7 @@ export async function discover(env: Pick<ClusterEnv, 'kubernetes'>, options: { r
   const ask = async (path: string): Promise<JsonObject> => {
     const response = await env.kubernetes.request({ method: 'GET', path, accept: aggregated, timeoutMs, site });
     if (response.status !== 200) throw new ApiFailure(response, site);
-    return parseBody(response, site);
+    return parseBody(response.body, site);
   };
   const [core, groups] = await Promise.all([ask('/api'), ask('/apis')]);
   return discoveryOf([...(await versionsOf(core, ask)), ...(await versionsOf(groups, ask))]);

@@ -1,5 +1,5 @@
 // Reads one object, or a whole collection in pages. The API server answers with the current state, not with a stale cache.
-import type { ClusterEnv, KubernetesResponse } from '../env.ts';
+import type { ClusterEnv } from '../env.ts';
 import { ApiFailure, isStatus, TransportFailure } from './failure.ts';
 import { isJsonObject, type JsonObject, parseJson } from './json.ts';
 import { apiVersionOf, collectionPath, type KubernetesObject, objectPath, type Resource } from './resource.ts';
@@ -36,7 +36,7 @@ export async function getObject(
   { site, timeoutMs = defaultTimeoutMs, subresource }: ReadOptions & { readonly subresource?: string },
 ): Promise<KubernetesObject | undefined> {
   const response = await env.kubernetes.request({ method: 'GET', path: objectPath(resource, target, subresource), timeoutMs, site });
-  if (response.status === 200) return named(parseBody(response, site), resource, site);
+  if (response.status === 200) return named(parseBody(response.body, site), resource, site);
   const failure = new ApiFailure(response, site);
   if (response.status === 404 && !isResourceMissing(failure)) return undefined;
   throw failure;
@@ -82,7 +82,7 @@ async function listOnce<Item>(
     const path = `${collectionPath(resource, options.namespace)}?${query}`;
     const response = await env.kubernetes.request({ method: 'GET', path, timeoutMs, site });
     if (response.status !== 200) throw new ApiFailure(response, site);
-    const page = pageOf(response, resource, site);
+    const page = pageOf(response.body, resource, site);
     for (const object of page.items) items.push(options.project(object));
     if (page.token === '') return { items, resourceVersion: page.resourceVersion };
     if (page.token === token) throw malformed(site, 'the continue token did not change');
@@ -103,7 +103,6 @@ export function named(value: unknown, resource: Resource, site: string): Kuberne
     throw malformed(site, 'an object has no name');
   }
   const { apiVersion, kind, ...rest } = value;
-  if (typeof apiVersion === 'string' && typeof kind === 'string') return value as KubernetesObject;
   return {
     apiVersion: typeof apiVersion === 'string' ? apiVersion : apiVersionOf(resource),
     kind: typeof kind === 'string' ? kind : resource.kind,
@@ -112,18 +111,15 @@ export function named(value: unknown, resource: Resource, site: string): Kuberne
 }
 
 /** Returns the JSON object in a body. Throws TransportFailure for anything else. */
-export function parseBody(response: Pick<KubernetesResponse, 'body' | 'value'>, site: string): JsonObject {
-  const value = response.value ?? parsed(response.body, site);
-  if (!isJsonObject(value)) throw malformed(site, 'it is not a JSON object');
-  return value;
-}
-
-function parsed(body: string, site: string): unknown {
+export function parseBody(body: string, site: string): JsonObject {
+  let value: unknown;
   try {
-    return parseJson(body);
+    value = parseJson(body);
   } catch (cause) {
     throw malformed(site, 'it is not JSON', cause);
   }
+  if (!isJsonObject(value)) throw malformed(site, 'it is not a JSON object');
+  return value;
 }
 
 interface Page {
@@ -134,10 +130,9 @@ interface Page {
 }
 
 /** Parses a page. Throws for a list without items: an empty list would mean that everything was deleted. */
-function pageOf(response: KubernetesResponse, resource: Resource, site: string): Page {
-  const { body } = response;
-  const split = response.value === undefined ? splitList(body) : undefined;
-  const list = parseBody(split === undefined ? response : { body: split.list }, site);
+function pageOf(body: string, resource: Resource, site: string): Page {
+  const split = splitList(body);
+  const list = parseBody(split?.list ?? body, site);
   const { items, metadata } = list;
   // Go sometimes encodes an empty list as null.
   const entries = items === null ? [] : items;
@@ -156,7 +151,7 @@ function* eachItem(
   { resource, site }: { readonly resource: Resource; readonly site: string },
 ): Generator<KubernetesObject> {
   for (const item of entries) yield named(item, resource, site);
-  for (const [begin, end] of places) yield named(parseBody({ body: body.slice(begin, end) }, site), resource, site);
+  for (const [begin, end] of places) yield named(parseBody(body.slice(begin, end), site), resource, site);
 }
 
 /** Returns whether a 404 means that the server does not serve the resource. For a missing object, the Status has its name in `details`. */

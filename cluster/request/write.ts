@@ -202,7 +202,7 @@ async function send(
   request: Omit<KubernetesRequest, 'site' | 'timeoutMs'>,
 ): Promise<JsonObject> {
   const response = await env.kubernetes.request({ ...request, site, timeoutMs });
-  if (response.status >= 200 && response.status <= 299) return parseBody(response, site);
+  if (response.status >= 200 && response.status <= 299) return parseBody(response.body, site);
   const failure = new ApiFailure(response, site);
   throw isOtherUid(failure) ? conflictOf(failure) : failure;
 }

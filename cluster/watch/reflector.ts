@@ -1,6 +1,6 @@
 // Follows one collection of the API server for the caches: lists it, watches it, and keeps its objects in a store whose age is known.
 import { messageOf } from '../../policies/error-message.ts';
-import { type Clock, type ClusterEnv, type OnLine, sleep } from '../env.ts';
+import { type Clock, type ClusterEnv, sleep } from '../env.ts';
 import { Backoff, slow, soon } from '../request/backoff.ts';
 import { ApiFailure, isStatus } from '../request/failure.ts';
 import { listProjected, selectorQuery } from '../request/read.ts';
@@ -196,7 +196,7 @@ export class Reflector<View> {
         this.#succeed();
         this.#report();
       },
-      onLine: (...line) => this.#read(line),
+      onLine: (line) => this.#read(line),
     });
   }
 
@@ -217,10 +217,10 @@ export class Reflector<View> {
     return true;
   }
 
-  #read(sent: Parameters<OnLine>): Verdict | undefined {
-    if (sent[0] === '') return undefined;
+  #read(text: string): Verdict | undefined {
+    if (text === '') return undefined;
     const { resource, site } = this.#options;
-    const line: WatchLine = parseWatchLine(sent, resource, `${site}.watch`);
+    const line: WatchLine = parseWatchLine(text, resource, `${site}.watch`);
     if (line.kind === 'unparsable' || line.kind === 'error') return line;
     this.#contact.recordMessage();
     const { resourceVersion } = line;

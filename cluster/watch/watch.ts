@@ -1,6 +1,6 @@
 // Runs one watch for the reflector from its opening to its end, and parses its lines.
 
-import type { ClusterEnv, KubernetesStream, OnLine } from '../env.ts';
+import type { ClusterEnv, KubernetesStream } from '../env.ts';
 import { ApiFailure } from '../request/failure.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../request/json.ts';
 import { named } from '../request/read.ts';
@@ -18,7 +18,7 @@ interface WatchOptions<Verdict> {
   readonly signal: AbortSignal;
   readonly onOpen: () => void;
   /** Runs for each line. A value other than undefined ends the watch. */
-  readonly onLine: (...line: Parameters<OnLine>) => Verdict | undefined;
+  readonly onLine: (line: string) => Verdict | undefined;
 }
 
 export type WatchEnd<Verdict> =
@@ -55,10 +55,10 @@ export async function watchOnce<Verdict>(options: WatchOptions<Verdict>): Promis
       else watchIdle(options.idleMs - silentMs);
     });
   };
-  const onLine: OnLine = (...line) => {
+  const onLine = (line: string): void => {
     if (end !== undefined || signal.aborted) return;
     heardMs = env.clock.monotonicMs();
-    const verdict = options.onLine(...line);
+    const verdict = options.onLine(line);
     if (verdict !== undefined) finish({ kind: 'verdict', verdict });
   };
 
@@ -100,9 +100,9 @@ export type WatchLine =
 const unparsable: WatchLine = { kind: 'unparsable' };
 
 /** Parses a line; never throws. ADDED and MODIFIED have the same result, because a server may send either for an object. */
-export function parseWatchLine([text, value]: Parameters<OnLine>, resource: Resource, site: string): WatchLine {
+export function parseWatchLine(text: string, resource: Resource, site: string): WatchLine {
   try {
-    return read(value ?? parseJson(text), resource, site);
+    return read(parseJson(text), resource, site);
   } catch {
     return unparsable;
   }

@@ -35,8 +35,8 @@ export function budgetHealth(snapshot: Pick<Snapshot, 'statefulSets' | 'pods'>, 
 
 /**
  * Returns whether the eviction API allows the eviction. It allows terminating pods and pods that do not run, and denies pods with two
- * budgets. An unready pod may be evicted while enough other pods are healthy (`IfHealthyBudget`, the default).
- * Snapshots do not contain the policy `AlwaysAllow`.
+ * budgets. An unready pod may be evicted while enough other pods are healthy (`IfHealthyBudget`, the default). Snapshots
+ * do not contain the policy `AlwaysAllow`.
  */
 export function mayEvict(snapshot: Pick<Snapshot, 'statefulSets' | 'pods' | 'podBudgets'>, namespace: string, pod: PodView): boolean {
   if (pod.isTerminating || pod.phase === 'Pending' || pod.phase === 'Succeeded' || pod.phase === 'Failed') return true;

@@ -1,4 +1,5 @@
-// Keeps in the ledger of a group its release terms, the StatefulSets that Kubernetes rolls after the group is deleted, and finds out whether the definition of the group was deleted.
+// Keeps the release terms of a group in its ledger: the StatefulSets that Kubernetes rolls after the group is deleted. Finds out whether
+// the definition of the group was deleted.
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';

@@ -122,9 +122,9 @@ export function partitionFrozen(context: Pick<GroupContext, 'view'>, view: ZoneV
 }
 
 /**
- * Returns the write that freezes a zone, or raises the partition to 1000000 when every pod is updated and the update revision has become the current revision:
- * pods below the partition come back at the current revision. While pods are outdated, lowers the partition to the lowest updated pod, so
- * that updated pods come back at the update revision.
+ * Returns the write that freezes a zone. When every pod is updated and the update revision has become the current revision, raises the
+ * partition to 1000000: pods below the partition come back at the current revision. While pods are outdated, lowers the partition to the
+ * lowest updated pod, so that updated pods come back at the update revision.
  */
 function settlePartition(context: GroupContext, view: ZoneView, set: StatefulSetView): readonly SetPartition[] {
   const frozen = freezingPartition(context, view);

@@ -1,5 +1,5 @@
 // Reads and writes the RolloutIntents of a group.
-import { ApiFailure, onStatus } from '../../cluster/request/failure.ts';
+import { onStatus } from '../../cluster/request/failure.ts';
 import { listObjects } from '../../cluster/request/read.ts';
 import type { KubernetesObject, Resource } from '../../cluster/request/resource.ts';
 import { applyObject, deleteObject, targetOf } from '../../cluster/request/write.ts';
@@ -9,7 +9,7 @@ import { readIntent } from '../../policies/live/intents.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import type { Cluster } from '../connection.ts';
-import { uncalledWebhook } from '../connection-failure.ts';
+import { uncalledBy } from '../connection-failure.ts';
 import type { GroupName } from './target.ts';
 
 /** The field manager of objects that the plugin writes. */
@@ -52,7 +52,7 @@ export async function applyStop(cluster: Cluster, object: KubernetesObject, isDr
   const { metadata } = object;
   const name = `${metadata.name.slice(0, 242)}.${hashText(JSON.stringify(object['spec'])).slice(0, 10)}`;
   return applyIntent(cluster, object, isDryRun).catch((error: unknown) => {
-    if (!(error instanceof ApiFailure) || uncalledWebhook(error.message) === undefined) throw error;
+    if (uncalledBy(error) === undefined) throw error;
     return applyIntent(cluster, { ...object, metadata: { ...metadata, name } }, isDryRun);
   });
 }

@@ -1,5 +1,5 @@
 // Submits a request of the user as a RolloutIntent, for a group or its published run.
-import { ApiFailure, onStatus } from '../../cluster/request/failure.ts';
+import { onStatus } from '../../cluster/request/failure.ts';
 import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
 import { requesterText, stopActions } from '../../engine/run/requests.ts';
@@ -9,7 +9,7 @@ import type { RolloutIntent } from '../../policies/schema/kinds.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
-import { uncalledText, uncalledWebhook } from '../connection-failure.ts';
+import { uncalledBy, uncalledText } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
 import { instantText } from '../output/plan/plan-text.ts';
@@ -172,7 +172,7 @@ async function sendIntent(
 ): Promise<KubernetesObject> {
   if (stopActions.includes(action)) return applyStop(cluster, intent, isDryRun);
   return applyIntent(cluster, intent, isDryRun).catch((error: unknown) => {
-    const webhook = error instanceof ApiFailure ? uncalledWebhook(error.message) : undefined;
+    const webhook = uncalledBy(error);
     if (webhook === undefined || action !== 'abort') throw error;
     throw new Failure({
       exitCode: exitCodes.unreachable,

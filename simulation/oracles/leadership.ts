@@ -1,8 +1,7 @@
 // Judges leadership: only a process with a recently renewed Lease acts (S17), and a free Lease is taken soon (L3).
 
-import { field, isAgent, leaseResource, podResource, statefulSetResource, textAt } from '../objects.ts';
-import { valueIn } from '../server/body.ts';
-import type { Answered, ModelRequest } from '../server/request.ts';
+import { field, isAgent, leaseResource, parsed, podResource, statefulSetResource, textAt } from '../objects.ts';
+import type { Answered } from '../server/request.ts';
 import type { Oracle, Scene } from './oracle.ts';
 
 const renewDeadlineMs = 10_000;
@@ -34,7 +33,7 @@ export function judgeLeadership(scene: Scene): Oracle {
     const { process, sentAtMs = atMs } = request.actor;
     if (process === undefined || status > 299 || verb === 'get' || verb === 'list') return;
     // A release is not a renewal.
-    const isHeld = (textAt(valueIn(request), 'spec', 'holderIdentity') ?? '') !== '';
+    const isHeld = (textAt(parsed(request.body), 'spec', 'holderIdentity') ?? '') !== '';
     const known = holdings.get(process) ?? [];
     holdings.set(process, known);
     known.splice(known.findLastIndex(({ sentMs }) => sentMs <= sentAtMs) + 1, 0, { sentMs: sentAtMs, atMs, rate: rateOf(process), isHeld });
@@ -85,10 +84,10 @@ export function judgeLeadership(scene: Scene): Oracle {
 function isGuarded({ agentUser, namespace: ours }: Scene, { verb, resource, namespace, name, request, isDryRun }: Answered): boolean {
   if (verb === 'get' || verb === 'list' || isDryRun || namespace !== ours || !isAgent(request.actor, agentUser)) return false;
   if (resource === podResource || resource === statefulSetResource) return true;
-  if (resource === 'configmaps') return name.startsWith('rollout-group-') || (name === '' && isLedgerBody(request));
+  if (resource === 'configmaps') return name.startsWith('rollout-group-') || (name === '' && isLedgerBody(request.body));
   return resource.endsWith('.rollout-operator.grafana.com');
 }
 
-function isLedgerBody(request: ModelRequest): boolean {
-  return String(field(valueIn(request), 'metadata', 'name') ?? '').startsWith('rollout-group-');
+function isLedgerBody(body: string | undefined): boolean {
+  return String(field(parsed(body), 'metadata', 'name') ?? '').startsWith('rollout-group-');
 }

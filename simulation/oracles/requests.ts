@@ -1,7 +1,6 @@
 // Judges each request of agents: safe verbs, preconditions, dry runs without effect, and few conflicts in a row (S10, S20, S29, L11).
 
-import { field, isAgent, listAt } from '../objects.ts';
-import { valueIn } from '../server/body.ts';
+import { field, isAgent, listAt, parsed } from '../objects.ts';
 import type { Answered } from '../server/request.ts';
 import type { Oracle, Scene } from './oracle.ts';
 
@@ -21,7 +20,7 @@ export function judgeRequests(scene: Scene): Oracle {
       if (verb === 'get' || verb === 'list' || !isAgent(request.actor, scene.agentUser) || reviews.test(resource)) return;
       if (isDryRun && revisions.length > 0) scene.violated('S29', `${describe(answered)}, a dry run, has changed something`);
       if (isDryRun) return;
-      const body = valueIn(request);
+      const body = parsed(request.body);
       const report = (invariant: 'S10' | 'S20', what: string): void => scene.violated(invariant, `${describe(answered)} ${what}`);
       if (verb === 'delete') checkDelete(answered, body, report);
       else if (verb === 'create') checkCreate(answered, body, report);

@@ -1,8 +1,7 @@
 // Checks that agents disrupt only outdated pods of the group, each pod once, and only while every StatefulSet status is current and no
 // pause exists (S4, S6, S7, S22, S28).
 
-import { controllerOf, field, isAgent, podResource, revisionLabelOf, textAt } from '../objects.ts';
-import { valueIn } from '../server/body.ts';
+import { controllerOf, field, isAgent, parsed, podResource, revisionLabelOf, textAt } from '../objects.ts';
 import type { Answered, Commit } from '../server/request.ts';
 import { disruptedByUs } from './availability.ts';
 import type { Moment, Oracle } from './oracle.ts';
@@ -44,7 +43,7 @@ function targetPod(
   if (resource !== podResource || namespace !== scene.namespace || status > 299 || isDryRun) return undefined;
   const isDeletion = (verb === 'delete' && subresource === '') || (verb === 'create' && subresource === 'eviction');
   if (!isDeletion || !isAgent(request.actor, scene.agentUser)) return undefined;
-  const body = valueIn(request);
+  const body = parsed(request.body);
   const options = subresource === 'eviction' ? field(body, 'deleteOptions') : body;
   const uid = textAt(options, 'preconditions', 'uid');
   return uid === undefined ? undefined : { uid };

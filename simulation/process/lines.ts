@@ -1,5 +1,5 @@
 // Models the connection of one watch: it delivers lines from the server to the process in order, with latency and with faults.
-import type { KubernetesStream, OnLine } from '../../cluster/env.ts';
+import type { KubernetesStream } from '../../cluster/env.ts';
 import type { WatchFault } from '../faults/fault.ts';
 import { field, parsed, textAt } from '../objects.ts';
 import { type Random, streamOf } from '../random.ts';
@@ -17,12 +17,9 @@ interface LinesOptions {
   readonly onShowVersion: (revision: number, forMs: number) => void;
 }
 
-type Line = Pick<PendingLine, 'text' | 'value'>;
-
 interface PendingLine {
   readonly kind: 'line' | 'end';
   readonly text: string;
-  readonly value?: unknown;
   readonly dueMs: number;
   /** True if the fault of the line was already decided. */
   readonly isDecided: boolean;
@@ -47,14 +44,14 @@ const longestCoalesceMs = 5_000;
 
 /** Delivers the lines of one watch in order, with the latency and the faults of its connection. */
 export class Lines {
-  readonly sink: WatchSink = { line: (text, value) => this.#enqueue('line', text, value), end: (reason) => this.#enqueue('end', reason) };
+  readonly sink: WatchSink = { line: (text) => this.#enqueue('line', text), end: (reason) => this.#enqueue('end', reason) };
   readonly #options: LinesOptions;
   readonly #life: Life;
   readonly #random: Random;
   #pending: PendingLine[] = [];
   #lastDueMs = 0;
   #server: ModelWatch | undefined;
-  #onLine: OnLine | undefined;
+  #onLine: ((line: string) => void) | undefined;
   #resolveEnded: (reason: string) => void = () => undefined;
   #state: 'opening' | 'open' | 'ended' = 'opening';
   #isServed = true;
@@ -81,7 +78,7 @@ export class Lines {
   }
 
   /** Delivers lines from now on, because the process knows that the watch is open. */
-  connect(listener: OnLine): KubernetesStream {
+  connect(listener: (line: string) => void): KubernetesStream {
     this.#state = 'open';
     this.#life.open.watches += 1;
     this.#onLine = listener;
@@ -106,13 +103,12 @@ export class Lines {
     this.#state = 'ended';
   }
 
-  #enqueue(kind: PendingLine['kind'], text: string, value?: unknown): void {
+  #enqueue(kind: PendingLine['kind'], text: string): void {
     if (!this.#isServed || this.#isDead || this.#state === 'ended') return;
     // Lines arrive in the order of sending, because a watch is one TCP stream.
     this.#lastDueMs = Math.max(this.#lastDueMs, this.#life.scheduler.nowMs() + latencyMs(this.#random()));
-    const one = { kind, text, value, dueMs: this.#lastDueMs, isDecided: false };
-    this.#pending.push(one);
-    if (kind === 'line' && this.#awaited !== undefined && objectOf(one) === this.#awaited.object) this.#awaited.found();
+    this.#pending.push({ kind, text, dueMs: this.#lastDueMs, isDecided: false });
+    if (kind === 'line' && this.#awaited !== undefined && objectOf(text) === this.#awaited.object) this.#awaited.found();
     this.#plan();
   }
 
@@ -139,15 +135,15 @@ export class Lines {
         ? undefined
         : this.#life.faults.ofLine(this.#life.places.next('line', this.#options.site), one.text);
     if (one.kind === 'end') this.#end(one.text);
-    else if (this.#isHidden(one)) return;
-    else if (fault === undefined) this.#deliver(one);
+    else if (this.#isHidden(one.text)) return;
+    else if (fault === undefined) this.#deliver(one.text);
     else this.#applyFault(fault, one);
   }
 
   #applyFault(fault: WatchFault, one: PendingLine): void {
     switch (fault.kind) {
       case 'gone':
-        this.#deliver({ text: goneLine });
+        this.#deliver(goneLine);
         this.#end('the server closed the watch');
         break;
       case 'stall':
@@ -160,8 +156,8 @@ export class Lines {
         this.#life.open.dead += 1;
         break;
       case 'duplicate':
-        this.#deliver(one);
-        this.#deliver(one);
+        this.#deliver(one.text);
+        this.#deliver(one.text);
         break;
       case 'coalesce':
         this.#coalesce(one);
@@ -171,10 +167,10 @@ export class Lines {
         this.#end('the connection was closed');
         break;
       case 'hide':
-        this.#hide(one, fault.lines, fault.forMs);
+        this.#hide(one.text, fault.lines, fault.forMs);
         break;
       case 'showVersion':
-        this.#deliver(one);
+        this.#deliver(one.text);
         this.#options.onShowVersion(fault.revision, fault.forMs);
         if (fault.restartAfterMs === undefined) this.#end('the connection was closed');
         else this.#life.crash(fault.restartAfterMs);
@@ -204,29 +200,29 @@ export class Lines {
   }
 
   #coalesce(one: PendingLine): void {
-    const object = objectOf(one);
+    const object = objectOf(one.text);
     // If the next line of the object is already in flight, this line is dropped.
-    const isReplaced = this.#pending.some((other) => other.kind === 'line' && objectOf(other) === object);
-    if (object === undefined) this.#deliver(one);
+    const isReplaced = this.#pending.some(({ kind, text }) => kind === 'line' && objectOf(text) === object);
+    if (object === undefined) this.#deliver(one.text);
     else if (!isReplaced) this.#awaited = { object, found: this.#block(one, longestCoalesceMs) };
   }
 
-  #hide(one: Line, lines: number, forMs: number): void {
-    const object = objectOf(one);
+  #hide(text: string, lines: number, forMs: number): void {
+    const object = objectOf(text);
     if (object === undefined) {
-      this.#deliver(one);
+      this.#deliver(text);
       return;
     }
     const cancel = this.#life.holds.after(forMs, () => {
-      this.#deliver({ text: goneLine });
+      this.#deliver(goneLine);
       this.#end('the server closed the watch');
     });
     this.#hidden.set(object, { left: lines - 1, cancel });
   }
 
-  #isHidden(one: Line): boolean {
+  #isHidden(text: string): boolean {
     if (this.#hidden.size === 0) return false;
-    const object = objectOf(one);
+    const object = objectOf(text);
     const of = object === undefined ? undefined : this.#hidden.get(object);
     if (object === undefined || of === undefined) return false;
     if (of.left > 0) {
@@ -238,11 +234,11 @@ export class Lines {
     return false;
   }
 
-  #deliver({ text, value }: Line): void {
+  #deliver(text: string): void {
     this.#life.time.take(() => {
       if (this.#state !== 'open') return;
       this.#life.note('line', this.#options.key, text.length);
-      this.#onLine?.(text, value);
+      this.#onLine?.(text);
     });
   }
 
@@ -272,8 +268,8 @@ export class Lines {
 }
 
 /** Returns the object of a line; undefined for a bookmark. */
-function objectOf({ text, value = parsed(text) }: Line): string | undefined {
-  const event = value;
+function objectOf(line: string): string | undefined {
+  const event = parsed(line);
   const name = textAt(event, 'object', 'metadata', 'name');
   const isObject = name !== undefined && field(event, 'type') !== 'BOOKMARK';
   return isObject ? `${textAt(event, 'object', 'metadata', 'namespace') ?? ''}/${name}` : undefined;

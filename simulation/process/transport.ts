@@ -1,6 +1,6 @@
 // Models the network between one process and the API server: it delays and loses requests and answers, and damages answers.
 
-import type { KubernetesHttp, KubernetesRequest, KubernetesResponse, KubernetesStream, OnLine } from '../../cluster/env.ts';
+import type { KubernetesHttp, KubernetesRequest, KubernetesResponse, KubernetesStream } from '../../cluster/env.ts';
 import { TransportFailure } from '../../cluster/request/failure.ts';
 import type { RequestFault } from '../faults/fault.ts';
 import { draw } from '../random.ts';
@@ -46,7 +46,7 @@ export class Transport implements KubernetesHttp {
     return this.#call(request, verbOf(request), send).then(({ response }) => response);
   }
 
-  async stream(request: KubernetesRequest, onLine: OnLine): Promise<KubernetesStream> {
+  async stream(request: KubernetesRequest, onLine: (line: string) => void): Promise<KubernetesStream> {
     const opened = await this.#call(request, 'watch', (model, key) => {
       const behindMs = this.#past.get(request.site);
       this.#past.delete(request.site);
@@ -148,7 +148,7 @@ function drop({ lines }: Answer): void {
   lines?.abandon();
 }
 
-function streamOf({ response, lines }: Answer, onLine: OnLine): KubernetesStream {
+function streamOf({ response, lines }: Answer, onLine: (line: string) => void): KubernetesStream {
   if (lines !== undefined) return lines.connect(onLine);
   const { status, body } = response;
   // The stream ends at once, as if a proxy had answered.

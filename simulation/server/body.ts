@@ -1,48 +1,43 @@
 // Parses the bodies of requests as the API server does, and rejects invalid objects and patches.
-import { parsed } from '../objects.ts';
 import { isObject, jsonPatch, mergePatch, type Operation, objectOf } from './json.ts';
 import type { ServedKind } from './kinds.ts';
 import { badRequest, Refusal, unsupportedMediaType } from './refusal.ts';
 import type { Json, ModelRequest } from './request.ts';
 
-const values = new WeakMap<ModelRequest, { readonly value: unknown }>();
-
-/** Returns the JSON value of the body, which the server and the judges parse once. Undefined if the body is no JSON. */
-export function valueIn(request: ModelRequest): unknown {
-  const known = values.get(request) ?? { value: parsed(request.body) };
-  values.set(request, known);
-  return known.value;
-}
-
 /** Returns the object of a POST or PUT. Throws Refusal. */
-export function objectIn(request: ModelRequest, kind: ServedKind): Json {
-  const { body = '', contentType = 'application/json' } = request;
+export function objectIn({ body = '', contentType = 'application/json' }: ModelRequest, kind: ServedKind): Json {
   if (mediaTypeOf(contentType) !== 'application/json') throw unsupportedMediaType(kind);
   const shown = body === '' ? '<empty>' : body.slice(0, 30);
   const unrecognized = (why: string): Refusal =>
     badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${why} (${shown})`);
-  const value = valueIn(request);
-  if (value === undefined)
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
     throw unrecognized(`couldn't get version/kind; json parse error: ${body === '' ? 'unexpected end of JSON input' : 'it is no JSON'}`);
+  }
   if (!isObject(value)) throw unrecognized("couldn't get version/kind; json parse error: it is not an object");
   if (kind.isCustom && typeof value['kind'] !== 'string') throw unrecognized(`Object 'Kind' is missing in '${body}'`);
   return value;
 }
 
 /** Returns the JSON of the body; undefined without a body. Throws Refusal. */
-export function optionalJson(request: ModelRequest): unknown {
-  const value = valueIn(request);
-  if (value === undefined && (request.body ?? '') !== '') throw badRequest('the body of the request is no JSON');
-  return value;
+export function optionalJson(body: string | undefined): unknown {
+  if (body === undefined || body === '') return undefined;
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw badRequest('the body of the request is no JSON');
+  }
 }
 
 /** Returns a function that applies a merge patch or JSON patch, or throws Refusal. Throws Refusal at once for other content types. */
-export function patchIn(request: ModelRequest, kind: ServedKind): (before: Json) => unknown {
-  switch (mediaTypeOf(request.contentType ?? '')) {
+export function patchIn({ body = '', contentType = '' }: ModelRequest, kind: ServedKind): (before: Json) => unknown {
+  switch (mediaTypeOf(contentType)) {
     case 'application/merge-patch+json':
-      return (before) => mergePatch(before, decoded(request));
+      return (before) => mergePatch(before, decoded(body));
     case 'application/json-patch+json':
-      return (before) => operated(before, request);
+      return (before) => operated(before, body);
     default:
   }
   throw unsupportedMediaType(kind);
@@ -52,14 +47,14 @@ function mediaTypeOf(contentType: string): string {
   return contentType.split(';')[0]?.trim() ?? '';
 }
 
-function decoded(request: ModelRequest): Json {
-  const value = patchValue(request);
+function decoded(body: string): Json {
+  const value = parsed(body);
   if (isObject(value)) return value;
   throw badRequest(`error decoding patch: json: cannot unmarshal ${typeNameOf(value)} into Go value of type map[string]interface {}`);
 }
 
-function operated(before: Json, request: ModelRequest): unknown {
-  const operations = patchValue(request);
+function operated(before: Json, body: string): unknown {
+  const operations = parsed(body);
   if (!Array.isArray(operations)) {
     throw badRequest(`error decoding patch: json: cannot unmarshal ${typeNameOf(operations)} into Go value of type []handlers.jsonPatchOp`);
   }
@@ -73,10 +68,12 @@ function operationOf(value: unknown): Operation {
   return { op: typeof op === 'string' ? op : '', path: typeof path === 'string' ? path : '', value: given };
 }
 
-function patchValue(request: ModelRequest): unknown {
-  const value = valueIn(request);
-  if (value === undefined) throw badRequest('error decoding patch: unexpected end of JSON input');
-  return value;
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw badRequest('error decoding patch: unexpected end of JSON input');
+  }
 }
 
 function typeNameOf(value: unknown): string {

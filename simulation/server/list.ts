@@ -2,10 +2,10 @@
 import { apiVersionOf } from '../../cluster/request/resource.ts';
 import type { WatchCache } from './front-end.ts';
 import type { ServedKind } from './kinds.ts';
-import { badRequest, expired, type Refusal, valueAnswer } from './refusal.ts';
-import type { Json, ModelObject, ModelResponse } from './request.ts';
+import { badRequest, expired, type Refusal } from './refusal.ts';
+import type { ModelObject } from './request.ts';
 import { labelRequirements, type Selection, selectionOf } from './selector.ts';
-import { keyOf } from './store.ts';
+import { keyOf, textOf } from './store.ts';
 
 interface ListOptions {
   /** The revision of the first page; undefined for the first page itself. */
@@ -18,8 +18,8 @@ interface ListOptions {
   readonly limit: number;
 }
 
-/** Returns the answer. Throws Refusal. */
-export function listAnswer(cache: WatchCache, kind: ServedKind, namespace: string, query: URLSearchParams): ModelResponse {
+/** Returns the body of the answer. Throws Refusal. */
+export function listText(cache: WatchCache, kind: ServedKind, namespace: string, query: URLSearchParams): string {
   // The label selector is parsed first, so that several errors are reported in the order of the API server.
   labelRequirements(query.get('labelSelector') ?? '');
   const given = listOptionsOf(query);
@@ -27,7 +27,7 @@ export function listAnswer(cache: WatchCache, kind: ServedKind, namespace: strin
   // A list of one name has no pages.
   const options = selection.name === undefined ? given : { isCached: given.isCached, after: given.after, limit: 0 };
   if (options.exact !== undefined && options.exact < cache.frontEnd.storage.compacted) throw tooOld(options);
-  return page(cache, kind, options, { ...selection, namespace, isIndexed: isIndexed(query) });
+  return pageText(cache, kind, options, { ...selection, namespace, isIndexed: isIndexed(query) });
 }
 
 interface ListSelection extends Selection {
@@ -36,12 +36,7 @@ interface ListSelection extends Selection {
   readonly isIndexed: boolean;
 }
 
-function page(
-  cache: WatchCache,
-  kind: ServedKind,
-  { exact, isCached, after, limit }: ListOptions,
-  selection: ListSelection,
-): ModelResponse {
+function pageText(cache: WatchCache, kind: ServedKind, { exact, isCached, after, limit }: ListOptions, selection: ListSelection): string {
   const { namespace, selects, isFiltered } = selection;
   const revision = exact ?? (isCached ? cache.version() : cache.frontEnd.storage.revision);
   const all = cache.collection.listAt(revision).filter(({ metadata }) => namespace === '' || metadata.namespace === namespace);
@@ -52,7 +47,7 @@ function page(
   // Without an index, a full page is followed by another page if any object remains, even if no remaining object matches.
   const last = leftCount > 0 || (limit > 0 && items.length === limit) ? items.at(-1) : undefined;
   const isMore = last !== undefined && (selection.isIndexed ? leftCount > 0 : rest.at(-1) !== last);
-  return answerOf(kind, items, {
+  return textOfList(kind, items, {
     resourceVersion: String(revision),
     ...(isMore && { continue: tokenOf(revision, keyOf(last)) }),
     ...(leftCount > 0 && !isFiltered && { remainingItemCount: leftCount }),
@@ -107,12 +102,15 @@ function parseToken(token: string): { readonly revision: number; readonly after:
   throw badRequest('invalid continue token: continue key is not valid');
 }
 
-/** Returns the list. In the text, items of built-in kinds have no apiVersion and kind, because the list has them. */
-function answerOf(kind: ServedKind, items: readonly ModelObject[], metadata: object): ModelResponse {
-  const list = { kind: `${kind.kind}List`, apiVersion: apiVersionOf(kind), metadata, items };
-  return valueAnswer(200, list, () => JSON.stringify(kind.isCustom ? list : { ...list, items: items.map(withoutType) }));
+/** Returns the list as text. Items of built-in kinds have no apiVersion and kind, because the list has them. */
+function textOfList(kind: ServedKind, items: readonly ModelObject[], metadata: object): string {
+  const name = `"kind":"${kind.kind}List"`;
+  const version = `"apiVersion":"${apiVersionOf(kind)}"`;
+  const prefix = prefixOf(kind);
+  const texts = kind.isCustom ? items.map(textOf) : items.map((item) => `{${textOf(item).slice(prefix.length)}`);
+  return `{${name},${version},"metadata":${JSON.stringify(metadata)},"items":[${texts.join(',')}]}`;
 }
 
-function withoutType({ kind: _kind, apiVersion: _version, ...rest }: ModelObject): Json {
-  return rest;
+function prefixOf(kind: ServedKind): string {
+  return `{"kind":"${kind.kind}","apiVersion":"${apiVersionOf(kind)}",`;
 }

@@ -50,18 +50,6 @@ export function answer(status: number, body: string): ModelResponse {
   return { status, headers, body };
 }
 
-/** Returns the answer with a value. Its text is written only if a client reads it. */
-export function valueAnswer(status: number, value: unknown, textOf: () => string): ModelResponse {
-  return {
-    status,
-    headers,
-    value,
-    get body() {
-      return textOf();
-    },
-  };
-}
-
 export function refused(refusal: Refusal): ModelResponse {
   const seconds = refusal.details?.['retryAfterSeconds'];
   const body = JSON.stringify(statusOf(refusal));

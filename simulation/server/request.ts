@@ -1,5 +1,4 @@
 // Defines the requests and answers of the model of the API server, and the events for its observers.
-import type { KubernetesResponse, OnLine } from '../../cluster/env.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -54,8 +53,11 @@ export interface ModelRequest {
   readonly actor: Actor;
 }
 
-/** An answer. It has a `value` if it contains stored objects. */
-export type ModelResponse = KubernetesResponse;
+export interface ModelResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
 
 /** A watch that the API server opened. Its lines go to the sink. */
 export interface ModelWatch {
@@ -64,7 +66,7 @@ export interface ModelWatch {
 
 export interface WatchSink {
   /** Receives one line: a JSON text without the line end. */
-  readonly line: OnLine;
+  readonly line: (text: string) => void;
   /** Called when the API server ends the watch. No line follows. */
   readonly end: (reason: string) => void;
 }

@@ -6,7 +6,7 @@ import { discover } from './discovery.ts';
 import type { FrontEnd } from './front-end.ts';
 import { objectOf } from './json.ts';
 import { hasSubresource, resourceOf, type ServedKind } from './kinds.ts';
-import { listAnswer } from './list.ts';
+import { listText } from './list.ts';
 import {
   answer,
   badRequest,
@@ -18,9 +18,8 @@ import {
   pageNotFound,
   Refusal,
   refused,
-  valueAnswer,
 } from './refusal.ts';
-import type { Actor, Answered, Json, ModelObject, ModelRequest, ModelResponse, ModelWatch, WatchSink } from './request.ts';
+import type { Actor, Answered, Json, ModelRequest, ModelResponse, ModelWatch, WatchSink } from './request.ts';
 import { selectionOf } from './selector.ts';
 import { textOf } from './store.ts';
 import { evict, readScale, writeScale } from './subresources.ts';
@@ -156,11 +155,11 @@ export class Requests {
     if (subresource === 'scale') return answer(200, JSON.stringify(readScale(this.#options.core, route)));
     const object = frontEnd.cache(resourceOf(kind)).collection.get(namespace, name);
     if (object === undefined) throw notFound(kind, name);
-    return stored(200, object);
+    return answer(200, textOf(object));
   }
 
   #list({ address: { query }, route: { kind, namespace }, frontEnd }: RoutedRequest): ModelResponse {
-    return listAnswer(frontEnd.cache(resourceOf(kind)), kind, namespace, query);
+    return answer(200, listText(frontEnd.cache(resourceOf(kind)), kind, namespace, query));
   }
 
   #create({ request, address, route: { kind, namespace }, report }: RoutedRequest): ModelResponse {
@@ -172,7 +171,7 @@ export class Requests {
     refuseOtherKind(kind, object);
     const created = create(this.#options.core, { kind, namespace }, object, { actor: request.actor, isDryRun });
     report.name = created.metadata.name;
-    return stored(201, created);
+    return answer(201, textOf(created));
   }
 
   #change({ request, address, route, report }: RoutedRequest): ModelResponse {
@@ -185,27 +184,27 @@ export class Requests {
       const make = verb === 'patch' ? patchIn(request, kind) : whole(objectIn(request, { ...kind, kind: 'Scale', isCustom: false }));
       return answer(200, JSON.stringify(writeScale(core, route, make, { ...options, isPatch: verb === 'patch' })));
     }
-    if (verb === 'patch') return stored(200, patch(core, route, patchIn(request, kind), options));
+    if (verb === 'patch') return answer(200, textOf(patch(core, route, patchIn(request, kind), options)));
     const object = objectIn(request, kind);
     refuseOtherKind(kind, object);
     const replaced = replace(core, route, object, options);
-    return stored(replaced.isNew ? 201 : 200, replaced.object);
+    return answer(replaced.isNew ? 201 : 200, textOf(replaced.object));
   }
 
   #delete({ request, address, route, report }: RoutedRequest): ModelResponse {
     const { kind, name } = route;
-    const options = deleteOptionsOf(optionalJson(request), address.query);
+    const options = deleteOptionsOf(optionalJson(request.body), address.query);
     report.isDryRun = options.isDryRun;
     const { object, isGone } = remove(this.#options.core, route, options, request);
     // A DELETE returns the object if it still exists, and always for pods and services. Otherwise it returns a Status.
-    if (!isGone || ((kind.plural === 'pods' || kind.plural === 'services') && kind.group === '')) return stored(200, object);
+    if (!isGone || ((kind.plural === 'pods' || kind.plural === 'services') && kind.group === '')) return answer(200, textOf(object));
     const details = { name, ...(kind.group !== '' && { group: kind.group }), kind: kind.plural, uid: object.metadata.uid };
     return answer(200, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }));
   }
 
   #evict({ request, address: { query }, route, report }: RoutedRequest): ModelResponse {
     const { kind, name } = route;
-    const eviction = objectOf(optionalJson(request));
+    const eviction = objectOf(optionalJson(request.body));
     const metadata = objectOf(eviction['metadata']);
     if (metadata['name'] !== name) throw badRequest('name in URL does not match name in Eviction object');
     const deleteOptions = deleteOptionsOf(eviction['deleteOptions'] ?? undefined, query);
@@ -231,10 +230,6 @@ export class Requests {
     });
     return response;
   }
-}
-
-function stored(status: number, object: ModelObject): ModelResponse {
-  return valueAnswer(status, object, () => textOf(object));
 }
 
 const verbs: Readonly<Record<Verb, Answered['verb']>> = {

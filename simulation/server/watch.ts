@@ -1,5 +1,4 @@
 // Implements one watch of the API server: past events since a version, then new events, with bookmarks and a timeout.
-import type { OnLine } from '../../cluster/env.ts';
 import { apiVersionOf } from '../../cluster/request/resource.ts';
 import type { WatchCache } from './front-end.ts';
 import type { ServedKind } from './kinds.ts';
@@ -68,7 +67,7 @@ class OpenWatch implements ModelWatch {
   readonly #endMs: number;
   readonly #stop: () => void;
   /** The lines that wait until the response headers are sent; undefined afterwards. */
-  #held: Parameters<OnLine>[] | undefined = [];
+  #held: string[] | undefined = [];
   #isOver = false;
   #cancelBookmark: () => void = () => undefined;
   #cancelEnd: () => void = () => undefined;
@@ -85,7 +84,7 @@ class OpenWatch implements ModelWatch {
     // A real API server waits until the cache is current. The state of the storage gives the same result.
     const begin = start.isConsistent ? storage.revision : version;
     this.#sentRevision = start.revision === undefined ? begin : Math.max(start.revision, begin);
-    if (isTooOld) this.#sendObject('ERROR', statusOf(tooOld(start.revision ?? 0, cache.oldest())));
+    if (isTooOld) this.#send({ type: 'ERROR', object: statusOf(tooOld(start.revision ?? 0, cache.oldest())) });
     else if (start.revision !== undefined) this.#sendSince(start.revision, version);
     else this.#sendAll(begin);
     if (start.marksBeginning) this.#bookmark(begin, { 'k8s.io/initial-events-end': 'true' });
@@ -103,7 +102,7 @@ class OpenWatch implements ModelWatch {
   #begin(isTooOld: boolean): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    for (const line of held) if (!this.#isOver) this.#sink.line(...line);
+    for (const line of held) if (!this.#isOver) this.#sink.line(line);
     if (isTooOld) this.#finish('the version is too old');
   }
 
@@ -132,7 +131,7 @@ class OpenWatch implements ModelWatch {
 
   #sendAll(version: number): void {
     for (const object of this.#cache.collection.listAt(version)) {
-      if (this.#isSelected(object)) this.#sendObject('ADDED', object);
+      if (this.#isSelected(object)) this.#sendLine(lineOf('ADDED', object));
     }
   }
 
@@ -140,12 +139,12 @@ class OpenWatch implements ModelWatch {
   #sendCommit({ type, before, after, revision }: Commit): void {
     const wasSelected = before !== undefined && this.#isSelected(before);
     if (type === 'DELETED') {
-      if (wasSelected) this.#sendObject('DELETED', after);
+      if (wasSelected) this.#sendLine(lineOf('DELETED', after));
       return;
     }
-    if (this.#isSelected(after)) this.#sendObject(wasSelected ? 'MODIFIED' : 'ADDED', after);
+    if (this.#isSelected(after)) this.#sendLine(lineOf(wasSelected ? 'MODIFIED' : 'ADDED', after));
     else if (wasSelected) {
-      this.#sendObject('DELETED', { ...before, metadata: { ...before.metadata, resourceVersion: String(revision) } });
+      this.#send({ type: 'DELETED', object: { ...before, metadata: { ...before.metadata, resourceVersion: String(revision) } } });
     }
   }
 
@@ -169,15 +168,22 @@ class OpenWatch implements ModelWatch {
   #bookmark(revision: number, annotations: Json | undefined): void {
     const { kind } = this.#options;
     const metadata = { resourceVersion: String(revision), ...(annotations !== undefined && { annotations }) };
-    this.#sendObject('BOOKMARK', { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata });
+    this.#send({ type: 'BOOKMARK', object: { kind: kind.kind, apiVersion: apiVersionOf(kind), metadata } });
   }
 
-  #sendObject(type: string, object: Json): void {
+  #send(event: Json): void {
+    this.#sendLine(JSON.stringify(event));
+  }
+
+  #sendLine(line: string): void {
     if (this.#isOver) return;
-    const line: Parameters<OnLine> = [`{"type":"${type}","object":${textOf(object)}}`, { type, object }];
-    if (this.#held === undefined) this.#sink.line(...line);
+    if (this.#held === undefined) this.#sink.line(line);
     else this.#held.push(line);
   }
+}
+
+function lineOf(type: string, object: ModelObject): string {
+  return `{"type":"${type}","object":${textOf(object)}}`;
 }
 
 function tooOld(revision: number, oldest: number): Refusal {

@@ -90,7 +90,7 @@ export const wakingDefects: readonly Defect[] = [
     edits: [
       {
         file: 'agent/turn/next-turn.ts',
-        find: 'idleTurnMs,\n    delayAfter(',
+        find: 'directReadIntervalMs,\n    delayAfter(',
         replace: 'memory.isWaiting ? 50 : undefined,\n    delayAfter(',
       },
     ],
