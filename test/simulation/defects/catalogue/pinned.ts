@@ -1,5 +1,6 @@
 // Mistakes in what pods are pinned to: it is stored late, tried for ever, forgotten too early, or never.
 import type { Defect } from '../defect.ts';
+import { noWaitingLook } from './sight.ts';
 
 const pins = 'engine/strategies/pinned/pins.ts';
 
@@ -50,5 +51,12 @@ export const pinnedDefects: readonly Defect[] = [
       },
     ],
     breaks: ['S6'],
+  },
+  {
+    id: 'pins-left-after-the-run',
+    title: 'what a run pinned beyond the replicas stays in the ledger when it is over',
+    edits: [noWaitingLook, { file: 'engine/decide/decide.ts', find: 'observedPins(context, roll.run)', replace: 'observedPins(context)' }],
+    alsoWithout: 'the turns of idle groups every five minutes',
+    breaks: ['L4', 'L12', 'unfinished'],
   },
 ];

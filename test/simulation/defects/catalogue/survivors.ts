@@ -12,26 +12,6 @@ interface Survivor extends Defect {
 
 export const survivors: readonly Survivor[] = [
   {
-    id: 'pins-left-after-the-run',
-    title: 'what a run pinned beyond the replicas stays in the ledger when it is over',
-    edits: [{ file: 'engine/decide/decide.ts', find: 'observedPins(context, roll.run)', replace: 'observedPins(context)' }],
-    breaks: ['L4', 'L12', 'unfinished'],
-    survives: 'an idle group has a turn every five minutes, and this turn makes up for it',
-  },
-  {
-    id: 'wake-up-lost',
-    title: 'an event that comes while the group has its turn is forgotten',
-    edits: [
-      {
-        file: 'agent/loop.ts',
-        find: 'group.askedMs ??= this.#options.clock.monotonicMs();\n    if (!group.isRunning) this.#request(key, group);',
-        replace: 'if (group.isRunning) return;\n    group.askedMs ??= this.#options.clock.monotonicMs();\n    this.#request(key, group);',
-      },
-    ],
-    breaks: ['L10', 'L12', 'L2', 'unfinished'],
-    survives: 'an idle group has a turn every five minutes, and this turn makes up for it',
-  },
-  {
     id: 'lost-node-as-ready',
     title: 'a pod on a node that is lost counts as available',
     edits: [{ file: 'engine/observe/view.ts', find: 'return pod.isReady && pod.nodeReady &&', replace: 'return pod.isReady &&' }],

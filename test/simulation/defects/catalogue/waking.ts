@@ -13,6 +13,20 @@ const noClockLook: Edit = {
 
 export const wakingDefects: readonly Defect[] = [
   {
+    id: 'wake-up-lost',
+    title: 'an event that comes while the group has its turn is forgotten',
+    edits: [
+      noWaitingLook,
+      {
+        file: loop,
+        find: 'group.askedMs ??= this.#options.clock.monotonicMs();\n    if (!group.isRunning) this.#request(key, group);',
+        replace: 'if (group.isRunning) return;\n    group.askedMs ??= this.#options.clock.monotonicMs();\n    this.#request(key, group);',
+      },
+    ],
+    alsoWithout: 'the turns of idle groups every five minutes',
+    breaks: ['L10', 'L12', 'L2', 'unfinished'],
+  },
+  {
     id: 'long-timer-trusted',
     title: 'one long timer is trusted to end when the wall clock says so',
     edits: [
