@@ -65,12 +65,9 @@ function verbOf(kind: Action['kind']): string {
   return kind === 'scaleStatefulSet' ? 'scaleDown' : kind;
 }
 
-/** Returns the milliseconds until the next unapplied claim expires. `sinceMs` contains the time since which each claim is known. */
-export function nextClaimEndInMs({ claims }: Ledger, sinceMs: ReadonlyMap<string, number>, nowMs: number): number | undefined {
-  const ends = claims
-    .map((claim) => (sinceMs.get(canonicalJson(claim)) ?? nowMs) + unappliedClaimMs + 1 - nowMs)
-    .filter((inMs) => inMs > 0);
-  return ends.length === 0 ? undefined : Math.min(...ends);
+/** Returns when each claim expires if it is not applied (monotonic). `sinceMs` contains the time since which each claim is known. */
+export function claimEndsMs({ claims }: Ledger, sinceMs: ReadonlyMap<string, number>, nowMs: number): readonly number[] {
+  return claims.map((claim) => (sinceMs.get(canonicalJson(claim)) ?? nowMs) + unappliedClaimMs + 1);
 }
 
 /** Returns how long this process has known each claim. It uses the monotonic clock, because the clocks of other processes can be wrong. */

@@ -3,7 +3,7 @@ import { asksToPrepare, type GroupDecision } from '../../engine/decision.ts';
 import { earliest } from '../../engine/rule.ts';
 import type { NextTurn } from '../loop.ts';
 import { directReadIntervalMs, type GroupMemory, longestWaitMs } from './gather.ts';
-import { nextClaimEndInMs } from './ledger-changes.ts';
+import { claimEndsMs } from './ledger-changes.ts';
 import type { Outcome } from './perform.ts';
 import { isRefused } from './refusals.ts';
 
@@ -20,6 +20,8 @@ interface TurnEnd {
   readonly storePauseMs: number | undefined;
   /** True if every source of replicas was read and is watched. */
   readonly areSourcesKnown: boolean;
+  /** The start of the turn (monotonic). The turn did not see the end of a pause or of a claim that ended since. */
+  readonly startedMs: number;
   /** The current time (monotonic). */
   readonly nowMs: number;
 }
@@ -35,14 +37,14 @@ const longestDenialPauseMs = 300_000;
 
 /** Returns when the next turn is due. Updates in `memory` the counts of consecutive budget denials and of consecutive stale decisions. */
 export function nextTurn(memory: GroupMemory, end: TurnEnd): NextTurn {
-  const { decision, performed, hasProblem, isCut, isStale, storePauseMs, areSourcesKnown, nowMs } = end;
+  const { decision, performed, hasProblem, isCut, isStale, storePauseMs, areSourcesKnown, startedMs, nowMs } = end;
   memory.isWaiting = decision.outcome === 'wait' || decision.outcome === 'blocked';
+  const claimsEndMs = memory.ledger === undefined ? [] : claimEndsMs(memory.ledger.current, memory.knownSinceMs, nowMs);
   const delaysMs = [
     // A waiting group is read again. The time of the last success of an idle group stays young, because alerts watch its age.
     directReadIntervalMs,
     delayAfter(memory, performed),
-    memory.ledger === undefined ? undefined : nextClaimEndInMs(memory.ledger.current, memory.knownSinceMs, nowMs),
-    memory.refusals.nextInMs(nowMs),
+    ...[...memory.refusals.endsMs(), ...claimsEndMs].map((endMs) => (endMs > startedMs ? Math.max(0, endMs - nowMs) : undefined)),
     // A dead watch does not report the writes of this turn, so later turns must read the objects directly.
     memory.freshness.hasStaleCache() ? longestWaitMs : undefined,
     areSourcesKnown ? undefined : sourceRetryMs,

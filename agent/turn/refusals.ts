@@ -67,10 +67,9 @@ export class Refusals {
     return [...this.#refusals.values()].flatMap(({ write, untilMs }) => (write !== undefined && untilMs > nowMs ? [write] : []));
   }
 
-  /** Returns the milliseconds until the first pause ends; undefined if no write must wait. */
-  nextInMs(nowMs: number): number | undefined {
-    const left = [...this.#refusals.values()].map(({ untilMs }) => untilMs - nowMs).filter((pauseMs) => pauseMs > 0);
-    return left.length === 0 ? undefined : Math.min(...left);
+  /** Returns when each pause ends (monotonic). */
+  endsMs(): readonly number[] {
+    return [...this.#refusals.values()].flatMap(({ pauseMs, untilMs }) => (pauseMs > 0 ? [untilMs] : []));
   }
 
   #next(key: string, message: string, firstMs: number, { clock, warn }: RefusalPorts): Refusal {

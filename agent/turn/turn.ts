@@ -340,6 +340,7 @@ class Turn {
       storePauseMs: this.#storePauseMs,
       // No watch reports when a source that failed can be read again.
       areSourcesKnown: this.#parts.sources.isFollowed(this.#group) && sources.every(({ reference }) => reference !== undefined),
+      startedMs: this.#startedMonotonicMs,
       nowMs: this.#parts.env.clock.monotonicMs(),
     });
   }

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { isWorthWriting, nextClaimEndInMs, withoutClaimsOf } from '../../agent/turn/ledger-changes.ts';
+import { directReadIntervalMs, type GroupMemory, newMemory } from '../../agent/turn/gather.ts';
+import { claimEndsMs, isWorthWriting, withoutClaimsOf } from '../../agent/turn/ledger-changes.ts';
+import { nextTurn } from '../../agent/turn/next-turn.ts';
+import type { GroupDecision } from '../../engine/decision.ts';
 import type { Ledger, Preparation, RunState } from '../../engine/snapshot.ts';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { type RunFields, withFields } from '../kit/questions.ts';
@@ -22,6 +25,19 @@ const claim = { verb: 'deletePod' as const, zone: 'a', uid: 'u', ordinal: 0, atM
 const preparation: Preparation = { zone: 'a', ordinal: 3, podUid: 'u', call: 'delayed', state: 'failed', seenMs: 1, message: 'no' };
 const withRun = (changes: RunFields): Ledger => ({ ...ledger, run: withFields(run, changes) });
 const withPreparation = (changes: Partial<Preparation>): Ledger => ({ ...ledger, preparations: [{ ...preparation, ...changes }] });
+
+const action = {
+  kind: 'deletePod' as const,
+  namespace: 'mimir',
+  zone: 'a',
+  statefulSet: 's',
+  pod: 's-0',
+  ordinal: 0,
+  uid: 'u',
+  resourceVersion: '1',
+  because: 'outdated' as const,
+};
+const freshCaches = { lookUp: () => undefined, hasSeen: () => true };
 
 describe('a ledger is written', () => {
   it.each<[string, Ledger, Ledger]>([
@@ -52,17 +68,6 @@ describe('a ledger is written', () => {
 describe('claims', () => {
   it('of actions that were not carried out are dropped, others stay', () => {
     const other = { ...claim, verb: 'evictPod' as const };
-    const action = {
-      kind: 'deletePod' as const,
-      namespace: 'mimir',
-      zone: 'a',
-      statefulSet: 's',
-      pod: 's-0',
-      ordinal: 0,
-      uid: 'u',
-      resourceVersion: '1',
-      because: 'outdated' as const,
-    };
     expect(withoutClaimsOf({ ...ledger, claims: [claim, other] }, [action]).claims).toEqual([other]);
   });
 
@@ -74,16 +79,48 @@ describe('claims', () => {
     expect(withoutClaimsOf({ ...ledger, claims: [before, next] }, [action]).claims).toEqual([before]);
   });
 
-  it('end by time after two minutes, and not before', () => {
+  it('end by time after two minutes', () => {
     const late = { ...claim, uid: 'v' };
-    const claims = [claim, late];
+    const claims = [claim, late, { ...claim, uid: 'unseen' }];
     const sinceMs = new Map([
       [canonicalJson(claim), 5000],
       [canonicalJson(late), 9000],
     ]);
-    expect(nextClaimEndInMs({ ...ledger, claims }, sinceMs, 6000)).toBe(119_001);
-    expect(nextClaimEndInMs({ ...ledger, claims }, sinceMs, 126_000)).toBe(3001);
-    expect(nextClaimEndInMs({ ...ledger, claims }, sinceMs, 200_000)).toBeUndefined();
-    expect(nextClaimEndInMs({ ...ledger, claims: [claim] }, new Map(), 6000)).toBe(120_001);
+    expect(claimEndsMs({ ...ledger, claims }, sinceMs, 6000)).toEqual([125_001, 129_001, 126_001]);
+  });
+});
+
+describe('the next turn', () => {
+  const end = { performed: [], hasProblem: false, isCut: false, isStale: false, storePauseMs: undefined, areSourcesKnown: true };
+  const decision = { outcome: 'wait' } as GroupDecision;
+  const turn = (memory: GroupMemory, startedMs: number, nowMs: number) =>
+    nextTurn(memory, { ...end, decision, startedMs, nowMs }).nextTurnInMs;
+
+  it('follows when a claim ends, and at once if the claim ended during the turn', () => {
+    const current = { ...ledger, claims: [claim] };
+    const memory = {
+      ...newMemory(freshCaches),
+      ledger: { stored: current, current },
+      knownSinceMs: new Map([[canonicalJson(claim), 5000]]),
+    };
+    expect(turn(memory, 6000, 6002)).toBe(118_999);
+    expect(turn(memory, 124_999, 125_003)).toBe(0);
+    expect(turn(memory, 125_001, 125_003)).toBe(directReadIntervalMs);
+  });
+
+  it('follows when the pause of a rejected write ends, and at once if it ended during the turn', () => {
+    const memory = newMemory(freshCaches);
+    const clock = { nowMs: () => 5000, monotonicMs: () => 1000 };
+    memory.refusals.note({ action, result: 'refused', message: 'no' }, { clock, warn: () => undefined });
+    expect(turn(memory, 1000, 1002)).toBe(4998);
+    expect(turn(memory, 5999, 6001)).toBe(0);
+    expect(turn(memory, 6000, 6001)).toBe(directReadIntervalMs);
+  });
+
+  it('waits for an event after the first conflict', () => {
+    const memory = newMemory(freshCaches);
+    const clock = { nowMs: () => 5000, monotonicMs: () => 1000 };
+    memory.refusals.note({ action, result: 'conflict', message: 'changed' }, { clock, warn: () => undefined });
+    expect(turn(memory, 999, 1001)).toBe(directReadIntervalMs);
   });
 });

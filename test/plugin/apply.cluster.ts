@@ -425,7 +425,7 @@ describeOnControlPlane('apply', (controlPlane) => {
     const env = { KUBECTL_EXTERNAL_DIFF: `sh ${join(folder, 'keep.sh')}` };
     writeFileSync(join(folder, 'keep.sh'), `cp -r "$2" ${folder}/promised\n`);
     const diff = ['diff', '-f', 'all.json', ...flags];
-    await writer.run([...diff, '-o', 'external'], { cwd: folder, env });
+    expect((await writer.run([...diff, '-o', 'external'], { cwd: folder, env })).stderr).not.toContain('is computed here');
     // Without the permission for a dry run the result is computed from the field managers.
     const reader = await person(controlPlane(), namespace, `reader-${count}`, readerRules);
     const [tried, computed] = [writer, reader].map((one) => one.run([...diff, '-o', 'json'], { cwd: folder }));

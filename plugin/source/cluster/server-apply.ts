@@ -37,8 +37,8 @@ interface Applied {
   readonly moved: readonly string[];
 }
 
-/** The maximum number of attempts: the status may change between read and apply. A change of the spec stops the apply. */
-const attempts = 4;
+/** The maximum number of attempts: the status changes often while pods start. A change of the spec stops the apply. */
+const attempts = 12;
 
 /** Applies the object. Throws ApiFailure 409 if the spec changed since the read, or if another manager keeps a field that conflicts. */
 export async function serverApply(cluster: Cluster, given: ReadyObject, mode: ApplyMode): Promise<Applied> {
