@@ -7,7 +7,7 @@ import { pods } from '../amount.ts';
 import { contextOf } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
-import { isUntilPerson } from '../rule.ts';
+import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { type Snapshot, setNamed } from '../snapshot.ts';
@@ -120,10 +120,13 @@ function exceptionsOf({ exceptions }: Pick<PlanInput, 'exceptions'>, group: Grou
   return exceptions.filter((one) => one.namespace === group.namespace && one.group === group.name);
 }
 
-/** Returns the exceptions that end during the simulated run, and whose rule then blocks it. */
-function endedExceptions(input: PlanInput, group: GroupDefinition, { startMs, endMs, waits }: Forward): PlanInput['exceptions'] {
+/** Returns the exceptions that end during the simulated run, and whose rule then blocks it: at its end, or until time ends the block. */
+function endedExceptions(input: PlanInput, group: GroupDefinition, { startMs, endMs, steps, waits }: Forward): PlanInput['exceptions'] {
   const ended = exceptionsOf(input, group).filter(({ expiresMs }) => expiresMs > startMs && expiresMs <= endMs);
-  return ended.filter(({ rule }) => waits.some((wait) => wait.rule === rule));
+  return ended.filter(({ rule, expiresMs }) => {
+    const later = steps.filter((step) => step.startMs >= expiresMs).flatMap(({ rules }) => rules.filter(blocks));
+    return [...waits, ...later].some((result) => result.rule === rule);
+  });
 }
 
 /** Returns the changed objects that bind the group, before or after the change. */
