@@ -4,7 +4,7 @@ import { policiesFor } from '../../policies/join.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
-import { contextOf } from '../context.ts';
+import { contextOf, type GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
 import { blocks, isUntilPerson } from '../rule.ts';
@@ -145,6 +145,13 @@ function boundChanges(input: PlanInput, group: GroupDefinition): Pick<GroupPlan,
   return bound.length === 0 ? {} : { policyChanges: bound };
 }
 
+function boundPolicies(context: GroupContext): Pick<GroupPlan, 'policies'> {
+  const policies = context.policies.flatMap(({ namespace, name, source }) =>
+    source === undefined ? [] : [{ object: `RolloutPolicy ${namespace}/${name}`, source }],
+  );
+  return policies.length === 0 ? {} : { policies };
+}
+
 /** Reports whether a field, such as `PodDisruptionBudget cache spec.maxUnavailable`, belongs to the object `kind namespace/name`. */
 function isOfObject(field: string, object: string): boolean {
   return `${field} `.startsWith(`${object.replace(/ .*\//, ' ')} `);
@@ -172,6 +179,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const ended = endedExceptions(input, group, likely);
   const isBlocked = likely.refused.length > 0 || waits.some((wait) => isUntilPerson(wait) && ended.every(({ rule }) => rule !== wait.rule));
   const isComplete = likely.end === 'done';
+  const context = contextOf(asked, group);
   const isHeld = !isComplete || stopped !== undefined;
   const outcome = isBlocked ? 'blocked' : isHeld ? 'waits' : isUnchanged ? 'unchanged' : 'complete';
   return {
@@ -182,7 +190,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     waves,
     refused: likely.refused,
     risks: groupRisks({
-      context: contextOf(asked, group),
+      context,
       group: desiredGroup(input, group),
       desired: input.desired,
       written: input.written,
@@ -197,6 +205,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       active: { p50Seconds: activeSeconds(likely), p90Seconds: Math.max(activeSeconds(likely), activeSeconds(slow)) },
     }),
     ...(permitted.length === 0 ? {} : { permitted }),
+    ...boundPolicies(context),
     waits,
     zones,
     totals: {
