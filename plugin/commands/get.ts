@@ -4,7 +4,7 @@ import { type CommandContext, type OutputStream, suggestNext, writeNotes } from 
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { changeFilter, follow, type Screen } from '../live/follow.ts';
-import { type LiveGroup, type ReadGroups, readGroups, type Scope } from '../live/groups.ts';
+import { absenceFailure, type LiveGroup, type ReadGroups, readGroups, type Scope } from '../live/groups.ts';
 import { chosenScope, type GroupChoice, noGroupsText } from '../live/named-group.ts';
 import { allWithAgentState, haveMembersChanged, listedChannelLines, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
@@ -36,10 +36,16 @@ export async function run(context: CommandContext, options: GetOptions): Promise
 }
 
 async function once(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
-  const read = await readGroups(cluster, scope, { forEstimate: isTree(scope, options) });
+  const { namespace, names } = scope;
+  // Of several names, the groups that exist are shown before the failure.
+  const some = names.length > 1 ? { namespace, names: [], only: new Set(names.map(nameOf)) } : scope;
+  const read = await readGroups(cluster, some, { forEstimate: isTree(scope, options) });
+  const failure = absenceFailure(cluster, read, names);
+  if (failure !== undefined && read.groups.length === 0) throw failure;
   const notes = await notesOn(cluster, read);
   await write(context, cluster, options, { scope, read: allWithAgentState(read, notes) });
   writeNotes(context, noteLines(cluster, read, notes));
+  if (failure !== undefined) throw failure;
   if (read.groups.length === 0) context.stderr.write(`${noGroupsText(cluster, options)}\n`);
   suggest(context, options, read.groups);
   return exitCodes.done;
@@ -72,7 +78,11 @@ async function write(
       const documents = groups.map(groupDocument);
       if (isColumns(output)) return writeColumns(context, output.slice('custom-columns='.length), documents);
       const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server, context: cluster.contextName };
-      const document = { kind: 'GroupList', metadata, groups: documents } as const;
+      const [only] = scope.names.length === 1 ? documents : [];
+      const document =
+        only === undefined
+          ? ({ kind: 'GroupList', metadata, groups: documents } as const)
+          : ({ kind: 'Group', metadata, ...only } as const);
       return isJsonPath(output) ? writeFields(context, output, document) : writeDocument(stream, output, document);
     }
   }

@@ -63,6 +63,15 @@ describe('flags of kubectl', () => {
       expect((await runInProcess(words.split(' '))).stderr).toContain('unknown option');
   });
 
+  it.each([
+    ['apply x --set image=a', '--set is a flag of plan, diff, simulate and explain'],
+    ['get --reason=x', '--reason is a flag of pause, resume, approve, reject and'],
+    ['apply x --filenam y', 'Did you mean --filename? See kubectl rollout-group apply --help'],
+    ['apply x --seed-it 1', 'do:  kubectl rollout-group apply --help\n'],
+  ])('%s has a hint only for a similar flag or for a flag of other verbs', async (line, hint) => {
+    expect(await runInProcess(line.split(' '))).toMatchObject({ status: 3, stderr: expect.stringContaining(hint) });
+  });
+
   it('--for names a condition, and a duration is --duration', async () => {
     const flagsFor = verbs.map(({ options }) => options.map(({ flags }) => flags).filter((flags) => flags.startsWith('--for ')));
     expect(new Set(flagsFor.flat())).toEqual(new Set(['--for <condition>']));
@@ -93,6 +102,35 @@ describe('get -o', () => {
   it.each(['jsonpath={range', 'jsonpath=', 'jsonpath={.a', 'custom-columns=NAME', 'go-template={{.}}'])('%s is refused', async (format) => {
     const { status, stdout } = await type(await fakeApiServer(published), `get -o ${format}`);
     expect([status, stdout]).toEqual([3, '']);
+  });
+
+  it('json, yaml and jsonpath of one name print the one object, and of several names a list', async () => {
+    const server = await fakeApiServer(published);
+    expect(await type(server, 'get ingester -o jsonpath={.kind}/{.phase}')).toMatchObject({
+      status: 0,
+      stdout: 'Group/Rolling',
+      stderr: '',
+    });
+    expect((await type(server, 'get ingester -o yaml')).stdout).toMatch(/^kind: Group$/m);
+    expect((await type(server, 'get ingester querier -o jsonpath={.kind}')).stdout).toBe('GroupList');
+  });
+
+  it.each([
+    ['name', /^rolloutgroup.rollout-group.dev\/ingester\n$/],
+    ['json', /"name": "ingester"/],
+    ['table', /^NAMESPACE +NAME .*\nmimir +ingester /],
+  ])('%s of several names prints the groups that exist, and the failure', async (format, stdout) => {
+    const ended = await type(await fakeApiServer(published), `get nope ingester mimir2/x -o ${format}`);
+    expect(ended).toMatchObject({ status: 10, stdout: expect.stringMatching(stdout) });
+    expect(ended.stderr).toContain('error: the groups mimir/nope and mimir2/x do not exist');
+  });
+
+  it('of a kind without groups says that the word is a namespace here', async () => {
+    const { status, stderr } = await type(await fakeApiServer(published), 'get deploy/x');
+    expect([status, stderr]).toEqual([
+      10,
+      expect.stringContaining('deploy is a namespace here, because a kind is rolloutgroup, statefulset or pod'),
+    ]);
   });
 
   it('names are names for every verb', async () => {
@@ -223,14 +261,11 @@ describe('names of groups', () => {
 
 describe('paths of fields', () => {
   it.each([
-    ['get ingester -o jsonpath={.groups[*].phase}', 'Rolling', ''],
-    ['get ingester -o jsonpath={.phase}', '', '{.phase} finds nothing; the field phase is at {.groups[*].phase}'],
-    [
-      'get ingester -o jsonpath={.items[*].status.phase}',
-      '',
-      '{.items[*].status.phase} finds nothing; the field phase is at {.groups[*].phase}',
-    ],
-    ['get ingester -o jsonpath={.groups[*].unattended}', '', ''],
+    ['get ingester -o jsonpath={.phase}', 'Rolling', ''],
+    ['get ingester -o jsonpath={.groups[*].phase}', '', '{.groups[*].phase} finds nothing; the field phase is at {.phase}'],
+    ['get -o jsonpath={.phase}', '', '{.phase} finds nothing; the field phase is at {.groups[*].phase}'],
+    ['get -o jsonpath={.items[*].status.phase}', '', '{.items[*].status.phase} finds nothing; the field phase is at {.groups[*].phase}'],
+    ['get -o jsonpath={.groups[*].unattended}', '', ''],
     ['status ingester --watch=false -o jsonpath={.phase}', 'Rolling', ''],
     ['status ingester --watch=false -o jsonpath={.groups[*].phase}', '', 'the field phase is at {.phase}'],
     ['get -o custom-columns=NAME:.group.name,PHASE:.phase', 'NAME      PHASE\ningester  Rolling\nquerier   Done\n', ''],
@@ -404,6 +439,7 @@ describe('explain', () => {
 describe('verbs of kubectl', () => {
   it.each([
     ['describe ingester', 'kubectl rollout-group explain ingester'],
+    ['rollback ingester', 'kubectl rollout-group undo ingester'],
     ['wait ingester', 'kubectl rollout-group status ingester --for CONDITION'],
     ['list', 'kubectl rollout-group get'],
     ['describe -n mimir rolloutgroup ingester', 'kubectl rollout-group explain ingester'],
