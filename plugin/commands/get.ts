@@ -1,4 +1,5 @@
 // The verb get: shows the groups of a namespace, or one group with its zones and pods, once or after each change.
+import { defined } from '../../policies/values/defined.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
@@ -8,7 +9,7 @@ import { absenceFailure, type LiveGroup, type ReadGroups, readGroups, type Scope
 import { chosenScope, type GroupChoice, noGroupsText } from '../live/named-group.ts';
 import { allWithAgentState, haveMembersChanged, listedChannelLines, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
-import { durationFlag, nameOf } from '../live/target.ts';
+import { durationFlag, nameOf, timeoutFlag } from '../live/target.ts';
 import { groupDocument, isJsonPath, type ResultDocument, writeDocument, writeFields, writeLines } from '../output/formats.ts';
 import { type PodDetail, renderGroups, renderTree } from '../output/get.ts';
 import { heartbeatLine, renderStatus, statusLine } from '../output/status.ts';
@@ -139,13 +140,13 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
   const isWide = options.output === 'wide';
   const changedIn = changeFilter(isText);
   const estimate = createEstimator(() => cluster.env.clock.nowMs());
-  const timeoutMs = options.timeout === undefined ? 0 : durationFlag('--timeout', options.timeout);
+  const timeoutMs = timeoutFlag(options.timeout);
   const ending = await follow(context, cluster, {
     scope,
     notes,
     forEstimate: isTree(scope, options),
     heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat) : 0,
-    ...(timeoutMs === 0 ? {} : { timeoutMs }),
+    ...defined({ timeoutMs }),
     screen: isText ? screenOf(stdout, { scope, isWide, pods: options.pods, estimate }, options) : undefined,
     write: ({ groups }, nowMs) => {
       const changed = changedIn(groups);
@@ -163,7 +164,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
       // A deleted group would never become done.
       if (first !== undefined && areAllRemoved(read)) throw removedFailure(read.listing, first);
       const isDone = read.groups.length > 0 && read.groups.every((live) => isFinished(live, read));
-      return timeoutMs > 0 && isDone ? exitCodes.done : undefined;
+      return options.timeout !== undefined && isDone ? exitCodes.done : undefined;
     },
   });
   if (ending.kind === 'verdict') return ending.exitCode;

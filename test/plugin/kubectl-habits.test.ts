@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
+import { timeoutFlag } from '../../plugin/live/target.ts';
 import { verbs } from '../../plugin/verbs/all.ts';
 import { type FakeApiServer, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
@@ -47,6 +48,13 @@ describe('flags of kubectl', () => {
     expect((await type(server, 'get -w --timeout 1ms')).status).toBe(7);
     expect((await type(server, 'status ingester --timeout 1ms')).status).toBe(7);
     expect((await type(server, 'get --timeout 1s')).status).toBe(3);
+  });
+
+  it('--timeout 0 sets no limit', async () => {
+    const server = await fakeApiServer(published);
+    expect((await type(server, 'get querier -w --timeout 0s')).status).toBe(0);
+    expect((await type(server, 'status querier --timeout 0')).status).toBe(0);
+    expect(['0', '0s', '1s', undefined].map(timeoutFlag)).toEqual([undefined, undefined, 1000, undefined]);
   });
 
   it('events -w --timeout ends with 7 after its time', async () => {
