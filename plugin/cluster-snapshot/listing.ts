@@ -204,7 +204,7 @@ export function refuseUnknownPlan(listing: Listing): void {
 }
 
 /** Returns the message of the API server if the user may not read the list; undefined otherwise. */
-export function denialOf(list: ObjectList): string | undefined {
+function denialOf(list: ObjectList): string | undefined {
   return isUnknown(list) ? (list.denial ?? list.unknown) : undefined;
 }
 

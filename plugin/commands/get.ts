@@ -38,7 +38,7 @@ export async function run(context: CommandContext, options: GetOptions): Promise
 
 async function once(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
   const { namespace, names } = scope;
-  // Of several names, the groups that exist are shown before the failure.
+  // The groups that exist are shown before the failure for the other names.
   const some = names.length > 1 ? { namespace, names: [], only: new Set(names.map(nameOf)) } : scope;
   const read = await readGroups(cluster, some, { forEstimate: isTree(scope, options) });
   const failure = absenceFailure(cluster, read, names);
