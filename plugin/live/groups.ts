@@ -214,7 +214,7 @@ export function absenceFailure(
       why:
         other === undefined
           ? cause
-          : `${cause}; ${other.namespace} is a namespace here, because a kind is rolloutgroup, statefulset or pod`,
+          : `${cause}; ${other.namespace} is read as a namespace: the kinds before a name are rolloutgroup, statefulset and pod`,
       todo: 'list all groups: kubectl rollout-group get -A',
     },
   );

@@ -137,7 +137,7 @@ describe('get -o', () => {
     const { status, stderr } = await type(await fakeApiServer(published), 'get deploy/x');
     expect([status, stderr]).toEqual([
       10,
-      expect.stringContaining('deploy is a namespace here, because a kind is rolloutgroup, statefulset or pod'),
+      expect.stringContaining('deploy is read as a namespace: the kinds before a name are rolloutgroup, statefulset and pod'),
     ]);
   });
 
