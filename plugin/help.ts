@@ -87,7 +87,23 @@ function sectionLines({ title, entries }: Section, width: number, { paint }: Pic
   const indent = title === undefined ? '' : '  ';
   const labelWidth = Math.max(0, ...entries.map(({ label = '' }) => label.length));
   const lines = entries.flatMap(({ label, text }) =>
-    paragraph(label === undefined ? indent : `${indent}${label.padEnd(labelWidth)}  `, text, title === 'Examples' ? undefined : width),
+    title === 'Examples'
+      ? exampleLines(text, width)
+      : paragraph(label === undefined ? indent : `${indent}${label.padEnd(labelWidth)}  `, text, width),
   );
   return title === undefined ? lines : [paint('bold', title), ...lines];
+}
+
+/** Wraps a command before its flags and pipes. Each line but the last ends with a backslash, so that a shell accepts the copied text. */
+function exampleLines(command: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let line = ' ';
+  for (const part of command.split(/ (?=--?[a-z]|[|>] )/)) {
+    if (line !== ' ' && `${line} ${part} \\`.length > width) {
+      lines.push(`${line} \\`);
+      line = '     ';
+    }
+    line += ` ${part}`;
+  }
+  return [...lines, line];
 }

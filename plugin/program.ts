@@ -1,5 +1,7 @@
 // Builds the command line parser from the verbs, runs one invocation, and returns its exit code.
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { didYouMean } from '../policies/text/did-you-mean.ts';
+import { firstOf, listed } from '../policies/wording.ts';
 import type { CommandContext } from './context.ts';
 import { type ExitCode, exitCodes, usageFailure } from './failure.ts';
 import { helpText } from './help.ts';
@@ -154,6 +156,7 @@ const kubectlVerbs: Readonly<Record<string, string>> = {
   wait: 'status GROUP --for CONDITION',
   watch: 'get GROUP -w',
   list: 'get',
+  rollback: 'undo GROUP',
 };
 
 function kubectlHint(words: readonly string[]): string | undefined {
@@ -166,16 +169,34 @@ function kubectlHint(words: readonly string[]): string | undefined {
   return hint === undefined ? undefined : `use: kubectl rollout-group ${hint.replaceAll('GROUP', group)}`;
 }
 
-/** Returns a hint if a flag has another name here, or if a group is given as an argument instead of with --group. */
+/** Returns a hint if a flag has another name here or belongs to other verbs, or if a group is given as an argument instead of with --group. */
 function flagHint({ code, message }: CommanderError, verb: Verb | undefined): string | undefined {
-  const flag = code === 'commander.excessArguments' ? '--group' : message.includes("'--for'") ? '--duration' : undefined;
+  const unknown = unknownFlag(message);
+  const flag = code === 'commander.excessArguments' ? '--group' : unknown === '--for' ? '--duration' : undefined;
   const option = flag === undefined ? undefined : verb?.options?.find((one) => flagNames(one).includes(flag));
-  return option === undefined ? undefined : `use: kubectl rollout-group ${verb?.name} ${option.flags}`;
+  if (option !== undefined) return `use: kubectl rollout-group ${verb?.name} ${option.flags}`;
+  const takers = verbs.filter((one) => flagsOf(one).some((other) => flagNames(other).includes(unknown))).map(({ name }) => name);
+  // A flag of the verb is unknown only if it is before the verb.
+  return takers.length === 0 || takers.includes(verb?.name ?? '')
+    ? undefined
+    : `${unknown} is a flag of ${takers.length > 4 ? firstOf(takers, 4) : listed(takers, 'and')}`;
+}
+
+function unknownFlag(message: string): string {
+  return /unknown option '(-[^'=]*)/.exec(message)?.[1] ?? '';
+}
+
+/** Returns the suggestion for a misspelled word. commander suggests flags that are too unlike the word, such as --user for --set. */
+function meantBy({ code, message }: CommanderError, verb: Verb | undefined): string | undefined {
+  if (code !== 'commander.unknownOption') return /^\((Did you mean .*)\)$/m.exec(message)?.[1];
+  const flags = [...(verb === undefined ? [] : flagsOf(verb)), ...globalOptions].flatMap(flagNames);
+  const meant = didYouMean(unknownFlag(message), flags);
+  return meant && `Did you mean ${meant}?`;
 }
 
 function usageMessage(error: CommanderError, words: readonly string[]): [string, string] {
   if (error.code === 'commander.help') return ['a verb is missing', 'kubectl rollout-group --help'];
-  const [first = '', suggestion] = error.message.split('\n');
+  const [first = ''] = error.message.split('\n');
   const what = first
     .replace(/^error: /, '')
     .replaceAll("'", '"')
@@ -183,7 +204,7 @@ function usageMessage(error: CommanderError, words: readonly string[]): [string,
   const verb = verbOf(words);
   const hint = error.code === 'commander.unknownCommand' ? kubectlHint(words) : flagHint(error, verb);
   if (hint !== undefined) return [what, hint];
-  const meant = suggestion?.match(/^\((Did you mean .*)\)$/)?.[1];
+  const meant = meantBy(error, verb);
   const help = `kubectl rollout-group ${verb === undefined ? '' : `${verb.name} `}--help`;
   return [what, meant === undefined ? help : `${meant} See ${help}`];
 }

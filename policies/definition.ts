@@ -182,6 +182,8 @@ export interface PolicyDefinition {
   readonly windows: readonly WindowDefinition[];
   readonly limits: LimitsDefinition;
   readonly limitSources: Readonly<Record<string, Source>>;
+  /** The place of the policy. Absent for a policy that blocks in place of an unusable one. */
+  readonly source?: Source;
 }
 
 export interface ExceptionDefinition {

@@ -87,6 +87,8 @@ export interface GroupPlan {
   readonly risks: readonly Risk[];
   /** Results that pass only because of an exception in force; absent without such results. */
   readonly permitted?: readonly RuleResult[];
+  /** The policies that apply to the group: `kind namespace/name`, and the place of each. Absent without policies. */
+  readonly policies?: readonly { readonly object: string; readonly source: Source }[];
   /** Changed objects that bind the group, such as a policy: `kind namespace/name`. Absent without such changes. */
   readonly policyChanges?: readonly string[];
   /** Results of the rules that still block the group at the end of the plan. */

@@ -4,10 +4,10 @@ import { policiesFor } from '../../policies/join.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
-import { contextOf } from '../context.ts';
+import { contextOf, type GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
-import { isUntilPerson } from '../rule.ts';
+import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { type Snapshot, setNamed } from '../snapshot.ts';
@@ -120,10 +120,13 @@ function exceptionsOf({ exceptions }: Pick<PlanInput, 'exceptions'>, group: Grou
   return exceptions.filter((one) => one.namespace === group.namespace && one.group === group.name);
 }
 
-/** Returns the exceptions that end during the simulated run, and whose rule then blocks it. */
-function endedExceptions(input: PlanInput, group: GroupDefinition, { startMs, endMs, waits }: Forward): PlanInput['exceptions'] {
+/** Returns the exceptions that end during the simulated run, and whose rule then blocks it: at its end, or until time ends the block. */
+function endedExceptions(input: PlanInput, group: GroupDefinition, { startMs, endMs, steps, waits }: Forward): PlanInput['exceptions'] {
   const ended = exceptionsOf(input, group).filter(({ expiresMs }) => expiresMs > startMs && expiresMs <= endMs);
-  return ended.filter(({ rule }) => waits.some((wait) => wait.rule === rule));
+  return ended.filter(({ rule, expiresMs }) => {
+    const later = steps.filter((step) => step.startMs >= expiresMs).flatMap(({ rules }) => rules.filter(blocks));
+    return [...waits, ...later].some((result) => result.rule === rule);
+  });
 }
 
 /** Returns the changed objects that bind the group, before or after the change. */
@@ -140,6 +143,13 @@ function boundChanges(input: PlanInput, group: GroupDefinition): Pick<GroupPlan,
   ]);
   const bound = policyChanges.map(({ object }) => object).filter((object) => binding.has(object));
   return bound.length === 0 ? {} : { policyChanges: bound };
+}
+
+function boundPolicies(context: GroupContext): Pick<GroupPlan, 'policies'> {
+  const policies = context.policies.flatMap(({ namespace, name, source }) =>
+    source === undefined ? [] : [{ object: `RolloutPolicy ${namespace}/${name}`, source }],
+  );
+  return policies.length === 0 ? {} : { policies };
 }
 
 /** Reports whether a field, such as `PodDisruptionBudget cache spec.maxUnavailable`, belongs to the object `kind namespace/name`. */
@@ -169,6 +179,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const ended = endedExceptions(input, group, likely);
   const isBlocked = likely.refused.length > 0 || waits.some((wait) => isUntilPerson(wait) && ended.every(({ rule }) => rule !== wait.rule));
   const isComplete = likely.end === 'done';
+  const context = contextOf(asked, group);
   const isHeld = !isComplete || stopped !== undefined;
   const outcome = isBlocked ? 'blocked' : isHeld ? 'waits' : isUnchanged ? 'unchanged' : 'complete';
   return {
@@ -179,7 +190,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     waves,
     refused: likely.refused,
     risks: groupRisks({
-      context: contextOf(asked, group),
+      context,
       group: desiredGroup(input, group),
       desired: input.desired,
       written: input.written,
@@ -194,6 +205,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       active: { p50Seconds: activeSeconds(likely), p90Seconds: Math.max(activeSeconds(likely), activeSeconds(slow)) },
     }),
     ...(permitted.length === 0 ? {} : { permitted }),
+    ...boundPolicies(context),
     waits,
     zones,
     totals: {

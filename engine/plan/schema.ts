@@ -113,6 +113,7 @@ const definitions: Readonly<Record<string, Schema>> = {
     startSeconds: seconds,
     endSeconds: seconds,
   }),
+  policy: record('A policy that applies to a group.', { object: text, source: ref('source') }),
   objectChange: record('A change of an object, with the changed fields.', {
     object: text,
     operation: oneOf('created', 'deleted', 'changed'),
@@ -139,6 +140,7 @@ const definitions: Readonly<Record<string, Schema>> = {
     },
     {
       permitted: { ...listOf(ref('rule')), description: 'Results that pass only because of an exception in force.' },
+      policies: { ...listOf(ref('policy')), description: 'The policies that apply to the group.' },
       policyChanges: { ...listOf(text), description: 'Changed objects that bind the group, such as a policy.' },
     },
   ),

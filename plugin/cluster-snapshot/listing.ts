@@ -197,15 +197,20 @@ export function requiredStatefulSets({ statefulSets }: Listing): readonly Kubern
 
 /** Throws Failure if the user may not list groups, ledgers and published decisions, or StatefulSets: the agent knows them, so no plan is true. */
 export function refuseUnknownPlan(listing: Listing): void {
-  const denial = definitionNames.map((name) => denialOf(listing[name] ?? [])).find((text) => text !== undefined);
+  const denial = definitionDenial(listing);
   if (denial === undefined) return;
   const { details } = forbiddenFailure(denial);
   throw new Failure({ ...details, what: `the plan is unknown: ${details.what}` });
 }
 
 /** Returns the message of the API server if the user may not read the list; undefined otherwise. */
-export function denialOf(list: ObjectList): string | undefined {
+function denialOf(list: ObjectList): string | undefined {
   return isUnknown(list) ? (list.denial ?? list.unknown) : undefined;
+}
+
+/** Returns the message of the API server if the user may not list one of the kinds that define groups; undefined otherwise. */
+export function definitionDenial(listing: Listing): string | undefined {
+  return definitionNames.map((name) => denialOf(listing[name] ?? [])).find((text) => text !== undefined);
 }
 
 /** Returns the message of the API server for each kind that the user may not list. `Ledger` is the kind of the ConfigMaps. */

@@ -8,7 +8,7 @@ import { type CommandContext, suggestNext } from '../context.ts';
 import { nameOf } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure, mostSevere, refusedFailure, usageFailure } from '../failure.ts';
 import { type ApplyReport, renderApplied, renderStale } from '../output/apply.ts';
-import { isOfInstallation, todoOf } from '../output/explain.ts';
+import { changeText, isOfInstallation, todoOf } from '../output/explain.ts';
 import { writeErrors } from '../output/findings.ts';
 import { writeDocument } from '../output/formats.ts';
 import { plural } from '../output/text.ts';
@@ -212,9 +212,8 @@ function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }:
   const leading = first.waits.find(isUntilPerson);
   // `explain` cannot show the denial of a change that is not applied, so the message names the next step.
   const results = [...(denied?.results ?? []), ...(leading === undefined ? [] : [leading])].filter(blocks);
-  const [todo = 'change the request or the rule at the source that the plan names'] = results.flatMap((result) =>
-    todoOf(result, `${first.namespace}/${first.group}`),
-  );
+  const todos = results.flatMap((result) => todoOf(result, `${first.namespace}/${first.group}`));
+  const [todo = 'change the request'] = [...todos, ...results.map(changeText)];
   const agents = denied === undefined && leading !== undefined && isOfInstallation(leading) ? stoppedAgents : [];
   const why = [...agents, denied?.message ?? leading?.fact].filter((part) => part !== undefined).join('; ');
   const names = blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ');

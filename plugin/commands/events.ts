@@ -7,7 +7,7 @@ import { readGroups, scopeOf } from '../live/groups.ts';
 import { readRuns } from '../live/history.ts';
 import { onLeaving } from '../live/keyboard.ts';
 import { chosenScope, type GroupChoice } from '../live/named-group.ts';
-import { durationFlag, type GroupName } from '../live/target.ts';
+import { durationFlag, type GroupName, timeoutFlag } from '../live/target.ts';
 import { eventLine, renderEvents } from '../output/events.ts';
 import { type ResultDocument, writeDocument, writeLines } from '../output/formats.ts';
 
@@ -23,7 +23,7 @@ export async function run(context: CommandContext, options: EventsOptions): Prom
     throw usageFailure(`-o ${options.output} prints one document and cannot be watched`, 'use -o jsonl with --watch');
   }
   if (options.timeout !== undefined && options.watch !== true) throw usageFailure('--timeout needs --watch');
-  const timeoutMs = options.timeout === undefined ? undefined : durationFlag('--timeout', options.timeout);
+  const timeoutMs = timeoutFlag(options.timeout);
   const sinceMs = options.since === undefined ? undefined : durationFlag('--since', options.since);
   return withCluster(context, options, 'read', async (cluster) => {
     const { namespace, isWanted } = await wanted(cluster, options);

@@ -1,14 +1,15 @@
 // The verb get: shows the groups of a namespace, or one group with its zones and pods, once or after each change.
+import { defined } from '../../policies/values/defined.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { type CommandContext, type OutputStream, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { changeFilter, follow, type Screen } from '../live/follow.ts';
-import { type LiveGroup, type ReadGroups, readGroups, type Scope } from '../live/groups.ts';
+import { absenceFailure, type LiveGroup, type ReadGroups, readGroups, type Scope } from '../live/groups.ts';
 import { chosenScope, type GroupChoice, noGroupsText } from '../live/named-group.ts';
 import { allWithAgentState, haveMembersChanged, listedChannelLines, type Notes, notesOn, outdatedLines } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
-import { durationFlag, nameOf } from '../live/target.ts';
+import { durationFlag, nameOf, timeoutFlag } from '../live/target.ts';
 import { groupDocument, isJsonPath, type ResultDocument, writeDocument, writeFields, writeLines } from '../output/formats.ts';
 import { type PodDetail, renderGroups, renderTree } from '../output/get.ts';
 import { heartbeatLine, renderStatus, statusLine } from '../output/status.ts';
@@ -36,10 +37,16 @@ export async function run(context: CommandContext, options: GetOptions): Promise
 }
 
 async function once(context: CommandContext, cluster: Cluster, scope: Scope, options: GetOptions): Promise<ExitCode> {
-  const read = await readGroups(cluster, scope, { forEstimate: isTree(scope, options) });
+  const { namespace, names } = scope;
+  // The groups that exist are shown before the failure for the other names.
+  const some = names.length > 1 ? { namespace, names: [], only: new Set(names.map(nameOf)) } : scope;
+  const read = await readGroups(cluster, some, { forEstimate: isTree(scope, options) });
+  const failure = absenceFailure(cluster, read, names);
+  if (failure !== undefined && read.groups.length === 0) throw failure;
   const notes = await notesOn(cluster, read);
   await write(context, cluster, options, { scope, read: allWithAgentState(read, notes) });
   writeNotes(context, noteLines(cluster, read, notes));
+  if (failure !== undefined) throw failure;
   if (read.groups.length === 0) context.stderr.write(`${noGroupsText(cluster, options)}\n`);
   suggest(context, options, read.groups);
   return exitCodes.done;
@@ -72,7 +79,11 @@ async function write(
       const documents = groups.map(groupDocument);
       if (isColumns(output)) return writeColumns(context, output.slice('custom-columns='.length), documents);
       const metadata = { generatedAt: new Date(nowMs).toISOString(), server: cluster.server, context: cluster.contextName };
-      const document = { kind: 'GroupList', metadata, groups: documents } as const;
+      const [only] = scope.names.length === 1 ? documents : [];
+      const document =
+        only === undefined
+          ? ({ kind: 'GroupList', metadata, groups: documents } as const)
+          : ({ kind: 'Group', metadata, ...only } as const);
       return isJsonPath(output) ? writeFields(context, output, document) : writeDocument(stream, output, document);
     }
   }
@@ -129,13 +140,13 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
   const isWide = options.output === 'wide';
   const changedIn = changeFilter(isText);
   const estimate = createEstimator(() => cluster.env.clock.nowMs());
-  const timeoutMs = options.timeout === undefined ? 0 : durationFlag('--timeout', options.timeout);
+  const timeoutMs = timeoutFlag(options.timeout);
   const ending = await follow(context, cluster, {
     scope,
     notes,
     forEstimate: isTree(scope, options),
     heartbeatMs: isText ? durationFlag('--heartbeat', options.heartbeat) : 0,
-    ...(timeoutMs === 0 ? {} : { timeoutMs }),
+    ...defined({ timeoutMs }),
     screen: isText ? screenOf(stdout, { scope, isWide, pods: options.pods, estimate }, options) : undefined,
     write: ({ groups }, nowMs) => {
       const changed = changedIn(groups);
@@ -153,7 +164,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
       // A deleted group would never become done.
       if (first !== undefined && areAllRemoved(read)) throw removedFailure(read.listing, first);
       const isDone = read.groups.length > 0 && read.groups.every((live) => isFinished(live, read));
-      return timeoutMs > 0 && isDone ? exitCodes.done : undefined;
+      return options.timeout !== undefined && isDone ? exitCodes.done : undefined;
     },
   });
   if (ending.kind === 'verdict') return ending.exitCode;

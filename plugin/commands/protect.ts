@@ -3,10 +3,14 @@ import { ordinalsIn } from '../../engine/amount.ts';
 import { exposedText } from '../../engine/decide/stops.ts';
 import { viewGroup } from '../../engine/observe/view.ts';
 import { requestPlace } from '../../engine/run/requests.ts';
+import { isUnknown, type Known } from '../../engine/snapshot.ts';
+import { messageOf } from '../../policies/error-message.ts';
 import { instantMs } from '../../policies/instant.ts';
 import { type CommandContext, writeNotes } from '../context.ts';
+import { readUnenforced } from '../doctor/gather/admission.ts';
 import { type ExitCode, usageFailure } from '../failure.ts';
 import { findPod, type LiveGroup } from '../live/groups.ts';
+import { agentNamespaceFor } from '../live/notes.ts';
 import { type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { findZone } from '../live/write-options.ts';
@@ -22,21 +26,30 @@ export interface ProtectOptions extends RequestFlags {
 }
 
 export function run(context: CommandContext, options: ProtectOptions): Promise<ExitCode> {
-  return readAndSubmit(context, options, (requested) => {
-    const { name, live, snapshot } = requested;
-    const expiresMs = endOf(options, requested.cluster.env.clock.nowMs());
+  return readAndSubmit(context, options, async (requested) => {
+    const { cluster, name, live, snapshot } = requested;
+    const expiresMs = endOf(options, cluster.env.clock.nowMs());
     const place = podsOf(requested, options.pod, findZone(live, options.zone));
     const { zone, ordinals } = place;
     writeNotes(context, absentPods(live, zone, ordinals));
     const exposed = snapshot && live.definition ? exposedText(viewGroup(snapshot, live.definition), place) : '';
     const where = ordinals === undefined ? placeText(name, zone) : `${name} ${requestPlace(place)}`;
+    const read = readUnenforced(cluster, agentNamespaceFor(cluster, live.decision), live.decision.namespace);
+    // The protection does not need the answer.
+    const unenforced = await read.catch((error: unknown) => ({ unknown: messageOf(error) }));
     return {
       key: `${zone ?? ''} ${ordinals?.join(',') ?? ''}`,
       spec: { action: 'protect', ...place, expires: new Date(expiresMs).toISOString() },
       text: () =>
-        `${where} protected until ${instantText(expiresMs)}${reasonSuffix(options.reason)}\n  no replacement and no scale-down; if the webhook is installed, it denies deletion and eviction${exposed}\n`,
+        `${where} protected until ${instantText(expiresMs)}${reasonSuffix(options.reason)}\n  no replacement and no scale-down; ${enforcedText(unenforced)}${exposed}\n`,
     };
   });
+}
+
+function enforcedText(unenforced: Known<string | undefined>): string {
+  if (unenforced === undefined) return 'the webhook denies deletion and eviction';
+  if (isUnknown(unenforced)) return `it is unknown whether a webhook denies deletion and eviction (${unenforced.unknown})`;
+  return `no webhook denies deletion and eviction (${unenforced})`;
 }
 
 function endOf({ duration, until }: ProtectOptions, nowMs: number): number {

@@ -11,7 +11,7 @@ import { type LiveGroup, onlyGroup, type ReadGroups, readGroups, scopeOf } from 
 import { chosenGroups, type GroupChoice, noGroupsText } from '../live/named-group.ts';
 import { haveMembersChanged, haveStopsChanged, notesOn, outdatedLines, withAgentState } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
-import { durationFlag, type GroupName, nameOf } from '../live/target.ts';
+import { durationFlag, type GroupName, nameOf, timeoutFlag } from '../live/target.ts';
 import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
 import { renderTree } from '../output/get.ts';
 import { etaDocument, leadingText, personNeededText } from '../output/group-text.ts';
@@ -167,9 +167,7 @@ function codeOf(ending: Ending, isAgentStopped: boolean, needsPerson: boolean): 
 }
 
 function timeoutOf({ env }: CommandContext, { timeout }: StatusOptions): number | undefined {
-  if (timeout === undefined) return (env['CI'] ?? '') === '' ? undefined : timeoutInCiMs;
-  const timeoutMs = durationFlag('--timeout', timeout);
-  return timeoutMs === 0 ? undefined : timeoutMs;
+  return timeout === undefined && (env['CI'] ?? '') !== '' ? timeoutInCiMs : timeoutFlag(timeout);
 }
 
 function judgedOf({ listing }: ReadGroups, { decision, definition }: LiveGroup, nowMs: number): Judged {

@@ -6,9 +6,9 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import type { ReplicaSourceView, Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { listed } from '../../policies/wording.ts';
 import {
-  definitionNames,
-  denialOf,
+  definitionDenial,
   evidenceNames,
   type Listing,
   listCluster,
@@ -22,7 +22,7 @@ import { type ClusterState, clusterSnapshot, clusterState, readReplicaSources } 
 import type { Cluster } from '../connection.ts';
 import { forbiddenFailure } from '../connection-failure.ts';
 import { type AgentFacts, readAgentFacts, unseenText } from '../doctor/gather/accounts.ts';
-import { notFoundFailure } from '../failure.ts';
+import { type Failure, notFoundFailure } from '../failure.ts';
 import { releaseFailure } from './removed-group.ts';
 import { type GroupName, nameOf } from './target.ts';
 
@@ -180,24 +180,44 @@ async function found(cluster: Cluster, scope: Scope, sources: Sources): Promise<
   const { world, listing } = sources;
   const agents = await readAgentFacts(cluster, unpublished(world, wanted(scope)), listing, world.published);
   const read = readingOf(cluster, scope, { ...sources, agents });
-  const { groups, problems } = read;
-  const [denial] = definitionNames.flatMap((name) => denialOf(listing[name] ?? []) ?? []);
-  const lost = scope.names.filter((name) => !groups.some(({ decision }) => nameOf(decision) === nameOf(name)));
-  if (denial !== undefined && (lost.length > 0 || groups.length === 0)) throw forbiddenFailure(denial);
-  const [missing] = lost;
-  if (missing !== undefined) {
-    const released = releaseFailure(listing, missing);
-    if (released !== undefined) throw released;
-    const unread = unreadLists(listing);
-    throw notFoundFailure(`group ${missing.group} does not exist in namespace ${missing.namespace}`, {
-      why:
-        unread.length === 0
-          ? (problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it')
-          : `${unread.join(', ')} may not be read`,
-      todo: 'list all groups: kubectl rollout-group get -A',
-    });
-  }
+  const denial = definitionDenial(listing);
+  if (denial !== undefined && read.groups.length === 0) throw forbiddenFailure(denial);
+  const failure = absenceFailure(cluster, read, scope.names);
+  if (failure !== undefined) throw failure;
   return read;
+}
+
+/** Returns the failure for the named groups that were not found; undefined if each was found. */
+export function absenceFailure(
+  { namespace }: Pick<Cluster, 'namespace'>,
+  { groups, listing, problems }: Pick<ReadGroups, 'groups' | 'listing' | 'problems'>,
+  names: readonly GroupName[],
+): Failure | undefined {
+  const lost = names.filter((name) => !groups.some(({ decision }) => nameOf(decision) === nameOf(name)));
+  const [missing] = lost;
+  if (missing === undefined) return undefined;
+  const denial = definitionDenial(listing);
+  if (denial !== undefined) return forbiddenFailure(denial);
+  const released = releaseFailure(listing, missing);
+  if (released !== undefined) return released;
+  const unread = unreadLists(listing);
+  const cause =
+    unread.length === 0
+      ? (problems[0] ?? 'no RolloutGroup, published decision or labelled StatefulSet names it')
+      : `${unread.join(', ')} may not be read`;
+  const other = lost.find((one) => one.namespace !== namespace);
+  return notFoundFailure(
+    lost.length === 1
+      ? `group ${missing.group} does not exist in namespace ${missing.namespace}`
+      : `the groups ${listed(lost.map(nameOf), 'and')} do not exist`,
+    {
+      why:
+        other === undefined
+          ? cause
+          : `${cause}; ${other.namespace} is read as a namespace: the kinds before a name are rolloutgroup, statefulset and pod`,
+      todo: 'list all groups: kubectl rollout-group get -A',
+    },
+  );
 }
 
 export interface LiveGroup {

@@ -67,12 +67,12 @@ export interface Request {
 export function readAndSubmit(
   context: CommandContext,
   flags: RequestFlags,
-  requestFor: (requested: RequestedGroup) => Request,
+  requestFor: (requested: RequestedGroup) => Request | Promise<Request>,
   readScope?: typeof readGroups,
 ): Promise<ExitCode> {
   return withCluster(context, flags, accessFor(flags.dryRun), async (cluster) => {
     const requested = await readRequestedGroup(cluster, flags.group, readScope);
-    return submit(context, flags, requested, requestFor(requested));
+    return submit(context, flags, requested, await requestFor(requested));
   });
 }
 

@@ -38,6 +38,11 @@ export function nameOf({ namespace, group }: GroupName): string {
   return `${namespace}/${group}`;
 }
 
+/** Parses the flag --timeout, in milliseconds. Returns undefined without a limit: if the flag is absent or 0. Throws as durationFlag. */
+export function timeoutFlag(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : durationFlag('--timeout', text) || undefined;
+}
+
 /** Parses the duration of a flag, in milliseconds. Throws Failure if the text is not a duration. */
 export function durationFlag(flag: string, text: string, todo = 'use a form such as 30s, 10m, 2h or 1h30m'): number {
   const ms = parseDuration(text);

@@ -281,7 +281,7 @@ export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonl
     ];
   }
   if (isOfInstallation(result) && result.outcome !== 'unknown') return [`find out why: ${doctorOf(name)}`];
-  if (result.outcome === 'no') return denialTodo(result, name, where);
+  if (result.outcome === 'no') return denialTodo(result, name);
   if (result.outcome === 'unknown') {
     const skip = result.rule === 'gate' ? waitTodo(result, name) : [];
     return [`restore the missing evidence: ${result.fact}`, ...skip];
@@ -291,10 +291,17 @@ export function todoOf(result: RuleResult, name: string, waveFlag = ''): readonl
 }
 
 /** Returns the actions that a person can take about a rule that answers `no`. */
-function denialTodo(result: RuleResult, name: string, where: string | undefined): readonly string[] {
+function denialTodo(result: RuleResult, name: string): readonly string[] {
   if (isRejection(result)) return [`to continue: kubectl rollout-group cancel ${name} ${requestOf(result)}`];
   if (result.rule === 'view-complete') return ['put the group and its StatefulSets into the same namespace'];
-  return [where === undefined ? 'change the request' : `change the request, or ${result.rule} at ${where}`];
+  return [changeText(result)];
+}
+
+/** Returns the edit that ends a denial: of the request, or of the file or the object that defines the rule. */
+export function changeText({ rule, outcome, source }: RuleResult): string {
+  const where = sourceText(source);
+  if (where !== undefined) return `change the request, or ${rule} at ${where}`;
+  return outcome === 'wait' ? 'change the request, or repeat it later' : 'change the request';
 }
 
 /** Reports whether the result is about the agent or its webhooks, not about the request. */

@@ -52,7 +52,7 @@ const documents = {
   Explanation: [{}, { decision: record(decided), refused: listOf(refusal), metadata: read, subject: any, ...liveGroup }],
   Finding: [finding],
   FindingCode: [{ code: text, title: text, severity: text, explanation: text }, { hint: text }],
-  Group: [liveGroup],
+  Group: [liveGroup, { metadata: read }],
   GroupList: [{ metadata: read, groups: listOf(record(liveGroup)) }],
   GroupStatus: [liveGroup, { metadata: read, exitCode: code }],
   LintResult: [{ exitCode: code, summary, findings: listOf(record(finding)) }],

@@ -183,7 +183,7 @@ const protect: Verb = {
   name: 'protect',
   summary: 'Protect a group, a zone or single pods until a given time',
   description:
-    'Creates a RolloutIntent. Protected pods are not replaced and not scaled down, and the webhook denies their deletion and eviction. The protection ends at the given time, or with cancel.',
+    'Creates a RolloutIntent. Protected pods are not replaced and not scaled down. The output says whether a webhook also denies their deletion and eviction. The protection ends at the given time, or with cancel.',
   options: [
     zone,
     { flags: '--pod <name>', description: 'Only this pod: its name, or zone and ordinal such as a-3.', isRepeatable: true },

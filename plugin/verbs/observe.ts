@@ -30,7 +30,10 @@ const get: Verb = {
   ],
   options: [
     { flags: '-w, --watch', description: 'Watch for changes: redraw on a terminal, otherwise print one line per transition.' },
-    { flags: '--timeout <duration>', description: 'With --watch: exit with 0 as soon as every group is done, and with 7 after this time.' },
+    {
+      flags: '--timeout <duration>',
+      description: 'With --watch: exit with 0 as soon as every group is done, and with 7 after this time; 0 for never.',
+    },
     {
       flags: '--pods <which>',
       description: 'With one group: ranges shows pods that are not in flight as ranges per revision, all shows a row for each pod.',
@@ -123,8 +126,8 @@ const events: Verb = {
   summary: 'List the recorded decisions about groups',
   arguments: [{ ...groupsArgument, description: `${groupsArgument.description} Default: all groups.` }],
   options: [
-    { flags: '-w, --watch', description: 'Watch for new events.' },
-    { flags: '--timeout <duration>', description: 'With --watch: exit with 7 after this time.' },
+    { flags: '-w, --watch', description: 'Print the recorded events, then each new event.' },
+    { flags: '--timeout <duration>', description: 'With --watch: exit with 7 after this time; 0 for never.' },
     { flags: '--since <duration>', description: 'Only events newer than this, for example 2h.' },
     namespaceOption,
     allNamespacesOption,

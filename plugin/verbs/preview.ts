@@ -155,7 +155,7 @@ const apply: Verb = {
     { flags: '--detailed-exitcode', description: 'With --dry-run: exit with 2 if there are changes, and with 1 on errors.' },
     { flags: '--wait', description: 'After the apply, wait as status does, with the exit codes of status.' },
     { flags: '--for <condition>', description: 'With --wait: the condition to wait for, as in status.', completes: 'condition' },
-    { flags: '--timeout <duration>', description: 'With --wait: stop waiting after this time.' },
+    { flags: '--timeout <duration>', description: 'With --wait: stop waiting after this time; 0 for never.' },
     namespace,
     allNamespacesOption,
     agentNamespaceOption,

@@ -29,6 +29,7 @@ export function resolvePolicy(document: Loaded<'RolloutPolicy'>): PolicyDefiniti
     windows: (windows ?? []).map((window, index) => resolveWindow(window, source('windows', index))),
     limits: resolveLimits(limits ?? {}),
     limitSources: Object.fromEntries(limitNames.map((name) => [name, source('limits', name)])),
+    source: sourceOf(document.place([])),
   };
 }
 

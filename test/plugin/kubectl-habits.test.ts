@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
+import { timeoutFlag } from '../../plugin/live/target.ts';
 import { verbs } from '../../plugin/verbs/all.ts';
 import { type FakeApiServer, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
@@ -49,6 +50,13 @@ describe('flags of kubectl', () => {
     expect((await type(server, 'get --timeout 1s')).status).toBe(3);
   });
 
+  it('--timeout 0 sets no limit', async () => {
+    const server = await fakeApiServer(published);
+    expect((await type(server, 'get querier -w --timeout 0s')).status).toBe(0);
+    expect((await type(server, 'status querier --timeout 0')).status).toBe(0);
+    expect(['0', '0s', '1s', undefined].map(timeoutFlag)).toEqual([undefined, undefined, 1000, undefined]);
+  });
+
   it('events -w --timeout ends with 7 after its time', async () => {
     const server = await fakeApiServer(published);
     expect(await type(server, 'events -w --timeout 1s')).toMatchObject({ status: 7, stdout: '' });
@@ -61,6 +69,15 @@ describe('flags of kubectl', () => {
     expect((await runInProcess(['lint', '--file', 'examples/kafka'])).status).toBe(3);
     for (const words of ['scale x --replicas 3 --to 3', 'apply x --auto-approve', 'undo x --confirm x', 'get --verbose'])
       expect((await runInProcess(words.split(' '))).stderr).toContain('unknown option');
+  });
+
+  it.each([
+    ['apply x --set image=a', '--set is a flag of plan, diff, simulate and explain'],
+    ['get --reason=x', '--reason is a flag of pause, resume, approve, reject and'],
+    ['apply x --filenam y', 'Did you mean --filename? See kubectl rollout-group apply --help'],
+    ['apply x --seed-it 1', 'do:  kubectl rollout-group apply --help\n'],
+  ])('%s has a hint only for a similar flag or for a flag of other verbs', async (line, hint) => {
+    expect(await runInProcess(line.split(' '))).toMatchObject({ status: 3, stderr: expect.stringContaining(hint) });
   });
 
   it('--for names a condition, and a duration is --duration', async () => {
@@ -93,6 +110,35 @@ describe('get -o', () => {
   it.each(['jsonpath={range', 'jsonpath=', 'jsonpath={.a', 'custom-columns=NAME', 'go-template={{.}}'])('%s is refused', async (format) => {
     const { status, stdout } = await type(await fakeApiServer(published), `get -o ${format}`);
     expect([status, stdout]).toEqual([3, '']);
+  });
+
+  it('json, yaml and jsonpath of one name print the one object, and of several names a list', async () => {
+    const server = await fakeApiServer(published);
+    expect(await type(server, 'get ingester -o jsonpath={.kind}/{.phase}')).toMatchObject({
+      status: 0,
+      stdout: 'Group/Rolling',
+      stderr: '',
+    });
+    expect((await type(server, 'get ingester -o yaml')).stdout).toMatch(/^kind: Group$/m);
+    expect((await type(server, 'get ingester querier -o jsonpath={.kind}')).stdout).toBe('GroupList');
+  });
+
+  it.each([
+    ['name', /^rolloutgroup.rollout-group.dev\/ingester\n$/],
+    ['json', /"name": "ingester"/],
+    ['table', /^NAMESPACE +NAME .*\nmimir +ingester /],
+  ])('%s of several names prints the groups that exist, and the failure', async (format, stdout) => {
+    const ended = await type(await fakeApiServer(published), `get nope ingester mimir2/x -o ${format}`);
+    expect(ended).toMatchObject({ status: 10, stdout: expect.stringMatching(stdout) });
+    expect(ended.stderr).toContain('error: the groups mimir/nope and mimir2/x do not exist');
+  });
+
+  it('of a kind without groups says that the word is a namespace here', async () => {
+    const { status, stderr } = await type(await fakeApiServer(published), 'get deploy/x');
+    expect([status, stderr]).toEqual([
+      10,
+      expect.stringContaining('deploy is read as a namespace: the kinds before a name are rolloutgroup, statefulset and pod'),
+    ]);
   });
 
   it('names are names for every verb', async () => {
@@ -223,14 +269,11 @@ describe('names of groups', () => {
 
 describe('paths of fields', () => {
   it.each([
-    ['get ingester -o jsonpath={.groups[*].phase}', 'Rolling', ''],
-    ['get ingester -o jsonpath={.phase}', '', '{.phase} finds nothing; the field phase is at {.groups[*].phase}'],
-    [
-      'get ingester -o jsonpath={.items[*].status.phase}',
-      '',
-      '{.items[*].status.phase} finds nothing; the field phase is at {.groups[*].phase}',
-    ],
-    ['get ingester -o jsonpath={.groups[*].unattended}', '', ''],
+    ['get ingester -o jsonpath={.phase}', 'Rolling', ''],
+    ['get ingester -o jsonpath={.groups[*].phase}', '', '{.groups[*].phase} finds nothing; the field phase is at {.phase}'],
+    ['get -o jsonpath={.phase}', '', '{.phase} finds nothing; the field phase is at {.groups[*].phase}'],
+    ['get -o jsonpath={.items[*].status.phase}', '', '{.items[*].status.phase} finds nothing; the field phase is at {.groups[*].phase}'],
+    ['get -o jsonpath={.groups[*].unattended}', '', ''],
     ['status ingester --watch=false -o jsonpath={.phase}', 'Rolling', ''],
     ['status ingester --watch=false -o jsonpath={.groups[*].phase}', '', 'the field phase is at {.phase}'],
     ['get -o custom-columns=NAME:.group.name,PHASE:.phase', 'NAME      PHASE\ningester  Rolling\nquerier   Done\n', ''],
@@ -404,6 +447,7 @@ describe('explain', () => {
 describe('verbs of kubectl', () => {
   it.each([
     ['describe ingester', 'kubectl rollout-group explain ingester'],
+    ['rollback ingester', 'kubectl rollout-group undo ingester'],
     ['wait ingester', 'kubectl rollout-group status ingester --for CONDITION'],
     ['list', 'kubectl rollout-group get'],
     ['describe -n mimir rolloutgroup ingester', 'kubectl rollout-group explain ingester'],

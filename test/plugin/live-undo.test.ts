@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { rulesWithoutException } from '../../policies/rollout/rules-without-exception.ts';
 import { rolling } from './live-kit.ts';
-import { adoptedObjects, leaseObject, uidOf } from './live-objects.ts';
+import { adoptedObjects, leaseObject, requesterWebhook, uidOf } from './live-objects.ts';
 import { type Acted, act, apiVersion, asked, history, over, runOf, zones } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -270,6 +270,25 @@ describe('protect and cancel', () => {
       { group: 'ingester', action: 'protect', zone: 'b', ordinals: [0, 1], expires: '2099-01-01T00:00:00.000Z', reason: 'restore' },
     ]);
     expect(acted.stdout).toContain('mimir/ingester pods 0-1 of zone b protected until 2099-01-01 00:00 UTC (restore)');
+  });
+
+  const enforced = (labels: object): readonly FakeObject[] => [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mimir', labels } },
+    { ...requesterWebhook, kind: 'ValidatingWebhookConfiguration' },
+  ];
+
+  it.each<[string, readonly FakeObject[], readonly string[]]>([
+    ['the webhook denies deletion and eviction', enforced({ 'rollout-group.dev/enforce': 'true' }), []],
+    ['no webhook denies deletion and eviction (namespace mimir does not have the label rollout-group.dev/enforce=true)', enforced({}), []],
+    ['no webhook denies deletion and eviction (ValidatingWebhookConfiguration rollout-group does not exist)', [], []],
+    [
+      'it is unknown whether a webhook denies deletion and eviction (no permission to get validatingwebhookconfigurations, so the registered webhooks are unknown)',
+      [],
+      ['validatingwebhookconfigurations'],
+    ],
+  ])('says about other clients: %s', async (text, extra, forbidden) => {
+    const acted = await act('protect ingester --duration 1h', { extra, options: { forbidden } });
+    expect(acted.stdout).toContain(`\n  no replacement and no scale-down; ${text}`);
   });
 
   it.each([

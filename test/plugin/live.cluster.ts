@@ -97,7 +97,7 @@ describeOnControlPlane('the verbs of a running cluster', (controlPlane) => {
     );
     const { status, stdout, stderr } = await viewer.run(['get', 'ingester', '-o', 'json']);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(JSON.parse(stdout).groups[0]).toMatchObject({ group: { namespace, name: 'ingester' }, phase: 'Done' });
+    expect(JSON.parse(stdout)).toMatchObject({ group: { namespace, name: 'ingester' }, phase: 'Done' });
   });
 
   it('status waits for the rollout that was just asked for, and not for the one before', async () => {

@@ -245,20 +245,39 @@ describe('the action for a template applied together with its group', () => {
 });
 
 describe('an apply that policy denies', () => {
-  it('says what to change, because the cluster has no record of it', async () => {
+  const noDownscale = { labels: { 'grafana.com/no-downscale': 'true' } };
+  const applied = async (options: Parameters<typeof adoptedObjects>[0], policies: readonly FakeObject[] = []) => {
     const cwd = mkdtempSync(join(tmpdir(), 'apply-'));
     onTestFinished(() => rmSync(cwd, { recursive: true }));
-    const objects = adoptedObjects({ labels: { 'grafana.com/no-downscale': 'true' } });
-    const manifest = statefulSetObject('a', { replicas: 0, labels: { 'grafana.com/no-downscale': 'true' } });
-    const { name, namespace, labels, annotations } = manifest.metadata;
-    const { status: _status, ...rest } = manifest;
+    const { status: _status, ...rest } = statefulSetObject('a', { replicas: 0, ...options });
+    const { name, namespace, labels, annotations } = rest.metadata;
     writeFileSync(join(cwd, 'a.json'), JSON.stringify({ ...rest, metadata: { name, namespace, labels, annotations } }));
-    const { url } = await fakeApiServer(objects, {});
-    const ended = await runInProcess(['apply', '-f', 'a.json', '--yes', '--server', url, '-n', 'mimir'], { cwd });
+    const { url } = await fakeApiServer([...adoptedObjects(options), ...policies], {});
+    return runInProcess(['apply', '-f', 'a.json', '--yes', '--server', url, '-n', 'mimir'], { cwd });
+  };
+
+  it('says what to change, because the cluster has no record of it', async () => {
+    const ended = await applied(noDownscale);
     expect(ended.stderr).toContain('policy denies a part of the plan of mimir/ingester');
     expect(ended.stderr).toMatch(/do: {2}change the request, or no-downscale/);
     expect(ended.stderr).not.toContain('explain');
     expect(ended.status).toBe(5);
+  });
+
+  it('names the object of a policy in the cluster', async () => {
+    const rule = { name: 'busy', actions: ['scaleDown'], effect: 'hold', when: { '>': [{ var: 'target.replicas' }, 0] } };
+    const { status, stderr } = await applied({}, [
+      {
+        apiVersion: 'rollout-group.dev/v1alpha1',
+        kind: 'RolloutPolicy',
+        metadata: { name: 'safety', namespace: 'mimir' },
+        spec: { targets: { groups: ['ingester'] }, rules: [rule] },
+      },
+    ]);
+    expect([status, stderr]).toEqual([
+      5,
+      expect.stringContaining('do:  change the request, or safety/busy at RolloutPolicy mimir/safety\n'),
+    ]);
   });
 });
 

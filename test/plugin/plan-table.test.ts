@@ -38,6 +38,15 @@ describe('the table of a plan', () => {
     expect(renderPlanTable(planOf([group]), look())).toContain('EXCEPTION no-downscale: an exception allows it');
   });
 
+  it('names the policies that apply to a group, with their places in files', () => {
+    const policies = [
+      { object: 'RolloutPolicy mimir/safety', source: { file: 'deploy/policies/stateful-safety.yaml', line: 12, column: 1 } },
+      { object: 'RolloutPolicy agent/all', source: { object: 'RolloutPolicy agent/all' } },
+    ];
+    const text = renderPlanTable(planOf([{ ...ingester(), policies }]), look({ columns: 80 }));
+    expect(text).toMatch(/^POLICIES RolloutPolicy mimir\/safety \(\S+safety\.yaml:12\)\n {9}RolloutPolicy agent\/all$/m);
+  });
+
   it('names the command that ends a block, and no people or durations for it', () => {
     const source = { object: 'RolloutIntent mimir/undo.ingester.1' };
     const undone = { rule: 'undone', outcome: 'wait', fact: 'revision 9 was undone by anna', source } as const;

@@ -139,6 +139,17 @@ async function readWebhookProblem(cluster: Cluster, name: string): Promise<Known
   return unanswered?.message;
 }
 
+/** Returns why no webhook of this project denies requests in the namespace; undefined if a webhook does. Unknown without the right to see it. */
+export async function readUnenforced(cluster: Cluster, agentNamespace: string, namespace: string): Promise<Known<string | undefined>> {
+  const name = configurationName({ namespace: agentNamespace });
+  const stored = await readConfiguration(cluster, validatingConfigurations, name);
+  if (stored === undefined) return `${validatingConfigurations.kind} ${name} does not exist`;
+  if (isUnknown(stored)) return stored;
+  const labels = await readLabels(cluster, namespace);
+  if (isUnknown(labels)) return labels;
+  return labels[enforceLabel] === 'true' ? undefined : `namespace ${namespace} does not have the label ${enforceLabel}=true`;
+}
+
 function enforcedNamespaces(namespaces: RegistrationFact['namespaces']): ReadonlySet<string> {
   return new Set(namespaces.filter(({ isOptedIn }) => isOptedIn).map(({ name }) => name));
 }

@@ -313,6 +313,11 @@ export function policyChangeText({ object, operation, fields }: ObjectChange): s
   return `${object} ${operation}${fields.length === 0 ? '' : `: ${fields.join(', ')}`}`;
 }
 
+/** Returns each policy of a group with its place in a file, if it has one: `RolloutPolicy mimir/safety (policy/safety.yaml:3)`. */
+export function policyTexts({ policies = [] }: GroupPlan): readonly string[] {
+  return policies.map(({ object, source: { file, line } }) => `${object}${file === undefined ? '' : ` (${file}:${line})`}`);
+}
+
 /** Returns the changes of objects in no group; equal changes share a text. */
 export function otherChangeTexts({ otherChanges = [] }: Plan): readonly string[] {
   const same = groupBy(otherChanges, (change) => policyChangeText({ ...change, object: '' }));

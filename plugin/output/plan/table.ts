@@ -100,7 +100,12 @@ function changeBlock(group: GroupPlan, look: TableLook): readonly string[] {
   const width = look.columns === undefined ? undefined : look.columns - labelWidth;
   const lines = alignRows(changeColumns, rows, { width, ellipsis: look.glyphs.ellipsis });
   const safety = words.isOneZoneAtATime(group) ? labelled('SAFETY', 'this plan disrupts at most one zone at a time', look) : [];
-  return [...lines.map((line, index) => label(index === 0 ? 'CHANGE' : '', look) + line), ...safety];
+  const policies = words.policyTexts(group);
+  return [
+    ...lines.map((line, index) => label(index === 0 ? 'CHANGE' : '', look) + line),
+    ...safety,
+    ...policies.flatMap((text, index) => labelled(index === 0 ? 'POLICIES' : '', text, look)),
+  ];
 }
 
 const stepColumns: readonly Column[] = [

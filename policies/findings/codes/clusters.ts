@@ -187,7 +187,7 @@ export const clusterCodes = {
     title: 'An exception ends before the rollout',
     severity: 'warning',
     explanation:
-      'A step passes only because of an exception, and with the durations of the plan the exception ends before the last pod is replaced. The agent then waits. The plan waits too and is not blocked, because its durations are assumed. If only the p90 durations exceed the exception, the plan completes without a p90 duration.',
+      'A step passes only because of an exception, and with the durations of the plan the exception ends before the last pod is replaced. The agent then waits; for the rule `window`, until the window opens. The plan waits too and is not blocked, because its durations are assumed. If only the p90 durations exceed the exception, the plan completes. It then has a p90 duration only if time ends the wait.',
     hint: 'extend the exception',
   },
   RG5012: {

@@ -9,7 +9,7 @@ import { defined } from '../../../policies/values/defined.ts';
 import { group, wave, type ZoneOverrides } from '../../kit/groups.ts';
 import { manifest, manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
-import { exception, hourMs, ledgerOf, minuteMs, policy, policyRule, runOf } from '../../kit/questions.ts';
+import { exception, freeze, hourMs, ledgerOf, minuteMs, policy, policyRule, runOf } from '../../kit/questions.ts';
 
 const fixed = 'grafana/mimir:2.17.1';
 const risksOf = (overrides: Partial<PlanInput> = {}) => planGroups(planInput(overrides)).groups[0]?.risks;
@@ -363,6 +363,14 @@ describe('RG5011, an exception that ends before the plan', () => {
     const message =
       'exception exception-1 ends before a slow rollout (p90) does, and then safety/frozen blocks the rest; extend the exception';
     expect(between?.risks).toMatchObject([{ code: 'RG5011', message }]);
+  });
+
+  it('is a risk of a plan that waits for a window to open after the exception', () => {
+    const closed = { policies: [policy({ windows: [freeze()] })] };
+    const plan = planned(kitNowMs + 2 * minuteMs, 'window', closed);
+    expect([plan?.outcome, plan?.risks]).toMatchObject(['complete', [risk('window')]]);
+    expect(planned(kitNowMs + hourMs, 'window', closed)?.risks).toEqual([]);
+    expect(planned(kitNowMs, 'window', closed)?.risks).toEqual([]);
   });
 
   it('is absent for one that lasts, and for one that has ended, which blocks', () => {
