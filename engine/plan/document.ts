@@ -1,7 +1,7 @@
 // Defines the plan as a document: the output of `plan -o json`. Every other output format is made from it, and its JSON Schema is published.
 import type { GroupDefinition, Source } from '../../policies/definition.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
-import type { RuleResult } from '../decision.ts';
+import type { RuleResult, Stop } from '../decision.ts';
 
 /** A difference between the current and the requested state, and its consequence. */
 export interface PlannedChange {
@@ -91,6 +91,8 @@ export interface GroupPlan {
   readonly policyChanges?: readonly string[];
   /** Results of the rules that still block the group at the end of the plan. */
   readonly waits: readonly RuleResult[];
+  /** The stops that the plan meets, each with the commands or edits that end it; absent without a stop. */
+  readonly stops?: readonly Stop[];
   readonly zones: readonly {
     readonly zone: string;
     readonly statefulSet: string;

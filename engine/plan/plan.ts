@@ -5,7 +5,8 @@ import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { contextOf } from '../context.ts';
-import type { RuleResult } from '../decision.ts';
+import { isOfStop } from '../decide/stops.ts';
+import type { RuleResult, Stop } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
 import { isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
@@ -195,6 +196,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     }),
     ...(permitted.length === 0 ? {} : { permitted }),
     waits,
+    ...defined({ stops: likely.stops }),
     zones,
     totals: {
       restarts: zones.reduce((sum, zone) => sum + zone.restarts, 0),
@@ -222,6 +224,7 @@ interface Forward {
   readonly permitted: readonly RuleResult[];
   readonly steps: readonly TracedStep[];
   readonly waits: GroupPlan['waits'];
+  readonly stops?: readonly Stop[];
   readonly world: World;
   readonly end: 'done' | 'held' | 'limit';
   readonly startMs: number;
@@ -236,8 +239,12 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   let atOnce: readonly TracedStep[] = [];
   let asked = requestedScales(group, before, requested.world.snapshot);
   const open = new Set(asked.map(({ key }) => key));
+  let atStart: readonly Stop[] | undefined;
+  const met = new Set<Stop>();
   const onTurn = (turn: Turn, { snapshot }: World): void => {
     traceTurn(steps, turn);
+    atStart ??= turn.decision.stops;
+    for (const stop of stopsOfResults(atStart, turn.decision.waits)) met.add(stop);
     atOnce = traceController(turn, snapshot);
     asked = traceRequested(asked, group, snapshot, open);
   };
@@ -247,7 +254,15 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const waits = [...(end === 'done' ? [] : last.decision.waits), ...rolledBack];
   const { refused, permitted } = requested;
   const traced = [...atOnce, ...asked, ...steps];
-  return { group, refused, permitted, steps: traced, waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
+  const left = stopsOfResults(last.decision.stops, waits);
+  const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
+  const stops = [...ended, ...left];
+  const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
+  return { group, refused, permitted, steps: traced, waits, ...(stops.length === 0 ? {} : { stops }), world, end, ...times };
+}
+
+function stopsOfResults(stops: readonly Stop[], results: readonly RuleResult[]): readonly Stop[] {
+  return stops.filter((stop) => results.some((result) => isOfStop(result, stop)));
 }
 
 function seconds(ms: number): number {

@@ -56,6 +56,19 @@ const definitions: Readonly<Record<string, Schema>> = {
     words: { type: 'string', description: 'The text of the duration in the fact.' },
     fromMs: instant,
   }),
+  stop: record(
+    'A pause, protection, undo, rejection, window, policy rule or failed run that stops the plan.',
+    { rule: text, fact: text, zones: listOf(text), isBlocking: { type: 'boolean' }, endsWith: text },
+    {
+      limit: text,
+      source: ref('source'),
+      untilMs: instant,
+      by: text,
+      endsBy: { const: 'person', description: 'Only a person ends the stop.' },
+      alternatives: { ...listOf(text), description: 'Other commands or edits that end the stop.' },
+      isAbort: { const: true, description: 'The stop is an abort that only pauses.' },
+    },
+  ),
   change: record(
     'A difference between the running and the requested objects.',
     {
@@ -138,6 +151,7 @@ const definitions: Readonly<Record<string, Schema>> = {
       timeline: listOf(ref('span')),
     },
     {
+      stops: { ...listOf(ref('stop')), description: 'The stops that the plan meets, each with the commands or edits that end it.' },
       permitted: { ...listOf(ref('rule')), description: 'Results that pass only because of an exception in force.' },
       policyChanges: { ...listOf(text), description: 'Changed objects that bind the group, such as a policy.' },
     },

@@ -1,5 +1,7 @@
 // The verb apply: shows a plan, asks for confirmation, checks the cluster again, and applies the objects one by one.
+import { isOfStop } from '../../engine/decide/stops.ts';
 import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
+import { endsText, stopFact } from '../../engine/publish/status.ts';
 import { blocks, isUntilPerson } from '../../engine/rule.ts';
 import { firstOf } from '../../policies/wording.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
@@ -212,11 +214,11 @@ function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }:
   const leading = first.waits.find(isUntilPerson);
   // `explain` cannot show the denial of a change that is not applied, so the message names the next step.
   const results = [...(denied?.results ?? []), ...(leading === undefined ? [] : [leading])].filter(blocks);
-  const [todo = 'change the request or the rule at the source that the plan names'] = results.flatMap((result) =>
-    todoOf(result, `${first.namespace}/${first.group}`),
-  );
+  const stop = denied === undefined && leading !== undefined ? first.stops?.find((one) => isOfStop(leading, one)) : undefined;
+  const [todo = 'change the request or the rule at the source that the plan names'] =
+    stop === undefined ? results.flatMap((result) => todoOf(result, `${first.namespace}/${first.group}`)) : [endsText(stop)];
   const agents = denied === undefined && leading !== undefined && isOfInstallation(leading) ? stoppedAgents : [];
-  const why = [...agents, denied?.message ?? leading?.fact].filter((part) => part !== undefined).join('; ');
+  const why = [...agents, denied?.message ?? (stop && stopFact(stop)) ?? leading?.fact].filter((part) => part !== undefined).join('; ');
   const names = blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ');
   throw refusedFailure(
     `${outcome} ${denied === undefined ? `${leading?.rule ?? 'a rule'} blocks` : 'policy denies a part of'} the plan of ${names}`,

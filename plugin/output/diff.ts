@@ -11,8 +11,9 @@ import { blockingResults, isUntilPerson } from '../../engine/rule.ts';
 import type { CommandContext } from '../context.ts';
 import type { Difference, GroupDifference, GroupSiblings, ObjectDifference, ObjectPair, ZonePart } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { waitsBesidesStops } from './explain.ts';
 import { valueText } from './plan/changes.ts';
-import { exceptionText, factText } from './plan/plan-text.ts';
+import { exceptionText, factText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, piecesOf, plural } from './text.ts';
 import { toYaml } from './yaml.ts';
@@ -35,7 +36,8 @@ function groupLines(group: GroupDifference, same: string, look: TableLook): read
       ...part.changes.flatMap((change) => plannedLines(change, group, look)),
     ]),
     ...effects.flatMap((effect) => paragraph('  ', effect, look.columns)),
-    ...group.waits
+    ...(group.stops ?? []).flatMap((stop) => paragraph('  STOPPED  ', stopAndEndText(stop, undefined), look.columns)),
+    ...waitsBesidesStops(group)
       .filter(isUntilPerson)
       .flatMap((result) => paragraph('  BLOCKED  ', `by ${result.rule}: ${factText(result)}`, look.columns)),
     ...(group.permitted ?? []).flatMap((result) => paragraph('  EXCEPTION  ', exceptionText(result, undefined), look.columns)),

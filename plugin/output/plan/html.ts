@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
-import { waitCommands } from '../explain.ts';
+import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { changeLines } from './changes.ts';
 import { type Html, html, htmlTable, nothing, planStyle } from './html-text.ts';
 import { timelineLegend, timelinePatterns, timelineSvg } from './html-timeline.ts';
@@ -156,12 +156,14 @@ function exceptions({ permitted = [] }: GroupPlan): Html {
 }
 
 function waits(group: GroupPlan, startMs: number | undefined): Html {
-  if (group.waits.length === 0) return nothing;
+  const { stops = [] } = group;
+  if (group.waits.length + stops.length === 0) return nothing;
   const next = words.afterWaitText(group);
   const then = next === undefined ? nothing : html`<li>then: ${next}</li>`;
-  const items = group.waits.map((result) => resultItem(result, words.factText(result), startMs));
+  const stopped = stops.map((stop) => html`<li>stopped: ${words.stopAndEndText(stop, startMs)}</li>`);
+  const items = waitsBesidesStops(group).map((result) => resultItem(result, words.factText(result), startMs));
   const commands = waitCommands(group).map((command) => html`<li>${command}</li>`);
-  return html`<div class="notice"><b>Waits</b><ul>${items}${commands}${then}</ul></div>\n`;
+  return html`<div class="notice"><b>Waits</b><ul>${stopped}${items}${commands}${then}</ul></div>\n`;
 }
 
 function resultItem(result: RuleResult, fact: string | undefined, startMs: number | undefined): Html {

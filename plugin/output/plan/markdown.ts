@@ -6,7 +6,7 @@ import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/docum
 import { isUntilPerson } from '../../../engine/rule.ts';
 import { shorten as clip } from '../../../policies/condition/variables.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
-import { waitCommands } from '../explain.ts';
+import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { plural } from '../text.ts';
 import { changeLines } from './changes.ts';
@@ -117,7 +117,10 @@ function waits(changed: readonly GroupPlan[], plan: Plan): Section {
   const items = changed.flatMap((group) => {
     const next = words.afterWaitText(group);
     return [
-      ...group.waits.map((result) => {
+      ...(group.stops ?? []).map((stop) => {
+        return [`- ${groupName(group)} is stopped: ${markdownText(clip(words.stopAndEndText(stop, words.startMs(plan)), 500))}`];
+      }),
+      ...waitsBesidesStops(group).map((result) => {
         const verb = isUntilPerson(result) ? 'is blocked by' : 'waits for';
         return [`- ${groupName(group)} ${verb} ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}`];
       }),

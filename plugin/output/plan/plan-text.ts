@@ -207,7 +207,8 @@ export function leftText(atMs: number, nowMs: number): string {
   return spanText(Math.max(1, (atMs - nowMs) / 1000));
 }
 
-export function stopAndEndText(stop: Stop, nowMs: number): string {
+/** Returns the text of the stop and the commands or edits that end it. */
+export function stopAndEndText(stop: Stop, nowMs: number | undefined): string {
   return `${stopText(stop, nowMs)}. To end it: ${endsText(stop)}`;
 }
 
