@@ -4,7 +4,7 @@ import { digestOfWaves } from '../../engine/run/requests.ts';
 import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 import { definition, rolling, waiting } from './live-kit.ts';
-import { adoptedObjects } from './live-objects.ts';
+import { adoptedObjects, leaseObject } from './live-objects.ts';
 import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -301,6 +301,20 @@ describe('under a pause', () => {
       `note: the group is paused by an unverified requester; ${verb} does not change it. To end it: kubectl rollout-group resume mimir/ingester\n`,
     );
     expect(stderr).not.toContain('run failed');
+  });
+});
+
+describe('without a running agent', () => {
+  it.each([
+    ['approve ingester', rolling, 5],
+    ['reject ingester', rolling, 5],
+    ['promote ingester --wave nonsense', rolling, 3],
+    ['retry ingester', rolling, 0],
+    ['abort ingester', over, 0],
+  ])('%s refuses by the last decision, and says that the Lease has expired', async (line, decision, status) => {
+    const acted = await act(line, { decision, extra: [leaseObject('agent-0', Date.now() - 300_000)] });
+    expect([acted.status, acted.kept]).toEqual([status, []]);
+    expect(acted.stderr).toMatch(/note: agent not running: Lease expired \d+m\d*s? ago/);
   });
 });
 
