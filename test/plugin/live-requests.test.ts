@@ -3,7 +3,7 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { digestOfWaves } from '../../engine/run/requests.ts';
 import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
-import { definition, rolling, waiting } from './live-kit.ts';
+import { definition, rolledBack, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, leaseObject } from './live-objects.ts';
 import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
@@ -281,6 +281,13 @@ describe('abort and retry', () => {
     const again = await act('retry ingester', { decision: { ...failed, run: { ...runOf(failed), failedMs: 2000 } } });
     expect(again.kept[0]?.path).not.toBe(acted.kept[0]?.path);
     expect((await act('retry ingester', { decision: failed, options: {} })).status).toBe(5);
+  });
+
+  it('retry rolls out a rolled-back revision only while a StatefulSet names it', async () => {
+    const again = await act('retry ingester', { decision: rolledBack });
+    expect([again.stdout, asked(again).length]).toEqual([expect.stringContaining('is rolled out again, requested by anna'), 1]);
+    const returned = await act('retry ingester', { decision: { ...rolledBack, phase: 'Done', warnings: [], stops: [] } });
+    expect([returned.stdout, asked(returned)]).toEqual(['mimir/ingester has no failed run; nothing was retried\n', []]);
   });
 });
 
