@@ -21,7 +21,7 @@ export interface PlannedStep {
   readonly kind: 'roll' | 'scaleUp' | 'scaleDown' | 'prepare' | 'check' | 'soak' | 'approval' | 'wait';
   readonly zone?: string;
   readonly pods: readonly string[];
-  /** Maximum number of pods of the zone that are unavailable at the same time. */
+  /** Maximum number of pods of the step that are unavailable at the same time. */
   readonly atOnce?: number;
   readonly from?: number;
   readonly to?: number;

@@ -303,7 +303,13 @@ function plannedStep(
     kind: step.kind,
     ...defined({ zone: step.zone }),
     pods: step.pods,
-    ...defined({ atOnce: step.atOnce, from: step.from, to: step.to, waitsFor: step.waitsFor }),
+    // Pods of the zone that are no part of the step can be unavailable too.
+    ...defined({
+      atOnce: step.atOnce === undefined ? undefined : Math.min(step.atOnce, step.pods.length),
+      from: step.from,
+      to: step.to,
+      waitsFor: step.waitsFor,
+    }),
     ...(step.gates.length === 0 ? {} : { gates: step.gates }),
     ...defined({ source }),
     startSeconds: seconds(step.startMs - startMs),
