@@ -59,6 +59,8 @@ export interface Refusal {
   readonly zone?: string;
   readonly message: string;
   readonly results: readonly RuleResult[];
+  /** The order of the writes that avoids the denial: the state after the change permits the request. Absent if it does not. */
+  readonly hint?: string;
 }
 
 /** An allowed change that deserves a review. */
@@ -142,6 +144,8 @@ export interface ApiDenial {
   /** `kind namespace/name` of each denied object. */
   readonly objects: readonly string[];
   readonly message: string;
+  /** As in `Refusal`. */
+  readonly hint?: string;
 }
 
 const shownNames = 3;

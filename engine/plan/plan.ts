@@ -33,7 +33,7 @@ import {
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
-import { desiredGroup, type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
+import { desiredGroup, type PlanSnapshots, permittedLater, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
 /** A group that is blocked because members are missing in the compared objects. The results say what to change. */
 export interface AbsentMembers {
@@ -82,7 +82,8 @@ export function planGroups(input: PlanInput): Plan {
   const otherChanges = (input.otherChanges ?? []).filter(({ object }) => !shown.some((field) => isOfObject(field, object)));
   // Leaves out a denial by the webhook of the agent if the plan already contains this denial.
   const known = groups.flatMap(({ refused }) => refused.map(({ message }) => message));
-  const denied = (input.denied ?? []).filter(({ message }) => !known.some((text) => message.includes(text)));
+  const unknown = (input.denied ?? []).filter(({ message }) => !known.some((text) => message.includes(text)));
+  const denied = unknown.map((denial) => withHint(input, snapshots, denial));
   return {
     apiVersion: 'rollout-group.dev/cli/v1',
     kind: 'Plan',
@@ -102,6 +103,15 @@ export function planGroups(input: PlanInput): Plan {
     },
     groups,
   };
+}
+
+/** Returns the denial, with a hint if a policy or the lack of an exception before the change causes the denial. */
+function withHint(input: PlanInput, snapshots: PlanSnapshots, denial: ApiDenial): ApiDenial {
+  const { policies, exceptions } = input.before ?? input;
+  const before = { ...input, policies, exceptions };
+  const refused = input.groups.flatMap((group) => requestedWorld(before, snapshots, group).refused);
+  const isCaused = refused.some(({ message }) => denial.message.includes(message));
+  return isCaused ? { ...denial, hint: permittedLater('the policies') } : denial;
 }
 
 /** Returns the durations of each group whose progress deadline shortens the default durations. */

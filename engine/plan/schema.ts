@@ -35,6 +35,8 @@ function record(description: string, required: Readonly<Record<string, Schema>>,
 
 const instant: Schema = { type: 'number', description: 'Milliseconds since 1970, or since the start of a plan without startsAt.' };
 
+const hint: Schema = { type: 'string', description: 'The order of the writes that avoids the denial.' };
+
 const outcome = oneOf('complete', 'unchanged', 'blocked', 'waits');
 
 const definitions: Readonly<Record<string, Schema>> = {
@@ -103,7 +105,11 @@ const definitions: Readonly<Record<string, Schema>> = {
     },
   ),
   wave: record('The steps of one wave.', { name: text, steps: listOf(ref('step')) }),
-  refusal: record('A requested change that policy denies.', { what: text, message: text, results: listOf(ref('rule')) }, { zone: text }),
+  refusal: record(
+    'A requested change that policy denies.',
+    { what: text, message: text, results: listOf(ref('rule')) },
+    { zone: text, hint },
+  ),
   risk: record(
     'An allowed change that deserves a review.',
     { code: text, severity: oneOf('warning', 'notice'), message: text },
@@ -131,10 +137,11 @@ const definitions: Readonly<Record<string, Schema>> = {
     operation: oneOf('created', 'deleted', 'changed'),
     fields: listOf(text),
   }),
-  denial: record('A denial of the API server beyond the rules of the groups, with the denied objects.', {
-    objects: listOf(text),
-    message: text,
-  }),
+  denial: record(
+    'A denial of the API server beyond the rules of the groups, with the denied objects.',
+    { objects: listOf(text), message: text },
+    { hint },
+  ),
   group: record(
     'The plan of one group.',
     {

@@ -20,7 +20,7 @@ export function renderPlanHtml(plan: Plan): string {
   const startMs = words.startMs(plan);
   const body = html`<header><h1>${title}</h1><p class="soft">${subtitle(plan)}</p></header>
 <main>
-${keyFigures(plan)}${(plan.denied ?? []).map(({ objects, message }) => html`<div class="notice refused"><b>Denied: ${namesText(objects)}</b><p>${message}</p></div>\n`)}
+${keyFigures(plan)}${(plan.denied ?? []).map((denial) => html`<div class="notice refused"><b>Denied: ${namesText(denial.objects)}</b><p>${words.deniedText(denial)}</p></div>\n`)}
 ${(plan.notes ?? []).map((note) => html`<p>Note: ${note}</p>\n`)}${overview(changed)}
 ${changed.length > 0 ? timelineLegend : nothing}
 ${changed.map((group, index) => groupHtml(group, { id: anchor(index), isOpen: isOpen(group), startMs }))}
@@ -145,7 +145,7 @@ function changes(group: GroupPlan): Html {
 function refusals(group: GroupPlan, startMs: number | undefined): readonly Html[] {
   return group.refused.map(
     (refusal) =>
-      html`<div class="notice refused"><b>Denied: ${refusal.what}</b><p>${refusal.message}</p><ul>${words.denyingResults(refusal).map(({ result, fact }) => resultItem(result, fact, startMs))}</ul></div>\n`,
+      html`<div class="notice refused"><b>Denied: ${refusal.what}</b><p>${words.deniedText(refusal)}</p><ul>${words.denyingResults(refusal).map(({ result, fact }) => resultItem(result, fact, startMs))}</ul></div>\n`,
   );
 }
 

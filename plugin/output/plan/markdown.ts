@@ -83,12 +83,12 @@ function overview(changed: readonly GroupPlan[]): Section {
 }
 
 function denials(changed: readonly GroupPlan[], plan: Plan): Section {
-  const ofServer = (plan.denied ?? []).map(({ objects, message }) => [
-    `- **${markdownText(clip(namesText(objects), 200))}**. ${markdownText(clip(message, 500))}`,
+  const ofServer = (plan.denied ?? []).map((denial) => [
+    `- **${markdownText(clip(namesText(denial.objects), 200))}**. ${markdownText(clip(words.deniedText(denial), 500))}`,
   ]);
   const ofGroups = changed.flatMap((group) =>
     group.refused.map((refusal) => {
-      const first = `- ${groupName(group)}: **${markdownText(clip(refusal.what, 200))}**. ${markdownText(clip(refusal.message, 500))}`;
+      const first = `- ${groupName(group)}: **${markdownText(clip(refusal.what, 200))}**. ${markdownText(clip(words.deniedText(refusal), 500))}`;
       const lines = words
         .denyingResults(refusal)
         .map(({ result, fact }) => `  - ${ruleText(result, fact)}; ${words.passesText(result, words.startMs(plan))}`);

@@ -42,12 +42,12 @@ function headLines(plan: Plan, look: TableLook): readonly string[] {
 }
 
 function deniedLines({ denied = [] }: Plan, look: TableLook): readonly string[] {
-  return denied.flatMap(({ objects, message }) => [
+  return denied.flatMap((denial) => [
     '',
-    ...paragraph(`${'DENIED'.padEnd(labelWidth)}${look.glyphs.no} `, namesText(objects), look.columns).map((line) =>
+    ...paragraph(`${'DENIED'.padEnd(labelWidth)}${look.glyphs.no} `, namesText(denial.objects), look.columns).map((line) =>
       look.paint('red', line),
     ),
-    ...paragraph(' '.repeat(labelWidth + 2), message, look.columns),
+    ...paragraph(' '.repeat(labelWidth + 2), words.deniedText(denial), look.columns),
   ]);
 }
 
@@ -150,7 +150,7 @@ function deniedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLoo
     const zone = refusal.zone === undefined || refusal.what.includes(refusal.zone) ? '' : `  (${refusal.zone})`;
     return [
       look.paint('red', `${'DENIED'.padEnd(labelWidth)}${look.glyphs.no} ${refusal.what}${zone}`),
-      ...paragraph(' '.repeat(labelWidth + 2), refusal.message, look.columns),
+      ...paragraph(' '.repeat(labelWidth + 2), words.deniedText(refusal), look.columns),
       ...words
         .denyingResults(refusal)
         .flatMap(({ result, fact }) =>

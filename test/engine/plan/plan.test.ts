@@ -390,3 +390,15 @@ describe('replacements that overlap', () => {
     expect(shown({ groups: [group({ zones })], policies: [policy({ limits: { minIntervalMs: 10_000 } })] })).toEqual(ofGroup);
   });
 });
+
+it('a denial of the API server by a policy that the change relaxes names the order of the writes', () => {
+  const strict = { policies: [policy({ rules: [policyRule({ name: 'keep', actions: ['scaleDown'], effect: 'deny' })] })], exceptions: [] };
+  const change = planInput({ desired: manifests({ replicas: 2 }, ['a']), groups: [group({ zones: ['a'] })] });
+  const { message = '' } = planOf({ ...change, ...strict }).refused[0] ?? {};
+  const deniedBy = (text: string) => {
+    const denied = [{ objects: ['StatefulSet mimir/ingester-zone-a'], message: `admission webhook "x" denied the request: ${text}` }];
+    return planGroups({ ...change, before: strict, denied }).denied?.map(({ hint }) => hint);
+  };
+  expect([message, deniedBy('another reason')]).toEqual([expect.stringContaining('safety/keep'), [undefined]]);
+  expect(deniedBy(message)).toEqual([expect.stringContaining('apply the policies first, then the StatefulSet')]);
+});
