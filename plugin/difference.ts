@@ -21,6 +21,7 @@ export interface GroupDifference {
   readonly permitted?: GroupPlan['permitted'];
   readonly zones: GroupPlan['zones'];
   readonly waits: GroupPlan['waits'];
+  readonly stops?: NonNullable<GroupPlan['stops']>;
 }
 
 export interface ObjectDifference {
@@ -44,7 +45,7 @@ export function isDifferent({ groups, objects }: Difference): boolean {
 
 /** Returns the changes of each group in the plan. Changes of the same zones form one part. */
 export function groupDifferences(plan: Plan): readonly GroupDifference[] {
-  return plan.groups.map(({ namespace, group, changes, refused, permitted, zones, waits }) => {
+  return plan.groups.map(({ namespace, group, changes, refused, permitted, zones, waits, stops }) => {
     const parts = new Map<string, { zones: readonly string[]; changes: PlannedChange[] }>();
     // Replica sources and budgets are compared as objects outside of groups.
     for (const change of changes.filter(({ kind }) => kind !== 'source' && kind !== 'budget')) {
@@ -57,7 +58,7 @@ export function groupDifferences(plan: Plan): readonly GroupDifference[] {
       namespace,
       group,
       refused,
-      ...defined({ permitted }),
+      ...defined({ permitted, stops }),
       zones,
       waits,
       parts: [...parts.values()].sort((a, b) => b.zones.length - a.zones.length),

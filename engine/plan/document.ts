@@ -1,7 +1,7 @@
 // Defines the plan as a document: the output of `plan -o json`. Every other output format is made from it, and its JSON Schema is published.
 import type { GroupDefinition, Source } from '../../policies/definition.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
-import type { RuleResult } from '../decision.ts';
+import type { RuleResult, Stop } from '../decision.ts';
 
 /** A difference between the current and the requested state, and its consequence. */
 export interface PlannedChange {
@@ -21,7 +21,7 @@ export interface PlannedStep {
   readonly kind: 'roll' | 'scaleUp' | 'scaleDown' | 'prepare' | 'check' | 'soak' | 'approval' | 'wait';
   readonly zone?: string;
   readonly pods: readonly string[];
-  /** Maximum number of pods of the zone that are unavailable at the same time. */
+  /** Maximum number of pods of the step that are unavailable at the same time. */
   readonly atOnce?: number;
   readonly from?: number;
   readonly to?: number;
@@ -59,6 +59,8 @@ export interface Refusal {
   readonly zone?: string;
   readonly message: string;
   readonly results: readonly RuleResult[];
+  /** The order of the writes that avoids the denial: the state after the change permits the request. Absent if it does not. */
+  readonly hint?: string;
 }
 
 /** An allowed change that deserves a review. */
@@ -93,6 +95,8 @@ export interface GroupPlan {
   readonly policyChanges?: readonly string[];
   /** Results of the rules that still block the group at the end of the plan. */
   readonly waits: readonly RuleResult[];
+  /** The stops that the plan meets, each with the commands or edits that end it; absent without a stop. */
+  readonly stops?: readonly Stop[];
   readonly zones: readonly {
     readonly zone: string;
     readonly statefulSet: string;
@@ -142,6 +146,8 @@ export interface ApiDenial {
   /** `kind namespace/name` of each denied object. */
   readonly objects: readonly string[];
   readonly message: string;
+  /** As in `Refusal`. */
+  readonly hint?: string;
 }
 
 const shownNames = 3;

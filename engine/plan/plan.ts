@@ -5,7 +5,8 @@ import { isSameValue } from '../../policies/values/canonical-json.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { pods } from '../amount.ts';
 import { contextOf, type GroupContext } from '../context.ts';
-import type { RuleResult } from '../decision.ts';
+import { isOfStop } from '../decide/stops.ts';
+import type { RuleResult, Stop } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
 import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
@@ -32,7 +33,7 @@ import {
 import { assumedMetrics, runForward, type Turn } from './forward.ts';
 import { groupRisks } from './risks.ts';
 import { requestedScales, type TracedStep, traceRequested, traceTurn } from './steps.ts';
-import { desiredGroup, type PlanSnapshots, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
+import { desiredGroup, type PlanSnapshots, permittedLater, readPlanSnapshots, requestedWorld, snapshotAsked } from './world.ts';
 
 /** A group that is blocked because members are missing in the compared objects. The results say what to change. */
 export interface AbsentMembers {
@@ -81,7 +82,8 @@ export function planGroups(input: PlanInput): Plan {
   const otherChanges = (input.otherChanges ?? []).filter(({ object }) => !shown.some((field) => isOfObject(field, object)));
   // Leaves out a denial by the webhook of the agent if the plan already contains this denial.
   const known = groups.flatMap(({ refused }) => refused.map(({ message }) => message));
-  const denied = (input.denied ?? []).filter(({ message }) => !known.some((text) => message.includes(text)));
+  const unknown = (input.denied ?? []).filter(({ message }) => !known.some((text) => message.includes(text)));
+  const denied = unknown.map((denial) => withHint(input, snapshots, denial));
   return {
     apiVersion: 'rollout-group.dev/cli/v1',
     kind: 'Plan',
@@ -101,6 +103,15 @@ export function planGroups(input: PlanInput): Plan {
     },
     groups,
   };
+}
+
+/** Returns the denial, with a hint if a policy or the lack of an exception before the change causes the denial. */
+function withHint(input: PlanInput, snapshots: PlanSnapshots, denial: ApiDenial): ApiDenial {
+  const { policies, exceptions } = input.before ?? input;
+  const before = { ...input, policies, exceptions };
+  const refused = input.groups.flatMap((group) => requestedWorld(before, snapshots, group).refused);
+  const isCaused = refused.some(({ message }) => denial.message.includes(message));
+  return isCaused ? { ...denial, hint: permittedLater('the policies') } : denial;
 }
 
 /** Returns the durations of each group whose progress deadline shortens the default durations. */
@@ -207,6 +218,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     ...(permitted.length === 0 ? {} : { permitted }),
     ...boundPolicies(context),
     waits,
+    ...defined({ stops: likely.stops }),
     zones,
     totals: {
       restarts: zones.reduce((sum, zone) => sum + zone.restarts, 0),
@@ -234,6 +246,7 @@ interface Forward {
   readonly permitted: readonly RuleResult[];
   readonly steps: readonly TracedStep[];
   readonly waits: GroupPlan['waits'];
+  readonly stops?: readonly Stop[];
   readonly world: World;
   readonly end: 'done' | 'held' | 'limit';
   readonly startMs: number;
@@ -248,8 +261,12 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   let atOnce: readonly TracedStep[] = [];
   let asked = requestedScales(group, before, requested.world.snapshot);
   const open = new Set(asked.map(({ key }) => key));
+  let atStart: readonly Stop[] | undefined;
+  const met = new Set<Stop>();
   const onTurn = (turn: Turn, { snapshot }: World): void => {
     traceTurn(steps, turn);
+    atStart ??= turn.decision.stops;
+    for (const stop of stopsOfResults(atStart, turn.decision.waits)) met.add(stop);
     atOnce = traceController(turn, snapshot);
     asked = traceRequested(asked, group, snapshot, open);
   };
@@ -259,7 +276,15 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const waits = [...(end === 'done' ? [] : last.decision.waits), ...rolledBack];
   const { refused, permitted } = requested;
   const traced = [...atOnce, ...asked, ...steps];
-  return { group, refused, permitted, steps: traced, waits, world, end, startMs: snapshots.nowMs, endMs: last.nowMs };
+  const left = stopsOfResults(last.decision.stops, waits);
+  const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
+  const stops = [...ended, ...left];
+  const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
+  return { group, refused, permitted, steps: traced, waits, ...(stops.length === 0 ? {} : { stops }), world, end, ...times };
+}
+
+function stopsOfResults(stops: readonly Stop[], results: readonly RuleResult[]): readonly Stop[] {
+  return stops.filter((stop) => results.some((result) => isOfStop(result, stop)));
 }
 
 function seconds(ms: number): number {
@@ -300,7 +325,13 @@ function plannedStep(
     kind: step.kind,
     ...defined({ zone: step.zone }),
     pods: step.pods,
-    ...defined({ atOnce: step.atOnce, from: step.from, to: step.to, waitsFor: step.waitsFor }),
+    // Pods of the zone that are no part of the step can be unavailable too.
+    ...defined({
+      atOnce: step.atOnce === undefined ? undefined : Math.min(step.atOnce, step.pods.length),
+      from: step.from,
+      to: step.to,
+      waitsFor: step.waitsFor,
+    }),
     ...(step.gates.length === 0 ? {} : { gates: step.gates }),
     ...defined({ source }),
     startSeconds: seconds(step.startMs - startMs),

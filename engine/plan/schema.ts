@@ -35,6 +35,8 @@ function record(description: string, required: Readonly<Record<string, Schema>>,
 
 const instant: Schema = { type: 'number', description: 'Milliseconds since 1970, or since the start of a plan without startsAt.' };
 
+const hint: Schema = { type: 'string', description: 'The order of the writes that avoids the denial.' };
+
 const outcome = oneOf('complete', 'unchanged', 'blocked', 'waits');
 
 const definitions: Readonly<Record<string, Schema>> = {
@@ -56,6 +58,19 @@ const definitions: Readonly<Record<string, Schema>> = {
     words: { type: 'string', description: 'The text of the duration in the fact.' },
     fromMs: instant,
   }),
+  stop: record(
+    'A pause, protection, undo, rejection, window, policy rule or failed run that stops the plan.',
+    { rule: text, fact: text, zones: listOf(text), isBlocking: { type: 'boolean' }, endsWith: text },
+    {
+      limit: text,
+      source: ref('source'),
+      untilMs: instant,
+      by: text,
+      endsBy: { const: 'person', description: 'Only a person ends the stop.' },
+      alternatives: { ...listOf(text), description: 'Other commands or edits that end the stop.' },
+      isAbort: { const: true, description: 'The stop is an abort that only pauses.' },
+    },
+  ),
   change: record(
     'A difference between the running and the requested objects.',
     {
@@ -90,7 +105,11 @@ const definitions: Readonly<Record<string, Schema>> = {
     },
   ),
   wave: record('The steps of one wave.', { name: text, steps: listOf(ref('step')) }),
-  refusal: record('A requested change that policy denies.', { what: text, message: text, results: listOf(ref('rule')) }, { zone: text }),
+  refusal: record(
+    'A requested change that policy denies.',
+    { what: text, message: text, results: listOf(ref('rule')) },
+    { zone: text, hint },
+  ),
   risk: record(
     'An allowed change that deserves a review.',
     { code: text, severity: oneOf('warning', 'notice'), message: text },
@@ -119,10 +138,11 @@ const definitions: Readonly<Record<string, Schema>> = {
     operation: oneOf('created', 'deleted', 'changed'),
     fields: listOf(text),
   }),
-  denial: record('A denial of the API server beyond the rules of the groups, with the denied objects.', {
-    objects: listOf(text),
-    message: text,
-  }),
+  denial: record(
+    'A denial of the API server beyond the rules of the groups, with the denied objects.',
+    { objects: listOf(text), message: text },
+    { hint },
+  ),
   group: record(
     'The plan of one group.',
     {
@@ -139,6 +159,7 @@ const definitions: Readonly<Record<string, Schema>> = {
       timeline: listOf(ref('span')),
     },
     {
+      stops: { ...listOf(ref('stop')), description: 'The stops that the plan meets, each with the commands or edits that end it.' },
       permitted: { ...listOf(ref('rule')), description: 'Results that pass only because of an exception in force.' },
       policies: { ...listOf(ref('policy')), description: 'The policies that apply to the group.' },
       policyChanges: { ...listOf(text), description: 'Changed objects that bind the group, such as a policy.' },

@@ -94,7 +94,9 @@ function rolling(decision: GroupDecision): BegunStep | undefined {
   if (zone === undefined) return undefined;
   const wave = decision.wave?.name ?? 'all';
   const state = decision.zones.find((candidate) => candidate.zone === zone);
-  const down = state === undefined ? 0 : state.replicas - state.available;
+  // A stuck pod is unavailable already.
+  const stuck = replaced.filter(({ because }) => because === 'stuck').length;
+  const down = state === undefined ? 0 : Math.max(0, state.replicas - state.available - stuck);
   const rules = decision.steps.find((step) => step.kind === 'roll' && step.zone === zone)?.results ?? [];
   const pods = replaced.map(({ pod }) => pod);
   return { key: `roll/${wave}/${zone}`, wave, kind: 'roll', zone, pods, atOnce: down + replaced.length, rules };

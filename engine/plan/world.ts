@@ -5,6 +5,7 @@ import type { AdmissionRequest, Judgement, RuleResult } from '../decision.ts';
 import { judge } from '../judge/judge.ts';
 import { snapshotFromManifests } from '../observe/manifests.ts';
 import { fieldAt } from '../observe/raw.ts';
+import { blockingResults, leadingResult } from '../rule.ts';
 import { permittedResults } from '../rules/exception.ts';
 import { readsTime } from '../rules/policy.ts';
 import { isUnknown, type Snapshot, type StatefulSetView, setNamed } from '../snapshot.ts';
@@ -161,7 +162,8 @@ function deletion(request: ChangeRequest, world: World, zone: string, present: S
   if (present === undefined) return { world, refused: [], permitted: [] };
   const asked: AdmissionRequest = { kind: 'deleteStatefulSet', namespace: present.namespace, statefulSet: present.name, dryRun: false };
   const judgement = judgeBoth(request, world, asked);
-  const refused = judgement.outcome === 'deny' ? [refusal(`delete StatefulSet ${present.name}`, zone, judgement)] : [];
+  const what = `delete StatefulSet ${present.name}`;
+  const refused = judgement.outcome === 'deny' ? [refusal(what, zone, judgement, judge(world.snapshot, asked))] : [];
   return { world, refused, permitted: refused.length > 0 ? [] : judgement.results };
 }
 
@@ -182,7 +184,7 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
   const namesReplicas = raw !== undefined && fieldAt(raw, ['spec', 'replicas']) !== undefined;
   const to = namesReplicas ? wanted.replicas : present.replicas;
   const namesPartition = raw !== undefined && fieldAt(raw, ['spec', 'updateStrategy', 'rollingUpdate', 'partition']) !== undefined;
-  const judged = judgeWithCalls(request, world, {
+  const asked: AdmissionRequest = {
     kind: 'update',
     namespace: wanted.namespace,
     statefulSet: wanted.name,
@@ -193,11 +195,12 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
     ...(namesPartition ? { partition: wanted.partition } : {}),
     via: 'apply',
     dryRun: false,
-  });
+  };
+  const judged = judgeWithCalls(request, world, asked);
   if (judged.judgement.outcome !== 'allow') {
     const what =
       to === present.replicas ? `update StatefulSet ${wanted.name}` : `scale StatefulSet ${wanted.name} from ${present.replicas} to ${to}`;
-    return { world: judged.world, refused: [refusal(what, zone, judged.judgement)], permitted: [] };
+    return { world: judged.world, refused: [refusal(what, zone, judged.judgement, judge(judged.world.snapshot, asked))], permitted: [] };
   }
   let changed = withSettings(judged.world, present, namesPartition ? wanted : { ...wanted, partition: unnamedPartition(present, wanted) });
   if (isTemplateChanged) changed = step(changed, { kind: 'setTemplate', namespace: wanted.namespace, statefulSet: wanted.name, revision });
@@ -206,8 +209,19 @@ function change(request: ChangeRequest, world: World, { zone, present, wanted }:
   return { world: changed, refused: [], permitted: judged.judgement.results };
 }
 
-function refusal(what: string, zone: string, judgement: Judgement): Refusal {
-  return { what, zone, message: judgement.message, results: judgement.results };
+/** Returns the refusal. `after` is the judgement under the group after the change alone. */
+function refusal(what: string, zone: string, judgement: Judgement, after: Judgement): Refusal {
+  const { message, results } = judgement;
+  const leading = leadingResult(results);
+  if (blockingResults(after.results).some(({ rule }) => rule === leading?.rule)) return { what, zone, message, results };
+  // The labels of a StatefulSet define a drop-in group.
+  const first = leading?.source?.object?.startsWith('StatefulSet ') ? 'the labels' : 'the group';
+  return { what, zone, message, results, hint: permittedLater(first) };
+}
+
+/** Returns the order of the writes if the change of `first` permits a write of a StatefulSet that is denied before this change. */
+export function permittedLater(first: string): string {
+  return `the requested change of ${first} permits this write, but is not in force yet: apply ${first} first, then the StatefulSet`;
 }
 
 /** Judges a request under the groups after and before the change, so that a write cannot remove the labels that would deny the write. */

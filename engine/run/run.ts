@@ -58,7 +58,7 @@ function currentRun(context: GroupContext): RunState | undefined {
   if (stored === undefined)
     return hasOutdated ? followingRun(context, { kind: 'rollout', target, previous: majorityRevisions(context) }) : undefined;
   const timely = withoutFutureInstants(stored, (instantMs) => isWithinClockSkew(context, instantMs), nowMs);
-  const known = withoutFormerZones(timely, target, nowMs);
+  const known = withoutReturned(context, withoutFormerZones(timely, target, nowMs));
   if (!isSameValue(known.target, target)) return afterChange(context, known, target, hasOutdated);
   if (known.outcome === 'completed' && hasOutdated) {
     // A pod that was created at the rolled-back revision, for example by a scale-up, is rolled back like the others.
@@ -67,6 +67,20 @@ function currentRun(context: GroupContext): RunState | undefined {
   }
   const current = known.outcome === 'failed' && retryRequest(context, known.failedMs, known) !== undefined ? retryRun(known, nowMs) : known;
   return current.outcome === 'running' ? abortWhenRequested(context, current) : current;
+}
+
+/**
+ * Returns the completed run without the rolled-back revisions that no StatefulSet names any more: another template ended the block. A revision
+ * that is still the current revision stays, because Kubernetes creates pods at it.
+ */
+function withoutReturned({ view }: GroupContext, run: RunState): RunState {
+  const { rolledBack, outcome } = run;
+  if (rolledBack === undefined || outcome !== 'completed') return run;
+  const isNamed = ([zone, failed]: readonly [string, string]): boolean => {
+    const { set } = view.zones.find((one) => one.zone.name === zone) ?? {};
+    return set === undefined || set.status.updateRevision === failed || set.status.currentRevision === failed;
+  };
+  return { ...run, rolledBack: { ...rolledBack, revisions: Object.fromEntries(Object.entries(rolledBack.revisions).filter(isNamed)) } };
 }
 
 /** Returns the run without the zones that left the group. Requests about the run still count. The waves start over: they may differ. */
@@ -257,7 +271,7 @@ function rollbackRequest(context: GroupContext, run: FailedRun): IntentView | un
 
 /** Returns a new run to the rolled-back revision, from the first wave, if a person requests a retry after the rollback. */
 function restartRolledBack(context: GroupContext, run: RunState): RunState | undefined {
-  if (run.rolledBack === undefined || run.outcome !== 'completed') return undefined;
+  if (run.outcome !== 'completed' || rolledBackZones(context.view, run).length === 0) return undefined;
   const request = retryRequest(context, run.completedMs, run);
   if (request === undefined) return undefined;
   const target = Object.fromEntries(

@@ -1,6 +1,7 @@
 // The verbs abort and retry: abort ends the current run as failed, with or without a rollback; retry continues a failed run.
 import type { Stop } from '../../engine/decision.ts';
 import type { PublishedRun } from '../../engine/publish/published.ts';
+import { isRolledBack } from '../../engine/publish/status.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import type { CommandContext } from '../context.ts';
 import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
@@ -86,9 +87,9 @@ export function retry(context: CommandContext, options: RequestFlags): Promise<E
     // Pods that came back at the wrong revision block a run that has not failed.
     const isBlocked = live.decision.waits.some(({ rule }) => rule === 'pin-applied');
     const pausing = live.decision.stops?.find(({ isAbort }) => isAbort === true);
-    const isRolledBack = run?.rolledBack !== undefined && run.outcome === 'completed';
-    if (pausing !== undefined && run?.outcome !== 'failed' && !isRolledBack) refuseRetry(name, pausing);
-    if (run === undefined || (run.outcome !== 'failed' && !isRolledBack && !isBlocked))
+    const wasRolledBack = isRolledBack(live.decision);
+    if (pausing !== undefined && run?.outcome !== 'failed' && !wasRolledBack) refuseRetry(name, pausing);
+    if (run === undefined || (run.outcome !== 'failed' && !wasRolledBack && !isBlocked))
       return { text: () => `${name} has no failed run; nothing was retried\n` };
     return {
       needsRequester: true,
@@ -97,7 +98,7 @@ export function retry(context: CommandContext, options: RequestFlags): Promise<E
       key: `${run.id} ${requested.cluster.env.clock.nowMs()}`,
       spec: { action: 'retry', runId: run.id },
       text: (by) =>
-        isRolledBack
+        wasRolledBack
           ? `${name}: the revision that was rolled back is rolled out again, requested by ${by}\n  the last run failed: ${run.rolledBack?.because ?? ''}\n  a new run starts with the first wave\n`
           : run.outcome === 'failed'
             ? `${name}: ${runText(run)} continues, requested by ${by}\n  it ended because: ${run.failure ?? 'it failed'}\n  soaks, gates and deadlines start over\n`

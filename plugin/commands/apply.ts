@@ -1,6 +1,9 @@
 // The verb apply: shows a plan, asks for confirmation, checks the cluster again, and applies the objects one by one.
+import { isOfStop } from '../../engine/decide/stops.ts';
 import type { GroupPlan, Plan } from '../../engine/plan/document.ts';
+import { endsText, stopFact } from '../../engine/publish/status.ts';
 import { blocks, isUntilPerson } from '../../engine/rule.ts';
+import { defined } from '../../policies/values/defined.ts';
 import { firstOf } from '../../policies/wording.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
 import { connectionFailure, forbiddenFailure } from '../connection-failure.ts';
@@ -96,7 +99,7 @@ async function planAndApply(context: CommandContext, options: ApplyOptions, clus
     await show([]);
     return { exitCode: await exitOfPlan({ ...plan, groups: requested }, options), groups };
   }
-  if (options.dryRun !== 'client') refuseTroubles(ready, cluster);
+  if (options.dryRun !== 'client') refuseTroubles(ready, cluster, planned.plan);
   if (options.dryRun !== undefined) {
     await show(ready.map(dryRunResult));
     refuseBlocked(requested, { stoppedAgents, outcome: 'the change would be applied, but' });
@@ -212,10 +215,12 @@ function refuseBlocked(groups: readonly GroupPlan[], { stoppedAgents, outcome }:
   const leading = first.waits.find(isUntilPerson);
   // `explain` cannot show the denial of a change that is not applied, so the message names the next step.
   const results = [...(denied?.results ?? []), ...(leading === undefined ? [] : [leading])].filter(blocks);
+  const stop = denied === undefined && leading !== undefined ? first.stops?.find((one) => isOfStop(leading, one)) : undefined;
+  const ends = stop === undefined ? denied?.hint : endsText(stop);
   const todos = results.flatMap((result) => todoOf(result, `${first.namespace}/${first.group}`));
-  const [todo = 'change the request'] = [...todos, ...results.map(changeText)];
+  const [todo = 'change the request'] = ends === undefined ? [...todos, ...results.map(changeText)] : [ends];
   const agents = denied === undefined && leading !== undefined && isOfInstallation(leading) ? stoppedAgents : [];
-  const why = [...agents, denied?.message ?? leading?.fact].filter((part) => part !== undefined).join('; ');
+  const why = [...agents, denied?.message ?? (stop && stopFact(stop)) ?? leading?.fact].filter((part) => part !== undefined).join('; ');
   const names = blocked.map(({ namespace, group }) => `${namespace}/${group}`).join(', ');
   throw refusedFailure(
     `${outcome} ${denied === undefined ? `${leading?.rule ?? 'a rule'} blocks` : 'policy denies a part of'} the plan of ${names}`,
@@ -242,12 +247,14 @@ function isTouched({ changes, refused }: GroupPlan): boolean {
   return changes.length + refused.length > 0;
 }
 
-function refuseTroubles(ready: readonly TriedObject[], cluster: Cluster): void {
+function refuseTroubles(ready: readonly TriedObject[], cluster: Cluster, { denied = [] }: Plan): void {
   const first = ready.find(({ trouble }) => trouble !== undefined);
   if (first === undefined) return;
   const failure = connectionFailure(first.trouble, cluster.server);
   if (!(failure instanceof Failure)) throw failure;
-  throw new Failure({ ...failure.details, what: `nothing was applied: ${nameOf(first.object)}: ${failure.details.what}` });
+  const name = nameOf(first.object);
+  const todo = denied.find(({ objects }) => objects.includes(name))?.hint;
+  throw new Failure({ ...failure.details, what: `nothing was applied: ${name}: ${failure.details.what}`, ...defined({ todo }) });
 }
 
 async function isConfirmed({ ask, stderr }: CommandContext, { yes }: ApplyOptions, ready: readonly TriedObject[]): Promise<boolean> {

@@ -201,7 +201,7 @@ function gitText(undos: readonly MemberUndo[], name: string, intent: string): st
   const revert = commit === undefined ? '' : `. Run: git revert ${commit}`;
   return [
     `  manifests in Git still request the undone revision${revert}\n`,
-    `  the agent blocks that revision until Git requests another one. Allow it: kubectl rollout-group cancel ${name} ${intent}\n`,
+    `  the agent blocks that revision until this request is cancelled: kubectl rollout-group cancel ${name} ${intent}\n`,
   ].join('');
 }
 

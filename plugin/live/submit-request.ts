@@ -72,7 +72,15 @@ export function readAndSubmit(
 ): Promise<ExitCode> {
   return withCluster(context, flags, accessFor(flags.dryRun), async (cluster) => {
     const requested = await readRequestedGroup(cluster, flags.group, readScope);
-    return submit(context, flags, requested, await requestFor(requested));
+    let request: Request;
+    try {
+      request = await requestFor(requested);
+    } catch (error) {
+      // The decision that refuses the request may be that of a stopped agent.
+      await writeAgentNote(context, cluster, requested.live);
+      throw error;
+    }
+    return submit(context, flags, requested, request);
   });
 }
 
@@ -90,6 +98,7 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const { key = '', needsRequester = false, notSent = 'the request was not sent', next = [], ends, concerns } = request;
   if (request.spec === undefined) {
     stdout.write(request.text(undefined));
+    await writeAgentNote(context, cluster, live);
     return exitCodes.done;
   }
   const spec = { ...request.spec, ...(flags.reason ? { reason: flags.reason } : {}) };

@@ -11,8 +11,9 @@ import { blockingResults, isUntilPerson } from '../../engine/rule.ts';
 import type { CommandContext } from '../context.ts';
 import type { Difference, GroupDifference, GroupSiblings, ObjectDifference, ObjectPair, ZonePart } from '../difference.ts';
 import { type ExitCode, exitCodes, Failure } from '../failure.ts';
+import { waitsBesidesStops } from './explain.ts';
 import { valueText } from './plan/changes.ts';
-import { exceptionText, factText } from './plan/plan-text.ts';
+import { deniedText, exceptionText, factText, stopAndEndText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { paragraph, piecesOf, plural } from './text.ts';
 import { toYaml } from './yaml.ts';
@@ -20,7 +21,7 @@ import { toYaml } from './yaml.ts';
 export function renderDifference({ groups, objects, denied = [] }: Difference, look: TableLook): string {
   const same = objects.length === 0 ? 'no differences' : 'no differences in StatefulSets';
   const lines = [...groups.flatMap((group) => groupLines(group, same, look)), ...objects.flatMap((object) => objectLines(object, look))];
-  const denials = denied.flatMap(({ objects: all, message }) => paragraph('DENIED  ', `${namesText(all)}: ${message}`, look.columns));
+  const denials = denied.flatMap((denial) => paragraph('DENIED  ', `${namesText(denial.objects)}: ${deniedText(denial)}`, look.columns));
   return `${[...(lines.length === 0 ? ['no differences'] : lines), ...denials.map((line) => look.paint('red', line))].join('\n')}\n`;
 }
 
@@ -35,7 +36,8 @@ function groupLines(group: GroupDifference, same: string, look: TableLook): read
       ...part.changes.flatMap((change) => plannedLines(change, group, look)),
     ]),
     ...effects.flatMap((effect) => paragraph('  ', effect, look.columns)),
-    ...group.waits
+    ...(group.stops ?? []).flatMap((stop) => paragraph('  STOPPED  ', stopAndEndText(stop, undefined), look.columns)),
+    ...waitsBesidesStops(group)
       .filter(isUntilPerson)
       .flatMap((result) => paragraph('  BLOCKED  ', `by ${result.rule}: ${factText(result)}`, look.columns)),
     ...(group.permitted ?? []).flatMap((result) => paragraph('  EXCEPTION  ', exceptionText(result, undefined), look.columns)),
@@ -112,7 +114,8 @@ function notedLines(lines: readonly string[], notes: readonly string[], look: Ta
 function notesOf(change: PlannedChange, group: GroupDifference): readonly string[] {
   const refusals = group.refused.filter((refusal) => refusal.zone !== undefined && change.zones.includes(refusal.zone));
   const rules = refusals.flatMap((refusal) => blockingResults(refusal.results));
-  if (refusals.length > 0) return [`DENIED by ${[...new Set(rules.map((result) => result.rule))].join(', ') || 'policy'}`];
+  const hints = new Set(refusals.flatMap(({ hint }) => hint ?? []));
+  if (refusals.length > 0) return [`DENIED by ${[...new Set(rules.map((result) => result.rule))].join(', ') || 'policy'}`, ...hints];
   return [consequenceNote(change, group)];
 }
 

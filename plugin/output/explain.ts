@@ -226,8 +226,7 @@ function resultLines(results: readonly RuleResult[], { nowMs, showsAllRules }: E
 const doctorOf = (name: string): string => `kubectl rollout-group doctor -n ${name.replace(/\/.*/, '')}`;
 
 function doLines({ decision, refused, trouble = [], unattended, ends }: Explanation, look: TableLook): readonly string[] {
-  // The wait of a stop is left out, because the stop names the command that ends it.
-  const waits = decision.waits.filter((wait) => wait.outcome === 'unknown' || !decision.stops.some((stop) => isOfStop(wait, stop)));
+  const waits = waitsBesidesStops(decision);
   const missingSets = decision.zones.filter(({ unread }) => unread === 'missing');
   const isNamed = ({ fact }: RuleResult): boolean => missingSets.some((zone) => fact === unreadText(zone));
   const results = [...waits.filter((wait) => !isNamed(wait)), ...refused.flatMap((refusal) => refusal.results)];
@@ -254,10 +253,16 @@ function endTexts({ isBlocking, endsWith, alternatives = [] }: Pick<Stop, 'isBlo
   return [`${isBlocking ? 'to continue' : 'to allow it again'}: ${endsWith}`, ...alternatives.map((other) => `or: ${other}`)];
 }
 
-/** Returns the commands and edits with which a person can act on the waits of a group, each once. */
-export function waitCommands({ namespace, group, waits, waves }: GroupPlan): readonly string[] {
+/** Returns the waits without those of a stop, because the stop names the command that ends it. */
+export function waitsBesidesStops({ waits, stops = [] }: Pick<GroupPlan, 'waits' | 'stops'>): readonly RuleResult[] {
+  return waits.filter((wait) => wait.outcome === 'unknown' || !stops.some((stop) => isOfStop(wait, stop)));
+}
+
+/** Returns the commands and edits with which a person can act on the waits of a group besides its stops, each once. */
+export function waitCommands(plan: GroupPlan): readonly string[] {
+  const { namespace, group, waves } = plan;
   const wave = waves.findLast(({ steps }) => steps.some(({ rules }) => rules.some((result) => blocks(result) && lacksApproval(result))));
-  const todo = todosOf(waits, `${namespace}/${group}`, wave?.name);
+  const todo = todosOf(waitsBesidesStops(plan), `${namespace}/${group}`, wave?.name);
   return [...new Set(todo.filter((text) => text.startsWith('to continue: ') || text.includes('kubectl ')))];
 }
 

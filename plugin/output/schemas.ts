@@ -18,7 +18,7 @@ function record(required: Fields, optional: Fields = {}): Schema {
 const groupName = record({ namespace: text, name: text });
 const rule = record({ rule: text, outcome: oneOf('ok', 'wait', 'no', 'skip', 'unknown'), fact: text });
 const fieldChange = record({ path: text, operation: oneOf('add', 'remove', 'change', 'reorder') });
-const refusal = record({ what: text, message: text, results: listOf(rule) });
+const refusal = record({ what: text, message: text, results: listOf(rule) }, { hint: text });
 const decided: Fields = { phase: oneOf(...phases), outcome: text, goal: text, zones: listOf(record({ zone: text })), waits: listOf(rule) };
 const liveGroup: Fields = { group: groupName, decidedBy: text, ...decided };
 const read = record({ generatedAt: instant, server: text });
@@ -45,7 +45,7 @@ const documents = {
       ),
       objects: listOf(record({ object: text, operation: oneOf('created', 'deleted', 'changed'), changes: listOf(fieldChange) })),
     },
-    { denied: listOf(record({ objects: listOf(text), message: text })) },
+    { denied: listOf(record({ objects: listOf(text), message: text }, { hint: text })) },
   ],
   Event: [{ ...event, id: text }],
   EventList: [{ events: listOf(record({ ...event, id: text })) }],

@@ -5,7 +5,7 @@ import type { TakenAction } from '../../engine/publish/published.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import { group } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
-import { exception, hourMs, ledgerOf, policy, policyRule } from '../kit/questions.ts';
+import { exception, freeze, hourMs, ledgerOf, policy, policyRule } from '../kit/questions.ts';
 import { status } from '../kit/virtual-env.ts';
 import { type Turning, writersWorld } from './writers-kit.ts';
 
@@ -207,6 +207,24 @@ describe('Kubernetes Events', () => {
     expect(used.map(({ type, action, note, series }) => [type, action, note, series])).toEqual([
       ['Warning', 'Roll', `${permission} of admin until 2026-03-02T13:00:00.000Z (see CHG-1)`, undefined],
       ['Warning', 'Roll', `${permission} until 2026-03-02T14:00:00.000Z (see CHG-1)`, undefined],
+    ]);
+  });
+
+  it.each([
+    ['WindowClosed', { windows: [freeze()] }, 'window: a deny window is open for rollout (freeze, policy.yaml:20)'],
+    [
+      'SafetyMoves',
+      { rules: [policyRule({ name: 'moves', effect: 'hold', message: 'the storage moves' })] },
+      'safety/moves: the storage moves',
+    ],
+  ] as const)('name the stop %s once before the first pod of a rollout', async (reason, blocking, note) => {
+    const { turn, all } = setup();
+    const policies = [policy(blocking)];
+    await turn({ updated: [3, 3], target: 'old', policies });
+    for (let count = 0; count < 3; count += 1) await turn({ updated: [0, 0], policies });
+    expect(all().map((event) => [event['reason'], event['note']])).toEqual([
+      ['RolloutStarted', 'rollout started'],
+      [reason, note],
     ]);
   });
 

@@ -99,3 +99,25 @@ it('names what is in force, and how to stop the group, if a write fails', async 
   );
   expect(stderr).toContain('to stop: kubectl rollout-group pause mimir/ingester');
 });
+
+it('names the order if the change of the group permits a downscale that the group still denies', async () => {
+  const guarded = (noDownscale: boolean) => ({ ...groupWith(), spec: { ...Object(groupWith()['spec']), protect: { noDownscale } } });
+  const idle = adoptedObjects();
+  const fewer = JSON.stringify({ ...idle.find(({ kind }) => kind === 'StatefulSet'), status: undefined }).replace(
+    '"replicas":2',
+    '"replicas":1',
+  );
+  const cwd = folderWith({ '1.json': fewer, '2.json': JSON.stringify(guarded(false)) });
+  const { url, writes } = await fakeApiServer([guarded(true), ...idle], { forbidden: ['nodes'] });
+  const run = async (line: string) => {
+    const { status, stdout, stderr } = await runInProcess([...line.split(' '), '--server', url, '-n', 'mimir'], { cwd });
+    return [status, `${stdout}${stderr}`.replace(/\s+/g, ' ')] as const;
+  };
+  const hint = 'the requested change of the group permits this write, but is not in force yet: apply the group first, then the StatefulSet';
+  for (const line of ['plan --live -f . --desired .', 'diff --live -f . --desired .', 'apply -f . --yes']) {
+    const [status, shown] = await run(line);
+    expect([status, shown]).toEqual([line.startsWith('diff') ? 1 : 5, expect.stringContaining(hint)]);
+  }
+  expect((await run('apply -f . --yes'))[1]).toContain(`do: ${hint}`);
+  expect(writes.filter(({ path }) => !path.includes('dryRun=All'))).toEqual([]);
+});

@@ -3,8 +3,8 @@ import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { digestOfWaves } from '../../engine/run/requests.ts';
 import { fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
-import { definition, rolling, waiting } from './live-kit.ts';
-import { adoptedObjects } from './live-objects.ts';
+import { definition, rolledBack, rolling, waiting } from './live-kit.ts';
+import { adoptedObjects, leaseObject } from './live-objects.ts';
 import { act, apiVersion, asked, failed, groupObject, history, oncall, over, runOf } from './live-requests-kit.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -282,6 +282,13 @@ describe('abort and retry', () => {
     expect(again.kept[0]?.path).not.toBe(acted.kept[0]?.path);
     expect((await act('retry ingester', { decision: failed, options: {} })).status).toBe(5);
   });
+
+  it('retry rolls out a rolled-back revision only while a StatefulSet names it', async () => {
+    const again = await act('retry ingester', { decision: rolledBack });
+    expect([again.stdout, asked(again).length]).toEqual([expect.stringContaining('is rolled out again, requested by anna'), 1]);
+    const returned = await act('retry ingester', { decision: { ...rolledBack, phase: 'Done', warnings: [], stops: [] } });
+    expect([returned.stdout, asked(returned)]).toEqual(['mimir/ingester has no failed run; nothing was retried\n', []]);
+  });
 });
 
 describe('under a pause', () => {
@@ -301,6 +308,20 @@ describe('under a pause', () => {
       `note: the group is paused by an unverified requester; ${verb} does not change it. To end it: kubectl rollout-group resume mimir/ingester\n`,
     );
     expect(stderr).not.toContain('run failed');
+  });
+});
+
+describe('without a running agent', () => {
+  it.each([
+    ['approve ingester', rolling, 5],
+    ['reject ingester', rolling, 5],
+    ['promote ingester --wave nonsense', rolling, 3],
+    ['retry ingester', rolling, 0],
+    ['abort ingester', over, 0],
+  ])('%s refuses by the last decision, and says that the Lease has expired', async (line, decision, status) => {
+    const acted = await act(line, { decision, extra: [leaseObject('agent-0', Date.now() - 300_000)] });
+    expect([acted.status, acted.kept]).toEqual([status, []]);
+    expect(acted.stderr).toMatch(/note: agent not running: Lease expired \d+m\d*s? ago/);
   });
 });
 

@@ -334,7 +334,7 @@ describeOnControlPlane('the word of people', (controlPlane) => {
     expect({ status: plan.status, text: plan.stdout.replace(/\s+/g, ' ') }).toMatchObject({
       status: 5,
       text: expect.stringMatching(
-        /BLOCKED . by undone .* was undone by eve \(memory leak\).* kubectl rollout-group cancel mimir\/ingester undo\./,
+        /STOPPED eve \(memory leak\) undid the revisions .* To end it: kubectl rollout-group cancel mimir\/ingester undo\./,
       ),
     });
     expect((await anna.run(['explain', 'ingester'])).stdout).toMatch(/\[WAIT\] undone /);

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
-import { waitCommands } from '../explain.ts';
+import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { changeLines } from './changes.ts';
 import { type Html, html, htmlTable, nothing, planStyle } from './html-text.ts';
 import { timelineLegend, timelinePatterns, timelineSvg } from './html-timeline.ts';
@@ -20,7 +20,7 @@ export function renderPlanHtml(plan: Plan): string {
   const startMs = words.startMs(plan);
   const body = html`<header><h1>${title}</h1><p class="soft">${subtitle(plan)}</p></header>
 <main>
-${keyFigures(plan)}${(plan.denied ?? []).map(({ objects, message }) => html`<div class="notice refused"><b>Denied: ${namesText(objects)}</b><p>${message}</p></div>\n`)}
+${keyFigures(plan)}${(plan.denied ?? []).map((denial) => html`<div class="notice refused"><b>Denied: ${namesText(denial.objects)}</b><p>${words.deniedText(denial)}</p></div>\n`)}
 ${(plan.notes ?? []).map((note) => html`<p>Note: ${note}</p>\n`)}${overview(changed)}
 ${changed.length > 0 ? timelineLegend : nothing}
 ${changed.map((group, index) => groupHtml(group, { id: anchor(index), isOpen: isOpen(group), startMs }))}
@@ -145,7 +145,7 @@ function changes(group: GroupPlan): Html {
 function refusals(group: GroupPlan, startMs: number | undefined): readonly Html[] {
   return group.refused.map(
     (refusal) =>
-      html`<div class="notice refused"><b>Denied: ${refusal.what}</b><p>${refusal.message}</p><ul>${words.denyingResults(refusal).map(({ result, fact }) => resultItem(result, fact, startMs))}</ul></div>\n`,
+      html`<div class="notice refused"><b>Denied: ${refusal.what}</b><p>${words.deniedText(refusal)}</p><ul>${words.denyingResults(refusal).map(({ result, fact }) => resultItem(result, fact, startMs))}</ul></div>\n`,
   );
 }
 
@@ -156,12 +156,14 @@ function exceptions({ permitted = [] }: GroupPlan): Html {
 }
 
 function waits(group: GroupPlan, startMs: number | undefined): Html {
-  if (group.waits.length === 0) return nothing;
+  const { stops = [] } = group;
+  if (group.waits.length + stops.length === 0) return nothing;
   const next = words.afterWaitText(group);
   const then = next === undefined ? nothing : html`<li>then: ${next}</li>`;
-  const items = group.waits.map((result) => resultItem(result, words.factText(result), startMs));
+  const stopped = stops.map((stop) => html`<li>stopped: ${words.stopAndEndText(stop, startMs)}</li>`);
+  const items = waitsBesidesStops(group).map((result) => resultItem(result, words.factText(result), startMs));
   const commands = waitCommands(group).map((command) => html`<li>${command}</li>`);
-  return html`<div class="notice"><b>Waits</b><ul>${items}${commands}${then}</ul></div>\n`;
+  return html`<div class="notice"><b>Waits</b><ul>${stopped}${items}${commands}${then}</ul></div>\n`;
 }
 
 function resultItem(result: RuleResult, fact: string | undefined, startMs: number | undefined): Html {

@@ -6,7 +6,7 @@ import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/docum
 import { isUntilPerson } from '../../../engine/rule.ts';
 import { shorten as clip } from '../../../policies/condition/variables.ts';
 import { canonicalJson } from '../../../policies/values/canonical-json.ts';
-import { waitCommands } from '../explain.ts';
+import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { markdownCode, markdownDetails, markdownTable, markdownText } from '../markdown.ts';
 import { plural } from '../text.ts';
 import { changeLines } from './changes.ts';
@@ -83,12 +83,12 @@ function overview(changed: readonly GroupPlan[]): Section {
 }
 
 function denials(changed: readonly GroupPlan[], plan: Plan): Section {
-  const ofServer = (plan.denied ?? []).map(({ objects, message }) => [
-    `- **${markdownText(clip(namesText(objects), 200))}**. ${markdownText(clip(message, 500))}`,
+  const ofServer = (plan.denied ?? []).map((denial) => [
+    `- **${markdownText(clip(namesText(denial.objects), 200))}**. ${markdownText(clip(words.deniedText(denial), 500))}`,
   ]);
   const ofGroups = changed.flatMap((group) =>
     group.refused.map((refusal) => {
-      const first = `- ${groupName(group)}: **${markdownText(clip(refusal.what, 200))}**. ${markdownText(clip(refusal.message, 500))}`;
+      const first = `- ${groupName(group)}: **${markdownText(clip(refusal.what, 200))}**. ${markdownText(clip(words.deniedText(refusal), 500))}`;
       const lines = words
         .denyingResults(refusal)
         .map(({ result, fact }) => `  - ${ruleText(result, fact)}; ${words.passesText(result, words.startMs(plan))}`);
@@ -117,7 +117,10 @@ function waits(changed: readonly GroupPlan[], plan: Plan): Section {
   const items = changed.flatMap((group) => {
     const next = words.afterWaitText(group);
     return [
-      ...group.waits.map((result) => {
+      ...(group.stops ?? []).map((stop) => {
+        return [`- ${groupName(group)} is stopped: ${markdownText(clip(words.stopAndEndText(stop, words.startMs(plan)), 500))}`];
+      }),
+      ...waitsBesidesStops(group).map((result) => {
         const verb = isUntilPerson(result) ? 'is blocked by' : 'waits for';
         return [`- ${groupName(group)} ${verb} ${ruleText(result)}; ${words.passesText(result, words.startMs(plan))}`];
       }),

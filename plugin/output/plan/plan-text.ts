@@ -166,6 +166,11 @@ export function shownFact(result: RuleResult, nowMs?: number): string {
   return fact.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (instant) => untilText(Date.parse(instant), nowMs));
 }
 
+/** Returns the message of a denial, and the order of the writes that avoids the denial. */
+export function deniedText({ message, hint }: Pick<Refusal, 'message' | 'hint'>): string {
+  return hint === undefined ? message : `${message}; ${hint}`;
+}
+
 /** Returns the results that cause a denial. Omits a fact that the message already contains. */
 export function denyingResults(refusal: Refusal): readonly { readonly result: RuleResult; readonly fact: string | undefined }[] {
   return blockingResults(refusal.results).map((result) => ({
@@ -207,7 +212,8 @@ export function leftText(atMs: number, nowMs: number): string {
   return spanText(Math.max(1, (atMs - nowMs) / 1000));
 }
 
-export function stopAndEndText(stop: Stop, nowMs: number): string {
+/** Returns the text of the stop and the commands or edits that end it. */
+export function stopAndEndText(stop: Stop, nowMs: number | undefined): string {
   return `${stopText(stop, nowMs)}. To end it: ${endsText(stop)}`;
 }
 

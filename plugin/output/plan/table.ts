@@ -3,7 +3,7 @@ import type { RuleResult } from '../../../engine/decision.ts';
 import { type GroupPlan, namesText, type Plan } from '../../../engine/plan/document.ts';
 import { isUntilPerson } from '../../../engine/rule.ts';
 import type { OutputStream } from '../../context.ts';
-import { waitCommands } from '../explain.ts';
+import { waitCommands, waitsBesidesStops } from '../explain.ts';
 import { alignRows, type Column, paragraph, type Row, styledParagraph } from '../text.ts';
 import { changeLines } from './changes.ts';
 import * as words from './plan-text.ts';
@@ -42,12 +42,12 @@ function headLines(plan: Plan, look: TableLook): readonly string[] {
 }
 
 function deniedLines({ denied = [] }: Plan, look: TableLook): readonly string[] {
-  return denied.flatMap(({ objects, message }) => [
+  return denied.flatMap((denial) => [
     '',
-    ...paragraph(`${'DENIED'.padEnd(labelWidth)}${look.glyphs.no} `, namesText(objects), look.columns).map((line) =>
+    ...paragraph(`${'DENIED'.padEnd(labelWidth)}${look.glyphs.no} `, namesText(denial.objects), look.columns).map((line) =>
       look.paint('red', line),
     ),
-    ...paragraph(' '.repeat(labelWidth + 2), message, look.columns),
+    ...paragraph(' '.repeat(labelWidth + 2), words.deniedText(denial), look.columns),
   ]);
 }
 
@@ -155,7 +155,7 @@ function deniedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLoo
     const zone = refusal.zone === undefined || refusal.what.includes(refusal.zone) ? '' : `  (${refusal.zone})`;
     return [
       look.paint('red', `${'DENIED'.padEnd(labelWidth)}${look.glyphs.no} ${refusal.what}${zone}`),
-      ...paragraph(' '.repeat(labelWidth + 2), refusal.message, look.columns),
+      ...paragraph(' '.repeat(labelWidth + 2), words.deniedText(refusal), look.columns),
       ...words
         .denyingResults(refusal)
         .flatMap(({ result, fact }) =>
@@ -166,7 +166,7 @@ function deniedBlock(group: GroupPlan, nowMs: number | undefined, look: TableLoo
 }
 
 function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook): readonly string[] {
-  const lines = group.waits.flatMap((result) => {
+  const lines = waitsBesidesStops(group).flatMap((result) => {
     const isBlocked = isUntilPerson(result);
     const mark = isBlocked ? look.paint('red', look.glyphs.no) : look.glyphs.wait;
     const start = `${label(isBlocked ? 'BLOCKED' : 'WAITS', look, 'yellow')}${mark} ${isBlocked ? 'by' : 'for'}`;
@@ -174,6 +174,7 @@ function waitBlock(group: GroupPlan, nowMs: number | undefined, look: TableLook)
   });
   const next = words.afterWaitText(group);
   return [
+    ...(group.stops ?? []).flatMap((stop) => labelled('STOPPED', words.stopAndEndText(stop, nowMs), look)),
     ...lines,
     ...waitCommands(group).flatMap((command) => labelled('DO', command, look)),
     ...(next === undefined ? [] : labelled('THEN', next, look)),

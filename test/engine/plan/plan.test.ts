@@ -6,6 +6,7 @@ import { gate, group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
 import { exception, freeze, hourMs, intent, minuteMs, policy, policyRule } from '../../kit/questions.ts';
+import { snapshotOf } from '../../kit/snapshots.ts';
 
 const next = manifests({ image: 'grafana/mimir:2.17.1' });
 const rollout = (overrides: Partial<PlanInput> = {}) => planInput({ desired: next, ...overrides });
@@ -86,6 +87,14 @@ describe('a plan of a new image', () => {
     const [step] = stepsOf(planOf(rollout({ groups: [two] })));
     expect([step?.atOnce, step?.pods.length, step?.p50Seconds]).toEqual([2, 3, 180]);
     expect(stepsOf(planOf(rollout()))[0]?.atOnce).toBe(1);
+  });
+
+  it.each([2, 0])('counts no more pods at once than a canary has while pod %i crashes', (ordinal) => {
+    const down = { isReady: false, containersReady: false, waitingReasons: ['CrashLoopBackOff'] };
+    const canary = group({ rollout: { waves: [wave('canary', ['a'], { amount: { pods: 1 } }), wave('rest', ['a', 'b', 'c'])] } });
+    const running = snapshotOf({ groups: [canary], podChanges: { 'ingester-zone-a': { [ordinal]: down } } });
+    const [step] = stepsOf(planOf(rollout({ groups: [canary], running }))).filter(({ kind }) => kind === 'roll');
+    expect([step?.atOnce, step?.pods.length]).toEqual([1, 1]);
   });
 
   it('carries the rules that were asked before the first pod', () => {
@@ -380,4 +389,16 @@ describe('replacements that overlap', () => {
     `);
     expect(shown({ groups: [group({ zones })], policies: [policy({ limits: { minIntervalMs: 10_000 } })] })).toEqual(ofGroup);
   });
+});
+
+it('a denial of the API server by a policy that the change relaxes names the order of the writes', () => {
+  const strict = { policies: [policy({ rules: [policyRule({ name: 'keep', actions: ['scaleDown'], effect: 'deny' })] })], exceptions: [] };
+  const change = planInput({ desired: manifests({ replicas: 2 }, ['a']), groups: [group({ zones: ['a'] })] });
+  const { message = '' } = planOf({ ...change, ...strict }).refused[0] ?? {};
+  const deniedBy = (text: string) => {
+    const denied = [{ objects: ['StatefulSet mimir/ingester-zone-a'], message: `admission webhook "x" denied the request: ${text}` }];
+    return planGroups({ ...change, before: strict, denied }).denied?.map(({ hint }) => hint);
+  };
+  expect([message, deniedBy('another reason')]).toEqual([expect.stringContaining('safety/keep'), [undefined]]);
+  expect(deniedBy(message)).toEqual([expect.stringContaining('apply the policies first, then the StatefulSet')]);
 });

@@ -114,6 +114,8 @@ describe('a refusal', () => {
     const desired = [manifest('a', { replicas: 2 }), manifest('b'), manifest('c')];
     expect(whats(request({ desired }))).toEqual([]);
     expect(whats(request({ desired, before: [guarded] }))).toEqual(['a: scale StatefulSet ingester-zone-a from 3 to 2']);
+    expect(request({ desired, before: [guarded] }).refused[0]?.hint).toContain('apply the group first, then the StatefulSet');
+    expect(request({ desired, group: guarded, before: [guarded] }).refused[0]?.hint).toBeUndefined();
     expect(whats(request({ desired, group: guarded, before: [group()] }))).toEqual(['a: scale StatefulSet ingester-zone-a from 3 to 2']);
     const deleted = { desired: manifests({}, ['b', 'c']), before: [group({ zones: [{ name: 'a', noDelete: true }] })] };
     expect(whats(request(deleted))).toEqual(['a: delete StatefulSet ingester-zone-a']);

@@ -29,16 +29,15 @@ const idle: GroupDecision = {
 };
 
 const wave = (name: string) => ({ wave: { name, index: 0, count: 2 } });
-const replace = (zone: string, ordinal: number): Action => ({
-  kind: 'evictPod',
+const podOf = (zone: string, ordinal: number) => ({
   namespace: 'mimir',
   zone,
   statefulSet: `ingester-zone-${zone}`,
   pod: `ingester-zone-${zone}-${ordinal}`,
   ordinal,
   uid: '',
-  because: 'outdated',
 });
+const replace = (zone: string, ordinal: number): Action => ({ ...podOf(zone, ordinal), kind: 'evictPod', because: 'outdated' });
 const resize = (from: number, to: number): Action => ({
   kind: 'scaleStatefulSet',
   namespace: 'mimir',
@@ -130,6 +129,9 @@ describe('the trace of a roll', () => {
         ?.atOnce,
     ).toBe(2);
     expect(trace([0, both])[0]?.atOnce).toBe(2);
+    // A crashing pod is down before it is replaced.
+    const crashing: Action = { ...podOf('a', 2), kind: 'deletePod', resourceVersion: '', because: 'stuck' };
+    expect(trace([0, { actions: [crashing], zones }], [30, { actions: [replace('a', 1)] }])[0]?.atOnce).toBe(1);
   });
 
   it('goes on while its pods are on their way', () => {

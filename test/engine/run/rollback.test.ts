@@ -183,6 +183,23 @@ describe('a revision that was rolled back', () => {
     expect(going(next)).toEqual(['a-2 rev-3']);
   });
 
+  it('is free again after a return to the earlier template, unless Kubernetes still creates pods at it', () => {
+    const returned = (currentRevision: string) => {
+      const status = { currentRevision, updateRevision: oldRevision, updatedReplicas: 3 };
+      return decided({ run: rolledBack, a: { status }, b: { status }, pods: { a: isBack, b: isBack } });
+    };
+    const { run, phase, stops } = returned(oldRevision);
+    expect([phase, stops, run?.kind, run?.rolledBack?.revisions]).toEqual(['Done', [], 'rollback', {}]);
+    expect(returned(newRevision).run?.rolledBack?.revisions).toEqual(both(newRevision));
+    if (run === undefined) throw new Error('the test expected a run');
+    expect(decided({ run }).run).toMatchObject({ kind: 'rollout', target: both(newRevision) });
+    const retry = said('retry', ago(1000), { runId: run.id });
+    expect(
+      decided({ run, a: { status: { updateRevision: oldRevision } }, b: { status: { updateRevision: oldRevision } }, intents: [retry] }).run
+        ?.id,
+    ).toBe(run.id);
+  });
+
   it('is skipped when the template after it fails, too', () => {
     const underWay = withFields(rolledBack, { outcome: 'running', wave: 0, completedMs: 0 });
     const third = both('rev-3');

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import type { Plan } from '../../engine/plan/document.ts';
+import { planGroups } from '../../engine/plan/plan.ts';
+import { groupDifferences } from '../../plugin/difference.ts';
+import { renderDifference } from '../../plugin/output/diff.ts';
+import { renderPlanHtml } from '../../plugin/output/plan/html.ts';
+import { renderPlanMarkdown } from '../../plugin/output/plan/markdown.ts';
+import { renderPlanTable } from '../../plugin/output/plan/table.ts';
+import { group } from '../kit/groups.ts';
+import { manifests, planInput } from '../kit/manifests.ts';
+import { newRevision } from '../kit/objects.ts';
+import { snapshotOf } from '../kit/snapshots.ts';
+import { look } from './plan-kit.ts';
+import { type Row, rows, zones } from './stop-rows.ts';
+
+/** The plan of the update revision of the row, in the cluster of the row. */
+function planOf({ overrides, definition = group({ zones }) }: Row): Plan {
+  const desired = manifests({ image: 'grafana/mimir:2.17.1' }, zones).map((one) => ({ ...one, status: { updateRevision: newRevision } }));
+  const running = snapshotOf({ groups: [definition], ...overrides });
+  return planGroups(
+    planInput({ groups: [definition], policies: overrides.policies ?? [], current: manifests({}, zones), desired, running }),
+  );
+}
+
+const formats = [
+  ['table', (plan: Plan) => renderPlanTable(plan, look())],
+  ['markdown', (plan: Plan) => renderPlanMarkdown(plan).replaceAll('&#58;', ':')],
+  ['html', renderPlanHtml],
+  ['diff', (plan: Plan) => renderDifference({ groups: groupDifferences(plan), objects: [] }, look())],
+] as const;
+
+describe.each(rows)('$stop', (row) => {
+  const plan = planOf(row);
+
+  it.each(formats)('%s names who, why, until when and what ends it', (_, render) => {
+    const shown = render(plan);
+    for (const text of [row.fact, row.until ?? '', ...row.commands]) expect(shown).toContain(text);
+    expect(shown).not.toMatch(/(?:WAITS|BLOCKED) /);
+  });
+});
+
+it('a plan that meets no stop has none', () => {
+  expect(planGroups(planInput({ desired: manifests({ image: 'grafana/mimir:2.17.1' }) })).groups[0]?.stops).toBeUndefined();
+});
