@@ -106,10 +106,11 @@ function checkSettled({ book, place, what, moment }: Disruption): void {
   // A zone with an unavailable pod comes first. Another zone may have an available successor at the old revision, if the controller lagged
   // or the webhook was unavailable. That zone settles only by a further disruption, which must wait for the unavailable pod.
   const comesFirst = [...place.zone.places.values()].some((other) => isInRange(other) && wasDown(other, moment));
-  // A pod that was created without the webhook is replaced again when its zone is due.
-  const ignoresReplaced = comesFirst || traitsOfShape(scene.group).pinsPods;
+  // A zone that was opened in this way stays open. A pod that was created without the webhook is replaced again when its zone is due.
+  const isDueLater = ({ open: disrupted }: Place): boolean =>
+    comesFirst || traitsOfShape(scene.group).pinsPods || place.zone.disruptedMs > (disrupted?.atMs ?? Number.POSITIVE_INFINITY);
   const elsewhere = open.filter(
-    (other) => other.zone !== place.zone && isMember(other) && !(ignoresReplaced && isReplaced(other, moment.atMs + moment.aheadMs)),
+    (other) => other.zone !== place.zone && isMember(other) && !(isDueLater(other) && isReplaced(other, moment.atMs + moment.aheadMs)),
   );
   if (elsewhere.length > 0) scene.violated('S8', `${what} before ${named(elsewhere)} settled`);
   const limit = limitSince(book, place.zone, moment);

@@ -48,7 +48,7 @@ export interface Place {
   /** True if an agent added the ordinal by a scale-up. */
   isRequiredByUs: boolean;
   /** The disruption by an agent that has not settled: the pod, and the allowed revisions of its successor. */
-  open: { readonly uid: string; readonly targets: Set<string> } | undefined;
+  open: { readonly uid: string; readonly targets: Set<string>; readonly atMs: number } | undefined;
 }
 
 export interface Zone {
@@ -58,6 +58,8 @@ export interface Zone {
   readonly facts: Timeline<SetFacts | undefined>;
   readonly podCounts: Timeline<number>;
   readonly places: Map<number, Place>;
+  /** The time of the last disruption by an agent. */
+  disruptedMs: number;
   /** The time since which surplus pods exist, and whether an agent caused them. */
   surplus: { readonly sinceMs: number; readonly isOurs: boolean } | undefined;
 }
@@ -81,6 +83,7 @@ export class Book implements Oracle {
         facts: new Timeline(),
         podCounts: new Timeline(),
         places: new Map(),
+        disruptedMs: Number.NEGATIVE_INFINITY,
         surplus: undefined,
       }),
     );
@@ -334,7 +337,8 @@ function disrupt(place: Place, pod: ModelObject, atMs: number): void {
   place.downSinceMs ??= atMs;
   place.isOurs = true;
   const facts = place.zone.facts.latest();
-  place.open = { uid: pod.metadata.uid, targets: new Set(facts === undefined ? [] : [facts.updateRevision]) };
+  place.zone.disruptedMs = atMs;
+  place.open = { uid: pod.metadata.uid, targets: new Set(facts === undefined ? [] : [facts.updateRevision]), atMs };
 }
 
 /** Returns the time from which the pod counts as available if no event follows; infinite if it stays unavailable. */
