@@ -26,6 +26,7 @@ const untold: Readonly<Record<string, string>> = {
   'restart-version': 'it only warns; test/engine/strategies/partition/partition.test.ts',
   'revision-known': 'a story knows every revision; test/engine/strategies/pinned/pins.test.ts',
   'rolled-back': 'it only warns, as in failure-rolls-back',
+  'updated-by-restart': 'it only warns; test/engine/strategies/on-delete.test.ts',
   'write-accepted': 'the API server of a story rejects nothing; test/engine/rules/refused-write.test.ts',
 };
 

@@ -8,6 +8,11 @@ const events: readonly (readonly [string, string, string])[] = [
   ['RolloutStarted', 'Normal', 'a rollout or rollback began'],
   ['ZoneOpened', 'Normal', 'the rollout replaces pods of this zone from now on'],
   ['PodReplaced', 'Warning if the outcome is unknown, else Normal', 'the agent or the StatefulSet controller replaced outdated pods'],
+  [
+    'UpdatedByRestart',
+    'Warning',
+    'under `onDelete`, pods of a zone run the new revision before their wave, because they were created again',
+  ],
   ['RolloutFinished', 'Normal', 'every pod runs the update revision'],
   ['Approved', 'Normal', 'a user approved a wave or a policy rule'],
   ['Rejected', 'Warning', 'a user rejected a wave or a policy rule'],

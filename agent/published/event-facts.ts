@@ -41,6 +41,8 @@ export interface GroupPast {
   readonly permitted: readonly RuleResult[];
   /** The UIDs of the pods that the turn replaced, and of the outdated pods that a partition exposed. */
   readonly exposed?: ReadonlySet<string>;
+  /** The facts of the warnings that have an Event. */
+  readonly warned?: ReadonlySet<string>;
 }
 
 /** Returns the facts of this turn in order, and the state with which the next turn is compared. */
@@ -62,6 +64,7 @@ export function factsOf(
   const news = [...waits].flatMap(([key, wait]) => (past?.waits.has(key) === true || isRequested(wait) ? [] : [waitFact(wait)]));
   const known = (past?.permitted ?? []).filter(({ exception }) => snapshot.exceptions.some(({ name }) => name === exception));
   const used = exceptionFacts(decision, known);
+  const warned = decision.warnings.filter(({ rule }) => rule === 'updated-by-restart').map(({ fact }) => fact);
   const exposed = exposedActions(report).flatMap(({ action }) => replacedBy(action));
   const newlyExposed = exposed.filter(({ uid }) => past?.exposed?.has(uid) === false);
   const isRemembered = isRunRemembered(report);
@@ -74,12 +77,14 @@ export function factsOf(
       ...used.facts,
       ...actionFacts(performed, newlyExposed),
       ...news,
+      ...warned.filter((fact) => past?.warned?.has(fact) !== true).map((fact) => warning(reasonOf('updated-by-restart'), 'Roll', fact)),
     ],
     past: {
       requests,
       permitted: used.permitted,
       waits: new Set(waits.keys()),
       exposed: new Set(replacing.map(({ uid }) => uid)),
+      warned: new Set(warned),
       ...defined({ run: isRemembered ? decision.run : past?.run }),
     },
   };

@@ -210,6 +210,7 @@ const unmodelled: RiskCheck = ({ zones }) =>
 const changedByRestart: RiskCheck = ({ context }) =>
   strategyOf(context.group)
     .warnOfRestarts(context, context.view.ledger.run)
+    .filter(({ rule }) => rule === 'restart-version')
     .map(({ fact, source }) => ({ code: 'RG5016', severity: 'warning', message: fact, ...(source === undefined ? {} : { source }) }));
 
 const riskChecks: readonly RiskCheck[] = [

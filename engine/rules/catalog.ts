@@ -238,6 +238,12 @@ export const ruleCatalog: readonly RuleEntry[] = [
     outcomes: ['ok', 'wait', 'no'],
   },
   {
+    id: 'updated-by-restart',
+    reason: 'UpdatedByRestart',
+    title: 'no pod is updated before its wave',
+    outcomes: ['wait'],
+  },
+  {
     id: 'view-complete',
     reason: 'ViewIncomplete',
     endsByItself: true,

@@ -1,13 +1,16 @@
 // Implements the strategy `onDelete`: the agent evicts or deletes pods, and the StatefulSet controller creates successors at the update
 // revision. The strategy `pinned` uses the same functions to order, choose and replace pods.
+
+import { pods, waveTarget } from '../amount.ts';
 import { type GroupContext, minIntervalOf } from '../context.ts';
-import type { Action } from '../decision.ts';
+import type { Action, RuleResult } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
 import { profileOf } from '../profiles.ts';
+import { result } from '../rule.ts';
 import { inFlightBefore, isClaimed, isStuck, isUp, waitsForLower } from '../rules/pod-state.ts';
 import { isProtected } from '../rules/protected.ts';
 import type { RollQuestion } from '../rules/roll.ts';
-import type { PodView } from '../snapshot.ts';
+import type { PodView, RunState } from '../snapshot.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
 export const onDelete: Strategy = {
@@ -17,7 +20,7 @@ export const onDelete: Strategy = {
   replacePods: (context, view, chosen) => replacePods(context, view, chosen),
   checkStep: () => [],
   settlePartitions: () => [],
-  warnOfRestarts: () => [],
+  warnOfRestarts: updatedByRestart,
 };
 
 /**
@@ -97,5 +100,23 @@ export function replacePods(context: GroupContext, view: ZoneView, chosen: reado
     // A PodDisruptionBudget can deny the eviction of a stuck pod.
     if (because === 'stuck' || rollout.rotateBy === 'delete') return { kind: 'deletePod', ...target, resourceVersion, because };
     return { kind: 'evictPod', ...target, because };
+  });
+}
+
+/**
+ * Returns a warning for each zone with more updated pods than the waves so far include. Returns no warning in a run back to the revision
+ * from before an unfinished run, because its pods may never have left this revision.
+ */
+function updatedByRestart({ view, group: { rollout } }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
+  if (run === undefined || run.outcome === 'completed') return [];
+  return view.zones.flatMap(({ zone, replicas, updated, unknown }) => {
+    const target = run.target[zone.name];
+    if (unknown !== undefined || target === undefined || target === run.previous[zone.name]) return [];
+    const wave = rollout.waves.slice(0, run.wave + 1).findLast(({ zones }) => zones.includes(zone.name));
+    const included = wave === undefined ? 0 : waveTarget(wave.amount, replicas);
+    if (updated <= included) return [];
+    const why = 'under onDelete, a pod that is created again starts at the update revision';
+    const fact = `zone ${zone.name} has ${pods(updated)} at revision ${target}, but the waves so far include ${included}: ${why}`;
+    return [result('updated-by-restart', 'wait', fact)];
   });
 }

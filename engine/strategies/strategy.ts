@@ -37,7 +37,7 @@ export interface Strategy {
   readonly checkStep: (question: RollQuestion) => readonly RuleResult[];
   /** Returns writes of partitions that replace no pod. */
   readonly settlePartitions: (context: GroupContext) => readonly SetPartition[];
-  /** Returns warnings about pods that would come back at another revision after a restart. */
+  /** Returns warnings about pods that a restart would bring, or brought, to another revision. */
   readonly warnOfRestarts: (context: GroupContext, run: RunState | undefined) => readonly RuleResult[];
 }
 

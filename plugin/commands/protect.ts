@@ -49,7 +49,7 @@ export function run(context: CommandContext, options: ProtectOptions): Promise<E
 function enforcedText(unenforced: Known<string | undefined>): string {
   if (unenforced === undefined) return 'the webhook denies deletion and eviction';
   if (isUnknown(unenforced)) return `it is unknown whether a webhook denies deletion and eviction (${unenforced.unknown})`;
-  return `no webhook denies deletion and eviction (${unenforced})`;
+  return `no webhook denies deletion (${unenforced})`;
 }
 
 function endOf({ duration, until }: ProtectOptions, nowMs: number): number {

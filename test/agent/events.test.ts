@@ -3,7 +3,7 @@ import { EventWriter } from '../../agent/published/events.ts';
 import { GroupObjects } from '../../agent/published/group-objects.ts';
 import type { TakenAction } from '../../engine/publish/published.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
-import { group } from '../kit/groups.ts';
+import { group, wave } from '../kit/groups.ts';
 import { kitNowMs } from '../kit/objects.ts';
 import { exception, freeze, hourMs, ledgerOf, policy, policyRule } from '../kit/questions.ts';
 import { status } from '../kit/virtual-env.ts';
@@ -54,6 +54,20 @@ describe('Kubernetes Events', () => {
     await turn({ updated: [3, 0], performed: [replaced('b', 0), replaced('b', 1)] });
     await turn({ updated: [3, 3] });
     expect(reasons()).toEqual(['RolloutStarted', 'ZoneOpened', 'PodReplaced', 'ZoneOpened', 'PodReplaced', 'RolloutFinished']);
+  });
+
+  it('report once that pods run the new revision before their wave', async () => {
+    const waves = [wave('canary', ['a'], { amount: { pods: 1 }, after: { soakMs: hourMs, gates: [] } }), wave('rest', ['a', 'b'])];
+    const { turn, all, replaced } = setup(undefined, group({ zones: ['a', 'b'], rollout: { waves } }));
+    await turn({ updated: [0, 0], performed: [replaced('a', 0)] });
+    await turn({ updated: [1, 1] });
+    await turn({ updated: [1, 1] });
+    await turn({ updated: [1, 2] });
+    const notes = all().flatMap((event) => (event['reason'] === 'UpdatedByRestart' ? [[event['type'], event['note']]] : []));
+    expect(notes).toEqual([
+      ['Warning', expect.stringContaining('zone b has 1 pod at revision new, but the waves so far include 0')],
+      ['Warning', expect.stringContaining('zone b has 2 pods at revision new')],
+    ]);
   });
 
   it('have every field that the API server asks for, with microseconds', async () => {

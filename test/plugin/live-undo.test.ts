@@ -272,15 +272,26 @@ describe('protect and cancel', () => {
     expect(acted.stdout).toContain('mimir/ingester pods 0-1 of zone b protected until 2099-01-01 00:00 UTC (restore)');
   });
 
-  const enforced = (labels: object): readonly FakeObject[] => [
+  const enforced = (labels: object, clientConfig = {}): readonly FakeObject[] => [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mimir', labels } },
-    { ...requesterWebhook, kind: 'ValidatingWebhookConfiguration' },
+    {
+      ...requesterWebhook,
+      kind: 'ValidatingWebhookConfiguration',
+      webhooks: [{ clientConfig: { url: 'https://127.0.0.1', caBundle: 'Q0E=', ...clientConfig } }],
+    },
   ];
+  const optedIn = { 'rollout-group.dev/enforce': 'true' };
+  const service = { name: 'webhooks', namespace: 'rollout-group' };
 
   it.each<[string, readonly FakeObject[], readonly string[]]>([
-    ['the webhook denies deletion and eviction', enforced({ 'rollout-group.dev/enforce': 'true' }), []],
-    ['no webhook denies deletion and eviction (namespace mimir does not have the label rollout-group.dev/enforce=true)', enforced({}), []],
-    ['no webhook denies deletion and eviction (ValidatingWebhookConfiguration rollout-group does not exist)', [], []],
+    ['the webhook denies deletion and eviction', enforced(optedIn), []],
+    ['no webhook denies deletion (namespace mimir does not have the label rollout-group.dev/enforce=true)', enforced({}), []],
+    ['no webhook denies deletion (ValidatingWebhookConfiguration rollout-group does not exist)', [], []],
+    [
+      'no webhook denies deletion (Service rollout-group/webhooks of the webhooks has no ready endpoint',
+      [...enforced(optedIn, { service }), { apiVersion: 'v1', kind: 'Service', metadata: service }],
+      [],
+    ],
     [
       'it is unknown whether a webhook denies deletion and eviction (no permission to get validatingwebhookconfigurations, so the registered webhooks are unknown)',
       [],

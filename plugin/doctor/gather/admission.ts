@@ -147,7 +147,9 @@ export async function readUnenforced(cluster: Cluster, agentNamespace: string, n
   if (isUnknown(stored)) return stored;
   const labels = await readLabels(cluster, namespace);
   if (isUnknown(labels)) return labels;
-  return labels[enforceLabel] === 'true' ? undefined : `namespace ${namespace} does not have the label ${enforceLabel}=true`;
+  if (labels[enforceLabel] !== 'true') return `namespace ${namespace} does not have the label ${enforceLabel}=true`;
+  const [unanswered] = await readUnanswered(cluster, [stored], () => true);
+  return unanswered?.message;
 }
 
 function enforcedNamespaces(namespaces: RegistrationFact['namespaces']): ReadonlySet<string> {

@@ -44,7 +44,7 @@ describe('the rule catalogue', () => {
 describe('the reason of a rule', () => {
   /** Each reason must contain one of these words, so that `Ready=False` reads as a state that blocks. */
   const blockedWords =
-    /Not|Missing|Exhausted|Closed|Incomplete|InFlight|InProgress|Paused|Protected|Failed|Full|Forbidden|Changed|TooLow|TooMany|TooFew|Unreadable|Unknown|Blocked|Elsewhere|WouldUpdate|RolledBack|Undone|Rejected/;
+    /Not|Missing|Exhausted|Closed|Incomplete|InFlight|InProgress|Paused|Protected|Failed|Full|Forbidden|Changed|TooLow|TooMany|TooFew|Unreadable|Unknown|Blocked|Elsewhere|WouldUpdate|ByRestart|RolledBack|Undone|Rejected/;
   const mayBlock = ruleCatalog.filter(({ outcomes }) => outcomes.some((outcome) => outcome !== 'ok' && outcome !== 'skip'));
 
   it('exists for every rule that may block and for no other rule', () => {
@@ -84,6 +84,7 @@ describe('a wait', () => {
       'protection-kept',
       'restart-version',
       'undone',
+      'updated-by-restart',
       'write-accepted',
     ]);
     const dated = waiting.filter(({ id }) => endsByItself(wait(id, { earliestMs: 1 })) && !endsByItself(wait(id))).map(({ id }) => id);
