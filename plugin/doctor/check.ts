@@ -132,6 +132,8 @@ export interface Facts {
   readonly clockDoubtMs: number;
   /** For example `v1.35.2`. */
   readonly serverVersion: Known<string>;
+  /** True if the feature gate MaxUnavailableStatefulSet of the API server is on. Unknown if the user may not read its metrics. */
+  readonly maxUnavailableGate: Known<boolean>;
   readonly agentNamespace: string;
   /** The Leases of agents. Unknown if no agent holds a Lease that the user may read, and the user may not read every Lease. */
   readonly leases: Known<readonly AgentLease[]>;

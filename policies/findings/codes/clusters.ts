@@ -321,7 +321,8 @@ export const clusterCodes = {
   RG6017: {
     title: 'This version of Kubernetes has a known problem',
     severity: 'warning',
-    explanation: 'A behavior of this version of Kubernetes affects groups. The message of doctor describes it.',
+    explanation:
+      'A behavior of this version of Kubernetes affects groups. The message of doctor describes it. doctor reads the feature gate MaxUnavailableStatefulSet from the metrics of the API server. Without the right to get `/metrics`, doctor assumes the default of the version.',
   },
   RG6018: {
     title: 'Clocks differ',
