@@ -262,7 +262,8 @@ export const clusterCodes = {
   },
   RG6007: {
     title: 'The agent lacks a permission',
-    explanation: 'The message names the missing right and its effect.',
+    explanation:
+      'The message names the missing right and its effect. A right counts for the object that the agent needs, so a role may name this object in `resourceNames`, as `install` does.',
     hint: 'bind the Role of the agent',
   },
   RG6008: {
