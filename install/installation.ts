@@ -13,11 +13,11 @@ import { agentNamespaceObject, workloadOf } from './workload.ts';
 /** Returns the objects in dependency order: kinds and rights, the workload, webhook configurations, the enforcement label. */
 export function installation(options: InstallOptions): readonly InstallObject[] {
   const webhooks = [...webhooksOf(options), ...(options.hasCompat ? compatWebhooksOf(options) : [])];
-  const named = (kind: string) => webhooks.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
+  const configurations = webhooks.map(({ kind, metadata: { name } }) => ({ kind, name }));
   return [
     ...(options.hasNamespace ? [agentNamespaceObject(options)] : []),
     ...definitionsOf(options),
-    ...rightsOf(options, { validating: named('ValidatingWebhookConfiguration'), mutating: named('MutatingWebhookConfiguration') }),
+    ...rightsOf(options, configurations),
     ...workloadOf(options),
     ...webhooks,
     ...admissionPoliciesOf(options),

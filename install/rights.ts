@@ -2,6 +2,7 @@
 import { apiGroup } from '../policies/schema/kinds.ts';
 import { defined } from '../policies/values/defined.ts';
 import { agentName, certificateSecret, clusterName, type InstallObject, type InstallOptions, installObject } from './object.ts';
+import type { Registered } from './registered.ts';
 import { type MirrorSource, usesStrategy } from './scope.ts';
 
 /** A rule of `rbac.authorization.k8s.io/v1`. */
@@ -16,7 +17,7 @@ const rbac = 'rbac.authorization.k8s.io';
 const compatGroup = 'rollout-operator.grafana.com';
 
 /** Returns the account, then roles with bindings: for the agent's namespace, each namespace with groups, and the cluster. */
-export function rightsOf(options: InstallOptions, configurations: Configurations): readonly InstallObject[] {
+export function rightsOf(options: InstallOptions, configurations: readonly Configuration[]): readonly InstallObject[] {
   const { namespace, scope } = options;
   const account = installObject(['v1', 'ServiceAccount'], { name: agentName, namespace }, namespace, {
     automountServiceAccountToken: false,
@@ -40,24 +41,25 @@ export function rightsOf(options: InstallOptions, configurations: Configurations
   ];
 }
 
-/** The names of the webhook configurations into which the agent writes its CA certificate. */
-interface Configurations {
-  readonly validating: readonly string[];
-  readonly mutating: readonly string[];
-}
+/** A webhook configuration into which the agent writes its CA certificate and the protected StatefulSets. */
+export type Configuration = Pick<Registered, 'kind' | 'name'>;
 
 /** Returns the rights in the agent's namespace: Lease, certificate, events, policies, metric sources, channels and their Secrets. */
 const ownRules = ({ scope: { secrets } }: InstallOptions): readonly PolicyRule[] => [
   // RBAC cannot limit `create` to a name.
   rule('coordination.k8s.io', ['leases'], ['create']),
   rule('coordination.k8s.io', ['leases'], ['get', 'update'], [agentName]),
-  rule('', ['secrets'], ['create']),
-  rule('', ['secrets'], ['get', 'list', 'watch', 'update'], [certificateSecret]),
+  ...certificateRules(certificateSecret),
   rule('events.k8s.io', ['events'], ['create', 'patch']),
   rule(apiGroup, ['rolloutgroups', 'rolloutpolicies', 'rolloutexceptions', 'rolloutintents'], ['list', 'watch']),
   rule(apiGroup, ['metricsources', 'notificationchannels'], ['get']),
   ...(secrets.length === 0 ? [] : [rule('', ['secrets'], ['get'], secrets)]),
 ];
+
+/** Returns the rights with which the agent creates and renews the certificate of the webhooks in this Secret. */
+export function certificateRules(secret: string): readonly PolicyRule[] {
+  return [rule('', ['secrets'], ['create']), rule('', ['secrets'], ['get', 'list', 'watch', 'update'], [secret])];
+}
 
 /** A mirrored kind. If `names` is absent, the rights cover all objects of the kind. */
 type MirroredKind = Pick<MirrorSource, 'group' | 'kind' | 'readsScale' | 'writesStatus'> & Partial<Pick<MirrorSource, 'names'>>;
@@ -108,14 +110,16 @@ export function pluralOf(kind: string): string {
   return /[^aeiou]y$/.test(name) ? `${name.slice(0, -1)}ies` : `${name}s`;
 }
 
-function webhookRules({ validating, mutating }: Configurations): readonly PolicyRule[] {
+export function webhookRules(configurations: readonly Configuration[]): readonly PolicyRule[] {
   const group = 'admissionregistration.k8s.io';
-  const writes = (resource: string, names: readonly string[]) => (names.length === 0 ? [] : [rule(group, [resource], ['patch'], names)]);
+  const kinds = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'];
   return [
     // The agent finds webhook configurations by their labels, and the configuration that pins pods by its name. It writes only its own.
-    rule(group, ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'], ['list', 'watch']),
-    ...writes('validatingwebhookconfigurations', validating),
-    ...writes('mutatingwebhookconfigurations', mutating),
+    rule(group, kinds.map(pluralOf), ['list', 'watch']),
+    ...kinds.flatMap((kind) => {
+      const names = configurations.filter((one) => one.kind === kind).map(({ name }) => name);
+      return names.length === 0 ? [] : [rule(group, [pluralOf(kind)], ['patch'], names)];
+    }),
   ];
 }
 

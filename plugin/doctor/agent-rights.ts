@@ -2,8 +2,9 @@
 import { effects } from '../../engine/rules/agent-access.ts';
 import type { AgentAction } from '../../engine/snapshot.ts';
 import { agentName } from '../../install/object.ts';
-import { mirrorRules } from '../../install/rights.ts';
+import { type Configuration, certificateRules, mirrorRules, type PolicyRule, webhookRules } from '../../install/rights.ts';
 import type { MirrorSource } from '../../install/scope.ts';
+import { defined } from '../../policies/values/defined.ts';
 import type { AccountFact, RightFact } from './check.ts';
 
 export interface AgentRight {
@@ -96,6 +97,25 @@ export function mirrorRights(mirror: MirrorSource): readonly Omit<RightFact, 'is
     }),
   );
   return all.map((right) => ({ right, namespace: mirror.namespace }));
+}
+
+/** Returns the rights that `install` grants to a process that serves webhooks with the certificate in this Secret of its namespace. */
+export function servingRights(
+  { namespace, secret }: { readonly namespace: string; readonly secret: string },
+  configurations: readonly Configuration[],
+): readonly Omit<RightFact, 'isAllowed'>[] {
+  const ofRules = (rules: readonly PolicyRule[], without: (object?: string) => string, scope: 'agent' | 'cluster') =>
+    rules.flatMap(({ apiGroups: [group], resources, verbs, resourceNames = [undefined] }) =>
+      resources.flatMap((resource) =>
+        resourceNames.flatMap((object) => rights(`${group}/${resource}`, verbs, without(object), { scope, ...defined({ object }) })),
+      ),
+    );
+  const certificate = `the certificate of the webhooks in Secret ${secret} is not created or renewed`;
+  const written = (name = 'the webhooks'): string => `caBundle and new StatefulSets are not written to ${name}`;
+  return [
+    ...ofRules(certificateRules(secret), () => certificate, 'agent').map((right) => ({ right, namespace })),
+    ...ofRules(webhookRules(configurations), written, 'cluster').map((right) => ({ right })),
+  ];
 }
 
 /** The rights of an agent with `-leader-election=required`, as in an installation. It takes no action without Lease or ledger. */

@@ -3,6 +3,7 @@ import type { KubernetesObject } from '../../cluster/request/resource.ts';
 import type { ObservedPod } from '../../engine/observe/objects.ts';
 import { isUnknown, type Known, type PodBudgetView, type StatefulSetView, type Unknown } from '../../engine/snapshot.ts';
 import type { PolicyProblem } from '../../install/registered-policies.ts';
+import type { Configuration } from '../../install/rights.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import type { FindingCode } from '../../policies/findings/codes.ts';
 import type { Finding } from '../../policies/findings/finding.ts';
@@ -100,6 +101,8 @@ interface EnforcedNamespace {
 
 export interface RegistrationFact {
   readonly isRegistered: boolean;
+  /** The stored configurations; default none. */
+  readonly configurations?: readonly Configuration[];
   readonly services: readonly string[];
   /** The differences of the stored configurations from those of this version, one sentence each. */
   readonly problems: readonly string[];
@@ -132,6 +135,8 @@ export interface Facts {
   readonly clockDoubtMs: number;
   /** For example `v1.35.2`. */
   readonly serverVersion: Known<string>;
+  /** True if the feature gate MaxUnavailableStatefulSet of the API server is on. Unknown if the user may not read its metrics. */
+  readonly maxUnavailableGate: Known<boolean>;
   readonly agentNamespace: string;
   /** The Leases of agents. Unknown if no agent holds a Lease that the user may read, and the user may not read every Lease. */
   readonly leases: Known<readonly AgentLease[]>;

@@ -31,27 +31,40 @@ export const clocks: Check = ({ nowMs, serverMs, clockDoubtMs }) => {
   return [result('ok', 'clock', 'this machine and the API server agree')];
 };
 
-/** The first minor version of Kubernetes 1 in which the first ordinal can be other than 0 without a feature gate. */
-const firstOrdinals = 27;
-/** The first minor version of Kubernetes 1 with the feature gate MaxUnavailableStatefulSet on by default. */
-const maxUnavailable = 35;
+/** A version of Kubernetes 1 as one number. */
+const versionOf = (minor: number, patch: number): number => minor * 1_000 + patch;
 
-export const kubernetesVersion: GroupCheck = ({ serverVersion, sets, groups }) => {
+/** The versions with a behavior that affects groups, from the first version to the version before the second. */
+const ranges = {
+  /** `spec.ordinals.start` needs a feature gate, which is on by default since 1.27. */
+  ignoredOrdinals: [0, versionOf(27, 0)],
+  /** The feature gate MaxUnavailableStatefulSet is on by default. 1.35.4 turned it off because of kubernetes/kubernetes#137409. */
+  defaultGate: [versionOf(35, 0), versionOf(35, 4)],
+  /** With the feature gate on, unready pods at an outdated revision use up `maxUnavailable`. 1.37 has the fix of the same issue. */
+  blockedFix: [0, versionOf(37, 0)],
+} as const;
+
+export const kubernetesVersion: GroupCheck = ({ serverVersion, maxUnavailableGate: gate, sets, groups }) => {
   if (isUnknown(serverVersion)) return skipped('Kubernetes', serverVersion.unknown);
-  const minor = Number(/^v?1\.(\d+)/.exec(serverVersion)?.[1] ?? Number.NaN);
-  if (Number.isNaN(minor)) return skipped('Kubernetes', `the version ${serverVersion} is not valid`);
+  const [, minor, patch] = /^v?1\.(\d+)\.(\d+)/.exec(serverVersion) ?? [];
+  if (minor === undefined) return skipped('Kubernetes', `the version ${serverVersion} is not valid`);
+  const version = versionOf(Number(minor), Number(patch));
+  const isIn = ([first, end]: readonly [number, number]): boolean => version >= first && version < end;
   const membersOf = (wanted: typeof groups) => sets.filter((set) => wanted.some((group) => isMember(group, set)));
   const names = (list: typeof sets): string => list.map(({ namespace, name }) => `${namespace}/${name}`).join(', ');
-  // Under the other strategies the StatefulSet controller replaces no pod.
+  // Under the other strategies the StatefulSet controller replaces no pod. With OrderedReady it waits for unready pods in every version.
   const rolled = membersOf(groups.filter((group) => traitsOf(group).lowersPartition));
-  const rolling = rolled.filter(({ updateStrategy }) => updateStrategy === 'RollingUpdate');
+  const rolling = rolled.filter(
+    ({ updateStrategy, podManagementPolicy }) => updateStrategy === 'RollingUpdate' && podManagementPolicy === 'Parallel',
+  );
   const ordinals = membersOf(groups).filter(({ firstOrdinal }) => firstOrdinal > 0);
   const results: CheckResult[] = [];
-  if (minor >= maxUnavailable && rolling.length > 0) {
-    const message = `${serverVersion} counts unready pods against maxUnavailable: a broken revision of ${names(rolling)} may block its own fix`;
+  if (isIn(ranges.blockedFix) && (isUnknown(gate) ? isIn(ranges.defaultGate) : gate) && rolling.length > 0) {
+    const cause = `the feature gate MaxUnavailableStatefulSet is on${isUnknown(gate) ? ' by default' : ''}`;
+    const message = `${serverVersion} counts unready pods against maxUnavailable, because ${cause}: a broken revision of ${names(rolling)} may block its own fix`;
     results.push(result('warn', 'Kubernetes', message, 'RG6017'));
   }
-  if (minor < firstOrdinals && ordinals.length > 0) {
+  if (isIn(ranges.ignoredOrdinals) && ordinals.length > 0) {
     const message = `${serverVersion} ignores spec.ordinals.start of ${names(ordinals)} unless a feature gate is set`;
     results.push(result('warn', 'Kubernetes', message, 'RG6017'));
   }

@@ -7,6 +7,7 @@ import { fieldAt } from '../../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../../engine/publish/published.ts';
 import { isUnknown, type Known, type MissingAccess, type Snapshot } from '../../../engine/snapshot.ts';
 import { agentName } from '../../../install/object.ts';
+import type { Configuration } from '../../../install/rights.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
 import { traitsOf } from '../../../policies/strategies.ts';
@@ -14,7 +15,16 @@ import { defined } from '../../../policies/values/defined.ts';
 import { itemsOf, type Listing } from '../../cluster-snapshot/listing.ts';
 import type { Cluster } from '../../connection.ts';
 import { type AgentLease, agentState, type LatestDecision, leaseOfNamespace, notRunningText, readAgentLeases } from '../../live/agent.ts';
-import { type AgentRight, agentRights, isNeeded, missingText, missingVerbs, rightsWithLease, unwatchedText } from '../agent-rights.ts';
+import {
+  type AgentRight,
+  agentRights,
+  isNeeded,
+  missingText,
+  missingVerbs,
+  rightsWithLease,
+  servingRights,
+  unwatchedText,
+} from '../agent-rights.ts';
 import type { AccountFact, RightFact } from '../check.ts';
 
 interface AccountsQuestion {
@@ -23,6 +33,8 @@ interface AccountsQuestion {
   readonly managed?: readonly string[];
   readonly pinned: readonly string[];
   readonly mirrored?: readonly RightInNamespace[];
+  /** The registered webhook configurations. If absent, the rights of processes that serve webhooks are not read. */
+  readonly configurations?: readonly Configuration[];
   readonly leases: Known<readonly AgentLease[]>;
   readonly published: Known<readonly LatestDecision[]>;
   /** The account from the flag, as `namespace/name`. Its rights are read in every namespace. */
@@ -62,10 +74,11 @@ export async function readAccounts(cluster: Cluster, question: AccountsQuestion)
     const namespaces = agent.namespaces.filter((one) => isWatched(one) && (question.managed?.includes(one) ?? true));
     const others = agent.namespaces.filter((one) => !isWatched(one));
     const isKnown = typeof account === 'string';
+    const serving = question.configurations === undefined ? [] : servingRightsOf(words, agentNamespace, question.configurations);
     facts.push({
       name: isKnown ? account : agentNamespace,
       watched: namespaces,
-      rights: isKnown ? await readRights(cluster, { ...question, account, agentNamespace, namespaces, rights }) : account,
+      rights: isKnown ? await readRights(cluster, { ...question, account, agentNamespace, namespaces, rights, serving }) : account,
       ...(others.length === 0 ? {} : { unwatched: { namespaces: others, flag: `-namespaces=${watched.join(',')}` } }),
     });
   }
@@ -212,6 +225,7 @@ interface RightsQuestion extends Pick<AccountsQuestion, 'pinned' | 'mirrored'> {
   readonly agentNamespace: string;
   readonly namespaces: readonly string[];
   readonly rights: readonly AgentRight[];
+  readonly serving: readonly RightInNamespace[];
 }
 
 type RightInNamespace = Omit<RightFact, 'isAllowed'>;
@@ -221,14 +235,14 @@ const atOnce = 16;
 
 /** Returns each right, with the answer for each namespace that needs it. Unknown if the user may not review the rights of the account. */
 export async function readRights(cluster: Cluster, question: RightsQuestion): Promise<Known<readonly RightFact[]>> {
-  const { account, agentNamespace, namespaces, pinned, mirrored = [], rights } = question;
+  const { account, agentNamespace, namespaces, pinned, mirrored = [], rights, serving } = question;
   const ofAll = rights.flatMap((right): readonly RightInNamespace[] => {
     const { only } = right;
     const watched = only === undefined ? namespaces : namespaces.filter((one) => pinned.includes(one));
     if (right.scope === 'cluster') return only === undefined || watched.length > 0 ? [{ right }] : [];
     return (right.scope === 'agent' ? [agentNamespace] : watched).map((namespace) => ({ right, namespace }));
   });
-  const asked = [...ofAll, ...mirrored.filter((one) => namespaces.some((namespace) => namespace === one.namespace))];
+  const asked = [...ofAll, ...mirrored.filter((one) => namespaces.some((namespace) => namespace === one.namespace)), ...serving];
   const [namespace = '', name = ''] = account.split('/');
   const user = `system:serviceaccount:${namespace}:${name}`;
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
@@ -280,6 +294,17 @@ export function wordsOf(podSpec: unknown): readonly string[] {
     ['command', 'args'].flatMap((field) => fieldAt(container, [field]) ?? []),
   );
   return words.filter((word) => typeof word === 'string');
+}
+
+/** Returns the rights that a process with these arguments needs to serve webhooks; [] if it does not keep its certificate in a Secret. */
+export function servingRightsOf(
+  words: readonly string[],
+  namespace: string,
+  configurations: readonly Configuration[],
+): readonly RightInNamespace[] {
+  const secret = words.flatMap((word) => /^--?server-tls\.self-signed-cert\.secret-name=(.+)$/.exec(word)?.[1] ?? []).at(-1);
+  const isServing = words.some((word) => /^--?server-tls\.enabled(?:=true)?$/.test(word));
+  return secret === undefined || !isServing ? [] : servingRights({ namespace, secret }, configurations);
 }
 
 /** Returns the namespaces in `-namespaces`, with `*` for all; undefined without the argument. */

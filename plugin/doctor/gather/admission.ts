@@ -29,7 +29,7 @@ import { defined } from '../../../policies/values/defined.ts';
 import type { Cluster } from '../../connection.ts';
 import { webhookRights } from '../agent-rights.ts';
 import type { AccountFact, AdmissionPolicyFact, RegistrationFact, UnansweredFact } from '../check.ts';
-import { readRights } from './accounts.ts';
+import { readRights, servingRightsOf, wordsOf } from './accounts.ts';
 
 const mutatingConfigurations = resources.mutatingWebhookConfigurations;
 const validatingConfigurations = admissionResource('ValidatingWebhookConfiguration');
@@ -75,6 +75,7 @@ export async function readRegistration(
   const services = [...new Set(stored.flatMap(servicesOf))].sort();
   return {
     isRegistered,
+    configurations: stored.map(({ kind, name }) => ({ kind, name })),
     problems,
     namespaces,
     services,
@@ -172,13 +173,14 @@ export async function readWebhookAccounts(
   { agentNamespace, pinned, known }: WebhookAccountsQuestion,
 ): Promise<readonly AccountFact[]> {
   if (isUnknown(registration)) return [];
-  const accounts = new Set<string>();
-  for (const service of registration.services) for (const account of await accountsBehind(cluster, service)) accounts.add(account);
+  const accounts = new Map<string, readonly string[]>();
+  for (const service of registration.services) for (const one of await processesBehind(cluster, service)) accounts.set(...one);
   for (const { name } of known) accounts.delete(name);
   const facts: AccountFact[] = [];
   const namespaces = registration.namespaces.map(({ name }) => name);
-  for (const account of accounts) {
-    const rights = await readRights(cluster, { account, agentNamespace, namespaces, pinned, rights: webhookRights });
+  for (const [account, words] of accounts) {
+    const serving = servingRightsOf(words, agentNamespace, registration.configurations ?? []);
+    const rights = await readRights(cluster, { account, agentNamespace, namespaces, pinned, rights: webhookRights, serving });
     facts.push({ name: account, rights });
   }
   return facts;
@@ -190,7 +192,11 @@ interface WebhookAccountsQuestion {
   readonly known: readonly AccountFact[];
 }
 
-async function accountsBehind({ env, timeoutMs }: Cluster, service: string): Promise<readonly string[]> {
+/** Returns the account and the arguments of each pod behind the Service. */
+async function processesBehind(
+  { env, timeoutMs }: Cluster,
+  service: string,
+): Promise<readonly [account: string, words: readonly string[]][]> {
   const [namespace = '', name = ''] = service.split('/');
   try {
     const found = await getObject(env, services, { namespace, name }, { site: 'doctor.service', timeoutMs });
@@ -198,7 +204,7 @@ async function accountsBehind({ env, timeoutMs }: Cluster, service: string): Pro
     if (selector.length === 0) return [];
     const labelSelector = selector.map(([key, value]) => `${key}=${String(value)}`).join(',');
     const { items } = await listObjects(env, resources.pods, { namespace, labelSelector, site: 'doctor.webhookPods', timeoutMs });
-    return items.map((pod) => `${namespace}/${String(fieldAt(pod, ['spec', 'serviceAccountName']) ?? 'default')}`);
+    return items.map(({ spec }) => [`${namespace}/${String(fieldAt(spec, ['serviceAccountName']) ?? 'default')}`, wordsOf(spec)]);
   } catch (error) {
     return onStatus([], 403)(error);
   }

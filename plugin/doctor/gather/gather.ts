@@ -9,6 +9,7 @@ import { observePod, observeStatefulSet } from '../../../engine/observe/objects.
 import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { mirrorsOf } from '../../../install/scope.ts';
+import type { GroupDefinition } from '../../../policies/definition.ts';
 import { secretKeysOf } from '../../../policies/integrations/channel.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
@@ -74,10 +75,12 @@ export async function gatherFacts(cluster: Cluster, scope: DoctorScope, nowMs: (
   const watched = namespaces ?? managed;
   const pinned = groups.filter((group) => traitsOf(group).pinsPods).map(({ namespace }) => namespace);
   const mirrored = mirrorsOf(groups).flatMap(mirrorRights);
-  const question = { ...scope, watched, managed, pinned, mirrored, leases, published, usualNamespace: agentNamespace };
+  const { configurations = [] } = isUnknown(registration) ? {} : registration;
+  const question = { ...scope, watched, managed, pinned, mirrored, configurations, leases, published, usualNamespace: agentNamespace };
   const accounts = await readAccounts(cluster, question);
   return {
     ...clock,
+    maxUnavailableGate: await readMaxUnavailableGate(cluster, groups),
     agentNamespace,
     leases,
     unread: defined({ leases: agents.unread, autoscalers: [scaled].find(isUnknown) }),
@@ -142,6 +145,14 @@ async function readVersion({ env, timeoutMs }: Cluster, nowMs: () => number) {
     serverVersion: typeof version === 'string' ? version : { unknown: `the version of the API server cannot be read (${status})` },
   };
   return known;
+}
+
+async function readMaxUnavailableGate({ env, timeoutMs }: Cluster, groups: readonly GroupDefinition[]): Promise<Known<boolean>> {
+  // The metrics of an API server can have many megabytes.
+  if (!groups.some((group) => traitsOf(group).lowersPartition)) return { unknown: 'no group has the strategy partition' };
+  const { status, body } = await env.kubernetes.request({ method: 'GET', path: '/metrics', timeoutMs, site: 'doctor.featureGate' });
+  const [, value] = /^kubernetes_feature_enabled\{name="MaxUnavailableStatefulSet",.*\} ([01])$/m.exec(status === 200 ? body : '') ?? [];
+  return value === undefined ? { unknown: `the metrics of the API server do not show the feature gate (${status})` } : value === '1';
 }
 
 function operatorOf(object: KubernetesObject): readonly OperatorFact[] {

@@ -262,7 +262,8 @@ export const clusterCodes = {
   },
   RG6007: {
     title: 'The agent lacks a permission',
-    explanation: 'The message names the missing right and its effect.',
+    explanation:
+      'The message names the missing right and its effect. A right counts for the object that the agent needs, so a role may name this object in `resourceNames`, as `install` does.',
     hint: 'bind the Role of the agent',
   },
   RG6008: {
@@ -321,7 +322,8 @@ export const clusterCodes = {
   RG6017: {
     title: 'This version of Kubernetes has a known problem',
     severity: 'warning',
-    explanation: 'A behavior of this version of Kubernetes affects groups. The message of doctor describes it.',
+    explanation:
+      'A behavior of this version of Kubernetes affects groups. The message of doctor describes it. doctor reads the feature gate MaxUnavailableStatefulSet from the metrics of the API server. Without the right to get `/metrics`, doctor assumes the default of the version.',
   },
   RG6018: {
     title: 'Clocks differ',

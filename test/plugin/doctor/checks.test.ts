@@ -13,6 +13,11 @@ function setNamed(name: string, overrides: object = {}) {
 }
 
 const members = ['ingester-zone-a', 'ingester-zone-b', 'ingester-zone-c'];
+/** A group whose pods the StatefulSet controller replaces. */
+const rolled = {
+  groups: [group({ rollout: { strategy: 'partition' } })],
+  sets: members.map((name) => setNamed(name, { updateStrategy: 'RollingUpdate' })),
+};
 const managedByArgo = {
   managedFields: [{ manager: 'argocd-controller', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } }],
 };
@@ -227,12 +232,9 @@ describe('doctor', () => {
       'FAIL settings RG4006 StatefulSet mimir/ingester-zone-a: the URL is none',
     ],
     [
-      'a trap of Kubernetes 1.35',
-      {
-        groups: [group({ rollout: { strategy: 'partition' } })],
-        sets: members.map((name) => setNamed(name, { updateStrategy: 'RollingUpdate' })),
-      },
-      'warn Kubernetes RG6017 v1.36.3 counts unready pods against maxUnavailable: a broken revision of mimir/ingester-zone-a, mimir/ingester-zone-b, mimir/ingester-zone-c may block its own fix',
+      'a feature gate with which a broken revision blocks its fix',
+      { ...rolled, maxUnavailableGate: true },
+      'warn Kubernetes RG6017 v1.36.3 counts unready pods against maxUnavailable, because the feature gate MaxUnavailableStatefulSet is on: a broken revision of mimir/ingester-zone-a, mimir/ingester-zone-b, mimir/ingester-zone-c may block its own fix',
     ],
     [
       'a first ordinal that is ignored',
@@ -248,6 +250,26 @@ describe('doctor', () => {
     ['no group', { groups: [], ledgers: [] }, 'warn groups - no group exists here'],
   ])('names %s, and nothing else', (_what, overrides, expected) => {
     expect(wrong(overrides)).toEqual([expected].flat());
+  });
+
+  it('assumes the default of the version for a feature gate that it may not read, patch by patch', () => {
+    const gate = { unknown: 'no permission' };
+    const isWarned = (overrides: Partial<Facts>) => wrong({ ...rolled, maxUnavailableGate: gate, ...overrides }).length > 0;
+    const versions = ['v1.34.9', 'v1.35.0-rc.1', 'v1.35.3+k3s1', 'v1.35.4', 'v1.36.3', 'v1.37.0'];
+    expect(versions.filter((serverVersion) => isWarned({ serverVersion }))).toEqual(['v1.35.0-rc.1', 'v1.35.3+k3s1']);
+    expect(wrong({ ...rolled, maxUnavailableGate: gate, serverVersion: 'v1.35.3' })[0]).toContain('is on by default: a broken');
+    expect(versions.filter((serverVersion) => isWarned({ serverVersion, maxUnavailableGate: true }))).toEqual(versions.slice(0, -1));
+    expect(isWarned({ serverVersion: 'v1.35.3', maxUnavailableGate: false })).toBe(false);
+  });
+
+  it.each([
+    ['pinned pods, which the agent replaces', { groups: [group({ rollout: { strategy: 'pinned' } })] }],
+    [
+      'OrderedReady, which waits for unready pods anyway',
+      { sets: rolled.sets.map((set) => ({ ...set, podManagementPolicy: 'OrderedReady' as const })) },
+    ],
+  ])('does not warn about the feature gate for %s', (_what, overrides) => {
+    expect(wrong({ ...rolled, maxUnavailableGate: true, ...overrides }).filter((line) => line.includes('RG6017'))).toEqual([]);
   });
 
   it('fails when two agents decide about the same namespace', () => {

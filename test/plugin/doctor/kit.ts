@@ -17,6 +17,7 @@ export function facts(overrides: Partial<Facts> = {}): Facts {
     serverMs: kitNowMs,
     clockDoubtMs: 0,
     serverVersion: 'v1.36.3',
+    maxUnavailableGate: false,
     agentNamespace: 'rollout-group',
     leases: [lease()],
     published: [{ namespace: 'mimir', group: 'ingester', decidedMs: kitNowMs - 3000, leader: 'agent-1' }],

@@ -70,6 +70,22 @@ describe('the account whose rights are looked at', () => {
     expect((await look('-namespaces=*'))[0]).not.toHaveProperty('unwatched');
   });
 
+  it('is asked about a Secret only if its process keeps a certificate there', async () => {
+    const pod = podOf('rollout-group', 'agent-1', 'other');
+    const secrets = async (...args: readonly string[]) => {
+      const pods = [{ ...pod, spec: { ...pod.spec, containers: [{ name: 'agent', image: 'agent:1', args }] } }];
+      const cluster = clusterOf({ objects: { pods }, reviews: () => ({ status: { allowed: true } }) });
+      const question = { watched: [], pinned: [], configurations: [], leases: [lease()], published: [], usualNamespace: 'x' };
+      const [fact] = await readAccounts(cluster, question);
+      const rights = fact === undefined || isUnknown(fact.rights) ? [] : fact.rights;
+      return rights.filter(({ right }) => right.resource === 'secrets').map(({ right }) => `${right.verb} ${right.object ?? '*'}`);
+    };
+    const named = '-server-tls.self-signed-cert.secret-name=pair';
+    expect(await secrets('-server-tls.enabled=true', named)).toEqual(['create *', 'get pair', 'list pair', 'watch pair', 'update pair']);
+    expect(await secrets(named)).toEqual([]);
+    expect(await secrets('-server-tls.enabled=true', '-server-tls.cert-file=/tls.crt')).toEqual([]);
+  });
+
   it('is, in each namespace, that of the agent which decides there', async () => {
     const leases = [lease({ namespace: 'mimir' }), lease({ namespace: 'loki', holder: 'agent-2' })];
     const objects = { serviceaccounts: [account('mimir'), account('loki')] };

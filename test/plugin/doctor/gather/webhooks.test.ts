@@ -45,7 +45,12 @@ const objects = {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { name: 'webhook-1', namespace: 'rollout-group', labels: { app: 'webhook' } },
-      spec: { serviceAccountName: 'webhook', containers: [{ name: 'webhook', image: 'agent:1' }] },
+      spec: {
+        serviceAccountName: 'webhook',
+        containers: [
+          { name: 'webhook', image: 'agent:1', args: ['-server-tls.enabled=true', '-server-tls.self-signed-cert.secret-name=pair'] },
+        ],
+      },
     },
   ],
 };
@@ -55,6 +60,7 @@ describe('the registration of the webhooks', () => {
   it('is compared with what an installation registers, and with what the namespaces of groups ask for', async () => {
     expect(await read({ objects })).toEqual({
       isRegistered: true,
+      configurations: configurations.map(({ kind, metadata: { name } }) => ({ kind, name })),
       problems: [],
       namespaces: [{ name: 'mimir', isOptedIn: true }],
       services: ['rollout-group/rollout-group-agent'],
@@ -65,6 +71,7 @@ describe('the registration of the webhooks', () => {
     });
     expect(await read({ objects: { namespaces: [namespace()] } })).toEqual({
       isRegistered: false,
+      configurations: [],
       problems: [],
       services: [],
       namespaces: [{ name: 'mimir', isOptedIn: false }],
@@ -149,6 +156,9 @@ describe('the registration of the webhooks', () => {
       expect.arrayContaining(['watch statefulsets', 'list poddisruptionbudgets', 'update configmaps', 'create events']),
     );
     expect(named).not.toContain('delete pods');
+    expect(rights.filter(({ right }) => right.object === 'pair').map(({ right }) => `${right.verb} ${right.resource}`)).toEqual(
+      ['get', 'list', 'watch', 'update'].map((verb) => `${verb} secrets`),
+    );
     const known = [{ name: 'rollout-group/webhook', rights: [] }];
     expect(await readWebhookAccounts(cluster, registration, { agentNamespace: 'rollout-group', pinned: [], known })).toEqual([]);
     const hidden = clusterOf({ objects, reviews, forbidden: ['services'] });
