@@ -21,13 +21,14 @@ export type ObservedPod = PodView & {
 /** Reads a StatefulSet of `apps/v1` with the defaults of the API server. Unknown if a field has the wrong type or an invalid value. */
 export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
   const fields = reader(raw);
-  const count = (path: string, absent = 0) => fields.whole(path) ?? absent;
+  const count = (path: string, absent = 0) => fields.int32(path) ?? absent;
+  const generation = (path: string) => fields.whole(path) ?? 0;
   const text = (path: string, absent = '') => fields.text(path) ?? absent;
   const strategy = text('spec.updateStrategy.type', 'RollingUpdate');
   const management = text('spec.podManagementPolicy', 'OrderedReady');
   const view: StatefulSetView = {
     ...identity(fields),
-    generation: count('metadata.generation'),
+    generation: generation('metadata.generation'),
     labels: fields.texts('metadata.labels'),
     annotations: fields.texts('metadata.annotations'),
     replicas: count('spec.replicas', 1),
@@ -41,7 +42,7 @@ export function observeStatefulSet(raw: unknown): Known<StatefulSetView> {
     ...selectorOf(fields),
     isTerminating: fields.has('metadata.deletionTimestamp'),
     status: {
-      observedGeneration: count('status.observedGeneration'),
+      observedGeneration: generation('status.observedGeneration'),
       replicas: count('status.replicas'),
       readyReplicas: count('status.readyReplicas'),
       updatedReplicas: count('status.updatedReplicas'),

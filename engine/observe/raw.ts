@@ -8,6 +8,8 @@ export interface Reader {
   text(path: string): string | undefined;
   /** A whole number that JavaScript represents exactly. */
   whole(path: string): number | undefined;
+  /** A whole number of at most 32 bits, as in most number fields of Kubernetes. */
+  int32(path: string): number | undefined;
   flag(path: string): boolean | undefined;
   /** Milliseconds of an RFC 3339 instant. */
   instant(path: string): number | undefined;
@@ -33,6 +35,8 @@ export function reader(value: unknown): Reader {
     text: (path) => read(path, 'text', (found) => (typeof found === 'string' ? found : undefined)),
     whole: (path) =>
       read(path, 'a whole number', (found) => (typeof found === 'number' && Number.isSafeInteger(found) ? found : undefined)),
+    int32: (path) =>
+      read(path, 'a whole number of 32 bits', (found) => (typeof found === 'number' && (found | 0) === found ? found : undefined)),
     flag: (path) => read(path, 'true or false', (found) => (typeof found === 'boolean' ? found : undefined)),
     instant: (path) => read(path, 'an instant', (found) => (typeof found === 'string' ? instantMs(found) : undefined)),
     texts: (path) => read(path, 'a map of text', asTexts) ?? {},

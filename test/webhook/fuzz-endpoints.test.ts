@@ -56,7 +56,10 @@ function pinnedRequest(random: Random, pod: Json): Json {
 function aimedRequest(random: Random, { names, pod }: Pick<FuzzWorld, 'names'> & { readonly pod: Json }): Json {
   if (random.next() < 0.1) return pinnedRequest(random, pod);
   const name = random.pick(names) ?? 'free';
-  const [more, fewer] = [random.pick([1, 2, 3, 1000, undefined]), random.pick([0, 1, 2, 5])];
+  const [more, fewer] = [
+    random.pick([1, 2, 3, 1000, 2_147_483_647, 2 ** 53, undefined]),
+    random.pick([0, 1, 2, 5, -1, 0.5, -2_147_483_649, 1e300]),
+  ];
   const isPod = /-\d+$/.test(name);
   const kindOf = (group: string, kind: string, resource: string): Json => ({
     name,

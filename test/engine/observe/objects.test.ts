@@ -62,7 +62,7 @@ describe('a StatefulSet', () => {
   it.each([
     [undefined, 'StatefulSet /: metadata.name is missing'],
     ['text', 'StatefulSet /: metadata.name is missing'],
-    [{ metadata: { name: 'x' }, spec: { replicas: '3' } }, 'StatefulSet /x: spec.replicas is not a whole number'],
+    [{ metadata: { name: 'x' }, spec: { replicas: '3' } }, 'StatefulSet /x: spec.replicas is not a whole number of 32 bits'],
     [{ metadata: { name: 'x' }, spec: { replicas: -1 } }, 'StatefulSet /x: spec.replicas is negative'],
     [{ metadata: { name: 'x', labels: { a: 1 } } }, 'StatefulSet /x: metadata.labels is not a map of text'],
     [{ metadata: { name: 'x' }, spec: { updateStrategy: { type: 'Magic' } } }, 'StatefulSet /x: spec.updateStrategy.type Magic is unknown'],
