@@ -184,11 +184,10 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
   const zones = zoneTotals(group, asked, likely, steps);
   const isUnchanged = steps.length === 0 && changes.length === 0;
   const stopped = isUnchanged ? undefined : agentRuns(asked, group);
-  const waits = [...(stopped === undefined ? [] : [stopped]), ...withAbsence(input, group, likely.waits)];
-  const permitted = permittedResults([...likely.permitted, ...steps.flatMap(({ rules }) => rules)]);
-  // A plan assumes its times, so a rule that blocks only after its exception ended does not make the plan `blocked`.
+  const allWaits = [...(stopped === undefined ? [] : [stopped]), ...withAbsence(input, group, likely.waits)];
   const ended = endedExceptions(input, group, likely);
-  const isBlocked = likely.refused.length > 0 || waits.some((wait) => isUntilPerson(wait) && ended.every(({ rule }) => rule !== wait.rule));
+  const { waits, isBlocked, ...stops } = stopping(likely, allWaits, ended);
+  const permitted = permittedResults([...likely.permitted, ...steps.flatMap(({ rules }) => rules)]);
   const isComplete = likely.end === 'done';
   const context = contextOf(asked, group);
   const isHeld = !isComplete || stopped !== undefined;
@@ -218,7 +217,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     ...(permitted.length === 0 ? {} : { permitted }),
     ...boundPolicies(context),
     waits,
-    ...defined({ stops: likely.stops }),
+    ...stops,
     zones,
     totals: {
       restarts: zones.reduce((sum, zone) => sum + zone.restarts, 0),
@@ -230,6 +229,25 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
       ...(isComplete && slow.end === 'done' ? { p90Seconds: seconds(Math.max(likely.endMs, slow.endMs) - likely.startMs) } : {}),
     },
     timeline: steps.flatMap(span),
+  };
+}
+
+/**
+ * Returns what stops the plan. A plan assumes its times. So a rule that blocks only after its exception ended stops nothing now, hides no
+ * other wait, and does not make the plan `blocked`.
+ */
+function stopping(
+  { refused, stops }: Forward,
+  found: GroupPlan['waits'],
+  ended: PlanInput['exceptions'],
+): Pick<GroupPlan, 'waits' | 'stops'> & { readonly isBlocked: boolean } {
+  const isInForce = ({ rule }: Pick<RuleResult, 'rule'>): boolean => ended.every((exception) => exception.rule !== rule);
+  const waits = found.filter(isInForce);
+  const met = stops.filter(isInForce);
+  return {
+    waits: waits.length > 0 ? waits : found,
+    ...(met.length === 0 ? {} : { stops: met }),
+    isBlocked: refused.length > 0 || waits.some(isUntilPerson),
   };
 }
 
@@ -246,7 +264,7 @@ interface Forward {
   readonly permitted: readonly RuleResult[];
   readonly steps: readonly TracedStep[];
   readonly waits: GroupPlan['waits'];
-  readonly stops?: readonly Stop[];
+  readonly stops: readonly Stop[];
   readonly world: World;
   readonly end: 'done' | 'held' | 'limit';
   readonly startMs: number;
@@ -278,9 +296,8 @@ function forward(input: PlanInput, group: GroupDefinition, snapshots: PlanSnapsh
   const traced = [...atOnce, ...asked, ...steps];
   const left = stopsOfResults(last.decision.stops, waits);
   const ended = [...met].filter(({ endsWith }) => !left.some((stop) => stop.endsWith === endsWith));
-  const stops = [...ended, ...left];
   const times = { startMs: snapshots.nowMs, endMs: last.nowMs };
-  return { group, refused, permitted, steps: traced, waits, ...(stops.length === 0 ? {} : { stops }), world, end, ...times };
+  return { group, refused, permitted, steps: traced, waits, stops: [...ended, ...left], world, end, ...times };
 }
 
 function stopsOfResults(stops: readonly Stop[], results: readonly RuleResult[]): readonly Stop[] {

@@ -356,6 +356,13 @@ describe('RG5011, an exception that ends before the plan', () => {
     expect(plans.map((plan) => plan?.risks.at(-1))).toMatchObject([risk('zone-budget'), risk('safety/frozen')]);
   });
 
+  it('shows the rule neither as a stop nor before what blocks now', () => {
+    const soon = planned(kitNowMs + 2 * minuteMs, 'safety/frozen', held);
+    expect([soon?.stops, soon?.waits.map(({ rule }) => rule)]).toEqual([undefined, ['safety/frozen']]);
+    const both = planned(kitNowMs + 2 * minuteMs, 'safety/frozen', { ...held, ...zero });
+    expect([both?.outcome, both?.stops, both?.waits.map(({ rule }) => rule)]).toEqual(['blocked', undefined, ['zone-budget']]);
+  });
+
   it('is a risk of a plan that completes if only the p90 durations exceed the exception', () => {
     const { p50Seconds = 0, p90Seconds = 0 } = planned(kitNowMs + hourMs, 'safety/frozen', held)?.totals ?? {};
     const between = planned(kitNowMs + 500 * (p50Seconds + p90Seconds), 'safety/frozen', held);
