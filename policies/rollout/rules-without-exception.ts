@@ -8,7 +8,7 @@ export interface PolicyRules {
 
 /**
  * The ids of the engine rules that no exception can override. Such a rule depends on observations or claims, or the API server enforces it
- * too, or another request with separate rights ends its block.
+ * too, or another request with separate rights ends its block, or the rule only warns.
  */
 export const rulesWithoutException: readonly string[] = [
   'agent-access',
@@ -25,12 +25,14 @@ export const rulesWithoutException: readonly string[] = [
   'protected',
   'protection-kept',
   'replica-source',
+  'restart-version',
   'revision-known',
   'rolled-back',
   'run-deadline',
   'run-failed',
   'soak',
   'undone',
+  'updated-by-restart',
   'view-complete',
   'wave-available',
   'write-accepted',
