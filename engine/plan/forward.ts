@@ -13,7 +13,7 @@ import { type GateReading, type IntentView, isUnknown, ledgerOf, type MetricView
 import { modelReadings, type World, type WorldInput } from '../world/model.ts';
 import { nextEventMs, step } from '../world/world.ts';
 import type { Assumptions } from './document.ts';
-import { hasEarlierWait } from './steps.ts';
+import { approvableRules } from './steps.ts';
 
 export interface Turn {
   readonly nowMs: number;
@@ -172,9 +172,8 @@ interface AskedApproval {
 }
 
 function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: GroupDecision): readonly AskedApproval[] {
-  const waiting = new Set(decision.waits.filter((answer) => answer.outcome === 'wait').map((answer) => answer.rule));
+  const waiting = approvableRules(decision);
   const asked: AskedApproval[] = [];
-  if (hasEarlierWait(decision)) return [];
   const wave = group.rollout.waves.find((candidate) => candidate.name === decision.wave?.name);
   for (const approval of waiting.has('approval') ? [wave?.before.approval, wave?.after.approval] : []) {
     if (approval !== undefined && wave !== undefined)

@@ -142,12 +142,13 @@ function shownWait(decision: GroupDecision): { readonly step: DecidedStep; reado
 }
 
 /**
- * Reports whether a plan shows another wait before the approvals of this decision, such as a soak or a pause. An approval is assumed only
- * after that wait, so a plan shows both.
+ * Returns the rules whose approvals a plan may assume after this decision. While a plan shows a wait, such as a soak, a pause or another
+ * approval, only the rule of this wait, so that a plan shows each wait.
  */
-export function hasEarlierWait(decision: GroupDecision): boolean {
+export function approvableRules(decision: GroupDecision): ReadonlySet<string> {
+  const waiting = decision.waits.filter(({ outcome }) => outcome === 'wait');
   const reason = shownWait(decision)?.reason;
-  return reason?.outcome === 'wait' && !lacksApproval(reason);
+  return new Set(waiting.filter(({ rule }) => reason?.outcome !== 'wait' || rule === reason.rule).map(({ rule }) => rule));
 }
 
 type DecidedStep = GroupDecision['steps'][number];

@@ -2,10 +2,11 @@ import { expect, it } from 'vitest';
 import { planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
 import type { IntentView } from '../../../engine/snapshot.ts';
+import { stepText } from '../../../plugin/output/plan/plan-text.ts';
 import { group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
-import { hourMs, intent } from '../../kit/questions.ts';
+import { hourMs, intent, policy, policyRule } from '../../kit/questions.ts';
 
 it('a plan shows the approval after a wave that also soaks, behind the soak, and counts it', () => {
   const approval = { count: 1, from: ['oncall'] };
@@ -39,6 +40,25 @@ it.each([
     approvals: 1,
     waits: [],
   });
+});
+
+it('a plan shows the approval of a wave and that of each policy rule that waits at the same step', () => {
+  const ask = (name: string, count: number) =>
+    policyRule({ name, effect: 'requireApproval', approval: { count, from: [`owners-of-${name}`] } });
+  const waves = [wave('all', ['a', 'b', 'c'], { before: { approval: { count: 1, from: ['oncall'] }, gates: [] } })];
+  const policies = [policy({ rules: [ask('one', 1), ask('two', 2)] })];
+  const input = planInput({ groups: [group({ rollout: { waves } })], policies, desired: manifests({ image: 'grafana/mimir:2.17.1' }) });
+  const [planned] = planGroups(input).groups;
+  const steps = planned?.waves.flatMap((one) => one.steps.map((step) => stepText(step)));
+  expect(steps).toEqual([
+    'approve 1 from oncall',
+    'approve 1 from owners-of-one',
+    'approve 2 from owners-of-two',
+    'roll a 2..0',
+    'roll b 2..0',
+    'roll c 2..0',
+  ]);
+  expect(planned?.totals.approvals).toBe(3);
 });
 
 it('a plan that only a person can continue names the approval behind the pause', () => {
