@@ -106,9 +106,12 @@ function checkSettled({ book, place, what, moment }: Disruption): void {
   // A zone with an unavailable pod comes first. Another zone may have an available successor at the old revision, if the controller lagged
   // or the webhook was unavailable. That zone settles only by a further disruption, which must wait for the unavailable pod.
   const comesFirst = [...place.zone.places.values()].some((other) => isInRange(other) && wasDown(other, moment));
-  // A zone that was opened in this way stays open. A pod that was created without the webhook is replaced again when its zone is due.
+  // A zone that was opened in this way stays open, and a new template starts the waves again. A pod that was created without the webhook is
+  // replaced again when its zone is due.
   const isDueLater = ({ open: disrupted }: Place): boolean =>
-    comesFirst || traitsOfShape(scene.group).pinsPods || place.zone.disruptedMs > (disrupted?.atMs ?? Number.POSITIVE_INFINITY);
+    comesFirst ||
+    traitsOfShape(scene.group).pinsPods ||
+    Math.max(place.zone.disruptedMs, book.templateMs) > (disrupted?.atMs ?? Number.POSITIVE_INFINITY);
   const elsewhere = open.filter(
     (other) => other.zone !== place.zone && isMember(other) && !(isDueLater(other) && isReplaced(other, moment.atMs + moment.aheadMs)),
   );
@@ -153,6 +156,7 @@ function checkShrinking({ book, place, what, moment }: Disruption): void {
   for (const zone of book.zones) {
     const { statefulSet, surplus } = zone;
     if (surplus === undefined || (!surplus.isOurs && surplus.sinceMs > moment.fromMs)) continue;
+    if (!book.terms.wasMember(statefulSet, moment.fromMs)) continue;
     // An unavailable pod may be replaced while unavailable pods block the removal of the surplus pods.
     if (wasDown(place, moment) && isRemovalBlocked(zone, moment)) continue;
     book.scene.violated('S15', `${what} while pods of ${statefulSet} are being removed`);

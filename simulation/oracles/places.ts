@@ -69,6 +69,8 @@ export class Book implements Oracle {
   readonly scene: Scene;
   readonly terms: TermsBook;
   readonly zones: readonly Zone[];
+  /** The time of the last new template of a zone. The group then starts its waves again. */
+  templateMs = Number.NEGATIVE_INFINITY;
   readonly #byName: Map<string, Zone>;
   readonly #pods = new Map<string, ModelObject>();
   readonly #nodes = new Map<string, boolean>();
@@ -166,6 +168,7 @@ export class Book implements Oracle {
     const before = zone.facts.latest();
     const facts = set === undefined ? undefined : factsOf(set);
     zone.set = set;
+    if (facts !== undefined && before !== undefined && facts.updateRevision !== before.updateRevision) this.templateMs = atMs;
     if (JSON.stringify(before) !== JSON.stringify(facts) || zone.facts.since(0).length === 0) zone.facts.set(atMs, facts);
     this.terms.setChanged(zone.statefulSet, set, atMs);
     if (facts === undefined || before?.uid !== facts.uid || before.first !== facts.first || before.replicas !== facts.replicas) {
