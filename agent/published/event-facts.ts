@@ -123,18 +123,25 @@ const endReasons: Partial<Record<IntentView['action'], readonly [reason: string,
   pause: ['Resumed', 'pause'],
   protect: ['ProtectionEnded', 'protection'],
   undo: ['UndoEnded', 'undo'],
+  reject: ['RejectionEnded', 'rejection'],
+  abort: ['Resumed', 'abort'],
 };
 
 /** Returns the requests about the group that cause Events; undefined if they could not be read. */
 function requestsIn({ group, snapshot: { intents, nowMs } }: TurnReport): readonly IntentView[] | undefined {
   if (isUnknown(intents)) return undefined;
   return intents.filter(
-    ({ namespace, group: name, action, expiresMs = Number.POSITIVE_INFINITY }) =>
-      namespace === group.namespace && name === group.name && expiresMs > nowMs && (action in requestReasons || action in endReasons),
+    ({ namespace, group: name, action, requestedBy, expiresMs = Number.POSITIVE_INFINITY }) =>
+      namespace === group.namespace &&
+      name === group.name &&
+      expiresMs > nowMs &&
+      (action in requestReasons || action in endReasons) &&
+      // An abort with a verified requester ends with its run. Without one, it only pauses the group.
+      (action !== 'abort' || requestedBy === undefined),
   );
 }
 
-/** Returns the facts of new requests, and of ended pauses, protections and undos. */
+/** Returns the facts of new requests, and of ended requests that stopped the group. */
 function requestFacts(now: readonly IntentView[], before: readonly IntentView[] | undefined): readonly EventFact[] {
   if (before === undefined) return [];
   const keyOf = ({ name, action, requestedBy }: IntentView): string => `${name} ${action} ${requestedBy?.atMs}`;

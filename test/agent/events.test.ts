@@ -209,6 +209,21 @@ describe('Kubernetes Events', () => {
     expect(all().map(({ note }) => note)).toEqual(expected);
   });
 
+  it('name the end of a rejection, and of an abort without a verified requester', async () => {
+    const { turn, all } = setup();
+    const request = { namespace: 'mimir', group: 'ingester' } as const;
+    const requestedBy = { user: 'anna', groups: [], atMs: 1 };
+    const abort = { ...request, name: 'abort', action: 'abort' } as const;
+    const intents = [{ ...request, name: 'reject', action: 'reject', wave: 'canary', requestedBy } as const, abort];
+    await turn({ updated: [3, 3], target: 'old', intents: [...intents, { ...abort, name: 'verified', requestedBy }] });
+    await turn({ updated: [3, 3], target: 'old' });
+    const ended = all().flatMap(({ reason, note }) => (/Ended|Resumed/.test(String(reason)) ? [[reason, note]] : []));
+    expect(ended).toEqual([
+      ['RejectionEnded', 'the rejection of wave canary by anna ended'],
+      ['Resumed', expect.stringMatching(/^the abort of the group by .* ended$/)],
+    ]);
+  });
+
   it('name each exception once when a step passes because of it', async () => {
     const { turn, all } = setup();
     const policies = [policy({ rules: [policyRule({ name: 'moves', effect: 'hold', message: 'the storage moves' })] })];
