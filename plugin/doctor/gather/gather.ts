@@ -10,6 +10,7 @@ import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { mirrorsOf } from '../../../install/scope.ts';
 import type { GroupDefinition } from '../../../policies/definition.ts';
+import { messageOf } from '../../../policies/error-message.ts';
 import { secretKeysOf } from '../../../policies/integrations/channel.ts';
 import { loadObjects } from '../../../policies/live/objects.ts';
 import { usualAgentNamespace } from '../../../policies/objects/agent-deployment.ts';
@@ -150,7 +151,10 @@ async function readVersion({ env, timeoutMs }: Cluster, nowMs: () => number) {
 async function readMaxUnavailableGate({ env, timeoutMs }: Cluster, groups: readonly GroupDefinition[]): Promise<Known<boolean>> {
   // The metrics of an API server can have many megabytes.
   if (!groups.some((group) => traitsOf(group).lowersPartition)) return { unknown: 'no group has the strategy partition' };
-  const { status, body } = await env.kubernetes.request({ method: 'GET', path: '/metrics', timeoutMs, site: 'doctor.featureGate' });
+  const read = env.kubernetes.request({ method: 'GET', path: '/metrics', timeoutMs, site: 'doctor.featureGate' });
+  const answer = await read.catch((error: unknown) => ({ unknown: messageOf(error) }));
+  if (isUnknown(answer)) return answer;
+  const { status, body } = answer;
   const [, value] = /^kubernetes_feature_enabled\{name="MaxUnavailableStatefulSet",.*\} ([01])$/m.exec(status === 200 ? body : '') ?? [];
   return value === undefined ? { unknown: `the metrics of the API server do not show the feature gate (${status})` } : value === '1';
 }
