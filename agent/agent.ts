@@ -69,7 +69,7 @@ export class Agent {
     this.#config = config;
     this.#listeners = listeners;
     this.#readTimeoutMs = Math.min(config.kubernetesTimeoutMs, longestReadMs);
-    // At most half of the renew deadline, so that one slow renewal does not stop all actions.
+    // An action needs more time than its timeout until the renew deadline. Half of the deadline leaves room for one slow renewal.
     this.#actTimeoutMs = Math.min(this.#readTimeoutMs, longestActMs, config.lease.renewDeadlineMs / 2);
     this.#changes = countChanges(env);
     const { clock, timers, random } = env;
@@ -126,9 +126,9 @@ export class Agent {
   }
 
   /**
-   * Stops the agent: no turn begins, running turns get 15 s to finish, the Lease is released and watches end. If a write is still in flight,
-   * the Lease is left to expire. Watches continue until `guarded` settles, so that webhooks can still use the guard, but `stop` does not
-   * wait for `guarded`. Further calls return the same promise.
+   * Stops the agent: no turn begins, running turns get 15 s to finish, the Lease is released and watches end. If a write or a call to a pod
+   * is still in flight, the Lease is left to expire. Watches continue until `guarded` settles, so that webhooks can still use the guard, but
+   * `stop` does not wait for `guarded`. Further calls return the same promise.
    */
   stop(guarded?: Promise<unknown>): Promise<void> {
     this.#stopped ??= this.#handOver(guarded);
@@ -336,7 +336,7 @@ export class Agent {
     await within(this.#env, longestEndMs, this.#loop.stop());
     if (this.#changes.underWay() === 0) await this.#leadership.release();
     else {
-      this.#env.log.error('a write is still in flight; the Lease is left to expire');
+      this.#env.log.error('a write or a call to a pod is still in flight; the Lease is left to expire');
       this.#leadership.stop();
     }
     const stopWatches = (): void => {

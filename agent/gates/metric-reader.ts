@@ -13,7 +13,7 @@ import { type ReadGate, readGate, trackQueries } from './read-gate.ts';
 import { prometheusClient } from './source-clients.ts';
 
 interface MetricReaderOptions {
-  /** Without the port `gates` no metric is read. */
+  /** If `gates` is absent, no metric is read. */
   readonly env: Pick<AgentEnv, 'clock' | 'timers' | 'gates'>;
   /** The namespace of the agent. Policies in it may apply to other namespaces. */
   readonly agentNamespace: string;
@@ -58,7 +58,7 @@ export class MetricReader {
     return [...this.#known.values()].flatMap(({ input, read }) => metricView(nameOf(input), read.readings()) ?? []);
   }
 
-  /** Queries exactly the inputs that `policies` use for `groups`. Call it when these change, and when this process becomes the leader. */
+  /** Queries the inputs that `policies` name for `groups`. Call it when these change, and when this process becomes the leader. */
   follow(groups: readonly GroupDefinition[], policies: readonly PolicyDefinition[]): void {
     const { env, agentNamespace, isLeading } = this.#options;
     if (this.#isStopped || !isLeading() || env.gates === undefined) return;
@@ -74,12 +74,12 @@ export class MetricReader {
     }
   }
 
-  /** Forgets all readings. The next leader starts without readings. */
+  /** Stops all queries and forgets all readings. The next leader starts without readings. */
   clear(): void {
     for (const key of [...this.#known.keys()]) this.#forget(key);
   }
 
-  /** Forgets all readings and ignores further calls of `follow`. */
+  /** Stops all queries, forgets all readings, and ignores further calls of `follow`. */
   stop(): void {
     this.#isStopped = true;
     this.clear();

@@ -54,15 +54,15 @@ interface SeriesOptions {
   readonly onWrite?: ((result: 'done' | 'failed' | 'dropped') => void) | undefined;
 }
 
-/** The time within which a repeated fact counts in the same Event. */
+/** The maximum time since the last repetition. A later repetition causes a new Event. */
 const repeatMs = 600_000;
 /** The minimum time between two writes of one Event. */
 const everyMs = 5_000;
-/** The most Events that wait to be written. Further facts of one kind are combined into one Event. */
+/** The number of waiting Events from which new facts of one kind are combined into one Event. */
 const maxWaiting = 200;
-/** The most Events that are remembered. The oldest written Events are forgotten first. */
+/** The number of remembered Events from which the Events without a repetition for the longest time are forgotten, once written. */
 const maxRemembered = 2000;
-/** The age after which a fact is not written any more. The API server keeps Events for an hour by default. */
+/** The age after which a failed write is not repeated. The API server keeps Events for an hour by default. */
 const expiryMs = 3_600_000;
 const controller = 'rollout-group.dev/agent';
 

@@ -67,7 +67,8 @@ export class SharedObject<Value> {
   /**
    * Stores the result of `change` exactly once. `change` may run several times with newer values, so it must have no side effect. An
    * exception of `change` rejects only this update. An unchanged value causes no write. Rejects with ApiFailure (not stored),
-   * ObjectTooLarge or WriteRefused (not sent), or TransportFailure: its `mayBeApplied` tells whether the change may be stored now or later.
+   * ObjectTooLarge, WriteRefused or an error of `decode` (not sent), or TransportFailure: its `mayBeApplied` tells whether the change may
+   * be stored now or later.
    */
   update(change: (value: Value) => Value): Promise<Stored<Value>> {
     return new Promise((resolve, reject) => {

@@ -2,6 +2,7 @@
 import type { GroupDefinition, Source } from '../../policies/definition.ts';
 import { isSameValue } from '../../policies/values/canonical-json.ts';
 import type { RuleResult, Stop } from '../decision.ts';
+import type { PublishedPod } from '../publish/published.ts';
 
 /** A difference between the current and the requested state, and its consequence. */
 export interface PlannedChange {
@@ -97,6 +98,8 @@ export interface GroupPlan {
   readonly waits: readonly RuleResult[];
   /** The stops that the plan meets, each with the commands or edits that end it; absent without a stop. */
   readonly stops?: readonly Stop[];
+  /** The pods that do not become available by themselves at the end of a plan that waits; absent without such pods. */
+  readonly troubled?: readonly PublishedPod[];
   readonly zones: readonly {
     readonly zone: string;
     readonly statefulSet: string;

@@ -8,6 +8,7 @@ import { contextOf, type GroupContext } from '../context.ts';
 import { isOfStop } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
+import { podsWorthNaming } from '../publish/decision.ts';
 import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
@@ -218,6 +219,7 @@ function planGroup(input: PlanInput, group: GroupDefinition, snapshots: PlanSnap
     ...boundPolicies(context),
     waits,
     ...stops,
+    ...(isHeld ? troubledPods(group, likely) : {}),
     zones,
     totals: {
       restarts: zones.reduce((sum, zone) => sum + zone.restarts, 0),
@@ -249,6 +251,12 @@ function stopping(
     ...(met.length === 0 ? {} : { stops: met }),
     isBlocked: refused.length > 0 || waits.some(isUntilPerson),
   };
+}
+
+function troubledPods(group: GroupDefinition, { world: { snapshot } }: Forward): Pick<GroupPlan, 'troubled'> {
+  const { pods } = podsWorthNaming(viewGroup(snapshot, group), snapshot.nowMs);
+  const troubled = pods.filter(({ state }) => state === 'crashing' || state === 'nodeDown');
+  return troubled.length === 0 ? {} : { troubled };
 }
 
 /** Replaces the results about missing objects by the results in `absent`, which say why the objects are missing. */

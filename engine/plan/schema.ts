@@ -132,6 +132,11 @@ const definitions: Readonly<Record<string, Schema>> = {
     startSeconds: seconds,
     endSeconds: seconds,
   }),
+  pod: record(
+    'A pod that does not become available by itself.',
+    { zone: text, pod: text, state: oneOf('crashing', 'nodeDown') },
+    { reason: text, node: text, sinceMs: instant },
+  ),
   policy: record('A policy that applies to a group.', { object: text, source: ref('source') }),
   objectChange: record('A change of an object, with the changed fields.', {
     object: text,
@@ -160,6 +165,10 @@ const definitions: Readonly<Record<string, Schema>> = {
     },
     {
       stops: { ...listOf(ref('stop')), description: 'The stops that the plan meets, each with the commands or edits that end it.' },
+      troubled: {
+        ...listOf(ref('pod')),
+        description: 'The pods that do not become available by themselves at the end of a plan that waits.',
+      },
       permitted: { ...listOf(ref('rule')), description: 'Results that pass only because of an exception in force.' },
       policies: { ...listOf(ref('policy')), description: 'The policies that apply to the group.' },
       policyChanges: { ...listOf(text), description: 'Changed objects that bind the group, such as a policy.' },

@@ -263,7 +263,7 @@ interface NamedPods {
 }
 
 /** Returns up to `publishedPodLimit` pods with a state in `podStates`, the most serious first, then in the order of zones and ordinals. */
-function podsWorthNaming(view: GroupView, nowMs: number): NamedPods {
+export function podsWorthNaming(view: GroupView, nowMs: number): NamedPods {
   const rank = (pod: PublishedPod): number => podStates.indexOf(pod.state);
   const zones = view.zones.map((zone) => podsOfZone(view, zone, nowMs));
   const pods = zones.flatMap((zone) => zone.pods).sort((a, b) => rank(a) - rank(b));

@@ -1,7 +1,7 @@
 // Renders the explanation of a live group from its decision, which the agent published or this command made.
 
 import { ordinalsIn } from '../../engine/amount.ts';
-import type { PublishedDecision, PublishedPod, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
+import type { PublishedDecision, PublishedStep, PublishedZone } from '../../engine/publish/published.ts';
 import { strategyTraits } from '../../policies/strategies.ts';
 import { defined } from '../../policies/values/defined.ts';
 import type { LiveGroup, Subject } from '../live/groups.ts';
@@ -10,11 +10,11 @@ import {
   asOfText,
   countedLimit,
   metricText,
-  podTrouble,
   readingText,
   seenAtMs,
   shortRevision,
   troubledPods,
+  troubleOf,
   unreadZones,
   updatedRevision,
 } from './group-text.ts';
@@ -57,9 +57,7 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
       ),
       ['decided', decidedText(live, nowMs)],
     ],
-    trouble: troubledPods(decision, subject.zone)
-      .slice(0, troubleLimit)
-      .map((pod) => troubleOf(decision, pod)),
+    trouble: troubleOf(decision.namespace, troubledPods(decision, subject.zone)),
     ...(mayAbort(decision) ? { ends: abortText(decision) } : {}),
     unread: unreadZones(decision),
     refused: [],
@@ -78,15 +76,6 @@ function mayAbort({ run, unenforced }: PublishedDecision): boolean {
 function abortText({ namespace, group, strategy }: PublishedDecision): string {
   const rollback = strategy !== undefined && strategyTraits[strategy].canRollBack ? ' --rollback' : '';
   return `or end the run: kubectl rollout-group abort ${namespace}/${group}${rollback}`;
-}
-
-/** The maximum number of troubled pods that are shown. Further pods usually have the same cause, and `get` shows all of them. */
-const troubleLimit = 3;
-
-function troubleOf({ namespace }: PublishedDecision, pod: PublishedPod): { readonly what: string; readonly todo: string } {
-  const command =
-    pod.state === 'crashing' ? `logs ${pod.pod} -n ${namespace} --all-containers --previous` : `describe node ${pod.node ?? ''}`;
-  return { what: podTrouble(pod), todo: `kubectl ${command.trim()}` };
 }
 
 type Fact = readonly [label: string, text: string];

@@ -9,7 +9,7 @@ import { isRejection, lacksApproval, lacksRequesters } from '../../engine/rules/
 import { endsByItself } from '../../engine/rules/catalog.ts';
 import { waitsForPartition } from '../../engine/rules/strategy.ts';
 import { requestOf } from '../../engine/run/requests.ts';
-import { goalText, marks, missingText, phaseTitle, podsMissing, unreadText, unreadZones } from './group-text.ts';
+import { goalText, marks, missingText, phaseTitle, podsMissing, troubleOf, unreadText, unreadZones } from './group-text.ts';
 import { exceptionText, factText, passesText, sourceText, spanText, stopText, untilText } from './plan/plan-text.ts';
 import type { TableLook } from './plan/table.ts';
 import { zonePodsText } from './pod-text.ts';
@@ -258,12 +258,13 @@ export function waitsBesidesStops({ waits, stops = [] }: Pick<GroupPlan, 'waits'
   return waits.filter((wait) => wait.outcome === 'unknown' || !stops.some((stop) => isOfStop(wait, stop)));
 }
 
-/** Returns the commands and edits with which a person can act on the waits of a group besides its stops, each once. */
+/** Returns the commands and edits with which a person can act on the troubled pods and the waits of a plan besides its stops, each once. */
 export function waitCommands(plan: GroupPlan): readonly string[] {
-  const { namespace, group, waves } = plan;
+  const { namespace, group, waves, troubled = [] } = plan;
   const wave = waves.findLast(({ steps }) => steps.some(({ rules }) => rules.some((result) => blocks(result) && lacksApproval(result))));
   const todo = todosOf(waitsBesidesStops(plan), `${namespace}/${group}`, wave?.name);
-  return [...new Set(todo.filter((text) => text.startsWith('to continue: ') || text.includes('kubectl ')))];
+  const trouble = troubleOf(namespace, troubled).map(({ what, todo: command }) => `${what}: ${command}`);
+  return [...trouble, ...new Set(todo.filter((text) => text.startsWith('to continue: ') || text.includes('kubectl ')))];
 }
 
 /** Returns the actions about each result. If several rules lack approvals, the command that approves the wave has the flag --wave. */

@@ -62,7 +62,6 @@ export function renderGroups({ groups, nowMs, hasNamespaces }: GroupsTable, look
   const hidden = [...(hasNamespaces ? [] : ['NAMESPACE']), ...(isWide ? [] : ['DEFINED', 'POLICY', 'LEADER'])];
   const shown = columns.filter(({ title }) => !hidden.includes(title));
   const lines = itemTable(shown, groups, { ...look, columns: isWide ? undefined : look.columns }, (line, { decision: { phase } }) =>
-    // A group named like a phase is painted instead, which does no harm.
     line.replace(` ${phase} `, () => ` ${look.paint(phaseStyles[phase], phase)} `),
   );
   return `${lines.join('\n')}\n`;
@@ -82,7 +81,7 @@ interface TreeLook extends TableLook {
   readonly pods?: PodDetail;
 }
 
-/** Returns the lines of one group: headline, zones, pods, waits, stops, exceptions, gates, metrics and last action. */
+/** Returns the lines of one group: its headline and zones, then every section that is not empty. */
 export function renderTree(live: LiveGroup, nowMs: number, look: TreeLook, facts: Facts = {}): readonly string[] {
   const { decision } = live;
   const { metrics = [] } = decision;
@@ -201,7 +200,8 @@ function zoneState({ done, inFlight, toDo }: ZoneProgress): string {
 
 function zoneInfo({ inFlight, toDo, done }: ZoneProgress, zone: PublishedZone, { waits }: PublishedDecision): string {
   const blocking = waits.find(({ zones, outcome }) => outcome !== 'ok' && zones.includes(zone.zone));
-  if (inFlight === 0 && done === 0 && toDo > 0 && blocking === undefined) return ['waits for its turn', ...strategyText(zone)].join(', ');
+  if (inFlight === 0 && done === 0 && toDo > 0 && blocking === undefined)
+    return ['waits for other zones', ...strategyText(zone)].join(', ');
   const parts = [
     ...(inFlight > 0 ? [`${inFlight} in flight`] : []),
     ...(toDo > 0 && (inFlight > 0 || done > 0) ? [`${toDo} to go`] : []),
@@ -263,7 +263,7 @@ function section(title: string, lines: readonly string[], { paint }: TableLook):
 
 export type PodDetail = 'ranges' | 'all';
 
-/** Returns the rows of a zone. The published status names the pods in flight; of all other pods only the revision is known. */
+/** Returns the rows of the pods of a zone. The published status names the pods with a state; of other pods only the revision is known. */
 function podRows(zone: PublishedZone, { pods }: PublishedDecision, nowMs: number, detail: PodDetail): readonly Row[] {
   const moving = pods.filter((pod) => pod.zone === zone.zone);
   const every = detail === 'all' ? allRows(zone, moving, nowMs) : undefined;

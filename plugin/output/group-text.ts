@@ -240,9 +240,21 @@ export function troubledPods({ pods }: Pick<PublishedDecision, 'pods'>, zone?: s
 }
 
 /** Returns `a-3 crashes (CrashLoopBackOff)`. */
-export function podTrouble({ zone, pod, state, reason, node }: PublishedPod): string {
+function podTrouble({ zone, pod, state, reason, node }: PublishedPod): string {
   if (state === 'crashing') return `${podText(zone, pod)} crashes${reason === undefined ? '' : ` (${reason})`}`;
   return `${podText(zone, pod)} is on ${node === undefined ? 'a node' : `node ${node}`}, which is not ready`;
+}
+
+/** The maximum number of troubled pods that are shown. Further pods usually have the same cause, and `get` shows all of them. */
+const troubleLimit = 3;
+
+/** Returns the trouble of the first pods, each with the command that shows its cause. */
+export function troubleOf(namespace: string, pods: readonly PublishedPod[]): readonly { readonly what: string; readonly todo: string }[] {
+  return pods.slice(0, troubleLimit).map((pod) => {
+    const command =
+      pod.state === 'crashing' ? `logs ${pod.pod} -n ${namespace} --all-containers --previous` : `describe node ${pod.node ?? ''}`;
+    return { what: podTrouble(pod), todo: `kubectl ${command.trim()}` };
+  });
 }
 
 /** Returns the first pod that does not recover by itself, and the number of the others; empty without any. */

@@ -189,7 +189,7 @@ function zoneText({ done, inFlight, toDo, unread }: ZoneProgress): string {
   if (unread !== undefined) return unread;
   if (inFlight > 0) return `${inFlight} in flight, ${toDo} to go`;
   if (toDo === 0) return 'done';
-  return done === 0 ? 'waits for its turn' : `${toDo} to go`;
+  return done === 0 ? 'waits for other zones' : `${toDo} to go`;
 }
 
 function nowText(moment: Moment): string {

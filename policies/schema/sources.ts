@@ -14,10 +14,14 @@ const sourceUrl = z
     title: 'address of a server',
     description: 'http or https address without credentials and query. The agent appends the API path.',
   });
-const caCertificates = secretKey.optional().describe('CA certificates of the server in PEM. They replace the default CA certificates.');
+const caCertificates = secretKey
+  .optional()
+  .describe(
+    'Key of a Secret in the namespace of the agent, with the CA certificates of the server in PEM. They replace the default CA certificates.',
+  );
 const usableFrom = z
   .strictObject({ namespaces: z.array(objectName).min(1).max(1000) })
-  .describe('Namespaces whose groups may use this object.');
+  .describe('Namespaces whose groups and policies may use this object.');
 
 export const metricSourceSpec = z
   .strictObject({
@@ -42,7 +46,7 @@ export const metricSourceSpec = z
     usableFrom,
     limits: z
       .strictObject({
-        timeout: duration.default('5s').describe('Deadline of one query, from reading the Secrets to the complete answer.'),
+        timeout: duration.default('5s').describe('Deadline of one query, from reading this object and its Secrets to the complete answer.'),
         maxResponseBytes: z
           .int()
           .min(1024)
@@ -51,7 +55,9 @@ export const metricSourceSpec = z
           .describe('Maximum size of an answer; a larger answer is an error.'),
         minInterval: duration
           .default('15s')
-          .describe('Minimum interval between queries. A gate or metric with a shorter interval is not read.'),
+          .describe(
+            'Shortest interval that a gate or metric may have. One with a shorter interval is not read. The interval of a metric follows from its `maxAge`.',
+          ),
       })
       .prefault({}),
   })

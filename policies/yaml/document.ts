@@ -12,7 +12,7 @@ export type Path = readonly PathKey[];
 export interface Places {
   /** Returns the place of the value (or of its key) at the path; undefined if the document has no such value. */
   readonly find: (path: Path, part?: 'value' | 'key') => Place | undefined;
-  /** Returns the same place. If it does not exist, returns the place of the nearest enclosing value, or of its key if it has a key. */
+  /** Returns the place that `find` returns. Without one, returns the place of the nearest enclosing key or value. */
   readonly place: (path: Path, part?: 'value' | 'key') => Place;
 }
 
@@ -69,7 +69,7 @@ function yamlDocument(lines: TextLines, document: Document.Parsed, properties: r
   const place = (path: Path, part: 'value' | 'key' = 'value'): Place =>
     find(path, part) ??
     (path.length > 0 ? place(path.slice(0, -1), 'key') : at(root?.range?.[0] ?? document.range[0], root?.range?.[1] ?? document.range[1]));
-  const syntax = document.errors.map((error) => finding('RG1004', at(...error.pos), sentence(error.message)));
+  const syntax = document.errors.map((error) => finding('RG1004', at(...error.pos), messageClause(error.message)));
   const { value, problems } = plainValue(root);
   const reported = problems.map((one) => ({ fatal: one.fatal, finding: finding(one.code, at(one.start, one.end, one.path), one.message) }));
   // After a syntax error the values are unreliable, so other findings are omitted.
@@ -99,14 +99,14 @@ function propertyFinding({ kind, source }: NodeProperty, place: Place): readonly
     const operator = source.replace(/[:,]+$/, '');
     return [finding('RG1010', place, `the operator ${operator} needs quotes`, { hint: `write "${operator}"` })];
   }
-  return harmlessTags.has(source) ? [] : [finding('RG1005', place, `the tag ${source} has no meaning here and is ignored`)];
+  return harmlessTags.has(source) ? [] : [finding('RG1005', place, `the tag ${source} is not allowed in policies`)];
 }
 
 /** Returns findings for warnings of the parser and for a YAML version other than 1.2. Tags have separate findings. */
 function warningFindings(document: Document.Parsed, at: (start: number, end: number) => Place): readonly Finding[] {
   const warnings = document.warnings
     .filter((warning) => warning.code !== 'TAG_RESOLVE_FAILED')
-    .map((warning) => finding('RG1005', at(...warning.pos), sentence(warning.message)));
+    .map((warning) => finding('RG1005', at(...warning.pos), messageClause(warning.message)));
   const version = document.directives.yaml.version;
   if (version === '1.2') return warnings;
   return [
@@ -145,6 +145,6 @@ function textOf(key: unknown): string | undefined {
 }
 
 /** Returns a message of the parser in our form: no capital, no full stop. */
-function sentence(message: string): string {
+function messageClause(message: string): string {
   return lowerFirst(message).replace(/[.:]?\s*$/, '');
 }

@@ -28,7 +28,7 @@ export interface AgentsOptions {
   readonly podAnswer: (call: PodCall) => PodReply | undefined;
   readonly podCalled: (call: PodCalled) => void;
   readonly gateServer?: GateServer;
-  /** Changes the object of the request as another writer (F4). */
+  /** Writes to the stored object before the request arrives, as another client would (fault class F4). */
   readonly touch: (request: ModelRequest) => void;
   /** Returns the listener that receives the reports of the loop while the process is alive. */
   readonly listenerOf?: (process: string) => TurnListener;
@@ -40,7 +40,7 @@ export interface AgentsOptions {
 
 export interface Leak {
   readonly process: string;
-  /** The resources that the process left open, for example `2 timers` or `1 open watch`. */
+  /** The resources that the process left open, or its late end: for example `2 timers` or `1 open watch`. */
   readonly what: string;
 }
 
@@ -260,7 +260,7 @@ function endTime({ time, onEnd }: Life): void {
   for (const callback of [...onEnd]) callback();
 }
 
-/** Describes the open timers, requests and watches. `requests` requests and their timeouts do not count. */
+/** Describes the open timers, requests and watches. Leaves out as many requests, and their timeouts, as `requests` says. */
 function openNow({ time, open }: Life, requests = 0): readonly string[] {
   const { watches } = open;
   return [

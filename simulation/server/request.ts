@@ -35,7 +35,7 @@ export interface Actor {
   readonly process?: string;
   /** The place in the code of an agent (KubernetesRequest.site). */
   readonly site?: string;
-  /** The place for faults that the agent reached with this request (Point.key). */
+  /** The key of the fault point of this request (Point.key), such as `a1/act.evictPod#3`. */
   readonly point?: string;
   /** The time at which the request was sent, on the scheduler's clock. */
   readonly sentAtMs?: number;
@@ -86,7 +86,7 @@ export interface Commit {
   readonly actor: Actor;
 }
 
-/** One answered request. Opened watches are not reported. */
+/** One answered request. Requests for watches and for discovery are not reported. */
 export interface Answered {
   readonly request: ModelRequest;
   readonly atMs: number;

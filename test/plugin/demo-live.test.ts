@@ -34,7 +34,7 @@ describe('the live display', () => {
       "mimir/ingester   ROLLING   wave 2/3 rest   +34m of about 1h50m
         zone-a   20/20 [##############################]  done
         zone-b    7/20 [###########========...........]  5 in flight, 8 to go
-        zone-c    0/20 [..............................]  waits for its turn
+        zone-c    0/20 [..............................]  waits for other zones
         now: 5 pods of zone-b in flight"
     `);
   });

@@ -10,7 +10,7 @@ export interface Decided {
   readonly answer: Answer;
   /** Claims to store before the answer; empty for a denial. */
   readonly claims: readonly Claim[];
-  /** True if the change may hide an earlier decrease of replicas. The ledger then records the decrease before the answer, if possible. */
+  /** True for a growth: it hides an earlier decrease, which the ledger therefore records before the answer, if possible. */
   readonly hidesDecrease?: boolean;
 }
 
@@ -62,7 +62,7 @@ export class GroupQueue {
     return !this.#isWorking && this.#waiting.length === 0;
   }
 
-  /** Returns the answer after its claims are stored. Rejects if no time is left. */
+  /** Returns the answer after its claims are stored. Rejects if no time is left, or if the snapshot or the ledger fails. */
   submit(request: QueuedRequest): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ...request, resolve, reject });
@@ -95,7 +95,7 @@ export class GroupQueue {
   /** Decides all requests with one snapshot. Returns the requests to decide again after a conflict. */
   async #judge(batch: readonly Waiting[]): Promise<Waiting[]> {
     const snapshot = await this.#guard.snapshot(this.#group.namespace, [this.#group], this.#timeoutMs(batch));
-    // The server already answered late requests, so they must not store claims.
+    // Late requests get no claims, because the server answers them or has answered them.
     const inTime = this.#inTime(batch);
     const base = snapshot.ledgers.find(({ namespace, group }) => namespace === this.#group.namespace && group === this.#group.name);
     const { ledger, passing } = this.#decideInTurn(inTime, snapshot, base);
@@ -161,11 +161,13 @@ export class GroupQueue {
     const nowMs = this.#env.clock.monotonicMs();
     const late = batch.filter(({ call }) => call.signal.aborted || leftMs(call, nowMs) < leastMs);
     for (const { reject } of late)
-      reject(new Undecidable('the deadline passed: other writers changed the ledger, or the API server is slow'));
+      reject(
+        new Undecidable('the deadline passed: other requests were first, other writers changed the ledger, or the API server is slow'),
+      );
     return batch.filter((waiting) => !late.includes(waiting));
   }
 
-  /** Returns the longest remaining time of the batch. The server answers requests with less time itself, and their claims expire. */
+  /** Returns the longest remaining time of the batch. The server answers requests whose time ends earlier, and their claims expire. */
   #timeoutMs(batch: readonly Waiting[]): number {
     const nowMs = this.#env.clock.monotonicMs();
     return Math.max(leastMs, ...batch.map(({ call }) => leftMs(call, nowMs)));

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Assumptions, defaultAssumptions, type GroupPlan, type PlannedStep } from '../../../engine/plan/document.ts';
 import { type PlanInput, planGroups } from '../../../engine/plan/plan.ts';
 import { readPlanSnapshots } from '../../../engine/plan/world.ts';
+import { waitCommands } from '../../../plugin/output/explain.ts';
 import { gate, group, wave } from '../../kit/groups.ts';
 import { manifests, planInput } from '../../kit/manifests.ts';
 import { kitNowMs } from '../../kit/objects.ts';
@@ -95,6 +96,18 @@ describe('a plan of a new image', () => {
     const running = snapshotOf({ groups: [canary], podChanges: { 'ingester-zone-a': { [ordinal]: down } } });
     const [step] = stepsOf(planOf(rollout({ groups: [canary], running }))).filter(({ kind }) => kind === 'roll');
     expect([step?.atOnce, step?.pods.length]).toEqual([1, 1]);
+  });
+
+  it('names the pods that keep the plan waiting, and the command that shows why', () => {
+    const lost = { isReady: false, containersReady: false, node: 'node-7', nodeReady: false };
+    const groups = [group()];
+    const plan = planOf(rollout({ groups, running: snapshotOf({ groups, podChanges: { 'ingester-zone-c': { 1: lost } } }) }));
+    expect([plan.outcome, plan.troubled]).toMatchObject([
+      'waits',
+      [{ zone: 'c', pod: 'ingester-zone-c-1', state: 'nodeDown', node: 'node-7' }],
+    ]);
+    expect(waitCommands(plan)).toContain('c-1 is on node node-7, which is not ready: kubectl describe node node-7');
+    expect(planOf(rollout()).troubled).toBeUndefined();
   });
 
   it('carries the rules that were asked before the first pod', () => {
