@@ -1,71 +1,30 @@
-// Runs the executable rollout-group-agent: reads flags, serves HTTP, starts the agent and the webhooks, and stops at SIGTERM or SIGINT.
+// Starts the parts of the executable rollout-group-agent: HTTP, the agent and the webhooks. Stops them at SIGTERM or SIGINT.
 
 import { type Connection, connectionProblem } from '../../cluster/connection/connection.ts';
 import { connectionProcess, processClock } from '../../cluster/connection/process-env.ts';
 import { loadConnection } from '../../cluster/kubeconfig/kubeconfig.ts';
-import { messageOf } from '../../policies/error-message.ts';
 import { startAdmission } from '../admission/guard.ts';
 import { Agent } from '../agent.ts';
 import type { Log } from '../env.ts';
-import { executableName, parseFlags, usageText } from '../flags/command-line.ts';
-import { type AgentSettings, settingsOf } from '../flags/settings.ts';
+import { executableName, version } from '../flags/command-line.ts';
+import type { AgentSettings } from '../flags/settings.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { countZoneBudgets } from '../metrics/zone-budget-counter.ts';
 import { ReadyTimes, writerTurn } from '../published/ready-times.ts';
 import { createWriters, handOver } from '../published/writers.ts';
 import { type Degradations, degradationsOf, type TurnListener } from '../report.ts';
 import { startHttpServer } from './http-server.ts';
-import { keepMemorySmall, processIdentity, processLog, type RealEnv, realEnv } from './process-env.ts';
+import { processLog, type RealEnv, realEnv } from './process-env.ts';
 import type { ServedWebhook } from './serve-webhook.ts';
 import { turnLog } from './turn-log.ts';
-
-const version = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
 
 /** The time limit of the shutdown, below the 30 s that the kubelet allows by default. A webhook drain of more than 10 s extends it. */
 const handOverMs = 25_000;
 /** The time after the drain in which open responses end and the other parts stop. */
 const afterDrainMs = 15_000;
 
-process.stderr.on('error', () => undefined);
-process.stdout.on('error', () => undefined);
-await run(process.argv.slice(2));
-
-async function run(words: readonly string[]): Promise<void> {
-  const parsed = parseFlags(words);
-  switch (parsed.kind) {
-    case 'help':
-      process.stdout.write(usageText());
-      return;
-    case 'version':
-      process.stdout.write(`${executableName} ${version}\n`);
-      return;
-    case 'wrong':
-      process.stderr.write(`${parsed.message}\n${usageText()}`);
-      process.exitCode = 2;
-      return;
-    case 'values': {
-      const settings = settingsOf(parsed.values, { identity: processIdentity() });
-      if ('refused' in settings) return refuse(settings.refused);
-      try {
-        await start(settings);
-      } catch (error) {
-        refuse(messageOf(error));
-        // The HTTP server may already listen, and would keep the process alive.
-        process.exit();
-      }
-    }
-  }
-}
-
-/** Prints one line on standard error and sets exit code 1. */
-function refuse(sentence: string): void {
-  process.stderr.write(`${sentence.replace(/\s*\n\s*/g, ' ')}\n`);
-  process.exitCode = 1;
-}
-
 /** Starts the HTTP server, then connects to the API server and starts the other parts. The HTTP server stops after these parts. */
-async function start(settings: AgentSettings): Promise<void> {
-  keepMemorySmall();
+export async function start(settings: AgentSettings): Promise<void> {
   const log = processLog(settings.log);
   const metrics = new Metrics(processClock, version);
   let parts: StartedParts | undefined;
