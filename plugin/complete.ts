@@ -1,4 +1,2 @@
 // Prints candidates for the last typed word. kubectl runs this executable, kubectl_complete-rollout_group, with the words typed so far.
-import { printCompletion } from './candidates.ts';
-
-await printCompletion(process.argv.slice(2));
+void import('./candidates.ts').then(({ printCompletion }) => printCompletion(process.argv.slice(2)));

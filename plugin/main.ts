@@ -1,4 +1,6 @@
-// Runs the executable kubectl-rollout_group: answers --version, completion and help without the parser, and sets the exit code.
+// Runs the executable kubectl-rollout_group: answers version and help without the parser, and sets the exit code.
+import { askedHelp, helpText } from './help.ts';
+import { outputStream } from './output/terminal.ts';
 import { version } from './version.ts';
 
 const words = process.argv.slice(2);
@@ -9,66 +11,29 @@ let isCutOff = false;
 process.stdout.on('error', stopOutput);
 process.stderr.on('error', () => undefined);
 
+// The value of `exitCodes.internal`: a process that ends before its answer has a defect.
+process.exitCode = 70;
 // Sets the exit code and lets the process end by itself: process.exit would cut off output that a slow pipe has not read yet.
-const exitCode = await run();
-process.exitCode = isCutOff ? unwritable : exitCode;
+void answer().then((exitCode) => {
+  process.exitCode = isCutOff ? unwritable : exitCode;
+});
 
-async function run(): Promise<number> {
-  try {
-    return await answer();
-  } catch (error) {
-    const { reportEnding } = await import('./process-exit.ts');
-    return reportEnding(error, { words, stderr: process.stderr, env: process.env });
-  }
-}
-
+/** The build makes this file a CommonJS script, because the loader of ES modules takes 15 ms. The import of `run.ts` starts that loader. */
 async function answer(): Promise<number> {
-  const [first] = words;
-  if (first === '--version' || (first === 'version' && words.length === 1)) {
-    process.stdout.write(`kubectl rollout-group ${version}\n`);
-    return 0;
-  }
-  if (first === '__complete') {
-    await (await import('./candidates.ts')).printCompletion(words.slice(1));
-    return 0;
-  }
-  if (words.length < 3 && (await hasShownHelp())) return 0;
-  const [{ runProgram }, { readStandardInput }] = await Promise.all([import('./program.ts'), import('./source/input.ts')]);
-  return runProgram(words, {
-    stdout: process.stdout,
-    stderr: process.stderr,
-    readStdin: readStandardInput(process.stdin),
-    ...(process.stdin.isTTY === true
-      ? {
-          ask,
-          keyboard: async (onKey: (key: string) => void) => (await import('./live/keyboard.ts')).openKeyboard(process.stdin, onKey),
-        }
-      : {}),
-    env: process.env,
-    cwd: process.cwd(),
-    nowMs: Date.now,
-  });
+  const text = ownAnswer();
+  if (text === undefined) return (await import('./run.ts')).run(words);
+  process.stdout.write(text);
+  return 0;
 }
 
-/** Asks on standard error, because standard output is for the result. Returns the typed line; empty at the end of input. */
-async function ask(question: string): Promise<string> {
-  const { createInterface } = await import('node:readline/promises');
-  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: true });
-  const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
-  try {
-    return await Promise.race([lines.question(question), ended]);
-  } finally {
-    lines.close();
+/** Returns the version or the help if the words ask only for it. */
+function ownAnswer(): string | undefined {
+  const [first, second] = words;
+  if (first === '--version' || (first === 'version' && (words.length === 1 || (words.length === 2 && second === '--client')))) {
+    return `kubectl rollout-group ${version}\n`;
   }
-}
-
-async function hasShownHelp(): Promise<boolean> {
-  const [{ askedHelp, helpText }, { outputStream }] = await Promise.all([import('./help.ts'), import('./output/terminal.ts')]);
-  const subject = askedHelp(words);
-  if (subject === undefined) return false;
-  const stdout = outputStream(process.stdout, { env: process.env });
-  stdout.write(helpText(subject, stdout));
-  return true;
+  const subject = words.length < 3 ? askedHelp(words) : undefined;
+  return subject === undefined ? undefined : helpText(subject, outputStream(process.stdout, { env: process.env }));
 }
 
 /**

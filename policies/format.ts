@@ -1,6 +1,6 @@
 // Writes policy files in canonical form: fields in the order of the schema, two spaces, at most one blank line, and every comment kept.
 import { CST, type Document, isMap, isNode, isScalar, isSeq, Lexer, type Pair, parseDocument, visit, type YAMLMap } from 'yaml';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { apiVersion, type Kind, schemas } from './schema/kinds.ts';
 import { fieldNames, schemaBelow, unwrapped } from './schema/schema-walk.ts';
 import { scanYaml, yamlLimits } from './yaml/scan.ts';

@@ -1,6 +1,6 @@
 // Writes manifests and policy documents as YAML. Policy documents get fields in schema order, no defaults, and short maps on one line.
 import { Document, isCollection, isMap, isPair, isScalar, isSeq, type Node, Scalar, visit } from 'yaml';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type PolicyDocument, schemas } from './schema/kinds.ts';
 import { fieldNames, schemaBelow, unwrapped } from './schema/schema-walk.ts';
 import { isRecord } from './values/is-record.ts';

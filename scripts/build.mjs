@@ -1,47 +1,77 @@
-// Bundles the executables into dist/: ES modules split into chunks, so that each command loads only what it uses.
+// Bundles the executables into dist/: small scripts, and ES modules split into chunks, so that each command loads only what it uses.
 import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { build } from 'esbuild';
 
 const dist = 'dist';
 // The build writes to a temporary folder and moves it at the end, so a failed build keeps the last good one.
 const outdir = mkdtempSync(join('node_modules', '.dist-'));
 process.on('exit', () => rmSync(outdir, { recursive: true, force: true }));
+// Executables are CommonJS scripts: the loader of ES modules takes 15 ms, which version and help need not wait for.
 const executables = {
   'kubectl-rollout_group': 'plugin/main.ts',
   'kubectl_complete-rollout_group': 'plugin/complete.ts',
   'rollout-group-agent': 'agent/process/main.ts',
 };
+/** The ES modules that the executables import when they need them. */
+const modules = { run: 'plugin/run.ts', candidates: 'plugin/candidates.ts', start: 'agent/process/start.ts' };
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 
-await build({
-  entryPoints: Object.entries(executables).map(([out, source]) => ({ in: source, out })),
+const shared = {
   outdir,
   bundle: true,
-  splitting: true,
   platform: 'node',
-  format: 'esm',
   target: 'node20',
-  outExtension: { '.js': '.mjs' },
-  chunkNames: 'chunks/[name]-[hash]',
+  // Node.js keeps the source text in memory. Names stay, because stack traces show them.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  metafile: true,
   alias: { 'node-fetch': './scripts/node-fetch.mjs' },
   loader: { '.yaml': 'text', '.css': 'text', '.md': 'text' },
   define: { "process.env['ROLLOUT_GROUP_VERSION']": JSON.stringify(version) },
+  legalComments: 'linked',
+  logLevel: 'error',
+};
+const built = await build({
+  ...shared,
+  entryPoints: Object.entries(modules).map(([name, source]) => ({ in: source, out: `chunks/${name}` })),
+  splitting: true,
+  format: 'esm',
+  outExtension: { '.js': '.mjs' },
+  chunkNames: 'chunks/[name]-[hash]',
   // CommonJS packages inside an ES module bundle still call `require`.
   banner: {
     js: "import { createRequire as createRequireOfBundle } from 'node:module'; const require = createRequireOfBundle(import.meta.url);",
   },
-  legalComments: 'linked',
-  logLevel: 'error',
 });
+const started = await build({
+  ...shared,
+  entryPoints: Object.entries(executables).map(([out, source]) => ({ in: source, out })),
+  format: 'cjs',
+  plugins: [
+    {
+      name: 'modules',
+      // The help describes verbs, which import their commands. Only the modules run verbs, so no other import is ever called.
+      setup: ({ onResolve }) =>
+        onResolve({ filter: /\.ts$/ }, ({ path, kind }) =>
+          kind === 'dynamic-import' ? { path: `./chunks/${basename(path, '.ts')}.mjs`, external: true } : undefined,
+        ),
+    },
+  ],
+});
+// test/plugin/startup.test.ts reads which files load which.
+writeFileSync(
+  join('node_modules', '.dist.json'),
+  JSON.stringify({ ...built.metafile.outputs, ...started.metafile.outputs }).replaceAll(`${outdir}/`, ''),
+);
 for (const name of Object.keys(executables)) {
-  const bundled = join(outdir, `${name}.mjs`);
-  // kubectl looks for a file without an extension. Node reads such a file as an ES module only with a package.json in the same folder.
+  const bundled = join(outdir, `${name}.js`);
+  // kubectl looks for a file without an extension.
   writeFileSync(bundled, `#!/usr/bin/env node\n${readFileSync(bundled, 'utf8')}`);
   renameSync(bundled, join(outdir, name));
   chmodSync(join(outdir, name), 0o755);
 }
-writeFileSync(join(outdir, 'package.json'), `${JSON.stringify({ name: 'kubectl-rollout-group', version, type: 'module' }, null, 2)}\n`);
+writeFileSync(join(outdir, 'package.json'), `${JSON.stringify({ name: 'kubectl-rollout-group', version, type: 'commonjs' }, null, 2)}\n`);
 if (existsSync('LICENSE')) writeFileSync(join(outdir, 'LICENSE'), readFileSync('LICENSE'));
 chmodSync(outdir, 0o755);
 rmSync(dist, { recursive: true, force: true });

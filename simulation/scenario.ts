@@ -1,5 +1,5 @@
 // Defines a scenario, the input of a simulation: a group, events and faults as plain data that can be stored, shrunk and repeated.
-import { z } from 'zod';
+import * as z from 'zod';
 import { type StrategyTraits, strategyNames, strategyTraits } from '../policies/strategies.ts';
 import { type Data, type FaultClass, faultClasses, ms, placedFault } from './faults/fault.ts';
 

@@ -62,6 +62,8 @@ function wrong(message: string): ParsedFlags {
 }
 
 export const executableName = 'rollout-group-agent';
+/** The version of this build, which the bundler sets. */
+export const version: string = process.env['ROLLOUT_GROUP_VERSION'] ?? '0.0.0-source';
 
 /** Returns the text of `-help` with a final newline. */
 export function usageText(): string {

@@ -1,5 +1,5 @@
 // Writes judged requests as text: for messages, for decision ids, and to judge a denied request again later.
-import { z } from 'zod';
+import * as z from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';

@@ -1,6 +1,6 @@
 // Encodes and decodes the ledger as text in a ConfigMap, with a format version and strict validation.
 
-import { z } from 'zod';
+import * as z from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { compareText } from '../../policies/values/compare-text.ts';
 import { defined } from '../../policies/values/defined.ts';

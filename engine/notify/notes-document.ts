@@ -1,7 +1,7 @@
 // Reads and writes notes as text in a ConfigMap next to the ledger. Notes that do not match the schema are unknown. Notes that are too long
 // lose their oldest runs first.
 
-import { z } from 'zod';
+import * as z from 'zod';
 import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import type { Immutable } from '../../policies/values/immutable.ts';
 import { tryParseJson } from '../../policies/values/try-parse-json.ts';

@@ -1,6 +1,6 @@
 // Defines the published form of a decision as a schema, and reads it from JSON.
 
-import { z } from 'zod';
+import * as z from 'zod';
 import { phases } from '../../policies/rollout/phases.ts';
 import { strategyNames } from '../../policies/strategies.ts';
 import type { Immutable } from '../../policies/values/immutable.ts';

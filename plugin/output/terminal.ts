@@ -84,7 +84,7 @@ function isSet(value: string | undefined): boolean {
   return value !== undefined && value !== '';
 }
 
-export function painter(enabled: boolean): Paint {
+function painter(enabled: boolean): Paint {
   // `validateStream: false`, because Node would check the stream again with other rules.
   return enabled ? (style, text) => (text === '' ? text : styleText(style, text, { validateStream: false })) : (_style, text) => text;
 }

@@ -36,7 +36,10 @@ const docs: Verb = {
 const version: Verb = {
   name: 'version',
   summary: 'Print the version',
-  options: [outputOption('text', 'json', 'yaml')],
+  options: [
+    { flags: '--client', description: 'As in kubectl. The version is always that of this program.' },
+    outputOption('text', 'json', 'yaml'),
+  ],
   examples: ['version', 'version -o json'],
   load: async () => (await import('../commands/version.ts')).run,
 };

@@ -1,5 +1,5 @@
 // Defines objects of other rollout operators and the result of their conversion, and creates findings about them.
-import { z } from 'zod';
+import * as z from 'zod';
 import type { FindingCode } from '../findings/codes.ts';
 import { type Finding, finding, type Place } from '../findings/finding.ts';
 import type { ObjectName } from '../load.ts';

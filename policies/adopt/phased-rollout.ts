@@ -1,5 +1,5 @@
 // Converts PhasedRollouts of sts.plus: one StatefulSet, one pod at a time, and a query to Prometheus before each pod.
-import { z } from 'zod';
+import * as z from 'zod';
 import { formatDuration } from '../duration.ts';
 import type { Finding } from '../findings/finding.ts';
 import { queryProblem } from '../integrations/promql.ts';

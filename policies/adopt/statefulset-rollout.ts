@@ -1,5 +1,5 @@
 // Converts StatefulsetRollouts of bedrock.operator.slack.com: an embedded StatefulSet, a percentage of its pods, gates and notifications.
-import { z } from 'zod';
+import * as z from 'zod';
 import { formatDuration } from '../duration.ts';
 import type { Finding } from '../findings/finding.ts';
 import { valueAt } from '../schema/schema-walk.ts';

@@ -1,5 +1,5 @@
 // Reads the part of a StatefulSet that adoption needs, and defines the result of reading one setting.
-import { z } from 'zod';
+import * as z from 'zod';
 import type { FindingCode } from '../findings/codes.ts';
 import { textsOf } from '../schema/schema-walk.ts';
 import { canonicalJson } from '../values/canonical-json.ts';

@@ -1,5 +1,5 @@
 // Generates the JSON Schema of a kind for editors, and its CustomResourceDefinition for the API server.
-import { z } from 'zod';
+import * as z from 'zod';
 import { apiGroup, apiVersion, type Kind, kinds, schemas } from './kinds.ts';
 
 /** The part of JSON Schema (draft 2020-12) that our schemas use. */

@@ -1,5 +1,5 @@
 // Registers the kinds of the project: their schemas and their names in the API. Removes the fields that the API server adds to documents.
-import { z } from 'zod';
+import * as z from 'zod';
 import { isRecord } from '../values/is-record.ts';
 import { policyTestSpec } from './policy-test.ts';
 import { rolloutGroupSpec, rolloutGroupStatus } from './rollout-group.ts';

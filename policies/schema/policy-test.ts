@@ -1,5 +1,5 @@
 // Defines the kind PolicyTest: test cases with a state, a request, an expected decision and a clock.
-import { z } from 'zod';
+import * as z from 'zod';
 import { duration, instant, optionalInt, optionalList, shortName } from './scalars.ts';
 
 const zoneState = z

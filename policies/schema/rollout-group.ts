@@ -1,5 +1,5 @@
 // Defines the kind RolloutGroup: the members of a group, the source of their replicas, and how they scale, roll and are protected.
-import { z } from 'zod';
+import * as z from 'zod';
 import { phases } from '../rollout/phases.ts';
 import { strategyNames } from '../strategies.ts';
 import { listed } from '../wording.ts';

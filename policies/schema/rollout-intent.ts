@@ -1,5 +1,5 @@
 // Defines the kinds RolloutIntent and RolloutException: requests of users.
-import { z } from 'zod';
+import * as z from 'zod';
 import { instant, objectName, optionalInt, optionalList, requestedBy, shortName } from './scalars.ts';
 
 /** `spec` of a RolloutIntent. The webhook sets `requestedBy` to the user that the API server authenticated. */

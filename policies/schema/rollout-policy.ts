@@ -1,5 +1,5 @@
 // Defines the kind RolloutPolicy: rules, windows and limits for groups.
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   condition,
   countOrPercent,

@@ -1,5 +1,5 @@
 // Defines the kind RolloutRun: the record of one rollout or one change of replicas. Only the agent writes it.
-import { z } from 'zod';
+import * as z from 'zod';
 import { instant, objectName, optionalInt } from './scalars.ts';
 
 /** The limits of one record. Steps beyond the limit are omitted and counted. */

@@ -1,5 +1,5 @@
 // Defines the types that several kinds share: durations, counts or percentages, names, times, conditions, selectors.
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A duration: `30s`, `12h`, `1h30m`, `7d`. Units: ms, s, m, h, d, w; no sign, no spaces. */
 export const duration = z

@@ -1,5 +1,5 @@
 // Validates a value against a schema and reports findings at the place of each value.
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Finding, finding } from '../findings/finding.ts';
 import { instantMs } from '../instant.ts';
 import { isRecord } from '../values/is-record.ts';

@@ -1,5 +1,5 @@
 // Finds schemas and values by path.
-import { z } from 'zod';
+import * as z from 'zod';
 import { isRecord } from '../values/is-record.ts';
 import type { PathKey } from '../yaml/value.ts';
 

@@ -1,5 +1,5 @@
 // Defines the kinds MetricSource and NotificationChannel: addresses and credentials, which only administrators write.
-import { z } from 'zod';
+import * as z from 'zod';
 import { duration, objectName } from './scalars.ts';
 
 const secretKey = z

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { keepMemorySmall } from '../../agent/process/process-env.ts';
+import { keepMemorySmall } from '../../agent/process/own-process.ts';
 import { issuePair } from '../../webhook/certificates/authority.ts';
 import type { TlsMaterial, TlsSource } from '../../webhook/certificates/source.ts';
 import { defaultConfig, defaultLimits } from '../../webhook/config.ts';

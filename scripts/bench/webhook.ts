@@ -78,6 +78,13 @@ export function loadFigures({ server, client }: Measured, bare: Measured, isLong
       `bare Node HTTPS server ${bare.client.failed}; ${client.connections} connections, ${client.certificates} certificates`,
     ),
     {
+      what: `${load}: resident memory`,
+      value: most(samples.map(({ residentMiB }) => residentMiB)),
+      ...(isLong ? {} : { bar: 85 }),
+      unit: 'MiB',
+      floor: `bare Node HTTPS server ${most(bare.server.samples.map(({ residentMiB }) => residentMiB)).toFixed(0)} MiB; grafana/rollout-operator 61 MB`,
+    },
+    {
       what: `${load}: growth of memory kept, last half`,
       value: kept,
       bar: 1,

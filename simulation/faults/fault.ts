@@ -1,5 +1,5 @@
 // Defines the faults that a simulation can inject: each kind with its parameters, and the places of injection.
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The classes of the fault catalogue (docs/simulation.md). */
 export const faultClasses = [

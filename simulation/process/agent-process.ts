@@ -29,7 +29,7 @@ export interface AgentProcess {
   readonly handOver: () => Promise<'ended' | 'late'>;
 }
 
-/** The time limit of a shutdown, as in the executable (agent/process/main.ts). */
+/** The time limit of a shutdown, as in the executable (agent/process/start.ts). */
 const handOverMs = 25_000;
 
 export function startAgentProcess(options: AgentProcessOptions): AgentProcess {

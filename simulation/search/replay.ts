@@ -1,5 +1,5 @@
 // Reads and writes scenarios as text: scenarios of failing seeds, and stored plans.
-import { z } from 'zod';
+import * as z from 'zod';
 import { messageOf } from '../../policies/error-message.ts';
 import type { Data } from '../faults/fault.ts';
 import { type Scenario, scenarioSchema } from '../scenario.ts';

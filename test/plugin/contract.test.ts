@@ -22,6 +22,7 @@ describe('exit codes', () => {
     ['lint --help', 0],
     ['--version', 0],
     ['version', 0],
+    ['version --client', 0],
     ['docs', 0],
     ['docs RG2003', 0],
     ['docs nonsense', 10],
@@ -42,6 +43,7 @@ describe('exit codes', () => {
 
   const ofProgram: readonly (readonly [args: string, status: number])[] = [
     ['version -o json', 0],
+    ['version --client -o json', 0],
     ['lint -f right.yaml', 0],
     ['lint git:HEAD', 10],
     ['lint', 3],

@@ -1,27 +1,39 @@
 // The start-up budget as structure: what is not loaded cannot take time, on any machine.
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { builtFolder } from './process.ts';
+
+interface Output {
+  readonly bytes: number;
+  readonly imports: readonly { readonly path: string; readonly kind: string }[];
+  readonly inputs: Readonly<Record<string, unknown>>;
+}
+
+/** The files of `dist/` by their path, as the bundler reported them. */
+function outputs(): Readonly<Record<string, Output>> {
+  if (!existsSync('node_modules/.dist.json')) throw new Error('dist/ is missing: run npm run build, or the tests through npm test');
+  return JSON.parse(readFileSync('node_modules/.dist.json', 'utf8'));
+}
+
+const built = outputs();
 
 /** The files that loading this one loads at once, itself included. */
 function loadedWith(file: string, seen: Set<string> = new Set()): ReadonlySet<string> {
   if (seen.has(file)) return seen;
   seen.add(file);
-  const text = readFileSync(file, 'utf8');
-  for (const [, path = ''] of text.matchAll(/^(?:import|export)\s(?:[^'";]*?from\s*)?"(\.[^"]+)";$/gm))
-    loadedWith(join(dirname(file), path), seen);
+  for (const { path, kind } of imports(file)) if (kind === 'import-statement') loadedWith(path, seen);
   return seen;
 }
 
-function texts(files: ReadonlySet<string>): string {
-  return [...files].map((file) => readFileSync(file, 'utf8')).join('\n');
+function imports(file: string): Output['imports'] {
+  const found = built[file]?.imports.map(({ path, kind }) => ({ path: normalize(path), kind })) ?? [];
+  return found.filter(({ path }) => path in built);
 }
 
 /** The chunks that a file loads on demand under this name. */
 function chunks(file: string, name: string): readonly string[] {
-  const paths = readFileSync(file, 'utf8').matchAll(new RegExp(`import\\("(\\./(?:[^"]*/)?${name}-[A-Z0-9]+\\.mjs)"\\)`, 'g'));
-  return [...paths].map(([, path = '']) => join(dirname(file), path));
+  const pattern = new RegExp(`^chunks/${name}(?:-[A-Z0-9]+)?\\.mjs$`);
+  return imports(file).flatMap(({ path, kind }) => (kind === 'dynamic-import' && pattern.test(path) ? [path] : []));
 }
 
 function chunk(file: string, name: string): string {
@@ -30,41 +42,51 @@ function chunk(file: string, name: string): string {
   return path;
 }
 
-/** The packages whose code the text contains. */
-function packagesIn(text: string): readonly (string | undefined)[] {
-  return [...new Set([...text.matchAll(/node_modules\/((?:@[^/]+\/)?[^/]+)\//g)].map((match) => match[1]))];
+function sourcesOf(files: ReadonlySet<string>): readonly string[] {
+  return [...files].flatMap((file) => Object.keys(built[file]?.inputs ?? {}));
+}
+
+/** The packages whose code the files contain. */
+function packagesIn(files: ReadonlySet<string>): readonly (string | undefined)[] {
+  const found = sourcesOf(files).flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  return [...new Set(found)];
 }
 
 describe('start-up', () => {
-  const main = join(builtFolder(), 'kubectl-rollout_group');
+  const main = 'kubectl-rollout_group.js';
+  const complete = 'kubectl_complete-rollout_group.js';
 
-  it('version loads less than 6 KB', () => {
-    expect(texts(loadedWith(main)).length).toBeLessThan(6_000);
+  it('version and --help load one script with the description of the verbs, and no package', () => {
+    expect([...loadedWith(main)]).toEqual([main]);
+    expect(built[main]?.bytes).toBeLessThan(50_000);
+    expect(packagesIn(loadedWith(main))).toEqual([]);
   });
 
-  it('--help loads the description of the verbs and no package', () => {
-    const help = texts(loadedWith(chunk(main, 'help')));
-    expect(help.length).toBeLessThan(58_000);
-    expect(help).not.toMatch(/node_modules\//);
+  it('-version of the agent loads one script with the flags, and no package', () => {
+    const agent = 'rollout-group-agent.js';
+    expect([...loadedWith(agent)]).toEqual([agent]);
+    expect(built[agent]?.bytes).toBeLessThan(30_000);
+    expect(packagesIn(loadedWith(agent))).toEqual([]);
   });
 
   it('completion of verbs and flags loads no package', () => {
-    expect(texts(loadedWith(join(builtFolder(), 'kubectl_complete-rollout_group')))).not.toMatch(/node_modules\//);
+    expect(packagesIn(loadedWith(chunk(complete, 'candidates')))).toEqual([]);
   });
 
   it('completion from the cluster loads no engine, and no package but the one that reads a kubeconfig', () => {
-    const complete = join(builtFolder(), 'kubectl_complete-rollout_group');
-    const cluster = [...loadedWith(complete)].flatMap((file) => chunks(file, 'cluster-candidates'))[0] ?? '';
+    const candidates = loadedWith(chunk(complete, 'candidates'));
+    const cluster = [...candidates].flatMap((file) => chunks(file, 'cluster-candidates'))[0] ?? '';
     const names = chunk(cluster, 'cluster-names');
-    const loaded = new Set(
-      [...loadedWith(names)].flatMap((file) => [file, ...chunks(file, '(?:kubeconfig|transport|read-only|connection-failure)')]),
-    );
-    const text = texts(new Set([...loaded].flatMap((file) => [...loadedWith(file)])));
-    expect(packagesIn(text)).toEqual(['yaml']);
-    expect(text).not.toContain('// engine/decide/');
+    const loaded = [...loadedWith(names)].flatMap((file) => [
+      file,
+      ...chunks(file, '(?:kubeconfig|transport|read-only|connection-failure)'),
+    ]);
+    const files = new Set(loaded.flatMap((file) => [...loadedWith(file)]));
+    expect(packagesIn(files)).toEqual(['yaml']);
+    expect(sourcesOf(files).filter((path) => path.startsWith('engine/decide/'))).toEqual([]);
   });
 
   it('parsing the command line loads commander and no other package', () => {
-    expect(packagesIn(texts(loadedWith(chunk(main, 'program'))))).toEqual(['commander']);
+    expect(packagesIn(loadedWith(chunk(chunk(main, 'run'), 'program')))).toEqual(['commander']);
   });
 });

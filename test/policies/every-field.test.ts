@@ -1,6 +1,6 @@
 // Every field that a user can write reaches the value that the engine and the agent read, or has a reason not to.
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
+import * as z from 'zod';
 import { channelOf } from '../../policies/integrations/channel.ts';
 import { metricSourceOf } from '../../policies/integrations/metric-source.ts';
 import { intentOf } from '../../policies/live/intents.ts';

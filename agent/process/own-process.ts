@@ -1,0 +1,20 @@
+// Limits the memory of the process of the executable, and names the process.
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { setFlagsFromString } from 'node:v8';
+
+/**
+ * Keeps V8's young generation at 1 MiB. If it grows to 48 MiB, an agent with 2,100 pods needs 117 MiB of memory instead of 87 MiB. Must be
+ * called before the modules of the agent are loaded, because loading them already lets it grow.
+ */
+export function keepMemorySmall(): void {
+  // V8 reads this flag each time the space would grow, so it works in a running process. It reads --max-semi-space-size only at the start.
+  setFlagsFromString('--semi-space-growth-factor=1');
+  // V8 also reads this flag while it runs. It collects garbage sooner: reading 2,100 pods needs at most 89 MiB instead of 106 MiB.
+  setFlagsFromString('--optimize-for-size');
+}
+
+/** Returns the host name (the name of the pod) and a random suffix, because a restarted container is another process. */
+export function processIdentity(): string {
+  return `${hostname()}_${randomBytes(4).toString('hex')}`;
+}
