@@ -137,16 +137,20 @@ const known: ReadonlySet<string> = new Set([
   'RolloutGroup',
 ]);
 
-export function installNotes({ scope, isEnforced, isMembersOnly }: InstallOptions): readonly string[] {
+/** Returns the notes on an installation. `enforced` are the namespaces that are known to have the enforcement label. */
+export function installNotes({ scope, isEnforced, isMembersOnly }: InstallOptions, enforced: readonly string[] = []): readonly string[] {
   const { namespaces, mirrors } = scope;
   const label = `${enforceLabel}=true`;
-  const command = `kubectl label namespace ${namespaces.length === 0 ? 'NAMESPACE' : namespaces.join(' ')} ${label}`;
+  const unlabelled = namespaces.length === 0 ? ['NAMESPACE'] : namespaces.filter((one) => !enforced.includes(one));
+  const command = `kubectl label namespace ${unlabelled.join(' ')} ${label}`;
   const guessed = [...new Set(mirrors.map(({ kind }) => kind))].filter((kind) => !known.has(kind));
   return [
     ...(namespaces.length === 0
       ? ['no namespace is named, so the agent gets rights in the whole cluster; to limit them, use --policies or --groups-in']
       : []),
-    ...(isEnforced ? [] : [`namespaces without the label ${label} are not enforced; to set it, run: ${command}`]),
+    ...(isEnforced || unlabelled.length === 0
+      ? []
+      : [`namespaces without the label ${label} are not enforced; to set it, run: ${command}`]),
     ...guessed.map((kind) => `the plural of ${kind} is assumed to be ${pluralOf(kind)}; to check it, run: kubectl api-resources`),
     ...(isMembersOnly ? ['webhooks receive requests only for the StatefulSets named now; install again after you add a group'] : []),
   ];

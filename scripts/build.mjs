@@ -74,6 +74,9 @@ for (const name of Object.keys(executables)) {
 writeFileSync(join(outdir, 'package.json'), `${JSON.stringify({ name: 'kubectl-rollout-group', version, type: 'commonjs' }, null, 2)}\n`);
 if (existsSync('LICENSE')) writeFileSync(join(outdir, 'LICENSE'), readFileSync('LICENSE'));
 chmodSync(outdir, 0o755);
-rmSync(dist, { recursive: true, force: true });
+// The earlier build is deleted after the move: a command that starts during the deletion would otherwise fail.
+const earlier = `${outdir}-earlier`;
+if (existsSync(dist)) renameSync(dist, earlier);
 renameSync(outdir, dist);
+rmSync(earlier, { recursive: true, force: true });
 if (!process.argv.includes('--quiet')) process.stdout.write(`built ${Object.keys(executables).join(', ')} in ${dist}/\n`);

@@ -6,8 +6,9 @@ import { whyNotRejected } from '../../engine/run/waves.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
 import { defined } from '../../policies/values/defined.ts';
+import { unreadLists } from '../cluster-snapshot/listing.ts';
 import type { CommandContext } from '../context.ts';
-import { type ExitCode, refusedFailure, usageFailure } from '../failure.ts';
+import { type ExitCode, type Failure, refusedFailure, usageFailure } from '../failure.ts';
 import { publishedRun, type Request, type RequestedGroup, type RequestFlags, readAndSubmit } from '../live/submit-request.ts';
 import { durationFlag, nameOf } from '../live/target.ts';
 import { instantText } from '../output/plan/plan-text.ts';
@@ -166,9 +167,7 @@ function waitingFor(requested: RequestedGroup): readonly Approvable[] {
   const wave = rules.has('approval') && decision.wave !== undefined ? [waveNamed(requested, decision.wave.name)] : [];
   const ofPolicies = requested.read.world.policies.policies.flatMap((policy) =>
     policy.rules
-      .filter(
-        (rule) => rules.has(`${policy.name}/${rule.name}`) && (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval'),
-      )
+      .filter((rule) => rules.has(`${policy.name}/${rule.name}`) && demandsApproval(rule))
       .map((rule) => ruleOf(requested, policy, rule)),
   );
   return [...wave, ...ofPolicies];
@@ -192,10 +191,26 @@ function ruleNamed(requested: RequestedGroup, wanted: string): Approvable {
   const [found] = read.world.policies.policies.flatMap((policy) =>
     policy.rules.filter((one) => `${policy.name}/${one.name}` === wanted).map((rule) => ({ policy, rule })),
   );
-  if (found === undefined) return { kind: 'rule', name: wanted, ...defined({ digest: digestOfWait(requested, wanted) }) };
+  if (found === undefined) {
+    const digest = digestOfWait(requested, wanted);
+    if (digest === undefined && unreadLists(read.listing).length === 0) throw unknownRule(requested, wanted);
+    return { kind: 'rule', name: wanted, ...defined({ digest }) };
+  }
   const { policy, rule } = found;
-  if (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval') return ruleOf(requested, policy, rule);
+  if (demandsApproval(rule)) return ruleOf(requested, policy, rule);
   throw usageFailure(`rule ${wanted} needs no approval`, `kubectl rollout-group explain ${name}`);
+}
+
+function demandsApproval({ effect, onUnknown }: PolicyRuleDefinition): boolean {
+  return effect === 'requireApproval' || onUnknown === 'requireApproval';
+}
+
+function unknownRule({ read, name }: RequestedGroup, wanted: string): Failure {
+  const names = read.world.policies.policies.flatMap((policy) =>
+    policy.rules.filter(demandsApproval).map((rule) => `${policy.name}/${rule.name}`),
+  );
+  const todo = names.length === 0 ? `kubectl rollout-group explain ${name}` : `the rules that need an approval: ${names.join(', ')}`;
+  return usageFailure(`no RolloutPolicy has a rule ${wanted}`, todo);
 }
 
 function ruleOf(requested: RequestedGroup, policy: PolicyDefinition, rule: PolicyRuleDefinition): Approvable {

@@ -44,11 +44,12 @@ async function once(context: CommandContext, cluster: Cluster, scope: Scope, opt
   const failure = absenceFailure(cluster, read, names);
   if (failure !== undefined && read.groups.length === 0) throw failure;
   const notes = await notesOn(cluster, read);
-  await write(context, cluster, options, { scope, read: allWithAgentState(read, notes) });
-  writeNotes(context, noteLines(cluster, read, notes));
+  const shown = allWithAgentState(read, notes);
+  await write(context, cluster, options, { scope, read: shown });
+  writeNotes(context, noteLines(cluster, shown, notes));
   if (failure !== undefined) throw failure;
   if (read.groups.length === 0) context.stderr.write(`${noGroupsText(cluster, options)}\n`);
-  suggest(context, options, read.groups);
+  suggest(context, options, shown.groups);
   return exitCodes.done;
 }
 
@@ -135,7 +136,7 @@ async function watch(context: CommandContext, cluster: Cluster, scope: Scope, op
   const { stdout, stderr } = context;
   const first = await readGroups(cluster, scope);
   const notes = await notesOn(cluster, first);
-  writeNotes(context, noteLines(cluster, first, notes));
+  writeNotes(context, noteLines(cluster, allWithAgentState(first, notes), notes));
   const isText = options.output === 'table' || options.output === 'wide';
   const isWide = options.output === 'wide';
   const changedIn = changeFilter(isText);

@@ -12,13 +12,19 @@ import {
 import type { InstallOptions } from '../../install/object.ts';
 import { everywhere, type InstallScope, installScope } from '../../install/scope.ts';
 import { type ConnectionFlags, withCluster } from '../connection.ts';
-import { type CommandContext, suggestNext } from '../context.ts';
+import { type CommandContext, suggestNext, writeNotes } from '../context.ts';
 import { type ExitCode, exitCodes, usageFailure } from '../failure.ts';
 import { accessFor, confirmByPrompt, type DryRun, type PromptFlags, printObjects } from '../live/write-options.ts';
 import { findingBlocks } from '../output/findings.ts';
 import { plural } from '../output/text.ts';
 import { readPolicyFiles } from '../policy-files.ts';
-import { applyInstallation, deleteInstallation, readBlockedStatefulSets, refuseLostNamespaces } from '../source/cluster/install.ts';
+import {
+  applyInstallation,
+  deleteInstallation,
+  enforcedNamespaces,
+  readBlockedStatefulSets,
+  refuseLostNamespaces,
+} from '../source/cluster/install.ts';
 import { readInputs } from '../source/input.ts';
 import { version } from '../version.ts';
 
@@ -50,8 +56,13 @@ export async function install(context: CommandContext, flags: InstallFlags): Pro
   if (options === undefined) return exitCodes.findings;
   refuseUnnamed(options);
   const objects = installation(options);
-  for (const note of context.quiet ? [] : installNotes(options)) context.stderr.write(`note: ${note}\n`);
-  if (flags.apply !== true) return printObjects(context, objects);
+  const writeInstallNotes = (enforced?: readonly string[]): void => {
+    if (!context.quiet) writeNotes(context, installNotes(options, enforced));
+  };
+  if (flags.apply !== true) {
+    writeInstallNotes();
+    return printObjects(context, objects);
+  }
   if (flags.image === undefined && !context.quiet) {
     context.stderr.write(
       `note: the image ${options.image} names no registry, so nodes pull it from their default registry. Use --image REGISTRY/NAME:TAG\n`,
@@ -59,6 +70,7 @@ export async function install(context: CommandContext, flags: InstallFlags): Pro
   }
   const { dryRun } = flags;
   const count = await withCluster(context, flags, accessFor(dryRun), async (cluster) => {
+    writeInstallNotes(await enforcedNamespaces(cluster, options.scope.namespaces));
     await refuseLostNamespaces(cluster, options, context.words ?? []);
     return applyInstallation(cluster, objects, {
       dryRun,

@@ -66,7 +66,7 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
     for (const object of meant) await deleteRequest(cluster, object);
     const others = pauses.filter(({ view }) => view.zone !== zone && (zone === undefined || view.zone === undefined));
     // A pause request that remains has its own line.
-    const stops = (live.decision.stops ?? []).filter(
+    const stops = ((live.present ?? live).decision.stops ?? []).filter(
       (stop) => stop.isBlocking && (stop.rule !== 'paused' || requestOf(stop) === undefined),
     );
     const lines = [

@@ -7,9 +7,9 @@ import { type ExitCode, exitCodes, mostSevere, notFoundFailure, usageFailure } f
 import { conditionText, type Judged, parseCondition, standstillOf, type VerdictOptions, verdictOn } from '../live/condition.ts';
 import { createEstimator, type Estimator, estimationOf, factsOf } from '../live/facts.ts';
 import { changeFilter, type Ending, follow, type Screen } from '../live/follow.ts';
-import { type LiveGroup, onlyGroup, type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
+import { haveStopsChanged, type LiveGroup, onlyGroup, type ReadGroups, readGroups, scopeOf } from '../live/groups.ts';
 import { chosenGroups, type GroupChoice, noGroupsText } from '../live/named-group.ts';
-import { haveMembersChanged, haveStopsChanged, notesOn, outdatedLines, withAgentState } from '../live/notes.ts';
+import { haveMembersChanged, notesOn, outdatedLines, withAgentState } from '../live/notes.ts';
 import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, nameOf, timeoutFlag } from '../live/target.ts';
 import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';

@@ -32,7 +32,7 @@ export interface Judged {
   readonly waves: readonly string[];
   /** True if a member changed since the decision. */
   readonly isOutdated: boolean;
-  /** True if a pause, a protection or an undo began or ended since the decision. */
+  /** True if a stop began or ended since the decision. */
   readonly areStopsOutdated: boolean;
 }
 

@@ -1,10 +1,13 @@
 // Reads the groups of a verb, once or after each change, with one decision per group. Also finds the object that a name means.
 import { decideGroup } from '../../engine/decide/decide.ts';
+import { isStopRequest } from '../../engine/decide/stops.ts';
 import { isAtRest } from '../../engine/decision.ts';
 import { publishedDecision } from '../../engine/publish/decision.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
-import type { ReplicaSourceView, Snapshot } from '../../engine/snapshot.ts';
+import { objectOf, requestOf } from '../../engine/run/requests.ts';
+import { type IntentView, isUnknown, type ReplicaSourceView, type Snapshot } from '../../engine/snapshot.ts';
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { readIntent } from '../../policies/live/intents.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { listed } from '../../policies/wording.ts';
 import {
@@ -64,10 +67,10 @@ type Sources = Omit<ReadGroups, 'groups' | 'problems'>;
 export async function readGroups(cluster: Cluster, scope: Scope, options: ReadOptions = {}): Promise<ReadGroups> {
   const isWanted = wanted(scope);
   const shown = await readSources(cluster, scope, shownNames);
-  const missing = evidenceFor(shown.world, isWanted, options);
+  const missing = evidenceFor(shown, cluster.env.clock.nowMs(), isWanted, options);
   if (missing.length === 0) return found(cluster, scope, shown);
   const reading = withEvidence(cluster, scope, shown.listing, missing);
-  // A decision needs the evidence; an estimate is optional.
+  // Only a group without a published decision needs the evidence.
   const isNeeded = unpublished(shown.world, isWanted).length > 0;
   return found(cluster, scope, isNeeded ? await reading : await reading.catch(() => shown));
 }
@@ -84,17 +87,18 @@ async function withEvidence(cluster: Cluster, scope: Scope, shown: Listing, grou
   return { listing, world: clusterState(listing, cluster.agentNamespace), replicaSources };
 }
 
-/** Returns the groups without a published decision and, for an estimate, also the unfinished groups. */
+/** Returns the groups without a published decision or with an outdated one and, for an estimate, also the unfinished groups. */
 function evidenceFor(
-  world: ClusterState,
+  { world, listing }: Pick<Sources, 'world' | 'listing'>,
+  nowMs: number,
   isWanted: (name: GroupName) => boolean,
   { forEstimate = false }: ReadOptions,
 ): readonly GroupDefinition[] {
-  const moving = world.policies.groups.filter((group) => {
+  const others = world.policies.groups.filter((group) => {
     const decision = isWanted(named(group)) ? world.published.get(nameOf(named(group))) : undefined;
-    return decision !== undefined && isUnfinished(decision);
+    return decision !== undefined && ((forEstimate && isUnfinished(decision)) || mayStopsDiffer(decision, listing, nowMs));
   });
-  return [...unpublished(world, isWanted), ...(forEstimate ? moving : [])];
+  return [...unpublished(world, isWanted), ...others];
 }
 
 /** Reads a snapshot of the scope, and the objects behind it. Reads replica sources only of groups that `isMirrorRead` accepts. */
@@ -138,11 +142,10 @@ export async function watchGroups(
   // The first screen does not wait for the lists that only an estimate needs.
   const first = await readGroups(cluster, scope);
   const isWanted = wanted(scope);
-  const isDecided = (group: GroupDefinition): boolean => isWanted(named(group)) && first.world.published.has(nameOf(named(group)));
-  const estimated = options.forEstimate === true ? first.world.policies.groups.filter(isDecided) : [];
+  const isPublished = (group: GroupDefinition): boolean => isWanted(named(group)) && first.world.published.has(nameOf(named(group)));
   const replicaSources = [
     ...(await readReplicaSources(cluster, unpublished(first.world, isWanted))),
-    ...(await readReplicaSources(cluster, estimated).catch(() => [])),
+    ...(await readReplicaSources(cluster, first.world.policies.groups.filter(isPublished)).catch(() => [])),
   ];
   let cancel: (() => void) | undefined;
   const report = (): void => {
@@ -150,7 +153,7 @@ export async function watchGroups(
     const listing = watched.current();
     if (shownNames.some((name) => listing[name] === undefined)) return;
     const world = clusterState(listing, cluster.agentNamespace);
-    if (evidenceFor(world, isWanted, options).length > 0) watched.add(evidenceNames);
+    if (evidenceFor({ world, listing }, env.clock.nowMs(), isWanted, options).length > 0) watched.add(evidenceNames);
     if (unpublished(world, isWanted).length > 0 && evidenceNames.some((name) => watched.current()[name] === undefined)) return;
     onGroups(readingOf(cluster, scope, { world, listing, replicaSources, ...defined({ agents: first.agents }) }));
   };
@@ -232,6 +235,10 @@ export interface LiveGroup {
   readonly unread: readonly string[];
   /** The access that the agent lacks to publish the group, or that its access is unknown, as a clause. Absent if neither is the case. */
   readonly unseen?: string;
+  /** The group as this command decides it. Absent if the published decision has the present stops, or if a list may not be read. */
+  readonly present?: LiveGroup;
+  /** The group as published, in `present`. */
+  readonly published?: LiveGroup;
 }
 
 /** Returns the group of a scope with one name. Throws Failure if a watch finds that the group no longer exists. */
@@ -248,25 +255,60 @@ function unpublished({ policies, published }: ClusterState, isWanted: (name: Gro
 function liveGroups(sources: Sources, nowMs: number, isWanted: (name: GroupName) => boolean) {
   const { world, listing, agents } = sources;
   const definitions = new Map(world.policies.groups.map((group) => [nameOf(named(group)), group]));
+  const unread = unreadLists(listing);
+  const isComplete = unread.length === 0 && evidenceNames.every((name) => listing[name] !== undefined);
+  let snapshot: Snapshot | undefined;
+  const decidedHere = (definition: GroupDefinition, previous?: PublishedDecision): LiveGroup => {
+    snapshot ??= clusterSnapshot(listing, { ...world, ...sources, nowMs });
+    return { decision: decideHere(world, snapshot, definition, previous), definition, from: 'here', unread };
+  };
   const groups = [...world.published.values()].filter(isWanted).map((decision): LiveGroup => {
-    return { decision, from: 'agent', unread: [], ...defined({ definition: definitions.get(nameOf(decision)) }) };
+    const definition = definitions.get(nameOf(decision));
+    const live: LiveGroup = { decision, from: 'agent', unread: [], ...defined({ definition }) };
+    if (definition === undefined || !isComplete || !mayStopsDiffer(decision, listing, nowMs)) return live;
+    return { ...live, present: { ...decidedHere(definition, decision), published: live } };
   });
-  const missing = unpublished(world, isWanted);
-  if (missing.length > 0) {
-    const snapshot = clusterSnapshot(listing, { ...world, ...sources, nowMs });
-    const unread = unreadLists(listing);
-    for (const definition of missing) {
-      const unseen = agents && unseenText(agents, definition);
-      groups.push({ decision: decideHere(world, snapshot, definition), definition, from: 'here', unread, ...defined({ unseen }) });
-    }
+  for (const definition of unpublished(world, isWanted)) {
+    groups.push({ ...decidedHere(definition), ...defined({ unseen: agents && unseenText(agents, definition) }) });
   }
   return groups.sort((a, b) => (nameOf(a.decision) < nameOf(b.decision) ? -1 : 1));
 }
 
-function decideHere({ policies }: ClusterState, snapshot: Snapshot, group: GroupDefinition): PublishedDecision {
+function decideHere(
+  { policies }: ClusterState,
+  snapshot: Snapshot,
+  group: GroupDefinition,
+  previous: PublishedDecision | undefined,
+): PublishedDecision {
   const ledger = snapshot.ledgers.find((one) => one.namespace === group.namespace && one.group === group.name);
   const decision = decideGroup(snapshot, group);
-  return publishedDecision({ group, decision, snapshot, atMs: snapshot.nowMs, ...defined({ ledger, origin: policies.origin(group) }) });
+  const kept = { ledger, previous, lease: previous?.lease, unenforced: previous?.unenforced, origin: policies.origin(group) };
+  return publishedDecision({ group, decision, snapshot, atMs: snapshot.nowMs, ...defined(kept) });
+}
+
+/** Reports whether the stops of the group may differ from those of the decision: they changed, or a person made a rejection since. */
+function mayStopsDiffer(decision: PublishedDecision, listing: Listing, nowMs: number): boolean {
+  const isNew = ({ action, requestedBy }: IntentView): boolean => action === 'reject' && (requestedBy?.atMs ?? 0) > decision.decidedMs;
+  return haveStopsChanged(decision, listing, nowMs) || intentsOf(decision, listing)?.some(isNew) === true;
+}
+
+/** Reports whether a stop ended or a person made a pause, protection or undo since the decision. False if the user may not read intents. */
+export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecision, listing: Listing, nowMs: number): boolean {
+  const intents = intentsOf(decision, listing);
+  if (intents === undefined || stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
+  if (stops.some(({ untilMs }) => untilMs !== undefined && untilMs > decision.decidedMs && untilMs <= nowMs)) return true;
+  const before = new Set(stops.filter((stop) => requestOf(stop) !== undefined).map(({ source }) => source?.object));
+  // Only a decision shows whether a new rejection blocks. A rejection in the decision counts while its request exists.
+  const isStop = (view: IntentView): boolean =>
+    view.action === 'reject' ? before.has(objectOf(view).object) : isStopRequest({ nowMs }, view, decision.run);
+  const now = intents.filter(isStop).map((view) => objectOf(view).object);
+  return now.length !== before.size || now.some((object) => !before.has(object));
+}
+
+/** Returns the requests of the group; undefined if the user may not read them. */
+function intentsOf(group: GroupName, { intents }: Listing): readonly IntentView[] | undefined {
+  if (intents === undefined || isUnknown(intents)) return undefined;
+  return intents.map(readIntent).flatMap((view) => (isUnknown(view) || nameOf(view) !== nameOf(group) ? [] : [view]));
 }
 
 function named({ namespace, name }: GroupDefinition): GroupName {

@@ -2,7 +2,6 @@
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
-import { isStopRequest } from '../../engine/decide/stops.ts';
 import type { RuleResult } from '../../engine/decision.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
@@ -10,9 +9,7 @@ import { observeStatefulSet } from '../../engine/observe/objects.ts';
 import { fieldAt } from '../../engine/observe/raw.ts';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { withoutRequesters } from '../../engine/rules/approval.ts';
-import { objectOf, requestOf } from '../../engine/run/requests.ts';
-import { type IntentView, isUnknown } from '../../engine/snapshot.ts';
-import { readIntent } from '../../policies/live/intents.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import { usualAgentNamespace } from '../../policies/objects/agent-deployment.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { groupBy } from '../../policies/values/group-by.ts';
@@ -23,7 +20,7 @@ import type { ChannelFact } from '../doctor/check.ts';
 import { readWebhookProblems } from '../doctor/gather/admission.ts';
 import { ageText } from '../output/plan/plan-text.ts';
 import { type AgentLeases, agentState, notRunningText, readAgentLeases } from './agent.ts';
-import type { LiveGroup, ReadGroups } from './groups.ts';
+import { haveStopsChanged, type LiveGroup, type ReadGroups } from './groups.ts';
 import { releaseLines } from './removed-group.ts';
 import { nameOf } from './target.ts';
 
@@ -33,19 +30,22 @@ export interface Notes {
   readonly unattended: ReadonlyMap<string, string>;
   /** The groups of `unattended` whose agent did not restart within the duration of a Lease. */
   readonly lost: ReadonlySet<string>;
+  /** The groups whose agent may not run: those of `unattended`, and those with an old decision if the state of the agent is unknown. */
+  readonly silent: ReadonlySet<string>;
   /** The groups that wait for an approval which cannot count, each with the problem of the webhook that records requesters. */
   readonly unrecorded: ReadonlyMap<string, string>;
 }
 
 /**
- * Returns the group. If its agent stopped, adds the sentence about the agent. If no webhook records requesters, the approvals that the
- * group waits for count as blocked, as in a plan, because `approve` would fail.
+ * Returns the group, as this command decides it if its agent may not run and its stops changed. If its agent stopped, adds the sentence
+ * about the agent. If no webhook records requesters, the approvals that the group waits for count as blocked, as in a plan, because
+ * `approve` would fail.
  */
-export function withAgentState(live: LiveGroup, { unattended, unrecorded }: Pick<Notes, 'unattended' | 'unrecorded'>): LiveGroup {
+export function withAgentState(live: LiveGroup, { unattended, silent, unrecorded }: Omit<Notes, 'lines' | 'lost'>): LiveGroup {
   const name = nameOf(live.decision);
-  const { unattended: _before, ...rest } = live;
+  const { unattended: _before, ...rest } = silent.has(name) ? (live.present ?? live) : live;
   const problem = unrecorded.get(name);
-  const decision = problem === undefined ? live.decision : withoutApprovals(live.decision, problem);
+  const decision = problem === undefined ? rest.decision : withoutApprovals(rest.decision, problem);
   return { ...rest, decision, ...defined({ unattended: unattended.get(name) }) };
 }
 
@@ -60,9 +60,10 @@ export function allWithAgentState(read: ReadGroups, notes: Notes): ReadGroups {
 }
 
 /** Collects the notes, with one read of the Leases. */
-export async function notesOn(cluster: Cluster, { groups, problems }: Pick<ReadGroups, 'groups' | 'problems'>): Promise<Notes> {
+export async function notesOn(cluster: Cluster, { groups: shown, problems }: Pick<ReadGroups, 'groups' | 'problems'>): Promise<Notes> {
+  const groups = shown.map((live) => (live.published === undefined ? live : { ...live.published, present: live }));
   const notUsed = problems.map((problem) => `not used: ${problem}`);
-  if (groups.length === 0) return { lines: notUsed, unattended: new Map(), lost: new Set(), unrecorded: new Map() };
+  if (groups.length === 0) return { lines: notUsed, unattended: new Map(), lost: new Set(), silent: new Set(), unrecorded: new Map() };
   const decisions = groups.map(({ decision }) => decision);
   const [agents, unrecorded] = await Promise.all([readAgentLeases(cluster, decisions), readUnrecorded(cluster, decisions)]);
   const { lines, ...stopped } = agentsOf(groups, agents);
@@ -113,28 +114,33 @@ function agentsOf(groups: readonly LiveGroup[], agents: AgentLeases): Omit<Notes
   const lines = new Map<string, string>();
   const unattended = new Map<string, string>();
   const lost = new Set<string>();
-  for (const { decision, from } of groups) {
+  const silent = new Set<string>();
+  for (const { decision, from, present } of groups) {
+    const name = nameOf(decision);
     const state = agentState(agents, decision);
     const age = `the decision was made ${ageText(decision.decidedMs, agents.nowMs)} ago`;
     if (state.kind === 'stopped') {
       const text = notRunningText(state.why);
-      unattended.set(nameOf(decision), text);
-      if (state.isLost) lost.add(nameOf(decision));
+      unattended.set(name, text);
+      silent.add(name);
+      if (state.isLost) lost.add(name);
       if (from === 'agent') lines.set(text, `${text}; ${age}`);
     } else if (state.kind === 'unknown' && agents.nowMs - decision.decidedMs > freshMs) {
       lines.set('', `${age}; whether the agent is running is unknown`);
+      silent.add(name);
     }
+    if (silent.has(name) && present !== undefined) lines.set(name, `a stop of ${name} began or ended since; decided by this command`);
   }
-  return { lines: [...lines.values()], unattended, lost };
+  return { lines: [...lines.values()], unattended, lost, silent };
 }
 
-/** Returns one sentence for each change since the published decision; no sentence for a decision of this command. */
+/** Returns one sentence for each change since the shown decision. */
 export function outdatedLines({ decision, from }: LiveGroup, listing: Listing, nowMs: number): readonly string[] {
   if (from === 'here') return [];
   const name = nameOf(decision);
   const changes = [
     ...(haveMembersChanged(decision, listing) ? [`the members of ${name} changed`] : []),
-    ...(haveStopsChanged(decision, listing, nowMs) ? [`a pause, a protection, an undo or a rejection of ${name} began or ended`] : []),
+    ...(haveStopsChanged(decision, listing, nowMs) ? [`a stop of ${name} began or ended`] : []),
   ].map((change) => `${change} since the shown decision; the agent has not published a newer one yet`);
   return [...releaseLines(listing, decision), ...changes];
 }
@@ -153,19 +159,6 @@ export function haveMembersChanged(decision: PublishedDecision, { statefulSets }
     const isRolledBack = decision.run?.rolledBack?.revisions[zone.zone] === updateRevision;
     return isReportedUpdated && !isRolledBack && !zone.revisions.some(({ revision }) => revision === updateRevision);
   });
-}
-
-/** Reports whether a pause, protection or undo began or ended, or a rejection ended, since the decision. False if the user may not read intents. */
-export function haveStopsChanged({ stops, omitted, ...decision }: PublishedDecision, { intents }: Listing, nowMs: number): boolean {
-  if (intents === undefined || isUnknown(intents)) return false;
-  if (stops === undefined || omitted.some((part) => part.startsWith('stops:'))) return false;
-  const ofGroup = intents.map(readIntent).flatMap((view) => (isUnknown(view) || nameOf(view) !== nameOf(decision) ? [] : [view]));
-  const before = new Set(stops.filter((stop) => requestOf(stop) !== undefined).map(({ source }) => source?.object));
-  // Only the agent knows whether a new rejection blocks. A rejection in the decision counts while its request exists.
-  const isStop = (view: IntentView): boolean =>
-    view.action === 'reject' ? before.has(objectOf(view).object) : isStopRequest({ nowMs }, view, decision.run);
-  const now = ofGroup.filter(isStop).map((view) => objectOf(view).object);
-  return now.length !== before.size || now.some((object) => !before.has(object));
 }
 
 /** Reads the failing channels from the ConfigMap in which the agent records deliveries; none from any other ConfigMap. */

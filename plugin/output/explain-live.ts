@@ -119,9 +119,12 @@ function gateFacts({ gates }: PublishedDecision, nowMs: number): readonly Fact[]
   });
 }
 
-function decidedText({ decision, from }: LiveGroup, nowMs: number): string {
+function decidedText({ decision, from, published }: LiveGroup, nowMs: number): string {
   const policy = decision.policyDigest === '' ? '' : `, policy ${shortDigest(decision.policyDigest)}`;
-  if (from === 'here') return `by this command, because no agent has published a status${policy}`;
+  if (from === 'here') {
+    const because = published === undefined ? 'no agent has published a status' : 'a stop began or ended since the decision of the agent';
+    return `by this command, because ${because}${policy}`;
+  }
   const by = decision.leader === undefined ? '' : ` by ${decision.leader}`;
   return `${ageText(decision.decidedMs, nowMs)} ago${by}${policy}`;
 }

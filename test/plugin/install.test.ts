@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { fakeApiServer } from './api-server.ts';
+import { type FakeOptions, fakeApiServer } from './api-server.ts';
 import { runInProcess } from './in-process.ts';
 
 /** The definitions of kinds, which stand in deploy/crds, are named and no more. */
@@ -122,6 +122,19 @@ describe('install --apply', () => {
       expect([method, path]).toEqual(['PATCH', expect.stringMatching(/\?fieldManager=kubectl-rollout-group&force=false$/)]);
     expect(stdout.trim().split('\n').at(-1)).toBe(`${wanted.length} objects applied.`);
     expect(stdout).toContain('Deployment rollout-group/rollout-group-agent applied\n');
+  });
+
+  it('names only the namespaces without the enforcement label, if they may be read', async () => {
+    const labels = { 'rollout-group.dev/enforce': 'true' };
+    const namespaces = ['mimir', 'loki'].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } }));
+    const notes = async (names: readonly string[], options: FakeOptions = {}) => {
+      const { url } = await fakeApiServer(namespaces, { hasAgent: false, ...options });
+      const flags = names.flatMap((name) => ['--groups-in', name]);
+      return (await runInProcess(['install', ...flags, '--apply', '--dry-run', 'client', '--server', url])).stderr;
+    };
+    expect(await notes(['mimir', 'loki'])).toMatch(/^note: the image [^\n]*\n$/);
+    expect(await notes(['mimir', 'tempo'])).toContain('kubectl label namespace tempo rollout-group.dev/enforce=true');
+    expect(await notes(['mimir'], { forbidden: ['namespaces'] })).toContain('kubectl label namespace mimir rollout-group');
   });
 
   it('leaves out what an older API server does not serve, and says so; uninstall does not mind', async () => {

@@ -208,9 +208,7 @@ describe('status', () => {
   it.each(['status ingester --fail-on-pause', 'status ingester --for=paused'])('ignores a pause that was resumed: %s', async (line) => {
     const { status, stderr } = await ask([publishedObject(now(paused))], `${line} --timeout 50ms`, {});
     expect(status).toBe(7);
-    expect(stderr).toContain(
-      'note: a pause, a protection, an undo or a rejection of mimir/ingester began or ended since the shown decision',
-    );
+    expect(stderr).toContain('note: a stop of mimir/ingester began or ended since the shown decision');
   });
 
   it('waits by a watch until the rollout is complete, with a line for each transition', async () => {
@@ -317,7 +315,7 @@ describe('explain', () => {
     ['a pause of another group', rolling, [{ ...pause, spec: { ...pause.spec, group: 'querier' } }], false],
   ])('says whether the decision knows of %s', async (_, decision, intents, isOutdated) => {
     const { status, stderr } = await ask([publishedObject(now(decision)), ...intents], 'explain ingester', {});
-    expect([status, stderr.includes('rejection of mimir/ingester began or ended')]).toEqual([0, isOutdated]);
+    expect([status, stderr.includes('a stop of mimir/ingester began or ended')]).toEqual([0, isOutdated]);
   });
 
   it('takes a pod with its kind', async () => {

@@ -101,6 +101,8 @@ describe('approve', () => {
         expires: expect.stringMatching(/Z$/),
       },
     ]);
+    const { stderr } = await act('approve ingester --rule safety/drain', { decision: waiting, extra: [policy] });
+    expect(stderr).toContain('no RolloutPolicy has a rule safety/drain\n  do:  the rules that need an approval: safety/drained\n');
     const endless = await act('approve ingester --rule safety/drained', { decision: waiting, extra: [policy] });
     expect([endless.status, endless.kept, endless.stderr]).toEqual([3, [], expect.stringContaining('add --duration 1h')]);
   });
@@ -122,7 +124,7 @@ describe('approve', () => {
     ['approve ingester --wave rest', over, 5],
     ['approve nonsense', waiting, 10],
     ['reject ingester --wave nonsense', waiting, 3],
-    ['reject ingester --rule a/b', waiting, 5],
+    ['reject ingester --rule a/b', waiting, 3],
   ])('%s writes no request', async (line, decision, status) => {
     const acted = await act(line, { decision });
     expect([acted.status, acted.kept]).toEqual([status, []]);

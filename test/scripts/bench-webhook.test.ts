@@ -76,7 +76,7 @@ const still: ServerReport = {
   handlerMs: [1, 2],
   bigHandlerMs: [],
   ledgerWrites: 3,
-  samples: [0, 60_000].map((atMs) => ({ atMs, keptMiB: 20, residentMiB: 90 })),
+  samples: [0, 60_000].map((atMs) => ({ atMs, keptMiB: 20, residentMiB: 80 })),
 };
 
 function missed(figures: readonly Figure[], slack = 1): readonly string[] {
@@ -94,10 +94,11 @@ it('judges the handler, the slowest answer, losses and growth, each for itself',
   expect(judged({ bigAnswerMs: [1001] }, {}, true)).toEqual(['from request to answer, max']);
   expect(judged({ failed: 1 }, {})).toEqual(['of 100 requests lost, or with a wrong answer']);
   expect(judged({ certificates: 1 }, {})).toEqual(['of 100 requests lost, or with a wrong answer']);
-  const growing = [0, 60_000].map((atMs) => ({ atMs, keptMiB: 20 + atMs / 50_000, residentMiB: 90 + atMs / 50_000 }));
+  const growing = [0, 60_000].map((atMs) => ({ atMs, keptMiB: 20 + atMs / 50_000, residentMiB: 80 + atMs / 50_000 }));
+  expect(judged({}, { samples: still.samples.map((one) => ({ ...one, residentMiB: 90 })) })).toEqual(['resident memory']);
   expect(judged({}, { samples: growing })).toEqual(['growth of memory kept, last half']);
   expect(judged({}, { samples: growing }, true)).toEqual(['growth of memory kept, last half', 'growth of resident memory, last half']);
-  expect(judged({}, { samples: [] })).toEqual(['growth of memory kept, last half']);
+  expect(judged({}, { samples: [] })).toEqual(['resident memory', 'growth of memory kept, last half']);
 });
 
 it('judges verdicts with a reservation', () => {

@@ -1,5 +1,5 @@
 // Applies or deletes the objects of an installation, and finds the StatefulSets whose updates a partition blocks.
-import { isStatus } from '../../../cluster/request/failure.ts';
+import { isStatus, onStatus } from '../../../cluster/request/failure.ts';
 import { getObject, listObjects } from '../../../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resourceOf, resources } from '../../../cluster/request/resource.ts';
 import { applyObject, deleteObject } from '../../../cluster/request/write.ts';
@@ -8,7 +8,7 @@ import { fieldAt } from '../../../engine/observe/raw.ts';
 import { isUnknown, type Known } from '../../../engine/snapshot.ts';
 import { admissionPolicyKinds } from '../../../install/admission-policy.ts';
 import { type BlockedStatefulSet, removal } from '../../../install/installation.ts';
-import { agentName, type InstallObject, type InstallOptions, installLabel } from '../../../install/object.ts';
+import { agentName, enforceLabel, type InstallObject, type InstallOptions, installLabel } from '../../../install/object.ts';
 import { listed } from '../../../install/registered-policies.ts';
 import { everywhere } from '../../../install/scope.ts';
 import { admissionVersion } from '../../../install/webhooks.ts';
@@ -244,6 +244,14 @@ export async function refuseLostNamespaces(cluster: Cluster, { scope, namespace:
     why: `the installed agent runs with -namespaces=${watched.join(',')}${known}`,
     todo: `to keep watching, ${keep}; to stop watching, first run: kubectl rollout-group uninstall -n ${agent} --apply`,
   });
+}
+
+/** Returns which of the namespaces have the enforcement label. Leaves out namespaces that the user may not read. */
+export async function enforcedNamespaces({ env, timeoutMs }: Cluster, namespaces: readonly string[]): Promise<readonly string[]> {
+  const options = { site: 'install.namespace', timeoutMs };
+  const read = (name: string) => getObject(env, resources.namespaces, { name }, options).catch(onStatus(undefined, 403));
+  const found = await Promise.all(namespaces.map(read));
+  return found.flatMap((one) => (one?.metadata.labels?.[enforceLabel] === 'true' ? [one.metadata.name] : []));
 }
 
 async function readGroups(cluster: Cluster, watched: readonly string[], agentNamespace: string) {

@@ -80,7 +80,10 @@ describe('a StatefulSet manifest', () => {
 
   it('that cannot be read is a problem, not a member', () => {
     const { snapshot, problems } = read([manifest('ingester-zone-a', { replicas: 'many' })]);
-    expect([snapshot.statefulSets, problems]).toEqual([[], ['StatefulSet mimir/ingester-zone-a: spec.replicas is not a whole number of 32 bits']]);
+    expect([snapshot.statefulSets, problems]).toEqual([
+      [],
+      ['StatefulSet mimir/ingester-zone-a: spec.replicas is not a whole number of 32 bits'],
+    ]);
   });
 });
 

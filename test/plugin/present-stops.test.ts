@@ -1,0 +1,92 @@
+// What get, status and explain show if a stop began or ended since the last decision of an agent.
+import { describe, expect, it } from 'vitest';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
+import { type FakeOptions, fakeApiServer } from './api-server.ts';
+import { type Ended, runInProcess } from './in-process.ts';
+import { done, paused, rolling } from './live-kit.ts';
+import { adoptedObjects, leaseObject, publishedObject } from './live-objects.ts';
+import type { FakeObject } from './served-objects.ts';
+
+const pause = {
+  apiVersion: 'rollout-group.dev/v1alpha1',
+  kind: 'RolloutIntent',
+  metadata: { name: 'pause.ingester', namespace: 'mimir' },
+  spec: { group: 'ingester', action: 'pause', reason: 'read latency' },
+};
+
+async function ask(objects: readonly FakeObject[], line: string, options: FakeOptions = {}): Promise<Ended> {
+  const { url } = await fakeApiServer(objects, options);
+  return runInProcess([...line.split(' '), '--server', url, '-n', 'mimir']);
+}
+
+describe('a stop that began or ended since the last decision of an agent that is gone', () => {
+  const gone = leaseObject('agent-0', Date.now() - 300_000);
+  const old = (decision: PublishedDecision): FakeObject => publishedObject({ ...decision, decidedMs: Date.now() - 600_000 });
+  const protection = {
+    ...pause,
+    metadata: { ...pause.metadata, name: 'protect.b' },
+    spec: { ...pause.spec, action: 'protect', zone: 'b' },
+  };
+  const expired = { ...pause, spec: { ...pause.spec, expires: '2026-01-01T00:00:00Z' } };
+  const note = 'note: a stop of mimir/ingester began or ended since; decided by this command\n';
+  const lines = ['get ingester', 'get', 'status ingester --watch=false', 'explain ingester'];
+  const cluster = (decision: PublishedDecision, ...intents: FakeObject[]) => [...adoptedObjects(), old(decision), gone, ...intents];
+
+  it.each(lines)('is shown with its command if it began: %s', async (line) => {
+    const { stdout, stderr } = await ask(cluster(done, pause, protection), line);
+    for (const text of line === 'get'
+      ? ['paused']
+      : [/paused by .* \(read latency\)/, 'kubectl rollout-group resume mimir/ingester', 'protects zone b'])
+      expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(text);
+    expect(stderr).toMatch(/^note: agent not running: Lease expired/);
+    expect(stderr).toContain(note);
+  });
+
+  it.each(lines.flatMap((line) => [[line, []] as const, [line, [expired]] as const]))(
+    'vanishes if it ended or expired: %s',
+    async (line, left) => {
+      const { stdout, stderr } = await ask(cluster(paused, ...left), line);
+      expect(stdout).not.toMatch(/paused|resume/i);
+      expect(stdout).toContain('agent not running');
+      expect(stderr).toContain(note);
+    },
+  );
+
+  it.each(lines)('is in JSON: %s', async (line) => {
+    const stopsIn = async (objects: readonly FakeObject[]) => {
+      const document = JSON.parse((await ask(objects, `${line} -o json`)).stdout);
+      const { decidedBy, phase, stops } = document.groups?.[0] ?? document;
+      return { decidedBy, phase, stops: stops.map(({ rule, endsWith }: { rule: string; endsWith: string }) => [rule, endsWith]) };
+    };
+    const decidedBy = 'this command';
+    const stops = [['paused', 'kubectl rollout-group resume mimir/ingester']];
+    expect(await stopsIn(cluster(done, pause))).toEqual({ decidedBy, phase: 'Done', stops });
+    expect(await stopsIn(cluster(paused))).toEqual({ decidedBy, phase: 'Done', stops: [] });
+  });
+
+  it('meets and ends the condition paused', async () => {
+    const wait = async (objects: readonly FakeObject[]) => (await ask(objects, 'status ingester --for=paused')).status;
+    expect([await wait(cluster(rolling, pause)), await wait(cluster(paused))]).toEqual([0, 12]);
+  });
+
+  it('leaves the decision of an agent that runs, and of a user who may not read what a decision needs', async () => {
+    const there = [...adoptedObjects(), publishedObject({ ...paused, decidedMs: Date.now() }), leaseObject('agent-0', Date.now())];
+    const hidden = { forbidden: ['pods'] };
+    for (const [objects, options] of [
+      [there, {}],
+      [cluster(paused), hidden],
+    ] as const) {
+      const { stdout, stderr } = await ask(objects, 'get ingester', options);
+      expect(stdout).toContain('PAUSED');
+      expect(stderr).toContain('note: a stop of mimir/ingester began or ended since the shown decision');
+      expect(stderr).not.toContain(note);
+    }
+  });
+
+  it('does not stay among the stops that a resume names', async () => {
+    const stop = { rule: 'protected', fact: 'bob protects zone b', zones: ['b'], isBlocking: true, endsWith: 'x' };
+    const published = { ...paused, stops: [{ ...stop, source: { object: 'RolloutIntent mimir/protect.b' } }] };
+    const { stdout } = await ask(cluster(published, pause), 'resume ingester');
+    expect(stdout).toBe('mimir/ingester resumed\n');
+  });
+});
