@@ -161,17 +161,19 @@ export function prepareDownscale(question: ScaleQuestion, to: number): PrepareAn
   return { result: wait, permitted: from, actions };
 }
 
-/** Returns the calls that withdraw the preparation of pods that stay, and of their successors. An absent pod is called after it returns. */
+/**
+ * Returns the calls that withdraw the preparation of pods that stay, and of their successors. An absent pod is called after it returns. While
+ * a claim announces a decrease, its pods stay prepared: a decrease without an answer may still be applied.
+ */
 export function withdrawals(question: Pick<ScaleQuestion, 'context' | 'zone'>, staying: number): readonly Action[] {
   const { context, zone } = question;
-  const first = zone.set?.firstOrdinal ?? 0;
+  const announced = zone.claims.flatMap((claim) => (claim.verb === 'scaleDown' ? (claim.to ?? []) : []));
+  const end = (zone.set?.firstOrdinal ?? 0) + Math.min(staying, ...announced);
   const present = new Set(zone.pods.map(({ ordinal }) => ordinal));
   const actions: Action[] = [];
   for (const call of ['delayed', 'prepare'] as const) {
     const ordinals = context.view.ledger.preparations
-      .filter(
-        (entry) => entry.zone === zone.zone.name && entry.call === call && entry.ordinal < first + staying && entry.isWithdrawn !== true,
-      )
+      .filter((entry) => entry.zone === zone.zone.name && entry.call === call && entry.ordinal < end && entry.isWithdrawn !== true)
       .map((entry) => entry.ordinal);
     const distinct = [...new Set(ordinals)].filter((ordinal) => present.has(ordinal)).sort((a, b) => a - b);
     if (distinct.length > 0) actions.push(callPods(question, call, 'DELETE', distinct));

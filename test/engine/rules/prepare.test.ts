@@ -340,6 +340,12 @@ describe('a preparation is withdrawn', () => {
     expect(of([preparation(13), preparation(14)], 4, 10)).toEqual([call('delayed', 'DELETE', [13])]);
   });
 
+  it('of no pod that an announced decrease may still remove', () => {
+    const asked = question({ preparations: [preparation(2), preparation(3), preparation(4)] });
+    const claims = [{ verb: 'scaleDown' as const, zone: 'a', uid: 'uid', from: 5, to: 3, atMs: kitNowMs }];
+    expect(withdrawals({ ...asked, zone: { ...asked.zone, claims } }, 5)).toEqual([call('delayed', 'DELETE', [2])]);
+  });
+
   it('once, and in its own zone', () => {
     expect(of([preparation(1, { isWithdrawn: true }), preparation(2, { zone: 'b' })])).toEqual([]);
   });
