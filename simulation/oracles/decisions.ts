@@ -84,7 +84,9 @@ export class DecisionJudge implements Oracle {
     if (isWaiting && decision.waits.length === 0) this.#report('L9', process, 'neither acts nor gives a reason');
     this.#decisions += 1;
     if (disruptions.length > 0 || this.#decisions % sampleEvery === 1) this.#decideAgain(process, report);
-    if (this.#book.scene.nowMs() >= this.#healingBeganMs + 2 * watchDelayMs) this.#checkWatches(process, report);
+    // An idle group reads nothing directly, and its pods are listed again only every 30 minutes.
+    const isIdle = decision.outcome === 'done';
+    if (!isIdle && this.#book.scene.nowMs() >= this.#healingBeganMs + 2 * watchDelayMs) this.#checkWatches(process, report);
   }
 
   #report(invariant: string, process: string, predicate: string): void {

@@ -17,6 +17,9 @@ export interface Violation {
 export interface MachineState {
   readonly rate: number;
   readonly wallErrorMs: number;
+  /** The last suspension of the process, on the scheduler's clock. */
+  readonly pausedAtMs?: number;
+  readonly pausedUntilMs?: number;
 }
 
 /** The view of a simulation for its judges. It contains no memory of agents. */

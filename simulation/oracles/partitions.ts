@@ -14,7 +14,7 @@ import { traitsOfShape } from '../scenario.ts';
 import type { Commit } from '../server/request.ts';
 import { named, otherZones } from './availability.ts';
 import { isLedger, readLedger } from './documents.ts';
-import type { Oracle } from './oracle.ts';
+import { machineOf, type Oracle } from './oracle.ts';
 import { type Book, isInRange, limitSince, type Place, type SetFacts, unavailableIn, wasDown, type Zone } from './places.ts';
 import { checkObserved, isPaused } from './targets.ts';
 
@@ -51,21 +51,22 @@ interface Change {
 
 /**
  * Checks that a run begins only after the zones are frozen: the StatefulSet controller would replace exposed pods without waves and gates.
- * A zone cannot be frozen above an updated pod.
+ * A zone cannot be frozen above an updated pod. The write replaces no pod, so a process that stood still may begin by an old snapshot.
  */
 function checkBegun(book: Book, { actor, atMs, before, after }: Commit): void {
   if (!traitsOfShape(book.scene.group).lowersPartition) return;
   const known = before === undefined ? [] : (readLedger(before)?.rolling ?? []);
+  const { fromMs: usualMs } = book.momentOf({ actor, atMs });
+  const { pausedAtMs = 0, pausedUntilMs = 0 } = machineOf(book.scene, actor.process);
+  const fromMs = pausedUntilMs < usualMs ? usualMs : Math.min(usualMs, pausedAtMs);
   for (const zone of book.zones) {
     const name = book.terms.zoneName(zone.statefulSet);
-    const facts = zone.facts.since(book.momentOf({ actor, atMs }).fromMs);
+    const facts = zone.facts.since(fromMs);
     const now = facts.at(-1);
     if (known.includes(name) || readLedger(after)?.rolling.includes(name) !== true || now === undefined) continue;
     const lowest = now.first + Math.max(...facts.map((one) => one?.partition ?? Number.POSITIVE_INFINITY));
     const updated = [...zone.places.values()].filter((place) => isUpdated(place, now)).map(({ ordinal }) => ordinal);
-    const exposed = outdated(zone, book.momentOf({ actor, atMs }).fromMs).filter(
-      ({ ordinal }) => ordinal >= lowest && ordinal < Math.min(...updated),
-    );
+    const exposed = outdated(zone, fromMs).filter(({ ordinal }) => ordinal >= lowest && ordinal < Math.min(...updated));
     if (exposed.length === 0) continue;
     book.scene.violated('S6', `${actor.process ?? ''} begins a run while partition ${now.partition} exposes ${named(exposed)}`);
   }

@@ -4,7 +4,7 @@ import type { TurnListener } from '../../agent/report.ts';
 import type { PodCall, PodReply } from '../cluster/cluster.ts';
 import type { GateServer } from '../cluster/gate-server.ts';
 import type { Faults } from '../faults/fault.ts';
-import type { PodCalled, ProcessChange } from '../oracles/oracle.ts';
+import type { MachineState, PodCalled, ProcessChange } from '../oracles/oracle.ts';
 import { draw } from '../random.ts';
 import { letterOf, processLetter, type Scenario } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
@@ -126,11 +126,12 @@ export class Agents {
     this.#holds.release();
   }
 
-  /** Returns the rate and the wall-clock error of the machine of a process such as `a1`. */
-  clockOf(process: string): { readonly rate: number; readonly wallErrorMs: number } {
-    const clock = this.#machines.get(processLetter(process))?.clock;
+  /** Returns the rate and the wall-clock error of the machine of a process such as `a1`, and the last suspension of its living process. */
+  clockOf(process: string): MachineState {
+    const { clock, running } = this.#machines.get(processLetter(process)) ?? {};
     if (clock === undefined) return { rate: 1, wallErrorMs: 0 };
-    return { rate: clock.rate(), wallErrorMs: clock.wallMs() - runStartMs - this.#options.scheduler.nowMs() };
+    const { pausedAtMs = 0, pausedUntilMs = 0 } = running?.life.time ?? {};
+    return { rate: clock.rate(), wallErrorMs: clock.wallMs() - runStartMs - this.#options.scheduler.nowMs(), pausedAtMs, pausedUntilMs };
   }
 
   /** Returns the names of living processes, such as `a1`. */

@@ -87,6 +87,8 @@ export class ProcessTime {
   #floorMs = 0;
   #pauses = 0;
   #pausedUntilMs = 0;
+  /** The start of the last suspension, on the scheduler's clock. */
+  pausedAtMs = 0;
   #cancelResume = (): void => undefined;
   readonly #forgetMachine: () => void;
 
@@ -128,8 +130,14 @@ export class ProcessTime {
     this.#cancelResume();
     this.#cancelResume = this.#options.holds.after(durationMs, () => this.#resume());
     if (wasPaused) return;
+    this.pausedAtMs = this.#options.scheduler.nowMs();
     this.#pauses += 1;
     this.#options.onPaused?.();
+  }
+
+  /** The end of the last suspension, on the scheduler's clock. */
+  get pausedUntilMs(): number {
+    return this.#pausedUntilMs;
   }
 
   /** Delivers an external event at once, or after a suspension. A dead process receives nothing. */
