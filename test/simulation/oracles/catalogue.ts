@@ -65,7 +65,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'settle first',
     judgedBy: ['availability', 'gates'],
     scope: 'native',
-    how: 'within a zone, a successor counts as settled at any revision that the StatefulSet controller gave it; with the strategy `pinned` also in other zones',
+    how: 'within a zone, a successor counts as settled at any revision that the StatefulSet controller gave it; in another zone also with the strategy `pinned`, before a zone with an unavailable pod, in a zone that is open, and after a new template',
   },
   {
     id: 'S9',
@@ -95,7 +95,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     title: 'no rollout during a downscale',
     judgedBy: ['availability', 'replicas'],
     scope: 'native',
-    how: 'with OrderedReady an unavailable pod may be replaced, because the deletion of surplus pods waits for it',
+    how: 'with OrderedReady an unavailable pod may be replaced, because the deletion of surplus pods waits for it; zones that left the group do not count',
   },
   { id: 'S16', title: 'replicas do not oscillate', judgedBy: ['replicas'] },
   {
@@ -183,7 +183,7 @@ export const catalogue: readonly CatalogueEntry[] = [
     id: 'L8',
     title: 'watches come back',
     judgedBy: ['decisions', 'settling'],
-    how: 'two minutes after all faults every turn sees the current state; until then failed turns are retried and dead watches end',
+    how: 'two minutes after all faults every turn of a group that is not idle sees the current state; until then failed turns are retried and dead watches end',
   },
   { id: 'L9', title: 'reasons', judgedBy: ['decisions', 'settling'] },
   {
