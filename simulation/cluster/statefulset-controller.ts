@@ -160,8 +160,9 @@ export class StatefulSetController {
     });
     const before = input();
     const turn = controllerTurn(before);
-    const created = turn.creates.map((place) => this.#create(set, place));
-    for (const { name } of turn.deletes) {
+    const hasCreated = this.#createInBatches(set, before.set.firstOrdinal, turn.creates);
+    // Without a pod that could not be created, Kubernetes deletes no pod in the same turn.
+    for (const { name } of hasCreated ? turn.deletes : []) {
       // Deletes by name only, as Kubernetes does.
       this.#options.server.terminate(actor, set.metadata.namespace ?? '', name);
       const pod = this.#options.server.get('pods', set.metadata.namespace ?? '', name);
@@ -170,7 +171,7 @@ export class StatefulSetController {
     const isStatusCurrent = this.#writeStatus(set, input());
     const againMs = nextAvailableMs(before);
     if (againMs !== undefined) this.#syncAt(keyOf(set), this.#options.scheduler.nowMs() + againMs - before.nowMs);
-    return adopted && isStatusCurrent && created.every(Boolean);
+    return adopted && isStatusCurrent && hasCreated;
   }
 
   #podsOf(set: ModelObject): readonly PodFacts[] {
@@ -218,6 +219,17 @@ export class StatefulSetController {
   #own(set: ModelObject, resource: string, name: string): ModelObject | undefined {
     const reference = { resource, namespace: set.metadata.namespace ?? '', name };
     return this.#options.server.change(actor, reference, { metadata: { ownerReferences: [ownerReference(set)] } });
+  }
+
+  /** Creates pods as Kubernetes does: in batches of 1, 2, 4 and more ordinals, up to the first batch with a failure (slowStartBatch). */
+  #createInBatches(set: ModelObject, first: number, places: readonly { readonly ordinal: number; readonly revision: string }[]): boolean {
+    let failed = Number.POSITIVE_INFINITY;
+    for (const place of [...places].sort((a, b) => a.ordinal - b.ordinal)) {
+      const batch = Math.floor(Math.log2(place.ordinal - first + 1));
+      if (batch > failed) break;
+      if (!this.#create(set, place)) failed = batch;
+    }
+    return failed === Number.POSITIVE_INFINITY;
   }
 
   #create(set: ModelObject, { ordinal, revision }: { readonly ordinal: number; readonly revision: string }): boolean {
