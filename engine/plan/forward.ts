@@ -2,6 +2,7 @@
 import { evaluateCondition } from '../../policies/condition/condition.ts';
 import type { GroupDefinition, PolicyDefinition } from '../../policies/definition.ts';
 import { policiesFor } from '../../policies/join.ts';
+import { asksForApproval } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { contextOf, type GroupContext, minIntervalOf } from '../context.ts';
 import { decideGroup } from '../decide/decide.ts';
@@ -182,7 +183,7 @@ function approvalsAsked(snapshot: Snapshot, group: GroupDefinition, decision: Gr
   for (const policy of policiesFor(snapshot.policies, group, snapshot.agentNamespace)) {
     for (const rule of policy.rules) {
       const id = `${policy.name}/${rule.name}`;
-      if (waiting.has(id) && (rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval'))
+      if (waiting.has(id) && asksForApproval(rule))
         asked.push({ rule: id, digest: digestOfRule(policy, rule), count: rule.approval.count, from: rule.approval.from });
     }
   }

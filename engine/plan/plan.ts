@@ -9,6 +9,7 @@ import { isOfStop } from '../decide/stops.ts';
 import type { RuleResult, Stop } from '../decision.ts';
 import { viewGroup } from '../observe/view.ts';
 import { podsWorthNaming } from '../publish/decision.ts';
+import { isTroubled } from '../publish/status.ts';
 import { blocks, isUntilPerson } from '../rule.ts';
 import { agentRuns } from '../rules/agent-access.ts';
 import { permittedResults } from '../rules/exception.ts';
@@ -84,7 +85,7 @@ export function planGroups(input: PlanInput): Plan {
   // Leaves out a denial by the webhook of the agent if the plan already contains this denial.
   const known = groups.flatMap(({ refused }) => refused.map(({ message }) => message));
   const unknown = (input.denied ?? []).filter(({ message }) => !known.some((text) => message.includes(text)));
-  const denied = unknown.map((denial) => withHint(input, snapshots, denial));
+  const denied = withHints(input, snapshots, unknown);
   return {
     apiVersion: 'rollout-group.dev/cli/v1',
     kind: 'Plan',
@@ -106,13 +107,16 @@ export function planGroups(input: PlanInput): Plan {
   };
 }
 
-/** Returns the denial, with a hint if a policy or the lack of an exception before the change causes the denial. */
-function withHint(input: PlanInput, snapshots: PlanSnapshots, denial: ApiDenial): ApiDenial {
+/** Returns the denials, each with a hint if a policy or the lack of an exception before the change causes the denial. */
+function withHints(input: PlanInput, snapshots: PlanSnapshots, denied: readonly ApiDenial[]): readonly ApiDenial[] {
+  if (denied.length === 0) return denied;
   const { policies, exceptions } = input.before ?? input;
   const before = { ...input, policies, exceptions };
   const refused = input.groups.flatMap((group) => requestedWorld(before, snapshots, group).refused);
-  const isCaused = refused.some(({ message }) => denial.message.includes(message));
-  return isCaused ? { ...denial, hint: permittedLater('the policies') } : denial;
+  return denied.map((denial) => {
+    const isCaused = refused.some(({ message }) => denial.message.includes(message));
+    return isCaused ? { ...denial, hint: permittedLater('the policies') } : denial;
+  });
 }
 
 /** Returns the durations of each group whose progress deadline shortens the default durations. */
@@ -255,7 +259,7 @@ function stopping(
 
 function troubledPods(group: GroupDefinition, { world: { snapshot } }: Forward): Pick<GroupPlan, 'troubled'> {
   const { pods } = podsWorthNaming(viewGroup(snapshot, group), snapshot.nowMs);
-  const troubled = pods.filter(({ state }) => state === 'crashing' || state === 'nodeDown');
+  const troubled = pods.filter(isTroubled);
   return troubled.length === 0 ? {} : { troubled };
 }
 

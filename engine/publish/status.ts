@@ -8,7 +8,7 @@ import { fieldAt } from '../observe/raw.ts';
 import { lacksApproval } from '../rules/approval.ts';
 import { reasonOf } from '../rules/catalog.ts';
 import { type Snapshot, setNamed } from '../snapshot.ts';
-import type { PublishedDecision, PublishedWait } from './published.ts';
+import type { PublishedDecision, PublishedPod, PublishedWait } from './published.ts';
 
 interface ScaleTarget {
   /** Number of pods of the scaled zone, from the status of its StatefulSet. */
@@ -225,7 +225,7 @@ function degraded(published: PublishedDecision): Verdict {
     return { type, status: 'True', reason: reasonOf(refused.rule), message: waitText(refused) };
   const misplaced = waits.find(isMisplacedUntilRetry);
   if (misplaced !== undefined) return { type, status: 'True', reason: reasonOf(misplaced.rule), message: waitText(misplaced) };
-  const bad = pods.filter(({ state }) => state === 'crashing' || state === 'nodeDown');
+  const bad = pods.filter(isTroubled);
   const [first] = bad;
   if (first === undefined)
     return { type, status: 'False', reason: 'AsExpected', message: 'no run failed, no rule denies a step, and no pod crashes' };
@@ -252,6 +252,11 @@ export type Held = Pick<PublishedDecision, 'phase' | 'outcome' | 'stops'> &
 export type PersonNeeded = 'failed' | 'rolledBack' | 'missing' | 'blocked' | 'misplaced' | 'approval' | 'undone' | 'stopped' | 'paused';
 
 export const rolledBackRule = 'rolled-back';
+
+/** Reports whether the pod does not become available by itself. */
+export function isTroubled({ state }: Pick<PublishedPod, 'state'>): boolean {
+  return state === 'crashing' || state === 'nodeDown';
+}
 
 /** Reports whether the pods keep an earlier revision because the requested revision failed. */
 export function isRolledBack({ run, warnings }: Pick<PublishedDecision, 'run' | 'warnings'>): boolean {

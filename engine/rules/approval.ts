@@ -1,5 +1,6 @@
 // Evaluates the approvals and rejections of waves and policy rules. An approval counts only from a verified requester.
 import type { ApprovalDefinition, GroupDefinition, PolicyDefinition, Source } from '../../policies/definition.ts';
+import { asksForApproval } from '../../policies/rollout/rules-without-exception.ts';
 import type { GroupContext } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import { earliest, result } from '../rule.ts';
@@ -106,8 +107,7 @@ export function needsApproval(
   return (
     groups.some(({ rollout }) =>
       rollout.waves.some(({ before, after }) => before.approval !== undefined || after.approval !== undefined),
-    ) ||
-    policies.some(({ rules }) => rules.some(({ effect, onUnknown }) => effect === 'requireApproval' || onUnknown === 'requireApproval'))
+    ) || policies.some(({ rules }) => rules.some(asksForApproval))
   );
 }
 

@@ -1,7 +1,6 @@
 // Implements the strategy `onDelete`: the agent evicts or deletes pods, and the StatefulSet controller creates successors at the update
 // revision. The strategy `pinned` uses the same functions to order, choose and replace pods.
-
-import { pods, waveTarget } from '../amount.ts';
+import { pods } from '../amount.ts';
 import { type GroupContext, minIntervalOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { isCrashing, type ZoneView } from '../observe/view.ts';
@@ -10,6 +9,7 @@ import { result } from '../rule.ts';
 import { inFlightBefore, isClaimed, isStuck, isUp, waitsForLower } from '../rules/pod-state.ts';
 import { isProtected } from '../rules/protected.ts';
 import type { RollQuestion } from '../rules/roll.ts';
+import { includedPods } from '../rules/wave.ts';
 import type { PodView, RunState } from '../snapshot.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
 
@@ -107,13 +107,13 @@ export function replacePods(context: GroupContext, view: ZoneView, chosen: reado
  * Returns a warning for each zone with more updated pods than the waves so far include. Returns no warning in a run back to the revision
  * from before an unfinished run, because its pods may never have left this revision.
  */
-function updatedByRestart({ view, group: { rollout } }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
+function updatedByRestart({ view, group }: GroupContext, run: RunState | undefined): readonly RuleResult[] {
   if (run === undefined || run.outcome === 'completed') return [];
-  return view.zones.flatMap(({ zone, replicas, updated, unknown }) => {
+  return view.zones.flatMap((member) => {
+    const { zone, updated, unknown } = member;
     const target = run.target[zone.name];
     if (unknown !== undefined || target === undefined || target === run.previous[zone.name]) return [];
-    const wave = rollout.waves.slice(0, run.wave + 1).findLast(({ zones }) => zones.includes(zone.name));
-    const included = wave === undefined ? 0 : waveTarget(wave.amount, replicas);
+    const included = includedPods(group, run, member);
     if (updated <= included) return [];
     const why = 'under onDelete, a pod that is created again starts at the update revision';
     const fact = `zone ${zone.name} has ${pods(updated)} at revision ${target}, but the waves so far include ${included}: ${why}`;

@@ -2,13 +2,14 @@
 
 import type { Source } from '../../policies/definition.ts';
 import { holdingPartition, traitsOf } from '../../policies/strategies.ts';
-import { pods, waveTarget } from '../amount.ts';
+import { pods } from '../amount.ts';
 import { type GroupContext, minIntervalOf } from '../context.ts';
 import type { Action, RuleResult } from '../decision.ts';
 import { partitionOrdinal, type ZoneView } from '../observe/view.ts';
 import { blocks, result } from '../rule.ts';
 import { freezingPartition, inFlightBefore, isBelowPartition, isNextDown, isStuck, isUp, waitsForLower } from '../rules/pod-state.ts';
 import { oldStatusOf, type RollQuestion } from '../rules/roll.ts';
+import { includedPods } from '../rules/wave.ts';
 import type { Claim, PodView, RunState, Snapshot, StatefulSetView } from '../snapshot.ts';
 import { replacePods } from './on-delete.ts';
 import type { Allowance, ChosenPod, Strategy } from './strategy.ts';
@@ -93,8 +94,7 @@ function partitionKeptIn(context: GroupContext, run: RunState, view: ZoneView): 
   if (set === undefined || set.updateStrategy !== 'RollingUpdate') return [];
   const unfrozen = partitionFrozen(context, view);
   if (unfrozen !== undefined) return [unfrozen];
-  const wave = context.group.rollout.waves.slice(0, run.wave + 1).findLast(({ zones }) => zones.includes(view.zone.name));
-  const asked = wave === undefined ? 0 : waveTarget(wave.amount, view.replicas);
+  const asked = includedPods(context.group, run, view);
   const details = { limit: `${Math.max(0, view.replicas - asked)} or more`, source: partitionSource(set) };
   const beyond = view.exposedByPartition.filter(
     (pod) => pod.ordinal < set.firstOrdinal + view.replicas - asked && !isStuck(context, view, pod),

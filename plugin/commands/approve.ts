@@ -5,6 +5,7 @@ import { digestOfRule, digestOfWaves, isOfRun, requesterText } from '../../engin
 import { whyNotRejected } from '../../engine/run/waves.ts';
 import type { IntentView } from '../../engine/snapshot.ts';
 import type { ApprovalDefinition, PolicyDefinition, PolicyRuleDefinition } from '../../policies/definition.ts';
+import { asksForApproval } from '../../policies/rollout/rules-without-exception.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { unreadLists } from '../cluster-snapshot/listing.ts';
 import type { CommandContext } from '../context.ts';
@@ -167,7 +168,7 @@ function waitingFor(requested: RequestedGroup): readonly Approvable[] {
   const wave = rules.has('approval') && decision.wave !== undefined ? [waveNamed(requested, decision.wave.name)] : [];
   const ofPolicies = requested.read.world.policies.policies.flatMap((policy) =>
     policy.rules
-      .filter((rule) => rules.has(`${policy.name}/${rule.name}`) && demandsApproval(rule))
+      .filter((rule) => rules.has(`${policy.name}/${rule.name}`) && asksForApproval(rule))
       .map((rule) => ruleOf(requested, policy, rule)),
   );
   return [...wave, ...ofPolicies];
@@ -197,17 +198,13 @@ function ruleNamed(requested: RequestedGroup, wanted: string): Approvable {
     return { kind: 'rule', name: wanted, ...defined({ digest }) };
   }
   const { policy, rule } = found;
-  if (demandsApproval(rule)) return ruleOf(requested, policy, rule);
+  if (asksForApproval(rule)) return ruleOf(requested, policy, rule);
   throw usageFailure(`rule ${wanted} needs no approval`, `kubectl rollout-group explain ${name}`);
-}
-
-function demandsApproval({ effect, onUnknown }: PolicyRuleDefinition): boolean {
-  return effect === 'requireApproval' || onUnknown === 'requireApproval';
 }
 
 function unknownRule({ read, name }: RequestedGroup, wanted: string): Failure {
   const names = read.world.policies.policies.flatMap((policy) =>
-    policy.rules.filter(demandsApproval).map((rule) => `${policy.name}/${rule.name}`),
+    policy.rules.filter(asksForApproval).map((rule) => `${policy.name}/${rule.name}`),
   );
   const todo = names.length === 0 ? `kubectl rollout-group explain ${name}` : `the rules that need an approval: ${names.join(', ')}`;
   return usageFailure(`no RolloutPolicy has a rule ${wanted}`, todo);

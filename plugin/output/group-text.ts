@@ -3,7 +3,7 @@ import { ordinalsIn } from '../../engine/amount.ts';
 import { isAtRest, isMoving, noGoal, type RuleOutcome, type Stop, type ZoneDecision } from '../../engine/decision.ts';
 import type { Estimate, LikelyEnd } from '../../engine/plan/estimate.ts';
 import type { PublishedDecision, PublishedMetric, PublishedPod, PublishedReading, PublishedZone } from '../../engine/publish/published.ts';
-import { endsText, missingSetsText, type PersonNeeded, rolledBackRule, stopFact } from '../../engine/publish/status.ts';
+import { endsText, isTroubled, missingSetsText, type PersonNeeded, rolledBackRule, stopFact } from '../../engine/publish/status.ts';
 import { isUnknown, type Known } from '../../engine/snapshot.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import type { Phase } from '../../policies/rollout/phases.ts';
@@ -236,7 +236,7 @@ export function missingText(count: number): string {
 }
 
 export function troubledPods({ pods }: Pick<PublishedDecision, 'pods'>, zone?: string): readonly PublishedPod[] {
-  return pods.filter((pod) => (pod.state === 'crashing' || pod.state === 'nodeDown') && (zone === undefined || pod.zone === zone));
+  return pods.filter((pod) => isTroubled(pod) && (zone === undefined || pod.zone === zone));
 }
 
 /** Returns `a-3 crashes (CrashLoopBackOff)`. */

@@ -5,6 +5,7 @@ import type { GroupDefinition, LimitsDefinition, PolicyDefinition, WindowDefinit
 import { type Finding, finding } from '../findings/finding.ts';
 import { policiesFor } from '../join.ts';
 import type { Loaded } from '../load.ts';
+import { asksForApproval } from '../rollout/rules-without-exception.ts';
 import { type PolicyAction, policyAction } from '../schema/rollout-policy.ts';
 import type { CountOrPercent } from '../schema/scalars.ts';
 import { checkSchedule, windowState } from '../window/window.ts';
@@ -46,7 +47,7 @@ const findDuplicateRules: LintCheck = eachPolicy((policy) => [
 
 const checkRuleApprovals: LintCheck = eachPolicy((policy) =>
   (policy.value.spec.rules ?? []).flatMap((rule, index): readonly Finding[] => {
-    const asks = rule.effect === 'requireApproval' || rule.onUnknown === 'requireApproval';
+    const asks = asksForApproval(rule);
     if (asks && !rule.approval) {
       const message = `the rule ${rule.name} accepts an approval from any user: approval.from is missing`;
       return [finding('RG2304', policy.place(['spec', 'rules', index, 'effect']), message)];

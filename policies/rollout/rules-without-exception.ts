@@ -44,10 +44,10 @@ export function canOverride(rule: string, policies: readonly PolicyRules[]): boo
 }
 
 function demandsApproval(rule: string, policies: readonly PolicyRules[]): boolean {
-  return policies.some((policy) =>
-    policy.rules.some(
-      ({ name, effect, onUnknown }) =>
-        `${policy.name}/${name}` === rule && (effect === 'requireApproval' || onUnknown === 'requireApproval'),
-    ),
-  );
+  return policies.some((policy) => policy.rules.some((one) => `${policy.name}/${one.name}` === rule && asksForApproval(one)));
+}
+
+/** Reports whether the policy rule can answer that it needs an approval. */
+export function asksForApproval({ effect, onUnknown }: { readonly effect: string; readonly onUnknown?: string | undefined }): boolean {
+  return effect === 'requireApproval' || onUnknown === 'requireApproval';
 }
