@@ -1,7 +1,7 @@
 // Defines rules and their results: which results block a step, and which result comes first if several block.
 import type { Source } from '../policies/definition.ts';
 import { formatDuration } from '../policies/duration.ts';
-import { instantText } from '../policies/instant.ts';
+import { instantText, preciseText } from '../policies/instant.ts';
 import { defined } from '../policies/values/defined.ts';
 import type { RuleOutcome, RuleResult } from './decision.ts';
 
@@ -126,7 +126,7 @@ export function denialParts({ rule, fact, limit, earliestMs }: RuleResult): Deni
     rule: ` is denied by ${rule}: `,
     fact,
     limit: limit === undefined ? '' : ` (limit: ${limit})`,
-    retry: earliestMs === undefined ? '' : `; retry after ${new Date(earliestMs).toISOString()}`,
+    retry: earliestMs === undefined ? '' : `; retry after ${preciseText(earliestMs)}`,
   };
 }
 

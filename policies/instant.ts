@@ -22,3 +22,11 @@ export function instantText(ms: number): string | undefined {
 export function secondText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
+
+/** The greatest distance of a JavaScript date from 1970 (ECMAScript, Time Values), in milliseconds. */
+const greatestMs = 8_640_000_000_000_000;
+
+/** Formats a time as RFC 3339 in UTC with milliseconds. A number beyond the range of dates becomes the nearest date. */
+export function preciseText(ms: number): string {
+  return new Date(Math.max(-greatestMs, Math.min(ms, greatestMs))).toISOString();
+}

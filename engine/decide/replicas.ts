@@ -103,14 +103,12 @@ export function boundedReplicas(asked: number, bounds: BoundsDefinition, limits:
   const min = Math.max(bounds.min ?? 0, limits.minReplicas ?? 0);
   const max = Math.min(bounds.max ?? Number.POSITIVE_INFINITY, limits.maxReplicas ?? Number.POSITIVE_INFINITY);
   const wanted = Math.min(Math.max(asked, min), max);
-  // The pattern of fitting counts repeats after twice the multiple, so the search ends there.
-  for (let step = 0; step <= 2 * bounds.multipleOf; step += 1) {
-    if (fitsBounds(wanted + step, bounds) && wanted + step <= max) return wanted + step;
-  }
-  for (let step = 1; step <= 2 * bounds.multipleOf && wanted - step >= min; step += 1) {
-    if (fitsBounds(wanted - step, bounds)) return wanted - step;
-  }
-  return wanted;
+  const { multipleOf } = bounds;
+  const above = Math.ceil(wanted / multipleOf) * multipleOf;
+  const below = Math.floor(wanted / multipleOf) * multipleOf;
+  // If two neighbouring multiples have the wrong parity, then all multiples have the wrong parity.
+  const up = [above, above + multipleOf].find((count) => count <= max && fitsBounds(count, bounds));
+  return up ?? [below, below - multipleOf].find((count) => count >= min && fitsBounds(count, bounds)) ?? wanted;
 }
 
 function describeBounds({ min, max, multipleOf, parity }: BoundsDefinition): string {

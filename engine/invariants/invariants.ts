@@ -1,6 +1,7 @@
 // Checks the properties that every decision must have. The agent checks them again before each destructive action.
 
 import type { GroupDefinition } from '../../policies/definition.ts';
+import { preciseText } from '../../policies/instant.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { traitsOf } from '../../policies/strategies.ts';
 import { unavailableLimit } from '../amount.ts';
@@ -338,7 +339,7 @@ const explained: Invariant = {
   violations: ({ context, decision }) => {
     const past = decision.waits
       .filter(({ earliestMs }) => earliestMs !== undefined && earliestMs <= context.nowMs)
-      .map(({ rule, earliestMs }) => `${rule} waits for ${new Date(earliestMs ?? 0).toISOString()}, which has passed`);
+      .map(({ rule, earliestMs }) => `${rule} waits for ${preciseText(earliestMs ?? 0)}, which has passed`);
     if (decision.outcome !== 'wait' && decision.outcome !== 'blocked') return past;
     return decision.waits.length > 0 ? past : ['the group waits without a reason'];
   },

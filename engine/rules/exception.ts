@@ -1,5 +1,6 @@
 // Applies exceptions to the results of rules. The rule is evaluated first, so that the result shows both its fact and the exception.
 import type { ExceptionDefinition } from '../../policies/definition.ts';
+import { preciseText } from '../../policies/instant.ts';
 import { exceptionFor } from '../../policies/join.ts';
 import { canOverride } from '../../policies/rollout/rules-without-exception.ts';
 import type { GroupContext } from '../context.ts';
@@ -39,7 +40,7 @@ export function withException(context: GroupContext, answer: RuleResult, subject
 /** Returns a clause with the name, the requester, the end and the reason of an exception. */
 export function permissionText({ name, requestedBy, expiresMs, reason }: ExceptionDefinition): string {
   const by = requestedBy === undefined ? '' : ` of ${requestedBy.user}`;
-  return `permitted by exception ${name}${by} until ${new Date(expiresMs).toISOString()} (${reason})`;
+  return `permitted by exception ${name}${by} until ${preciseText(expiresMs)} (${reason})`;
 }
 
 /** Returns the results that pass only because of an exception, each once, sorted by the end of the exception. */

@@ -1,5 +1,7 @@
 // Evaluates the minimum time between the downscales of two zones.
+
 import { formatDuration } from '../../policies/duration.ts';
+import { preciseText } from '../../policies/instant.ts';
 import { type GroupContext, limitSource, sourceOf, zoneNamed } from '../context.ts';
 import type { RuleResult } from '../decision.ts';
 import type { ZoneView } from '../observe/view.ts';
@@ -75,7 +77,7 @@ function gapOf(question: ScaleQuestion, other: Shrunk, { limitMs, owner, isStric
   const fact = `zone ${other.zone} shrank ${age.words}`;
   // The age of a time in the future is unknown. Adopted groups wait for the interval after that time.
   if (profileOf(question.context.group).downscaleTime === 'ledger' && !isWithinClockSkew(question.context, other.atMs)) {
-    const recorded = `zone ${other.zone} has a recorded downscale at ${new Date(other.atMs).toISOString()}, a time in the future`;
+    const recorded = `zone ${other.zone} has a recorded downscale at ${preciseText(other.atMs)}, a time in the future`;
     return result('zone-gap', 'unknown', recorded, { limit, source, earliestMs: other.atMs + limitMs });
   }
   if (isStrict ? passed > limitMs : passed >= limitMs) return result('zone-gap', 'ok', fact, { limit, source, age });

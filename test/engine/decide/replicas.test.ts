@@ -7,6 +7,7 @@ import { statefulSet } from '../../kit/objects.ts';
 import { contextWith, line, policy, zoneIn } from '../../kit/questions.ts';
 import type { SnapshotOverrides } from '../../kit/snapshots.ts';
 
+const greatest = 2 ** 31 - 1;
 const free: BoundsDefinition = { multipleOf: 1, parity: 'any' };
 
 describe('a count moved into its bounds', () => {
@@ -33,6 +34,8 @@ describe('a count moved into its bounds', () => {
     ['goes down to nothing where no other count fits, which the floor then refuses', 3, { multipleOf: 4, parity: 'odd', max: 3 }, {}, 0],
     ['stays within the bounds where no count in them fits', 3, { min: 1, multipleOf: 4, parity: 'odd', max: 3 }, {}, 3],
     ['fits the minimum too', 1, { min: 4, parity: 'odd' }, {}, 5],
+    ['stays where no multiple has the parity, and does not go down to nothing', 4, { multipleOf: 2, parity: 'odd' }, {}, 4],
+    ['goes down to the multiple without trying each count', 7, { multipleOf: greatest, max: greatest - 1 }, {}, 0],
     ['never goes below the minimum, also when nothing between it and the maximum fits', 4, { min: 4, max: 5, multipleOf: 3 }, {}, 4],
   ])('%s', (_name, asked, bounds, limits, expected) => {
     expect(boundedReplicas(asked, { ...free, ...bounds }, limits)).toBe(expected);
