@@ -1,4 +1,4 @@
-// The verb undo: writes an earlier pod template to all members and blocks the undone revision. The agent then rolls out zone by zone.
+// The verb undo: writes an earlier pod template to the members, or to the one of --zone, and blocks the undone revision. The agent then rolls out zone by zone.
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
 import { type JsonPatchOperation, patchByOperations } from '../../cluster/request/write.ts';
 import { intentsOf } from '../../engine/context.ts';
@@ -195,7 +195,7 @@ function previewText({ name, snapshot, live: { definition } }: Members, undos: r
   return `${name} returns to an earlier revision; ${replaced}:\n${lines.join('')}${atOnce.map((text) => `  ${text}\n`).join('')}`;
 }
 
-/** Returns the warning that manifests in Git still request the undone revision, which stays blocked. */
+/** Returns the warning that manifests in Git may still request the undone revision, which stays blocked. */
 function gitText(undos: readonly MemberUndo[], name: string, intent: string): string {
   const commit = undos.map(({ member }) => member.view.annotations[changeAnnotations.commit]).find((one) => one !== undefined);
   const revert = commit === undefined ? '' : `. Run: git revert ${commit}`;

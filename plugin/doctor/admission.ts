@@ -84,7 +84,7 @@ function uncountedApprovals(groups: readonly GroupDefinition[], policies: readon
 const effects = { noDownscale: 'scale it down', noDelete: 'delete its StatefulSets', noEviction: 'evict its pods' } as const;
 type Protection = keyof typeof effects;
 
-/** Reports protections of a group that no webhook enforces: the agent obeys them, other clients do not. */
+/** Reports protections of a group that no webhook enforces, so that other clients need not obey them. */
 function openGroup(group: GroupDefinition, registration: RegistrationFact): readonly CheckResult[] {
   const { namespace, name, zones } = group;
   const { isOptedIn = true, deniesDownscale = false } = registration.namespaces.find((one) => one.name === namespace) ?? {};

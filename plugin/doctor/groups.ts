@@ -126,7 +126,7 @@ function leftText({ namespace, name, isReleased, goneMs }: LedgerFact): string {
     goneMs === undefined
       ? 'one minute after the agent sees that no policy defines the group'
       : `after ${new Date(goneMs + releaseGraceMs).toISOString().replace(/\.\d+Z$/, 'Z')}`;
-  return `${what}. The agent releases the StatefulSets of the deleted group (onPolicyDeleted: release) ${when}, and then deletes the ConfigMap. If the ConfigMap is deleted earlier, the release stops`;
+  return `${what}. The agent releases the StatefulSets of the deleted group (onPolicyDeleted: release) ${when}. After that, run: ${remove}. If the ConfigMap is deleted earlier, the release stops`;
 }
 
 /** Reports StatefulSets that belong to no group and whose partition blocks every update. Kubernetes itself shows them as rolled out. */

@@ -39,9 +39,10 @@ export function renderApplied({ digest, isDryRun, isNothing, objects }: ApplyRep
 function summary(objects: readonly AppliedObject[], digest: string, isDryRun: ApplyReport['isDryRun']): string {
   const done = objects.filter(({ result }) => result === 'created' || result === 'configured').length;
   if (isDryRun !== undefined) return `${plural(done, 'object')} would be applied as plan ${digest}. Nothing was changed.`;
-  const rest = objects.length - done;
-  const left = rest === 0 ? '' : ` ${rest} of ${objects.length} were not applied; the applied objects stay.`;
-  return `${plural(done, 'object')} applied as plan ${digest}.${left}`;
+  const unknown = objects.filter(({ result }) => result === 'unknown').length;
+  const rest = objects.length - done - unknown;
+  const left = [...(rest === 0 ? [] : [`${rest} not applied`]), ...(unknown === 0 ? [] : [`${unknown} unknown`])].join(', ');
+  return `${plural(done, 'object')} applied as plan ${digest}.${left === '' ? '' : ` ${left}; the applied objects stay.`}`;
 }
 
 /** Returns `StatefulSet mimir/a changed (replicas), Pod mimir/a-0 replaced and 3 more`. */

@@ -75,7 +75,7 @@ const expectation = z.strictObject({
 
 export const policyTestSpec = z.strictObject({
   files: z.array(z.string().min(1).max(1024)).min(1).max(100).describe('Policies and manifests, relative to this file.'),
-  clock: instant.default('2026-01-15T10:00:00Z').describe('Time of the first case.'),
+  clock: instant.default('2026-01-15T10:00:00Z').describe('Start of the clock. `advance` of a case is added before the case.'),
   given: given.optional().describe('Common state of all cases.'),
   cases: z
     .array(

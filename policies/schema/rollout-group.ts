@@ -83,7 +83,7 @@ const replicaSource = z.strictObject({
   apiVersion: z
     .string()
     .max(253)
-    .describe('API version of the source object. With the profile `rolloutOperator` only the API group counts.'),
+    .describe('API version of the source object. Only the API group counts: the agent reads any served version.'),
   kind: z.string().min(1).max(63).describe('Kind of the source object.'),
   name: z.string().min(1).max(253).describe('Name of the source object, in the namespace of the group.'),
   read: wordOf('scale', 'desiredReplicas', 'fieldPath').describe(
@@ -104,15 +104,20 @@ const mirror = z
 
 const replicas = z
   .strictObject({
-    count: optionalInt(0, 100_000).describe('Replicas of each zone without `follows`.'),
+    count: optionalInt(0, 100_000).describe('Replicas of each zone without `follows`; in a zone, its own replicas.'),
     mirror: mirror.optional(),
     leader: z.literal(true).optional().describe('Users or an autoscaler scale the StatefulSets without `follows` directly.'),
     bounds: z
       .strictObject({
         min: optionalInt(0, 100_000).describe('Minimum replicas of a zone.'),
         max: optionalInt(0, 100_000).describe('Maximum replicas of a zone.'),
-        multipleOf: z.int().min(1).max(1000).default(1).describe('Rounds replicas up to a multiple of this number.'),
-        parity: wordOf('any', 'odd', 'even').describe('Rounds replicas up to an odd or even number, for quorum systems.'),
+        multipleOf: z
+          .int()
+          .min(1)
+          .max(1000)
+          .default(1)
+          .describe('Rounds replicas up to a multiple of this number, or down if the higher number exceeds `max`.'),
+        parity: wordOf('any', 'odd', 'even').describe('Rounds replicas to an odd or even number in the same way, for quorum systems.'),
       })
       .optional(),
   })
@@ -121,7 +126,7 @@ const replicas = z
 const protect = z.strictObject({
   noDownscale: z.boolean().optional().describe('Denies every decrease of replicas.'),
   noDelete: z.boolean().optional().describe('Denies the deletion of a member StatefulSet.'),
-  noEviction: z.boolean().optional().describe('Denies every eviction of a member pod.'),
+  noEviction: z.boolean().optional().describe('Denies evictions of member pods by other clients. Rollouts of the agent continue.'),
 });
 
 const zone = z.strictObject({
@@ -134,7 +139,7 @@ const zone = z.strictObject({
   protect: protect.optional().describe('Replaces fields of `spec.protect` for this zone.'),
   paused: z.boolean().optional().describe('Pauses the zone: no pod of it is replaced.'),
   forceReplicas: optionalInt(0, 2_147_483_647).describe(
-    'Sets these replicas at once, and ignores the source of replicas, readiness and delays.',
+    'Replaces the number of the source, and ignores bounds, readiness and delays. Holds, pauses, protections, windows and policies still block a decrease. No effect on a zone that users or an autoscaler scale directly, or while a mirrored source cannot be read.',
   ),
 });
 
@@ -200,9 +205,13 @@ const gate = z
       .strictObject({ minReadySeconds: z.int().min(0).max(86_400).default(0) })
       .optional()
       .describe(
-        '`value` is the number of pods that are missing or have not been ready for `minReadySeconds`, in all zones of the wave. This time is also the minimum initial delay.',
+        '`value` is the number of pods that are missing or have not been ready for `minReadySeconds`, in all zones of the wave. Under `after`, outdated pods do not count. `minReadySeconds` is also the minimum initial delay.',
       ),
-    initialDelay: duration.default('0s').describe('Time until the first reading.'),
+    initialDelay: duration
+      .default('0s')
+      .describe(
+        'Delay of the first reading: under `before` from the start of the wave, under `after` from the time when all its pods are available.',
+      ),
     every: duration.default('1m').describe('Time between readings.'),
     consecutive: z.int().min(1).max(1000).default(1).describe('Number of consecutive successful readings that pass the gate.'),
     failureLimit: z.int().min(0).max(1000).default(1).describe('Number of failed readings that fails the run; 0 means no limit.'),
@@ -232,7 +241,7 @@ const schedule = z
       ),
     soak: duration.optional().describe('Soak time after each wave of the first zone.'),
   })
-  .describe('Short form of waves: the first zone in growing steps, then the other zones completely, one after the other.');
+  .describe('Short form of waves: the first zone in several waves, then the other zones completely, one after the other.');
 
 const rollout = z
   .strictObject({
@@ -288,19 +297,20 @@ const rollout = z
 const disruption = z
   .strictObject({
     maxUnavailable: optionalInt(0, 100_000).describe(
-      'Maximum number of unavailable pods: in one zone, or in one partition across all zones.',
+      'Maximum number of unavailable pods: in one zone, or in one data partition across all zones.',
     ),
     maxUnavailablePercent: optionalInt(0, 100).describe('Maximum as a percentage of the replicas of the zone.'),
     partition: z
       .strictObject({
-        pattern: z.string().min(1).max(512).describe('Regular expression on the pod name. One capture group is the partition.'),
+        pattern: z.string().min(1).max(512).describe('Regular expression on the pod name. One capture group is the data partition.'),
         group: z.int().min(1).max(20).default(1).describe('Number of the capture group.'),
       })
       .optional(),
     crossZoneDelay: duration.optional().describe('With `partition`: minimum time for which a pod of another zone must be ready.'),
   })
   .meta({
-    description: 'Budget of voluntary disruptions, per zone or per partition.',
+    description:
+      'Budget of voluntary disruptions, per zone or per data partition: the pods of all zones with the same capture of `partition.pattern`. It is not the partition of a StatefulSet.',
     'x-rollout-group-at-most-one-of': ['maxUnavailable', 'maxUnavailablePercent'],
   });
 
@@ -316,7 +326,7 @@ const notify = z.strictObject({
 export const rolloutGroupSpec = z.strictObject({
   members: z
     .strictObject({
-      zones: optionalList(zone, 50).describe('Zones in the order of their rollout.'),
+      zones: optionalList(zone, 50).describe('Zones. Without waves they roll in this order.'),
       selector: labelSelector
         .optional()
         .describe('Selects the members by label. Each zone has the name of its StatefulSet; zones are in byte-wise order.'),

@@ -37,8 +37,14 @@ export function gitOpsOwner(live: unknown): GitOpsOwner | undefined {
   for (const [kind, key, tool] of marks) {
     const value = fieldAt(live, ['metadata', kind, key]);
     if (typeof value !== 'string') continue;
-    const of = key.endsWith('tracking-id') ? (value.split(':')[0] ?? value) : value;
-    return { tool, of, evidence: `${kind === 'labels' ? 'label' : 'annotation'} ${key}`, ownsReplicas };
+    const of = key.endsWith('tracking-id') ? value.split(':')[0] : value;
+    // The annotation of Config Sync names no object: its value is `enabled`.
+    return {
+      tool,
+      ...(of === undefined || tool === 'Config Sync' ? {} : { of }),
+      evidence: `${kind === 'labels' ? 'label' : 'annotation'} ${key}`,
+      ownsReplicas,
+    };
   }
   for (const { manager } of managedFields(live)) {
     const tool = toolOf(manager);

@@ -43,7 +43,7 @@ function missingKinds({ desiredObjects }: Question): FailureDetails | undefined 
   };
 }
 
-/** Returns the failure for objects that a GitOps tool owns, because the tool would revert the change. */
+/** Returns the failure for objects that a GitOps tool owns: the tool, or the next upgrade of the Helm release, would revert the change. */
 function gitOpsOwned({ ready }: Question): FailureDetails | undefined {
   const owned = ready.flatMap(({ live }) => {
     const owner = live === undefined ? undefined : gitOpsOwner(live);
@@ -52,16 +52,17 @@ function gitOpsOwned({ ready }: Question): FailureDetails | undefined {
   const [first] = owned;
   if (first === undefined) return undefined;
   const { owner } = first;
+  const isHelm = owner.tool === 'Helm';
   const others = owned.length === 1 ? '' : ` and ${plural(owned.length - 1, 'other object')}`;
   return {
     exitCode: exitCodes.refused,
     what: `${owner.tool} owns ${first.object}${others}`,
-    why: `${owner.evidence}${owner.of === undefined ? '' : ` names ${owner.of}`}; the tool would revert the change`,
-    todo: `commit the change to the Git repository that ${owner.tool} applies`,
+    why: `${owner.evidence}${owner.of === undefined ? '' : ` names ${owner.of}`}; ${isHelm ? 'the next upgrade' : 'the tool'} would revert the change`,
+    todo: isHelm ? 'change the chart or the values of the release' : `commit the change to the Git repository that ${owner.tool} applies`,
   };
 }
 
-/** Returns the failure for a change whose parts cannot be written one after the other. */
+/** Returns the failure for a change for which no order of the writes is safe. */
 function unordered({ writeOrder: { isSafe, early } }: Question): FailureDetails | undefined {
   if (isSafe) return undefined;
   const groups = [...new Set(early.map(({ group }) => group))];
@@ -70,7 +71,7 @@ function unordered({ writeOrder: { isSafe, early } }: Question): FailureDetails 
     exitCode: exitCodes.refused,
     what: `in every order of the writes, the agent would act on a part of the change of ${groups.join(', ')}`,
     why: earlyText(early),
-    todo: `${run('pause')}; then apply, and ${run('resume')}; or apply the parts of the change one after the other`,
+    todo: `${run('pause')}; then apply, and ${run('resume')}; or apply one part, and the next one after the agent has carried it out`,
   };
 }
 

@@ -133,7 +133,7 @@ export const clusterCodes = {
     title: 'OrderedReady gains nothing from parallel replacement',
     severity: 'notice',
     explanation:
-      'With podManagementPolicy OrderedReady the StatefulSet controller creates one pod at a time, and waits until every lower ordinal is available. So the agent replaces one pod at a time, and no pod above an unavailable pod. A maxUnavailable above 1 makes the rollout no faster; in drop-in groups it also lowers availability.',
+      'With podManagementPolicy OrderedReady the StatefulSet controller creates one pod at a time, and waits until every lower ordinal is available. In native groups the agent therefore replaces one pod at a time, and no pod above an unavailable pod. In drop-in groups it replaces as many pods as maxUnavailable allows, which makes the rollout no faster and lowers availability.',
     hint: 'use podManagementPolicy: Parallel, or maxUnavailable: 1',
   },
   RG5003: {
@@ -187,7 +187,7 @@ export const clusterCodes = {
     title: 'An exception ends before the rollout',
     severity: 'warning',
     explanation:
-      'A step passes only because of an exception, and with the durations of the plan the exception ends before the last pod is replaced. The agent then waits; for the rule `window`, until the window opens. The plan waits too and is not blocked, because its durations are assumed. If only the p90 durations exceed the exception, the plan completes. It then has a p90 duration only if time ends the wait.',
+      'A step passes only because of an exception, and with the durations of the plan the exception ends before the last pod is replaced. After that, the rule blocks the remaining pods; the rule `window` blocks them until the window opens. The plan is never `blocked` for this reason, because its durations are assumed. If the exception is long enough for the p50 durations but not for the p90 durations, the plan completes. It then shows a p90 duration only if time alone ends the block.',
     hint: 'extend the exception',
   },
   RG5012: {
@@ -263,7 +263,7 @@ export const clusterCodes = {
   RG6007: {
     title: 'The agent lacks a permission',
     explanation:
-      'The message names the missing right and its effect. A right counts for the object that the agent needs, so a role may name this object in `resourceNames`, as `install` does.',
+      'The message names the missing right and its effect. If the agent needs a right for one object only, a role may name this object in `resourceNames`, as the roles of `install` do.',
     hint: 'bind the Role of the agent',
   },
   RG6008: {
@@ -316,7 +316,7 @@ export const clusterCodes = {
     title: 'A ledger belongs to no group',
     severity: 'warning',
     explanation:
-      'The group was renamed or deleted, but its ledger remains. A downscale delay that has begun does not apply to the new name. If the group had onPolicyDeleted: release, the agent releases the StatefulSets one by one and then deletes the ledger. A deleted ledger stops this release. Without onPolicyDeleted: release the agent never deletes the ledger.',
+      'The group was renamed or deleted, but its ledger remains. A downscale delay that has begun does not apply to the new name. If the group had onPolicyDeleted: release, the agent releases the StatefulSets one by one, and a deleted ledger stops this release. The agent never deletes a ledger.',
     hint: 'if the ledger has no claim and no release is in progress, delete the ConfigMap',
   },
   RG6017: {
@@ -347,7 +347,7 @@ export const clusterCodes = {
   RG6021: {
     title: 'An admission policy is missing or changed',
     explanation:
-      'The ValidatingAdmissionPolicies of an installation protect groups even if no webhook answers or is registered. They verify the requester of a RolloutIntent or RolloutException, and protect pods that a partition blocks. A policy that is missing, unbound, or bound without Deny denies nothing. A changed policy may deny less. A policy that another version installed is only a warning: it enforces the rules of that version.',
+      'The ValidatingAdmissionPolicies of an installation protect groups even if no webhook answers or is registered. They verify the requester of a RolloutIntent or RolloutException, and protect pods that a partition blocks. A policy that is missing, unbound, or bound without Deny denies nothing. A changed policy may deny less. A missing policy, and a policy that another version installed, are only warnings.',
     hint: 'install again: kubectl rollout-group install --policies DIR --apply',
   },
   RG6022: {
@@ -384,7 +384,7 @@ export const clusterCodes = {
   RG6027: {
     title: 'Policies need a webhook that is not registered or not enforced',
     explanation:
-      'The agent obeys noDownscale, noDelete and noEviction itself. Only the webhook denies the requests of other clients, in namespaces with the label rollout-group.dev/enforce=true. Only the webhook records who approved, so without it no approval counts and the wave waits.',
+      'The agent itself obeys noDownscale, and deletes no StatefulSet. Its rollouts replace pods also with noEviction. Only the webhook denies the requests of other clients, in namespaces with the label rollout-group.dev/enforce=true. Only the webhook records who approved, so without it no approval counts and the wave waits.',
     hint: 'register the webhooks and enforce the namespace: kubectl rollout-group install --policies DIR --enforce --apply',
   },
   RG7001: {

@@ -151,7 +151,7 @@ export const policyCodes = {
     title: 'Replicas are forced',
     severity: 'warning',
     explanation:
-      'The field forceReplicas sets the replicas at once. It ignores the source of replicas, the readiness of pods and all delays. It is meant for emergencies.',
+      'The field forceReplicas replaces the number of the source of replicas. It ignores bounds, the readiness of pods and all delays. It is meant for emergencies.',
     hint: 'remove the field when the emergency is over',
   },
   RG2208: {

@@ -137,7 +137,10 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
   return events.sort((one, other) => one.atMs - other.atMs);
 }
 
-/** Returns the definition of some groups with a rolling update, soon after the first image: then their StatefulSets already roll. */
+/**
+ * Returns the event that defines the group, in a quarter of the seeds with the strategy `partition` or `pinned`. It comes soon after the
+ * first image, so the StatefulSets already roll.
+ */
 function drawnDefinition(seed: number, { group, isDrawn }: DrawInput, stories: readonly ScenarioEvent[]): readonly ScenarioEvent[] {
   const rollout = stories.find(({ kind }) => kind === 'setImage');
   if (rollout === undefined || group.strategy === undefined || !isDrawn('F18') || draw(seed, 'definition') >= 0.25) return [];
@@ -145,7 +148,7 @@ function drawnDefinition(seed: number, { group, isDrawn }: DrawInput, stories: r
 }
 
 /**
- * Returns the losses of leaving pods while a delayed downscale waits. A lag of the StatefulSet controller delays their successors. The
+ * Returns the losses of leaving pods while a delayed downscale waits. In a seed with F16, a lag of the StatefulSet controller delays their successors. The
  * stream is separate, so that no other event changes.
  */
 function lostLeavingPods(seed: number, input: DrawInput, stories: readonly ScenarioEvent[]): readonly ScenarioEvent[] {
