@@ -8,6 +8,7 @@ import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult, Step, Stop } from '../decision.ts';
 import type { GroupView } from '../observe/view.ts';
 import { blocks, earliest } from '../rule.ts';
+import { agentRuns } from '../rules/agent-access.ts';
 import { isRejection } from '../rules/approval.ts';
 import { withException } from '../rules/exception.ts';
 import { ignoresProgress, policyAnswer, windowResult } from '../rules/policy.ts';
@@ -72,7 +73,8 @@ function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly 
   const otherTemplate = 'apply another pod template';
   if (run.outcome === 'failed') {
     const fact = run.onFailure === undefined ? `the run failed: ${run.failure}` : `the run was ${run.failure}`;
-    const rollback = traitsOf(group).canRollBack ? [`kubectl rollout-group abort ${name} --rollback`] : [];
+    const isAttended = agentRuns(context.snapshot, group) === undefined;
+    const rollback = traitsOf(group).canRollBack && isAttended ? [rollbackCommand(name)] : [];
     const undo = run.kind === 'rollout' ? [...rollback, `kubectl rollout-group undo ${name}`] : [];
     const zones = group.zones.map((zone) => zone.name);
     return [{ rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retry, alternatives: [...undo, otherTemplate] }];
@@ -83,6 +85,15 @@ function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly 
   const fact = `the update revision ${isOver ? 'was' : 'is being'} rolled back: ${run.rolledBack?.because ?? ''}`;
   const ends = isOver ? { endsWith: retry, alternatives: [otherTemplate] } : { endsWith: otherTemplate };
   return [{ rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends }];
+}
+
+function rollbackCommand(name: string): string {
+  return `kubectl rollout-group abort ${name} --rollback`;
+}
+
+/** Returns the stop of a group whose agent does not run, without the rollback, which only the agent carries out. */
+export function withoutRollback({ alternatives, ...stop }: Stop, name: string): Stop {
+  return { ...stop, ...defined({ alternatives: alternatives?.filter((way) => way !== rollbackCommand(name)) }) };
 }
 
 /** Reports whether a request stops steps of the group: a pause, an unverified abort, a protection, or an undo. */

@@ -310,6 +310,11 @@ describe('the explanation of a group', () => {
     expect(text).toContain('  trouble  b-12 crashes (CrashLoopBackOff)\n');
     expect(text).toContain('  do       kubectl logs ingester-zone-b-12 -n mimir --all-containers --previous\n');
     expect(text.replaceAll(/\s+/g, ' ')).toContain('or end the run: kubectl rollout-group abort mimir/ingester');
+    const crash = { zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing' } as const;
+    const live = { ...fromAgent({ ...rolling, pods: [crash] }), unattended: 'agent not running' };
+    const unattended = renderLiveExplanation({ live, subject: {}, nowMs, showsAllRules: false, outdated: [] }, look());
+    expect(unattended).not.toContain('rollout-group abort');
+    expect(unattended.replaceAll(/\s+/g, ' ')).toContain('or undo the new revision: kubectl rollout-group undo mimir/ingester');
     expect(explained(rolling)).toContain('Nothing is wrong; the group continues by itself.');
     const undone = { rule: 'undone', fact: 'anna undid the revision rev-3 of zone b', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
     expect(explained({ ...rolling, stops: [undone] })).toContain('continues by itself; the undone or failed revision does not roll out.');
