@@ -56,6 +56,9 @@ export function partText(decision: Pick<PublishedDecision, 'zones' | 'steps'>, p
 
 export interface ZoneProgress {
   readonly zone: string;
+  /** The pods at the update revision, as in every count of updated pods: also those that are not available. */
+  readonly updated: number;
+  /** The updated and available pods. */
   readonly done: number;
   /** The terminating, starting or unavailable pods. */
   readonly inFlight: number;
@@ -71,7 +74,7 @@ export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[])
   const isUpdated = updatedPods(view);
   const unavailableCount = pods.filter((pod) => pod.zone === zone && isUpdated(pod)).length;
   const done = Math.min(Math.max(0, updated - unavailableCount), replicas - inFlight);
-  return { zone, done, inFlight, toDo: Math.max(0, replicas - inFlight - done), ...(view.unread && { unread: unreadText(view) }) };
+  return { zone, updated, done, inFlight, toDo: Math.max(0, replicas - inFlight - done), ...(view.unread && { unread: unreadText(view) }) };
 }
 
 /** The maximum number of pods of a zone that are counted one by one. */
