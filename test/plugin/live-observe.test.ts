@@ -151,26 +151,6 @@ describe('an agent that is gone', () => {
     expect((await ask([old, elsewhere, adjacent], 'get')).stderr).toMatch(/^note: agent not running: Lease released 5m(?:\ds)? ago; /);
   });
 
-  it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])('is not asked for a rollback: %s', async (line) => {
-    const [retry, rollback, undo] = ['retry ingester', 'abort ingester --rollback', 'undo ingester'].map(
-      (verb) => `kubectl rollout-group ${verb.replace('ingester', 'mimir/ingester')}`,
-    );
-    const stop = {
-      rule: 'run-failed',
-      fact: 'the run failed: slow',
-      zones: ['a'],
-      isBlocking: true,
-      endsWith: retry ?? '',
-      alternatives: [rollback ?? '', undo ?? ''],
-    };
-    const failed = publishedObject({ ...now(waiting), phase: 'Failed', stops: [stop] });
-    const textWith = async (renewedMs: number) =>
-      (await ask([failed, leaseObject('agent-0', renewedMs)], line)).stdout.replaceAll(/\s+/g, ' ');
-    expect(await textWith(Date.now())).toContain(rollback);
-    const text = await textWith(Date.now() - 300_000);
-    expect([text.includes(rollback ?? ''), text.includes(undo ?? '')]).toEqual([false, true]);
-  });
-
   it('makes status end with 12', async () => {
     expect((await ask([old, leaseObject('agent-0', Date.now() - 300_000)], 'status ingester --watch=false')).status).toBe(12);
   });

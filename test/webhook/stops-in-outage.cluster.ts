@@ -69,7 +69,7 @@ describeOnControlPlane('while the Service of the webhooks is unreachable', (cont
     // Requests from before the outage.
     await ok(anna, 'pause server --zone b --reason before --duration 1s');
     for (const [name, spec] of [
-      ['approval', { action: 'approve', wave: 'rest' }],
+      ['approval', { action: 'approve', rule: 'safety/ask' }],
       ['protection', { action: 'protect', zone: 'b', ordinals: [7] }],
     ] as const)
       expect((await ask(anna, 'POST', 'rolloutintents', intentOf(name, spec))).said).toBe('201 ');
