@@ -126,8 +126,8 @@ describeOnControlPlane('while the Service of the webhooks is unreachable', (cont
       .map(({ metadata, spec }) => [metadata.name, spec.reason ?? ''] as const)
       .sort(([, a], [, b]) => (a < b ? -1 : 1));
     expect(pauses).toEqual([
-      [expect.stringMatching(/^pause\.server\.b\.[0-9a-f]{10}$/), 'again'],
-      ['pause.server.b', 'before'],
+      [expect.stringMatching(/^pause-zone\.b\.server\.[0-9a-f]{10}$/), 'again'],
+      ['pause-zone.b.server', 'before'],
       ['pause.server', 'errors'],
       [expect.stringMatching(/^pause\.server\.[0-9a-f]{10}$/), 'mine'],
     ]);
