@@ -13,7 +13,7 @@ import { blockingTexts } from '../live/remaining-stops.ts';
 import { type RequestFlags, readAndSubmit, readRequestedGroup } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
-import { zoneProgress } from '../output/group-text.ts';
+import { podsInFlight } from '../output/group-text.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
@@ -48,8 +48,8 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
   );
 }
 
-function finishingText({ decision: { zones, pods } }: LiveGroup): string {
-  const inFlightCount = zones.reduce((sum, one) => sum + zoneProgress(one, pods).inFlight, 0);
+function finishingText({ decision }: LiveGroup): string {
+  const inFlightCount = podsInFlight(decision).reduce((sum, { count }) => sum + count, 0);
   return inFlightCount === 0 ? '' : `${plural(inFlightCount, 'pod')} in flight will finish; `;
 }
 

@@ -173,16 +173,20 @@ function decisionParts(decision: PublishedDecision, isShort: boolean, nowMs: num
     return [ended ?? decision.run?.failure ?? firstWait(decision, isShort, nowMs)];
   }
   const trouble = troubleText(decision, isShort);
-  const unread = unreadZones(decision);
-  const inFlight = decision.zones
-    .filter(({ zone }) => !unread.includes(zone))
-    .map((zone) => ({ zone: zone.zone, count: zoneProgress(zone, decision.pods).inFlight - troubledPods(decision, zone.zone).length }))
-    .filter(({ count }) => count > 0)
-    .map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
+  const inFlight = podsInFlight(decision).map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
   const missing = isAtRest(decision) ? podsMissing(decision) : 0;
   if (missing > 0) return [trouble, missingText(missing)];
   if (namedRule(decision) !== undefined) return [trouble, firstWait(decision, isShort, nowMs)];
   return [trouble, inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`];
+}
+
+/** Returns the zones with pods in flight, without the pods that do not recover by themselves, and without zones that were not read. */
+export function podsInFlight(decision: PublishedDecision): readonly { readonly zone: string; readonly count: number }[] {
+  const unread = unreadZones(decision);
+  return decision.zones
+    .filter(({ zone }) => !unread.includes(zone))
+    .map((zone) => ({ zone: zone.zone, count: zoneProgress(zone, decision.pods).inFlight - troubledPods(decision, zone.zone).length }))
+    .filter(({ count }) => count > 0);
 }
 
 function namedRule({ phase, outcome, waits }: PublishedDecision): string | undefined {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type Asked, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, type InProcess, runInProcess } from './in-process.ts';
-import { paused as pausedDecision } from './live-kit.ts';
+import { paused as pausedDecision, rolling } from './live-kit.ts';
 import { adoptedObjects, publishedObject, type SetOptions, uidOf } from './live-objects.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -41,6 +41,16 @@ describe('pause', () => {
       spec: { group: 'ingester', action: 'pause', zone: 'c', reason: 'read latency' },
     });
     expect(stdout).toMatch(/^mimir\/ingester zone c paused until .* UTC \(read latency\)\n {2}no further pod is replaced\n$/);
+  });
+
+  it.each([
+    ['starting', '1 pod in flight will finish; no further pod is replaced'],
+    ['crashing', 'no further pod is replaced'],
+  ] as const)('counts only pods that finish: %s', async (state, text) => {
+    const pods = [{ zone: 'b', pod: 'ingester-zone-b-12', state }];
+    const zones = rolling.zones.map((zone) => (zone.zone === 'b' ? { ...zone, available: 19 } : zone));
+    const { stdout } = await act('pause ingester', { extra: [publishedObject({ ...rolling, decidedMs: Date.now(), pods, zones })] });
+    expect(stdout).toBe(`mimir/ingester paused\n  ${text}\n`);
   });
 
   it('pauses the group, as explain shows', async () => {

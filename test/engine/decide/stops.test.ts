@@ -237,6 +237,12 @@ describe('a stop while no step is due', () => {
     ]);
   });
 
+  it('has its zones in the order of the group', () => {
+    const undone = ['b', 'a'].map((zone) => ({ zone, revision: 'rev-9' }));
+    const order = idle(saying('undo', { undone })).decision.stops.map(({ zones }) => zones);
+    expect(order).toEqual([['a', 'b']]);
+  });
+
   it('by undo blocks nothing before the revision is applied again', () => {
     const undone = (revision: string) => saying('undo', { undone: [{ zone: 'a', revision }] });
     const fact = (revision: string) => `kim (INC-441) undid the revisions ${revision} of zone a`;
