@@ -21,7 +21,7 @@ const help: OptionSpec = { flags: '-h, --help', description: 'Show help.' };
 /** Returns the candidates for the last word, which may be empty. `words` does not contain the name of the program. */
 export async function completionsFor(words: readonly string[]): Promise<Completion> {
   const current = words.at(-1) ?? '';
-  const typed = readWords(words.slice(0, -1));
+  const typed = { ...readWords(words.slice(0, -1)), current };
   const { verb, values, pending, isLiteral } = typed;
   const completion = await candidatesFor(current);
   return { ...completion, candidates: completion.candidates.filter(({ value }) => value.startsWith(current)) };
@@ -58,11 +58,13 @@ interface Typed {
   /** The values of flags, by the name of the flag in camel case. */
   readonly flags: Readonly<Record<string, string>>;
   readonly pending: OptionSpec | undefined;
+  /** The word that the user types. */
+  readonly current: string;
   /** True after `--`: no later word is a flag. */
   readonly isLiteral: boolean;
 }
 
-function readWords(words: readonly string[]): Typed {
+function readWords(words: readonly string[]): Omit<Typed, 'current'> {
   let verb: Verb | undefined;
   let pending: OptionSpec | undefined;
   let isLiteral = false;
@@ -107,7 +109,7 @@ async function valuesAfterEquals(word: string, typed: Typed): Promise<Completion
 
 async function valuesOf(
   { choices, completes = 'nothing' }: { readonly choices?: readonly string[]; readonly completes?: Completes },
-  { flags, values }: Typed,
+  { flags, values, current }: Typed,
 ): Promise<Completion> {
   if (choices !== undefined) return { candidates: choices.map((value) => ({ value })), directive: 4 };
   switch (completes) {
@@ -126,6 +128,11 @@ async function valuesOf(
       const { clusterCandidates } = await import('./cluster-candidates.ts');
       const named = (subject: Exclude<typeof completes, 'condition'>) =>
         clusterCandidates({ subject, flags, group: subject === 'group' ? undefined : values[0] });
+      const [kind] = completes === 'group' ? (/^(?:po|pods?)\//.exec(current) ?? []) : [];
+      if (kind !== undefined) {
+        const pods = await clusterCandidates({ subject: 'pod', flags, group: undefined });
+        return { candidates: pods.map((pod) => ({ value: `${kind}${pod}` })), directive: 4 };
+      }
       const valued = async (key: 'zone' | 'wave') => (await named(key)).map((name) => `${key}=${name}`);
       const conditions = () => Promise.all([['complete', 'paused'], valued('zone'), valued('wave')]);
       const names = await (completes === 'condition' ? conditions() : named(completes));

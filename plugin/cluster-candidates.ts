@@ -5,7 +5,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ConnectionFlags } from './connection.ts';
 
-export type ClusterSubject = 'group' | 'namespace' | 'context' | 'zone' | 'wave' | 'gate' | 'rule' | 'request' | 'run';
+export type ClusterSubject = 'group' | 'namespace' | 'context' | 'zone' | 'wave' | 'gate' | 'rule' | 'request' | 'run' | 'pod' | 'revision';
 
 export interface ClusterQuestion {
   readonly subject: ClusterSubject;

@@ -5,6 +5,7 @@ import { onStatus } from '../cluster/request/failure.ts';
 import { asJsonObject, isJsonObject } from '../cluster/request/json.ts';
 import { listObjects } from '../cluster/request/read.ts';
 import { type KubernetesObject, type Resource, resourceOf, resources } from '../cluster/request/resource.ts';
+import { ordinalsIn } from '../engine/amount.ts';
 import { isStatusMapName } from '../engine/publish/published.ts';
 import { labelKeys } from '../policies/adopt/keys.ts';
 import { usualAgentNamespace } from '../policies/objects/agent-deployment.ts';
@@ -63,7 +64,8 @@ interface ReadOptions {
   readonly timeoutMs: number;
 }
 
-async function readNames(flags: ConnectionFlags, { subject, group, timeoutMs }: ReadOptions): Promise<readonly string[]> {
+/** Reads the names with these connection flags. Rejects after an error. */
+export async function readNames(flags: ConnectionFlags, { subject, group, timeoutMs }: ReadOptions): Promise<readonly string[]> {
   const { asGroup = [] } = flags;
   const cluster = await connect(silent, { ...flags, asGroup: [asGroup].flat() }, 'read');
   try {
@@ -85,6 +87,7 @@ async function namesOf(cluster: Cluster, subject: ReadOptions['subject'], text: 
   const groups = await readGroups(cluster, name?.namespace ?? namespace);
   const shown = name === undefined ? groups : groups.filter(({ group }) => group === name.group);
   if (subject === 'rule') return shown.length === 0 ? [] : rulesOf(cluster, name?.namespace ?? namespace, shown);
+  if (subject === 'revision') return revisionsOf(cluster, name?.namespace ?? namespace, shown);
   return shown.flatMap((one) => partsOf(one, subject));
 }
 
@@ -119,7 +122,7 @@ async function readGroups(cluster: Cluster, namespace: string): Promise<readonly
   ];
 }
 
-function partsOf({ group, decision, written }: ReadGroup, subject: 'group' | 'zone' | 'wave' | 'gate'): readonly string[] {
+function partsOf({ group, decision, written }: ReadGroup, subject: 'group' | 'zone' | 'wave' | 'gate' | 'pod'): readonly string[] {
   const zones = textsAt(written, 'spec.members.zones.name');
   switch (subject) {
     case 'group':
@@ -128,9 +131,29 @@ function partsOf({ group, decision, written }: ReadGroup, subject: 'group' | 'zo
       return [...textsAt(decision, 'zones.zone'), ...zones];
     case 'wave':
       return [...textsAt(decision, 'wave.name'), ...(written === undefined ? [] : waveNames(written, zones))];
+    case 'pod':
+      return valuesAt(decision, 'zones').flatMap(podsOf);
     case 'gate':
       return [...textsAt(decision, 'gates.gate'), ...textsAt(written, 'spec.gates.name')];
   }
+}
+
+/** Returns the pods of a zone of a published decision. */
+function podsOf(zone: unknown): readonly string[] {
+  const ranges = textsAt(zone, 'revisions.ordinals');
+  const ordinals = ranges.flatMap((range) => ordinalsIn(range, 10_000) ?? []);
+  return textsAt(zone, 'statefulSet').flatMap((statefulSet) => ordinals.map((ordinal) => `${statefulSet}-${ordinal}`));
+}
+
+/** Returns the numbers of the revisions of the StatefulSets, as in `kubectl rollout history`. */
+async function revisionsOf(cluster: Cluster, namespace: string, groups: readonly ReadGroup[]): Promise<readonly string[]> {
+  const sets = groups.flatMap(({ decision, written }) => [
+    ...textsAt(decision, 'zones.statefulSet'),
+    ...textsAt(written, 'spec.members.zones.statefulSet'),
+  ]);
+  const revisions = await list(cluster, resources.controllerRevisions, { namespace });
+  const own = revisions.filter(({ metadata }) => textsAt(metadata, 'ownerReferences.name').some((owner) => sets.includes(owner)));
+  return own.map((revision) => String(revision['revision']));
 }
 
 function waveNames(group: KubernetesObject, zones: readonly string[]): readonly string[] {

@@ -156,7 +156,10 @@ function endpointsOf({ settings, webhook, env, guard, metrics }: ServeOptions, b
   const cache = evictionCache(env, { guard, isAlone: () => lease.mode !== 'required' });
   const { isPreparedElsewhere } = webhook;
   const enforce = enforceEndpoint({ env, guard, own: { namespace: agentNamespace, names: ownNames }, namespaces, isPreparedElsewhere });
-  const native = [enforce, enforce.others, validateEndpoint(env, { agentNamespace }), stampEndpoint(env), pinEndpoint({ env, guard })];
+  const groups: typeof guard.groups = (namespace) =>
+    namespaces?.includes(namespace) === false ? { unknown: 'the agent does not manage the namespace' } : guard.groups(namespace);
+  const validate = validateEndpoint(env, { agentNamespace, groups });
+  const native = [enforce, enforce.others, validate, stampEndpoint(env), pinEndpoint({ env, guard })];
   return [
     noDownscale(env),
     prepareDownscale(env, {

@@ -8,6 +8,7 @@ import { type GroupContext, sourceOf } from '../context.ts';
 import type { RuleResult, Step, Stop } from '../decision.ts';
 import type { GroupView } from '../observe/view.ts';
 import { blocks, earliest } from '../rule.ts';
+import { agentRuns } from '../rules/agent-access.ts';
 import { isRejection } from '../rules/approval.ts';
 import { withException } from '../rules/exception.ts';
 import { ignoresProgress, policyAnswer, windowResult } from '../rules/policy.ts';
@@ -41,7 +42,9 @@ export function stopsOf(context: GroupContext, steps: readonly Step[], runAfter:
   ];
   const instants = [...stops.map(({ untilMs }) => untilMs), ...zoneResults.map(({ result }) => result.earliestMs)];
   // Some outputs show only the first stop, so the stops that block a step come first.
-  const ordered = heldByPeople(context, stops).toSorted((a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)));
+  const names = context.group.zones.map(({ name }) => name);
+  const inZoneOrder = stops.map((stop) => ({ ...stop, zones: stop.zones.toSorted((a, b) => names.indexOf(a) - names.indexOf(b)) }));
+  const ordered = heldByPeople(context, inZoneOrder).toSorted((a, b) => Number(isOfStep(b, steps)) - Number(isOfStep(a, steps)));
   const results = zoneResults.map(({ result }) => result);
   return { stops: ordered, results, wakeAtMs: earliest(instants.filter((instant) => instant !== undefined && instant > context.nowMs)) };
 }
@@ -72,7 +75,8 @@ function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly 
   const otherTemplate = 'apply another pod template';
   if (run.outcome === 'failed') {
     const fact = run.onFailure === undefined ? `the run failed: ${run.failure}` : `the run was ${run.failure}`;
-    const rollback = traitsOf(group).canRollBack ? [`kubectl rollout-group abort ${name} --rollback`] : [];
+    const isAttended = agentRuns(context.snapshot, group) === undefined;
+    const rollback = traitsOf(group).canRollBack && isAttended ? [rollbackCommand(name)] : [];
     const undo = run.kind === 'rollout' ? [...rollback, `kubectl rollout-group undo ${name}`] : [];
     const zones = group.zones.map((zone) => zone.name);
     return [{ rule: 'run-failed', fact, zones, isBlocking: true, endsWith: retry, alternatives: [...undo, otherTemplate] }];
@@ -83,6 +87,15 @@ function stopsOfRun(context: GroupContext, run: RunState | undefined): readonly 
   const fact = `the update revision ${isOver ? 'was' : 'is being'} rolled back: ${run.rolledBack?.because ?? ''}`;
   const ends = isOver ? { endsWith: retry, alternatives: [otherTemplate] } : { endsWith: otherTemplate };
   return [{ rule: 'rolled-back', fact, zones: kept.map(({ zone }) => zone.name), isBlocking: isOver, ...ends }];
+}
+
+function rollbackCommand(name: string): string {
+  return `kubectl rollout-group abort ${name} --rollback`;
+}
+
+/** Returns the stop of a group whose agent does not run, without the rollback, which only the agent carries out. */
+export function withoutRollback({ alternatives, ...stop }: Stop, name: string): Stop {
+  return { ...stop, ...defined({ alternatives: alternatives?.filter((way) => way !== rollbackCommand(name)) }) };
 }
 
 /** Reports whether a request stops steps of the group: a pause, an unverified abort, a protection, or an undo. */

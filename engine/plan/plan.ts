@@ -374,20 +374,20 @@ function plannedStep(
 function zoneTotals(group: GroupDefinition, before: Snapshot, { world, end }: Forward, steps: readonly PlannedStep[]): GroupPlan['zones'] {
   const replicasIn = (snapshot: Snapshot, name: string): number => setNamed(snapshot, group.namespace, name)?.replicas ?? 0;
   return viewGroup(world.snapshot, group).zones.map(({ zone, outdated, pods: members, set, desiredRevision }) => {
-    const rolled = new Set(steps.flatMap((step) => (step.kind === 'roll' && step.zone === zone.name ? step.pods : [])));
+    const rolled = steps.flatMap((step) => (step.kind === 'roll' && step.zone === zone.name ? step.pods : []));
     const requested = set?.status.updateRevision;
     const isRolledBack = requested !== undefined && requested !== desiredRevision;
     const later = isRolledBack ? members.filter(({ revision }) => revision !== requested) : end === 'done' ? [] : outdated;
     // The agent replaces no pod of a zone that leaves the group. The highest ordinals are replaced first, as in a step.
     const isMember = world.snapshot.groups.some(({ zones }) => zones.some(({ name }) => name === zone.name));
     const afterWait = (isMember ? later : []).map(({ name }) => name).reverse();
-    for (const name of afterWait) rolled.add(name);
     return {
       zone: zone.name,
       statefulSet: zone.statefulSet,
       replicasBefore: replicasIn(before, zone.statefulSet),
       replicasAfter: replicasIn(world.snapshot, zone.statefulSet),
-      restarts: rolled.size,
+      // A pod that is rolled back and later rolled out again restarts twice.
+      restarts: rolled.length + afterWait.length,
       ...(afterWait.length === 0 ? {} : { afterWait }),
     };
   });

@@ -2,6 +2,7 @@
 import type { ExceptionDefinition, GroupDefinition } from '../../policies/definition.ts';
 import { formatDuration } from '../../policies/duration.ts';
 import { emptyFirstWaves } from '../../policies/rollout/empty-waves.ts';
+import { traitsOf } from '../../policies/strategies.ts';
 import { type GroupContext, minIntervalOf, sourceOf, zoneNamed } from '../context.ts';
 import { budgetHealth, budgetsFor } from '../disruption/pod-budget.ts';
 import { templateRevision, unmodelledPods } from '../observe/manifests.ts';
@@ -193,7 +194,8 @@ const leavingMember: RiskCheck = ({ context, group, desired }) => {
     staying.has(statefulSet) ? [] : (manifestOf(desired, 'StatefulSet', group.namespace, statefulSet) ?? []),
   );
   if (left.length === 0) return [];
-  const message = `no longer in the group: ${named(left)}; the rules of the group no longer apply there, and outdated pods stay outdated`;
+  const kept = traitsOf(context.group).holdsPartition ? '; a partition that the agent set stays, so a new template reaches no pod' : '';
+  const message = `no longer in the group: ${named(left)}; the rules of the group no longer apply there, and outdated pods stay outdated${kept}`;
   return [{ code: 'RG5014', severity: 'warning', message }];
 };
 

@@ -76,7 +76,7 @@ function runState(record: RolloutRun, turn: RunTurn, decision: GroupDecision, ru
   if (isOver && run.outcome !== 'running') return record;
   // A retried run is the same run.
   const { endedAt: _endedAt, took: _took, failure: _failure, ...open } = record.spec;
-  const reopened = isOver ? { ...record, spec: { ...open, outcome: 'running' as const } } : withOrigin(record, run);
+  const reopened = isOver ? { ...record, spec: { ...open, outcome: 'running' as const } } : withPods(withOrigin(record, run), decision);
   const isKnown = (zone: string, { ordinal }: PodView): boolean =>
     record.spec.steps.some((step) => step.zone === zone && ordinalsOf(step.pods ?? '').includes(ordinal));
   const performed = [...turn.performed, ...exposedActions(turn, isKnown)];
@@ -110,6 +110,16 @@ function withOrigin(record: RolloutRun, run: RunState): RolloutRun {
   const { cause, commit, planDigest, ...rest } = spec;
   const isSame = spec.kind === kind && cause === origin.cause && commit === origin.commit && planDigest === origin.planDigest;
   return isSame ? record : { ...record, spec: { ...rest, kind, ...origin } };
+}
+
+/** Returns the record with the largest number of pods of each zone: a run also replaces pods that a scale-up added. */
+function withPods(record: RolloutRun, { zones: now }: GroupDecision): RolloutRun {
+  const zones = record.spec.zones.map((zone) => {
+    const replicas = now.find((one) => one.zone === zone.zone)?.replicas ?? 0;
+    return zone.pods === undefined || zone.pods >= replicas ? zone : { ...zone, pods: replicas };
+  });
+  const isSame = zones.every((zone, index) => zone === record.spec.zones[index]);
+  return isSame ? record : { ...record, spec: { ...record.spec, zones } };
 }
 
 /** Reports whether the change was reverted before the run replaced a pod. */

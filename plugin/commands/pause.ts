@@ -1,4 +1,5 @@
 // The verbs pause and resume: a paused group or zone replaces no further pod until the pause expires or is deleted.
+import type { Stop } from '../../engine/decision.ts';
 import { requestOf } from '../../engine/run/requests.ts';
 import { defined } from '../../policies/values/defined.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
@@ -8,11 +9,11 @@ import { type ExitCode, exitCodes } from '../failure.ts';
 import { type LiveGroup, readGroups } from '../live/groups.ts';
 import { deleteRequest, listActivePauses } from '../live/intents.ts';
 import { writeAgentNote } from '../live/notes.ts';
-import { stopAfterText } from '../live/remaining-stops.ts';
+import { blockingTexts } from '../live/remaining-stops.ts';
 import { type RequestFlags, readAndSubmit, readRequestedGroup } from '../live/submit-request.ts';
 import { durationFlag } from '../live/target.ts';
 import { accessFor, findZone, printObjects } from '../live/write-options.ts';
-import { zoneProgress } from '../output/group-text.ts';
+import { podsInFlight } from '../output/group-text.ts';
 import { instantText } from '../output/plan/plan-text.ts';
 import { placeText, plural, reasonSuffix } from '../output/text.ts';
 
@@ -35,8 +36,8 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
       const expires = expiresMs === undefined ? undefined : new Date(expiresMs).toISOString();
       const until = expiresMs === undefined ? '' : ` until ${instantText(expiresMs)}`;
       return {
-        // The zone comes last and contains no dot, so every pair of group and zone has a distinct name. Repeated requests write the same object.
-        objectName: `pause.${zone === undefined ? target.group : `${target.group}.${zone}`}`,
+        // A zone contains no dot, so every pair of group and zone has a distinct name. Repeated requests write the same object.
+        objectName: zone === undefined ? `pause.${target.group}` : `pause-zone.${zone}.${target.group}`,
         spec: { action: 'pause', ...defined({ zone, expires }) },
         notSent: 'nothing was paused',
         text: () => `${placeText(name, zone)} paused${until}${reasonSuffix(reason)}\n  ${finishingText(live)}no further pod is replaced\n`,
@@ -47,8 +48,8 @@ export function pause(context: CommandContext, options: PauseOptions): Promise<E
   );
 }
 
-function finishingText({ decision: { zones, pods } }: LiveGroup): string {
-  const inFlightCount = zones.reduce((sum, one) => sum + zoneProgress(one, pods).inFlight, 0);
+function finishingText({ decision }: LiveGroup): string {
+  const inFlightCount = podsInFlight(decision).reduce((sum, { count }) => sum + count, 0);
   return inFlightCount === 0 ? '' : `${plural(inFlightCount, 'pod')} in flight will finish; `;
 }
 
@@ -64,15 +65,13 @@ export function resume(context: CommandContext, options: ResumeOptions): Promise
     const meant = pauses.filter(({ view }) => view.zone === zone).map(({ object }) => object);
     if (options.dryRun !== undefined) return printObjects(context, meant);
     for (const object of meant) await deleteRequest(cluster, object);
-    const others = pauses.filter(({ view }) => view.zone !== zone && (zone === undefined || view.zone === undefined));
+    const others = pauses.filter(({ view }) => view.zone !== zone);
     // A pause request that remains has its own line.
-    const stops = ((live.present ?? live).decision.stops ?? []).filter(
-      (stop) => stop.isBlocking && (stop.rule !== 'paused' || requestOf(stop) === undefined),
-    );
+    const isOther = (block: Pick<Stop, 'rule' | 'source'>): boolean => block.rule !== 'paused' || requestOf(block) === undefined;
     const lines = [
       `${placeText(name, zone)} ${meant.length === 0 ? 'is not paused by a request' : 'resumed'}\n`,
       ...new Set(others.map(({ view }) => stillPaused(name, view.zone))),
-      ...stops.map((stop) => `  ${stopAfterText(stop, 'resume')}\n`),
+      ...blockingTexts((live.present ?? live).decision, 'resume', isOther).map((text) => `  ${text}\n`),
     ];
     context.stdout.write(lines.join(''));
     await writeAgentNote(context, cluster, live);

@@ -1,4 +1,5 @@
 // The verb status: shows the progress of a group and returns an exit code for success, failure, wait or timeout.
+import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { personNeeded } from '../../engine/publish/status.ts';
 import { endsByItself } from '../../engine/rules/catalog.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
@@ -14,7 +15,8 @@ import { areAllRemoved, removedFailure } from '../live/removed-group.ts';
 import { durationFlag, type GroupName, nameOf, timeoutFlag } from '../live/target.ts';
 import { groupDocument, isJsonPath, writeDocument, writeFields, writeLines } from '../output/formats.ts';
 import { renderTree } from '../output/get.ts';
-import { etaDocument, leadingText, personNeededText } from '../output/group-text.ts';
+import { etaDocument, leadingText, personNeededText, troubleText } from '../output/group-text.ts';
+import { stopText } from '../output/plan/plan-text.ts';
 import { heartbeatLine, renderStatus, statusLine } from '../output/status.ts';
 
 export interface StatusOptions extends ConnectionFlags, GroupChoice {
@@ -132,16 +134,24 @@ async function conclude(call: StatusCall, ending: Ending): Promise<ExitCode> {
   const code = codeOf(ending, stopped !== undefined, standstill !== undefined);
   if (options.output !== 'table' && options.output !== 'jsonl') await write(context, cluster, options, { read: ending.read, code });
   writeNotes(context, [...(notes?.lines ?? []), ...(notes === undefined ? [] : outdatedLines(live, ending.read.listing, nowMs))]);
-  const leading = leadingText(live.decision, nowMs);
-  const why =
-    standstill === undefined
-      ? `the rollout ${live.decision.waits.every(endsByItself) ? 'continues' : 'waits'}${leading && `: ${leading}`}`
-      : personNeededText(standstill, live.decision, nowMs);
+  const why = standstill === undefined ? progressText(live.decision, nowMs) : personNeededText(standstill, live.decision, nowMs);
   context.stderr.write(
     endingText(call, ending, stopped === undefined ? why : `${stopped}. Run: kubectl rollout-group doctor -n ${name.namespace}`),
   );
   if (code === exitCodes.failed || code === exitCodes.waiting) suggestNext(context, `explain ${nameOf(name)}`);
   return code;
+}
+
+/** Returns whether the rollout continues or waits, with the failing pods and the stop that blocks, or else the leading fact. */
+function progressText(decision: PublishedDecision, nowMs: number): string {
+  const stop = decision.stops?.find(({ isBlocking }) => isBlocking);
+  if (stop !== undefined) {
+    const trouble = troubleText(decision);
+    const rule = stop.rule.includes('/') ? '' : `${stop.rule}: `;
+    return `the rollout waits: ${trouble}${trouble && '; '}${rule}${stopText(stop, nowMs)}`;
+  }
+  const leading = leadingText(decision, nowMs);
+  return `the rollout ${decision.waits.every(endsByItself) ? 'continues' : 'waits'}${leading && `: ${leading}`}`;
 }
 
 /** Returns the text for a wait that timed out, that the user ended, or whose agent does not run; empty for any other ending. */

@@ -2,6 +2,7 @@
 import { onStatus } from '../../cluster/request/failure.ts';
 import { getObject } from '../../cluster/request/read.ts';
 import { type KubernetesObject, resources } from '../../cluster/request/resource.ts';
+import { withoutRollback } from '../../engine/decide/stops.ts';
 import type { RuleResult } from '../../engine/decision.ts';
 import { ledgerLabel } from '../../engine/ledger/ledger-document.ts';
 import { decodeNotes, notesKey, notesLabelValue, notesName } from '../../engine/notify/notes-document.ts';
@@ -38,15 +39,17 @@ export interface Notes {
 
 /**
  * Returns the group, as this command decides it if its agent may not run and its stops changed. If its agent stopped, adds the sentence
- * about the agent. If no webhook records requesters, the approvals that the group waits for count as blocked, as in a plan, because
- * `approve` would fail.
+ * about the agent and removes the rollback, which only the agent carries out. If no webhook records requesters, the approvals that the group
+ * waits for count as blocked, as in a plan, because `approve` would fail.
  */
 export function withAgentState(live: LiveGroup, { unattended, silent, unrecorded }: Omit<Notes, 'lines' | 'lost'>): LiveGroup {
   const name = nameOf(live.decision);
   const { unattended: _before, ...rest } = silent.has(name) ? (live.present ?? live) : live;
   const problem = unrecorded.get(name);
+  const stopped = unattended.get(name);
   const decision = problem === undefined ? rest.decision : withoutApprovals(rest.decision, problem);
-  return { ...rest, decision, ...defined({ unattended: unattended.get(name) }) };
+  const stops = stopped === undefined ? undefined : decision.stops?.map((stop) => withoutRollback(stop, name));
+  return { ...rest, decision: { ...decision, ...defined({ stops }) }, ...defined({ unattended: stopped }) };
 }
 
 function withoutApprovals(decision: PublishedDecision, problem: string): PublishedDecision {

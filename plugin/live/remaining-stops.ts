@@ -1,7 +1,8 @@
 // Finds what still blocks a group after a request of the user, by a decision about the cluster after the request.
 import { decideGroup } from '../../engine/decide/decide.ts';
 import { isOfStop } from '../../engine/decide/stops.ts';
-import type { Stop } from '../../engine/decision.ts';
+import type { RuleResult, Stop } from '../../engine/decision.ts';
+import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { endsText } from '../../engine/publish/status.ts';
 import { isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import { traitsOf } from '../../policies/strategies.ts';
@@ -34,18 +35,24 @@ export async function remainingStops(
   const problems = await readWebhookProblems(cluster, agentNamespaceFor(cluster, decision), needs);
   const webhookProblems = isUnknown(problems) ? {} : problems;
   const after = snapshot && definition && decideGroup({ ...snapshot, statefulSets, webhookProblems }, definition);
-  const { stops = [], waits } = after ?? decision;
   const isLeft = (zones: readonly string[]): boolean => restarted === undefined || zones.some((zone) => restarted.includes(zone));
-  const left = stops.filter(({ isBlocking, rule, zones }) => isBlocking && concerns(rule) && isLeft(zones));
-  const blocking = waits.filter(({ rule, outcome, earliestMs }) => outcome === 'no' && earliestMs === undefined && concerns(rule));
-  const others = blocking.filter((wait) => !stops.some((stop) => isOfStop(wait, stop)));
-  return [
-    ...left.map((stop) => stopAfterText(stop, verb)),
-    ...others.map((wait) => [`${wait.fact}; ${verb} does not change it`, ...todoOf(wait, nameOf(decision))].join('; ')),
-  ];
+  return blockingTexts(after ?? decision, verb, ({ rule, zones }) => concerns(rule) && (zones === undefined || isLeft(zones)));
 }
 
-/** Returns the sentence about a stop that the verb does not end. */
-export function stopAfterText(stop: Stop, verb: string): string {
-  return `${stop.fact}; ${verb} does not change it. To end it: ${endsText(stop)}`;
+/** Returns a sentence for each stop that the verb does not end, and for each rule that blocks until a person acts. */
+export function blockingTexts(
+  decision: Pick<PublishedDecision, 'namespace' | 'group' | 'stops'> & { readonly waits: readonly RuleResult[] },
+  verb: string,
+  isLeft: (block: Pick<Stop, 'rule' | 'source'> & { readonly zones?: readonly string[] }) => boolean,
+): readonly string[] {
+  const { stops = [], waits } = decision;
+  const left = stops.filter((stop) => stop.isBlocking && isLeft(stop));
+  const others = waits.filter(
+    (wait) =>
+      wait.outcome === 'no' && wait.earliestMs === undefined && isLeft({ rule: wait.rule }) && !stops.some((stop) => isOfStop(wait, stop)),
+  );
+  return [
+    ...left.map((stop) => `${stop.fact}; ${verb} does not change it. To end it: ${endsText(stop)}`),
+    ...others.map((wait) => [`${wait.fact}; ${verb} does not change it`, ...todoOf(wait, nameOf(decision))].join('; ')),
+  ];
 }

@@ -6,6 +6,7 @@ import { requesterText, stopActions } from '../../engine/run/requests.ts';
 import { type IntentView, isUnknown, type Snapshot } from '../../engine/snapshot.ts';
 import { readIntent } from '../../policies/live/intents.ts';
 import type { RolloutIntent } from '../../policies/schema/kinds.ts';
+import { canonicalJson } from '../../policies/values/canonical-json.ts';
 import { hashText } from '../../policies/values/hash.ts';
 import { ifNotInstalled, rolloutIntents } from '../cluster-snapshot/kinds.ts';
 import { type Cluster, type ConnectionFlags, withCluster } from '../connection.ts';
@@ -13,6 +14,7 @@ import { uncalledBy, uncalledText } from '../connection-failure.ts';
 import { type CommandContext, suggestNext } from '../context.ts';
 import { type ExitCode, exitCodes, Failure, refusedFailure } from '../failure.ts';
 import { instantText } from '../output/plan/plan-text.ts';
+import { placeText } from '../output/text.ts';
 import { type LiveGroup, onlyGroup, type ReadGroups, type readGroups, readSnapshot, scopeOf } from './groups.ts';
 import { applyIntent, applyStop, deleteIntents } from './intents.ts';
 import { findGroup } from './named-group.ts';
@@ -114,10 +116,17 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   // The dry run shows the verified requester and what the request would replace.
   const checked = needsRequester || stored !== undefined || flags.dryRun === 'server' ? await send(object, true) : object;
   const { name: objectName } = checked.metadata;
-  const replaced = stored?.name === objectName ? replacedText(requested, stored, checked) : '';
+  const { replaced, kept } = comparedWith(requested, stored, checked);
   const verified = needsRequester ? verifiedIntent(checked, spec.action, name) : undefined;
   if (verified !== undefined) request.check?.(verified);
   if (flags.dryRun === 'server') return printObjects(context, [checked]);
+  const end = async (text: string): Promise<ExitCode> => {
+    stdout.write(text);
+    await writeAgentNote(context, cluster, live, stops);
+    suggestNext(context, ...next);
+    return exitCodes.done;
+  };
+  if (kept !== undefined) return end(kept);
   if (request.confirm !== undefined && !(await request.confirm())) return exitCodes.refused;
   // One object per requester: otherwise a second requester would overwrite the request of the first.
   const own = intentObject(target, spec, `${key} ${verified?.requestedBy?.user}`, verified === undefined ? objectName : undefined);
@@ -126,10 +135,30 @@ export async function submit(context: CommandContext, flags: RequestFlags, reque
   const isEnded = (one: IntentView): boolean => one.requestedBy?.user === by && one.name !== written.metadata.name && ends?.(one) === true;
   // A user who may not delete requests keeps the earlier ones; the newest counts.
   if (ends !== undefined) await deleteIntents(cluster, target, isEnded).catch(onStatus(undefined, 403));
-  stdout.write(`${request.text(by)}${replaced}`);
-  await writeAgentNote(context, cluster, live, stops);
-  suggestNext(context, ...next);
-  return exitCodes.done;
+  return end(`${request.text(by)}${replaced}`);
+}
+
+/**
+ * Returns the line about the stored request of the same name. `kept` is the whole output for a stored request with the same content: its
+ * requester stays, because the webhook keeps the requester of an unchanged request. Throws Failure as `replacedText` does.
+ */
+function comparedWith(
+  requested: RequestedGroup,
+  stored: IntentView | undefined,
+  object: KubernetesObject,
+): { readonly replaced: string; readonly kept?: string } {
+  if (stored?.name !== object.metadata.name) return { replaced: '' };
+  const written = readIntent(object);
+  const contentOf = ({ requestedBy: _requester, ...content }: IntentView): string => canonicalJson(content);
+  if (isUnknown(written) || contentOf(written) !== contentOf(stored)) return { replaced: replacedText(requested, stored, object) };
+  const kept = `${placeText(requested.name, stored.zone)}: ${storedText(stored)} is in force already; nothing was changed\n`;
+  return { replaced: '', kept };
+}
+
+/** Returns the request with its requester and its end, such as `the pause by anna (INC-441) without an end`. */
+function storedText(stored: IntentView): string {
+  const { action, expiresMs } = stored;
+  return `the ${action} by ${requesterText(stored)} ${expiresMs === undefined ? 'without an end' : `until ${instantText(expiresMs)}`}`;
 }
 
 /** Returns a line about the stored request of another user if the object replaces it. Throws Failure if the object ends earlier. */
@@ -138,8 +167,7 @@ function replacedText({ name, cluster }: RequestedGroup, stored: IntentView, obj
   const written = readIntent(object);
   if (isUnknown(written) || endMs <= cluster.env.clock.nowMs()) return '';
   if (requestedBy !== undefined && requestedBy.user === written.requestedBy?.user) return '';
-  const end = endMs === Number.POSITIVE_INFINITY ? 'without an end' : `until ${instantText(endMs)}`;
-  const earlier = `the ${action} by ${requesterText(stored)} ${end}`;
+  const earlier = storedText(stored);
   if ((written.expiresMs ?? Number.POSITIVE_INFINITY) >= endMs) return `  it replaces ${earlier}\n`;
   const todo = `give the same or a later end, or first run kubectl rollout-group cancel ${name} ${stored.name}`;
   throw refusedFailure(`${name}: ${action} was not sent`, { why: `it would replace ${earlier}, and end earlier`, todo });

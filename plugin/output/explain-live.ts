@@ -58,7 +58,7 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
       ['decided', decidedText(live, nowMs)],
     ],
     trouble: troubleOf(decision.namespace, troubledPods(decision, subject.zone)),
-    ...(mayAbort(decision) ? { ends: abortText(decision) } : {}),
+    ...defined({ ends: endText(live) }),
     unread: unreadZones(decision),
     refused: [],
     nowMs,
@@ -67,13 +67,15 @@ export function renderLiveExplanation({ live, subject, nowMs, showsAllRules, out
   return renderExplanation(explanation, look);
 }
 
-/** Reports whether an abort would end the rollout in progress. Without working webhooks, an abort has no verified requester. */
-function mayAbort({ run, unenforced }: PublishedDecision): boolean {
-  return run?.outcome === 'running' && run.kind === 'rollout' && unenforced === undefined;
-}
-
-/** Returns the command that ends the run, as an alternative to the repair of the troubled pods. */
-function abortText({ namespace, group, strategy }: PublishedDecision): string {
+/**
+ * Returns the command that ends the rollout, as an alternative to the repair of the troubled pods. An abort needs the agent and, for its
+ * verified requester, the webhooks; an undo does not.
+ */
+function endText({ decision, unattended }: LiveGroup): string | undefined {
+  const { namespace, group, strategy, run, unenforced } = decision;
+  if (run?.outcome !== 'running' || run.kind !== 'rollout') return undefined;
+  if (unattended !== undefined || unenforced !== undefined)
+    return `or undo the new revision: kubectl rollout-group undo ${namespace}/${group}`;
   const rollback = strategy !== undefined && strategyTraits[strategy].canRollBack ? ' --rollback' : '';
   return `or end the run: kubectl rollout-group abort ${namespace}/${group}${rollback}`;
 }

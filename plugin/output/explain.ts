@@ -328,19 +328,11 @@ function waitTodo(result: RuleResult, name: string): readonly string[] {
   if (result.rule === 'rolled-back' && result.limit?.includes('retry') === true)
     return [`to try again: kubectl rollout-group retry ${name}`];
   if (result.rule === 'soak' || result.rule === 'gate') return [`to skip it: kubectl rollout-group promote ${name}`];
-  if ((result.rule === 'undone' || result.rule === 'protected') && intent !== undefined) {
+  if ((result.rule === 'undone' || result.rule === 'protected' || result.rule === 'paused') && intent !== undefined) {
     return [`to continue: kubectl rollout-group cancel ${name} ${intent}`];
   }
   if (result.endsBy === 'person') return [`to continue: ${editText(result.source, `change the rule ${result.rule}`)}`];
-  if (result.rule !== 'paused') return [];
-  if (intent !== undefined) return [`to continue: kubectl rollout-group resume ${name}${zoneFlag(intent, name)}`];
-  return [`to continue: ${editText(result.source, 'set paused: false')}`];
-}
-
-/** Returns the flag with the zone that the verb pause wrote into the name of its request. */
-function zoneFlag(intent: string, name: string): string {
-  const prefix = `pause.${name.slice(name.indexOf('/') + 1)}.`;
-  return intent.startsWith(prefix) ? ` --zone ${intent.slice(prefix.length)}` : '';
+  return result.rule === 'paused' ? [`to continue: ${editText(result.source, 'set paused: false')}`] : [];
 }
 
 function field(name: string, text: string, look: TableLook, style: Style = 'bold'): readonly string[] {

@@ -56,6 +56,9 @@ export function partText(decision: Pick<PublishedDecision, 'zones' | 'steps'>, p
 
 export interface ZoneProgress {
   readonly zone: string;
+  /** The pods at the update revision, as in every count of updated pods: also those that are not available. */
+  readonly updated: number;
+  /** The updated and available pods. */
   readonly done: number;
   /** The terminating, starting or unavailable pods. */
   readonly inFlight: number;
@@ -71,7 +74,7 @@ export function zoneProgress(view: PublishedZone, pods: readonly PublishedPod[])
   const isUpdated = updatedPods(view);
   const unavailableCount = pods.filter((pod) => pod.zone === zone && isUpdated(pod)).length;
   const done = Math.min(Math.max(0, updated - unavailableCount), replicas - inFlight);
-  return { zone, done, inFlight, toDo: Math.max(0, replicas - inFlight - done), ...(view.unread && { unread: unreadText(view) }) };
+  return { zone, updated, done, inFlight, toDo: Math.max(0, replicas - inFlight - done), ...(view.unread && { unread: unreadText(view) }) };
 }
 
 /** The maximum number of pods of a zone that are counted one by one. */
@@ -170,16 +173,20 @@ function decisionParts(decision: PublishedDecision, isShort: boolean, nowMs: num
     return [ended ?? decision.run?.failure ?? firstWait(decision, isShort, nowMs)];
   }
   const trouble = troubleText(decision, isShort);
-  const unread = unreadZones(decision);
-  const inFlight = decision.zones
-    .filter(({ zone }) => !unread.includes(zone))
-    .map((zone) => ({ zone: zone.zone, count: zoneProgress(zone, decision.pods).inFlight - troubledPods(decision, zone.zone).length }))
-    .filter(({ count }) => count > 0)
-    .map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
+  const inFlight = podsInFlight(decision).map(({ zone, count }) => `${plural(count, 'pod')} of ${zone}`);
   const missing = isAtRest(decision) ? podsMissing(decision) : 0;
   if (missing > 0) return [trouble, missingText(missing)];
   if (namedRule(decision) !== undefined) return [trouble, firstWait(decision, isShort, nowMs)];
   return [trouble, inFlight.length === 0 || isShort ? inFlight.join(', ') : `${inFlight.join(', ')} in flight`];
+}
+
+/** Returns the zones with pods in flight, without the pods that do not recover by themselves, and without zones that were not read. */
+export function podsInFlight(decision: PublishedDecision): readonly { readonly zone: string; readonly count: number }[] {
+  const unread = unreadZones(decision);
+  return decision.zones
+    .filter(({ zone }) => !unread.includes(zone))
+    .map((zone) => ({ zone: zone.zone, count: zoneProgress(zone, decision.pods).inFlight - troubledPods(decision, zone.zone).length }))
+    .filter(({ count }) => count > 0);
 }
 
 function namedRule({ phase, outcome, waits }: PublishedDecision): string | undefined {

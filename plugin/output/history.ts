@@ -36,15 +36,21 @@ export function renderRuns(runs: readonly ShownRun[], look: TableLook): string {
   return `${[...lines, summary(runs)].join('\n')}\n`;
 }
 
-/** Returns `3/9` if 3 of 9 pods were replaced; `-` if the record has no number of pods, as for a change of replicas. */
-function podsText({ zones, steps }: ShownRun): string {
-  const counts = zones.flatMap(({ pods }) => (pods === undefined ? [] : [pods]));
-  const replaced = steps.filter(({ action }) => action === 'replace').reduce((sum, { count }) => sum + count, 0);
+/** Returns the zones that the run changes, or all zones if it changes none. */
+function changedZones({ zones }: ShownRun): readonly ShownZone[] {
+  const changed = zones.filter(({ fromRevision, toRevision }) => fromRevision !== toRevision || toRevision === undefined);
+  return changed.length === 0 ? zones : changed;
+}
+
+/** Returns `3/9` if 3 of 9 pods of the changed zones were replaced; `-` if the record has no number of pods, as for a change of replicas. */
+function podsText(run: ShownRun): string {
+  const counts = changedZones(run).flatMap(({ pods }) => (pods === undefined ? [] : [pods]));
+  const replaced = run.steps.filter(({ action }) => action === 'replace').reduce((sum, { count }) => sum + count, 0);
   return counts.length === 0 ? '-' : `${replaced}/${counts.reduce((sum, count) => sum + count, 0)}`;
 }
 
-function targetText({ zones }: ShownRun): string {
-  const targets = zones.flatMap((zone) => {
+function targetText(run: ShownRun): string {
+  const targets = changedZones(run).flatMap((zone) => {
     if (zone.toRevision !== undefined) return [revisionText(zone)];
     return zone.toReplicas === undefined ? [] : [`${zone.toReplicas}`];
   });

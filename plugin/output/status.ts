@@ -165,13 +165,16 @@ export function renderFrame(moment: Moment, look: TableLook): readonly string[] 
 }
 
 function zoneLine(progress: ZoneProgress, nameWidth: number, { zoneEnds = {} }: Moment, look: TableLook): string {
-  const { zone, done, inFlight, toDo } = progress;
+  const { zone, updated, done, inFlight, toDo } = progress;
   const total = done + inFlight + toDo;
   const forEnds = Math.max(0, ...Object.values(zoneEnds).map((end = '') => end.length + 2));
-  const width = Math.max(10, Math.min(40, (look.columns ?? 80) - nameWidth - 44 - (look.columns === undefined ? 0 : forEnds)));
-  const count = (progress.unread === undefined ? `${done}/${total}` : '?').padStart(7);
+  const room = (look.columns ?? 80) - nameWidth - 44 - (look.columns === undefined ? 0 : forEnds);
+  // A narrow terminal has no room for the word.
+  const word = room < 18 ? '' : ' updated';
+  const width = Math.max(10, Math.min(40, room - word.length));
+  const count = (progress.unread === undefined ? `${updated}/${total}` : '?').padStart(7);
   const text = [zoneText(progress), zoneEnds[zone]].filter((part) => part !== undefined).join(', ');
-  return `  ${shorten(zone, nameWidth, look.glyphs.ellipsis).padEnd(nameWidth)} ${count} ${bar(progress, width, look)}  ${text}`;
+  return `  ${shorten(zone, nameWidth, look.glyphs.ellipsis).padEnd(nameWidth)} ${count}${word} ${bar(progress, width, look)}  ${text}`;
 }
 
 /** Returns a bar with three fills that differ without colour: done, in flight, outdated. Each count above 0 gets a cell. */
@@ -216,7 +219,7 @@ export function transitionLine(moment: Moment): string {
   const where = working.length === 0 ? '' : ` zone=${working.join(',')}`;
   const waiting = working.length === 0 && wait !== undefined ? ` waits=${wait.rule}` : '';
   const name = `${decision.namespace}/${decision.group}`;
-  return `${clockText(elapsedSeconds)} ${name} ${decision.phase.toLowerCase()}${wave}${where} updated=${sum((zone) => zone.done)}/${all}${waiting}`;
+  return `${clockText(elapsedSeconds)} ${name} ${decision.phase.toLowerCase()}${wave}${where} updated=${sum((zone) => zone.updated)}/${all}${waiting}`;
 }
 
 /** Returns a key that changes with every transition: wave, finished zones, working zones, and waits while no zone works. */

@@ -137,7 +137,11 @@ const undo: Verb = {
   description:
     'Writes the earlier pod template to the members, and a RolloutIntent that blocks the undone revision while manifests in Git still request that revision. A rollback to the revision before the run skips soaks and approvals, unless the group sets skipOnRollback: false.',
   options: [
-    { flags: '--to-revision <revision>', description: 'Revision number from kubectl rollout history, or revision hash.' },
+    {
+      flags: '--to-revision <revision>',
+      description: 'Revision number from kubectl rollout history, or revision hash.',
+      completes: 'revision',
+    },
     { flags: '--to-commit <commit>', description: 'The revision that the recorded run of this commit rolled out.' },
     zone,
     ...prompts('--to-revision and --to-commit need --yes.'),
@@ -186,7 +190,12 @@ const protect: Verb = {
     'Creates a RolloutIntent. Protected pods are not replaced and not scaled down. The output says whether a webhook also denies their deletion and eviction. The protection ends at the given time, or with cancel.',
   options: [
     zone,
-    { flags: '--pod <name>', description: 'Only this pod: its name, or zone and ordinal such as a-3.', isRepeatable: true },
+    {
+      flags: '--pod <name>',
+      description: 'Only this pod: its name, or zone and ordinal such as a-3.',
+      isRepeatable: true,
+      completes: 'pod',
+    },
     { flags: '--duration <duration>', description: 'Duration, for example 2h.' },
     { flags: '--until <instant>', description: 'End, for example 2026-12-18T18:00:00Z.' },
   ],

@@ -77,13 +77,13 @@ export function groupOf(context: LintContext, namespace: string, name: string): 
   return found ?? (findNamed([...context.groups, ...unusable], { namespace, name }) && 'unusable');
 }
 
-/** Returns the finding for an undefined group: a warning if the files define other groups of the namespaces, otherwise a notice. */
+/** Returns the finding for an undefined group: a warning in a cluster or if the files define other groups of the namespaces, otherwise a notice. */
 export function unknownGroup(context: LintContext, place: Place, name: string, namespaces: readonly string[]): Finding {
   const isThere = ({ namespace }: { readonly namespace: string }) => namespaces.includes(namespace);
   const unusable = context.load.unusable.filter((one) => one.kind === 'RolloutGroup');
   const known = [...context.bundle.groups, ...context.groups, ...unusable].filter(isThere).map((group) => group.name);
   const namespace = namespaces.join(', ');
-  if (known.length === 0)
+  if (known.length === 0 && context.isCluster !== true)
     return finding('RG2206', place, `the group ${name} of the namespace ${namespace} is not in the files: only the agent can check it`);
   const message = `the group ${name} does not exist in the namespace ${namespace}`;
   return finding('RG2301', place, message, { hint: suggestion(name, known) });

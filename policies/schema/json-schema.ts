@@ -123,6 +123,7 @@ const columns: Readonly<Partial<Record<Kind, readonly (readonly [name: string, t
     ['Updated', 'integer', '.status.updatedPods'],
     ['Ready', 'integer', '.status.readyPods'],
     ['Pods', 'integer', '.status.pods'],
+    ['Stopped', 'string', '.status.conditions[?(@.type=="Stopped")].reason'],
     ['Reason', 'string', '.status.reason'],
   ],
   RolloutException: [

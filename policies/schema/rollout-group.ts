@@ -383,7 +383,7 @@ export const rolloutGroupStatus = z.strictObject({
     )
     .max(20)
     .optional()
-    .describe('Ready, Progressing and Degraded; sometimes also Stopped and Enforced.'),
+    .describe('Ready, Progressing and Degraded; sometimes also Stopped, MemberLeft and Enforced.'),
   decision: z
     .unknown()
     .optional()

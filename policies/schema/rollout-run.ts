@@ -16,7 +16,7 @@ const zone = z
     statefulSet: text.optional().describe('Name of the StatefulSet of the zone.'),
     fromRevision: text.optional().describe('Update revision before the change.'),
     toRevision: text.optional().describe('Revision that the run rolls out.'),
-    pods: optionalInt(0).describe('Number of pods of the zone at the start of the run.'),
+    pods: optionalInt(0).describe('Largest number of pods of the zone during the run.'),
     fromReplicas: optionalInt(0).describe('Replicas before the scaling.'),
     toReplicas: optionalInt(0).describe('The most recently requested replicas.'),
   })

@@ -282,6 +282,7 @@ describeOnControlPlane(
           'Updated',
           'Ready',
           'Pods',
+          'Stopped',
           'Reason',
           'Age',
         ]);

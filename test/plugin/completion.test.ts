@@ -3,7 +3,11 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { completionsFor } from '../../plugin/candidates.ts';
-import { deadlineMs, withinDeadline } from '../../plugin/cluster-names.ts';
+import { deadlineMs, readNames, withinDeadline } from '../../plugin/cluster-names.ts';
+import { fakeApiServer } from './api-server.ts';
+import { rolling } from './live-kit.ts';
+import { publishedObject } from './live-objects.ts';
+import { history } from './live-requests-kit.ts';
 import { folderWith, runExecutable, runPlugin } from './process.ts';
 
 /** What follows the words, the last of which is being typed; `|` stands for the cursor. */
@@ -84,6 +88,19 @@ describe('completion', () => {
     );
     expect(runPlugin(['__complete', 'si']).stdout).toBe(runExecutable('kubectl_complete-rollout_group', ['si']).stdout);
     expect(runExecutable('kubectl_complete-rollout_group', ['docs', 'exit']).stdout).toBe('exit-codes\tExit codes\n:4\n');
+  });
+});
+
+describe('completion from the cluster', () => {
+  it.each([
+    ['pod', 'ingester', ['ingester-zone-a-0', 'ingester-zone-c-19'], 60],
+    ['pod', undefined, ['ingester-zone-b-11'], 60],
+    ['pod', 'other', [], 0],
+    ['revision', 'ingester', ['1', '2', '3'], 3],
+  ] as const)('offers each %s of %s', async (subject, group, some, count) => {
+    const { url } = await fakeApiServer([publishedObject(rolling), ...history]);
+    const names = await readNames({ server: url, namespace: 'mimir' }, { subject, group, timeoutMs: 5000 });
+    expect([names.length, names]).toEqual([count, expect.arrayContaining([...some])]);
   });
 });
 

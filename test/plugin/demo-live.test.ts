@@ -9,9 +9,9 @@ import { look } from './plan-kit.ts';
 const moment: Moment = {
   decision: decision(),
   zones: [
-    { zone: 'zone-a', done: 20, inFlight: 0, toDo: 0 },
-    { zone: 'zone-b', done: 7, inFlight: 5, toDo: 8 },
-    { zone: 'zone-c', done: 0, inFlight: 0, toDo: 20 },
+    { zone: 'zone-a', updated: 20, done: 20, inFlight: 0, toDo: 0 },
+    { zone: 'zone-b', updated: 7, done: 7, inFlight: 5, toDo: 8 },
+    { zone: 'zone-c', updated: 0, done: 0, inFlight: 0, toDo: 20 },
   ],
   nowMs: 0,
   elapsedSeconds: 2040,
@@ -32,9 +32,9 @@ describe('the live display', () => {
   it('shows done, in flight and outdated pods by three fills and in words', () => {
     expect(renderFrame(moment, look({ columns: 80, ascii: true })).join('\n')).toMatchInlineSnapshot(`
       "mimir/ingester   ROLLING   wave 2/3 rest   +34m of about 1h50m
-        zone-a   20/20 [##############################]  done
-        zone-b    7/20 [###########========...........]  5 in flight, 8 to go
-        zone-c    0/20 [..............................]  waits for other zones
+        zone-a   20/20 updated [######################]  done
+        zone-b    7/20 updated [########======........]  5 in flight, 8 to go
+        zone-c    0/20 updated [......................]  waits for other zones
         now: 5 pods of zone-b in flight"
     `);
   });
@@ -46,7 +46,7 @@ describe('the live display', () => {
   });
 
   it('shows a single pod among many', () => {
-    const zones = [{ zone: 'zone-a', done: 498, inFlight: 1, toDo: 1 }];
+    const zones = [{ zone: 'zone-a', updated: 498, done: 498, inFlight: 1, toDo: 1 }];
     expect(renderFrame({ ...moment, zones }, look({ columns: 80, ascii: true }))[1]).toMatch(/\[#+=\.\]/);
   });
 
@@ -65,7 +65,7 @@ describe('the live display', () => {
 
   it('sees a transition in another zone, wave or wait, and none in one more pod', () => {
     const key = transitionKey(moment);
-    const more = moment.zones.map((zone) => (zone.zone === 'zone-b' ? { ...zone, done: 8, toDo: 7 } : zone));
+    const more = moment.zones.map((zone) => (zone.zone === 'zone-b' ? { ...zone, updated: 8, done: 8, toDo: 7 } : zone));
     expect(transitionKey({ ...moment, zones: more })).toBe(key);
     expect(transitionKey(soaking)).not.toBe(key);
     expect(transitionKey({ ...moment, decision: decision({ wave: { name: 'last', index: 2, count: 3 } }) })).not.toBe(key);

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type Asked, type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, type InProcess, runInProcess } from './in-process.ts';
-import { adoptedObjects, type SetOptions, uidOf } from './live-objects.ts';
+import { paused as pausedDecision, rolling } from './live-kit.ts';
+import { adoptedObjects, publishedObject, type SetOptions, uidOf } from './live-objects.ts';
 import type { FakeObject } from './served-objects.ts';
 
 interface Acted extends Ended {
@@ -25,7 +26,7 @@ async function act(
 const pauseOf = (zone?: string): FakeObject => ({
   apiVersion: 'rollout-group.dev/v1alpha1',
   kind: 'RolloutIntent',
-  metadata: { name: zone === undefined ? 'pause.ingester' : `pause.ingester.${zone}`, namespace: 'mimir' },
+  metadata: { name: zone === undefined ? 'pause.ingester' : `pause-zone.${zone}.ingester`, namespace: 'mimir' },
   spec: { group: 'ingester', action: 'pause', ...(zone === undefined ? {} : { zone }) },
 });
 
@@ -34,12 +35,22 @@ describe('pause', () => {
     const { status, stdout, writes } = await act('pause ingester --yes --zone c --duration 2h --reason "read latency"');
     expect([status, writes.length]).toEqual([0, 1]);
     expect(writes[0]?.path).toMatch(
-      /\/namespaces\/mimir\/rolloutintents\/pause\.ingester\.c\?fieldManager=kubectl-rollout-group&force=false$/,
+      /\/namespaces\/mimir\/rolloutintents\/pause-zone\.c\.ingester\?fieldManager=kubectl-rollout-group&force=false$/,
     );
     expect(writes[0]?.body).toMatchObject({
       spec: { group: 'ingester', action: 'pause', zone: 'c', reason: 'read latency' },
     });
     expect(stdout).toMatch(/^mimir\/ingester zone c paused until .* UTC \(read latency\)\n {2}no further pod is replaced\n$/);
+  });
+
+  it.each([
+    ['starting', '1 pod in flight will finish; no further pod is replaced'],
+    ['crashing', 'no further pod is replaced'],
+  ] as const)('counts only pods that finish: %s', async (state, text) => {
+    const pods = [{ zone: 'b', pod: 'ingester-zone-b-12', state }];
+    const zones = rolling.zones.map((zone) => (zone.zone === 'b' ? { ...zone, available: 19 } : zone));
+    const { stdout } = await act('pause ingester', { extra: [publishedObject({ ...rolling, decidedMs: Date.now(), pods, zones })] });
+    expect(stdout).toBe(`mimir/ingester paused\n  ${text}\n`);
   });
 
   it('pauses the group, as explain shows', async () => {
@@ -74,8 +85,21 @@ describe('pause', () => {
     expect(second.stdout).toBe('mimir/ingester paused\n  no further pod is replaced\n');
     // A repetition writes the same object, which the API server accepts: it changes nothing.
     const [, again] = namesIn(second);
-    expect(namesIn(await paused([stored], 'pause ingester --zone c'))).toContain('pause.ingester.c');
+    expect(namesIn(await paused([stored], 'pause ingester --zone c'))).toContain('pause-zone.c.ingester');
     expect(again).toBe(namesIn(await paused([stored]))[1]);
+  });
+
+  it('of a zone and of a group whose name ends with this zone have distinct names', async () => {
+    const [ofZone, ofGroup] = await Promise.all(
+      ['pause ingester --zone c', 'pause ingester.c'].map(async (line) => {
+        const group = line.split(' ')[1] ?? '';
+        const objects = adoptedObjects().map((object) => JSON.parse(JSON.stringify(object).replaceAll('"ingester"', `"${group}"`)));
+        const server = await fakeApiServer(objects);
+        const { stderr } = await runInProcess([...line.split(' '), '--server', server.url, '-n', 'mimir']);
+        return server.writes.map(({ path }) => /rolloutintents\/([^?]+)/.exec(path)?.[1] ?? stderr);
+      }),
+    );
+    expect([ofZone, ofGroup]).toEqual([['pause-zone.c.ingester'], ['pause.ingester.c']]);
   });
 
   it('fails with the command that installs the CRD', async () => {
@@ -106,7 +130,7 @@ describe('resume', () => {
     ],
     [
       'resume ingester --zone c',
-      'pause.ingester.c',
+      'pause-zone.c.ingester',
       'mimir/ingester zone c resumed',
       'the whole group is still paused. Run: kubectl rollout-group resume mimir/ingester',
     ],
@@ -116,8 +140,11 @@ describe('resume', () => {
     expect(writes.map(({ body }) => body)).toEqual([
       expect.objectContaining({ preconditions: { uid: expect.any(String), resourceVersion: expect.any(String) } }),
     ]);
-    const left = objects.filter(({ kind }) => kind === 'RolloutIntent').map(({ metadata }) => metadata.name);
-    expect(left).toEqual(['pause.ingester', 'pause.ingester.c'].filter((name) => name !== ended));
+    const left = objects
+      .flatMap(({ kind, metadata }) => (kind === 'RolloutIntent' ? [metadata.name] : []))
+      .sort()
+      .reverse();
+    expect(left).toEqual(['pause.ingester', 'pause-zone.c.ingester'].filter((name) => name !== ended));
     const preview = await act(`${line} --dry-run=client`, { extra: [pauseOf(), pauseOf('c')] });
     expect(preview.stdout.match(/name: pause\S+/g)).toEqual([`name: ${ended}`]);
   });
@@ -134,6 +161,19 @@ describe('resume', () => {
       false,
     ]);
     expect((await act('resume ingester --zone gone')).status).toBe(3);
+  });
+
+  it('names every other pause and the rules that block until a person acts', async () => {
+    const { stdout } = await act('resume ingester --zone c', { extra: [pauseOf('a'), pauseOf('b'), pauseOf('c')] });
+    const command = 'kubectl rollout-group resume mimir/ingester --zone';
+    const lines = ['a', 'b'].map((zone) => `  zone ${zone} is still paused. Run: ${command} ${zone}\n`);
+    expect(stdout).toBe(`mimir/ingester zone c resumed\n${lines.join('')}`);
+    const waits = [{ rule: 'pin-webhook', outcome: 'no', fact: 'no webhook pins pods', sinceMs: 0, zones: ['a'] }] as const;
+    const published = publishedObject({ ...pausedDecision, decidedMs: Date.now(), waits });
+    const resumed = await act('resume ingester', { extra: [pauseOf(), published] });
+    expect(resumed.stdout).toBe(
+      'mimir/ingester resumed\n  no webhook pins pods; resume does not change it; find out why: kubectl rollout-group doctor -n mimir\n',
+    );
   });
 
   it('does not end the pause of the whole group for one zone', async () => {

@@ -134,7 +134,7 @@ describe('the pods of a zone', () => {
 
   it.each(['starting', 'crashing', 'terminating', 'announced', 'nodeDown'] as const)('count once when an updated pod is %s', (state) => {
     const progress = zoneProgress({ ...zone, revisions }, [pod(2, state), pod(1, 'terminating'), pod(5, 'leaving')]);
-    expect(progress).toEqual({ zone: 'a', done: 2, inFlight: 2, toDo: 1 });
+    expect(progress).toEqual({ zone: 'a', updated: 3, done: 2, inFlight: 2, toDo: 1 });
   });
 
   it('count as to do when one is missing or outdated', () => {
@@ -146,7 +146,7 @@ describe('the pods of a zone', () => {
         { revision: 'rev-2', ordinals: '3-4' },
       ],
     };
-    expect(zoneProgress(view, [pod(2, 'missing'), pod(1, 'crashing')])).toEqual({ zone: 'a', done: 2, inFlight: 2, toDo: 1 });
+    expect(zoneProgress(view, [pod(2, 'missing'), pod(1, 'crashing')])).toEqual({ zone: 'a', updated: 2, done: 2, inFlight: 2, toDo: 1 });
   });
 });
 
@@ -221,6 +221,10 @@ describe('an age in a fact', () => {
   });
 });
 
+function explained(decision: PublishedDecision): string {
+  return renderLiveExplanation({ live: fromAgent(decision), subject: {}, nowMs, showsAllRules: false, outdated: [] }, look());
+}
+
 describe('lines of a log', () => {
   it('have a time, the name and searchable fields', () => {
     expect([rolling, waiting, paused, done].map((decision) => statusLine(fromAgent(decision), nowMs))).toMatchInlineSnapshot(`
@@ -238,7 +242,7 @@ describe('lines of a log', () => {
 
   it('draw a bar for every number of pods', () => {
     const { glyphs } = look({ ascii: true });
-    const zones = (done: number, inFlight: number, toDo: number) => [{ zone: 'a', done, inFlight, toDo }];
+    const zones = (done: number, inFlight: number, toDo: number) => [{ zone: 'a', updated: done, done, inFlight, toDo }];
     const bars = [zones(0, 79, 1), zones(1, 99, 0), zones(1, 99, 1)].map((given) => {
       const moment = { decision: { ...rolling, actions: [] }, zones: given, nowMs, elapsedSeconds: 0, totalSeconds: undefined };
       return /\[(.*)\]/.exec(renderFrame(moment, look({ columns: 80, ascii: true })).join('\n'))?.[1]?.replace(/(.)\1*/g, '$1');
@@ -251,6 +255,10 @@ describe('lines of a log', () => {
     const crashing = { ...rolling, pods: [pod, ...rolling.pods.slice(1)] };
     expect(statusLine(fromAgent(crashing), nowMs)).toContain('"b-12 crashes (CrashLoopBackOff); 1 pod of b in flight"');
     expect(renderStatus(fromAgent(crashing), nowMs, look({}))).toContain('  trouble: b-12 crashes (CrashLoopBackOff)');
+    // The crashing pod is updated: every view has the same count.
+    expect(renderStatus(fromAgent(crashing), nowMs, look({})).join('\n')).toMatch(/\n {2}b +8\/20 updated \[/);
+    expect(renderTree(fromAgent(crashing), nowMs, look({}))[0]).toContain(' 28 of 60 updated ');
+    expect(explained(crashing)).toContain('b 8/20 updated, ');
     expect(statusKey(fromAgent(crashing))).not.toBe(statusKey(fromAgent(rolling)));
   });
 
@@ -266,9 +274,6 @@ describe('lines of a log', () => {
 });
 
 describe('the explanation of a group', () => {
-  const explained = (decision: PublishedDecision): string =>
-    renderLiveExplanation({ live: fromAgent(decision), subject: {}, nowMs, showsAllRules: false, outdated: [] }, look());
-
   it('says that a paused group continues when it is resumed', () => {
     const text = explained(paused);
     expect(text).toContain('Stopped: the group is paused by an unverified requester (read latency).');
@@ -310,6 +315,11 @@ describe('the explanation of a group', () => {
     expect(text).toContain('  trouble  b-12 crashes (CrashLoopBackOff)\n');
     expect(text).toContain('  do       kubectl logs ingester-zone-b-12 -n mimir --all-containers --previous\n');
     expect(text.replaceAll(/\s+/g, ' ')).toContain('or end the run: kubectl rollout-group abort mimir/ingester');
+    const crash = { zone: 'b', pod: 'ingester-zone-b-12', state: 'crashing' } as const;
+    const live = { ...fromAgent({ ...rolling, pods: [crash] }), unattended: 'agent not running' };
+    const unattended = renderLiveExplanation({ live, subject: {}, nowMs, showsAllRules: false, outdated: [] }, look());
+    expect(unattended).not.toContain('rollout-group abort');
+    expect(unattended.replaceAll(/\s+/g, ' ')).toContain('or undo the new revision: kubectl rollout-group undo mimir/ingester');
     expect(explained(rolling)).toContain('Nothing is wrong; the group continues by itself.');
     const undone = { rule: 'undone', fact: 'anna undid the revision rev-3 of zone b', zones: ['b'], isBlocking: false, endsWith: 'cancel' };
     expect(explained({ ...rolling, stops: [undone] })).toContain('continues by itself; the undone or failed revision does not roll out.');

@@ -127,6 +127,11 @@ describe('a request for the same place', () => {
     expect(last?.stdout).not.toContain('replaces');
   });
 
+  it('says who made an equal request, and that nothing changed', async () => {
+    const { last } = await inTurn(['anna: pause ingester --zone b --reason disk', 'ben: pause ingester --zone b --reason disk']);
+    expect(last?.stdout).toBe('mimir/ingester zone b: the pause by anna (disk) without an end is in force already; nothing was changed\n');
+  });
+
   it('ends an expired one without a word', async () => {
     const requestedBy = { ...oncall, at: '2026-03-02T12:00:00Z' };
     const spec = { group: 'ingester', action: 'pause', expires: '2026-03-02T13:00:00Z', requestedBy };

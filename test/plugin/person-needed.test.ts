@@ -65,7 +65,9 @@ describe('a StatefulSet that does not exist', () => {
     const shown = async (line: string) => (await ask([now(missing)], line)).stdout;
     expect(await shown('get ingester')).toMatch(/\n *b +missing +- +\? +- +StatefulSet ingester-zone-b does not exist\n/);
     expect(await shown('get ingester')).toContain('? updated   ? available');
-    expect(await shown('status ingester --watch=false')).toMatch(/\n *b +\? \[[^\]█#]*\] +StatefulSet ingester-zone-b does not exist\n/);
+    expect(await shown('status ingester --watch=false')).toMatch(
+      /\n *b +\? updated \[[^\]█#]*\] +StatefulSet ingester-zone-b does not exist\n/,
+    );
     const explained = await shown('explain ingester');
     expect(explained).toMatch(/^mimir\/ingester is WAITING.*\. StatefulSet ingester-zone-b of zone b does not exist\./);
     expect(explained).toContain('do       create StatefulSet ingester-zone-b, or remove zone b from the group\n');

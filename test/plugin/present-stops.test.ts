@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { PublishedDecision } from '../../engine/publish/published.ts';
 import { type FakeOptions, fakeApiServer } from './api-server.ts';
 import { type Ended, runInProcess } from './in-process.ts';
-import { done, paused, rolling } from './live-kit.ts';
+import { done, paused, rolling, waiting } from './live-kit.ts';
 import { adoptedObjects, leaseObject, publishedObject } from './live-objects.ts';
 import type { FakeObject } from './served-objects.ts';
 
@@ -90,3 +90,19 @@ describe('a stop that began or ended since the last decision of an agent that is
     expect(stdout).toBe('mimir/ingester resumed\n');
   });
 });
+
+it.each(['get ingester', 'status ingester --watch=false', 'explain ingester'])(
+  'a rollback is offered only while an agent runs: %s',
+  async (line) => {
+    const [retry, rollback, undo] = ['retry mimir/ingester', 'abort mimir/ingester --rollback', 'undo mimir/ingester'].map(
+      (verb) => `kubectl rollout-group ${verb}`,
+    ) as [string, string, string];
+    const stop = { rule: 'run-failed', fact: 'it failed', zones: ['a'], isBlocking: true, endsWith: retry, alternatives: [rollback, undo] };
+    const failed = publishedObject({ ...waiting, decidedMs: Date.now(), phase: 'Failed', stops: [stop] });
+    const textWith = async (renewedMs: number) =>
+      (await ask([failed, leaseObject('agent-0', renewedMs)], line)).stdout.replaceAll(/\s+/g, ' ');
+    expect(await textWith(Date.now())).toContain(rollback);
+    const text = await textWith(Date.now() - 300_000);
+    expect([text.includes(rollback), text.includes(undo)]).toEqual([false, true]);
+  },
+);

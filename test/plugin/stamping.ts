@@ -17,7 +17,10 @@ export async function installStamping({ client, authority }: ControlPlane, names
   const { certificate, privateKey } = authority.issueForServer();
   // No object of these tests names a Secret.
   const env = { clock: processClock, kubernetes: virtualEnv().kubernetes };
-  const endpoints = [stampEndpoint(env), validateEndpoint(env, { agentNamespace: 'rollout-group' })];
+  const endpoints = [
+    stampEndpoint(env),
+    validateEndpoint(env, { agentNamespace: 'rollout-group', groups: () => ({ unknown: 'not read' }) }),
+  ];
   const { port } = await serve({ endpoints, tls: changingSource({ cert: certificate, key: privateKey }) });
   const objects = installation(optionsOf());
   for (const kind of ['Mutating', 'Validating']) {

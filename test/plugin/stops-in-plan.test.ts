@@ -1,17 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import type { Plan } from '../../engine/plan/document.ts';
 import { planGroups } from '../../engine/plan/plan.ts';
+import type { RunState } from '../../engine/snapshot.ts';
 import { groupDifferences } from '../../plugin/difference.ts';
 import { renderDifference } from '../../plugin/output/diff.ts';
 import { renderPlanHtml } from '../../plugin/output/plan/html.ts';
 import { renderPlanMarkdown } from '../../plugin/output/plan/markdown.ts';
 import { renderPlanTable } from '../../plugin/output/plan/table.ts';
+import { holdingPartition } from '../../policies/strategies.ts';
 import { group } from '../kit/groups.ts';
 import { manifests, planInput } from '../kit/manifests.ts';
 import { newRevision } from '../kit/objects.ts';
 import { snapshotOf } from '../kit/snapshots.ts';
 import { look } from './plan-kit.ts';
-import { type Row, rows, zones } from './stop-rows.ts';
+import { afterRun, outdated, type Row, rows, run, zones } from './stop-rows.ts';
 
 /** The plan of the update revision of the row, in the cluster of the row. */
 function planOf({ overrides, definition = group({ zones }) }: Row): Plan {
@@ -41,4 +43,22 @@ describe.each(rows)('$stop', (row) => {
 
 it('a plan that meets no stop has none', () => {
   expect(planGroups(planInput({ desired: manifests({ image: 'grafana/mimir:2.17.1' }) })).groups[0]?.stops).toBeUndefined();
+});
+
+it('a plan during a rollback counts a pod twice that is rolled back and rolled out again later', () => {
+  const definition = group({ zones, rollout: { strategy: 'pinned' } });
+  const held = outdated.map((set) => ({ ...set, updateStrategy: 'RollingUpdate' as const, partition: holdingPartition }));
+  const back: RunState = {
+    ...run,
+    kind: 'rollback',
+    target: run.previous,
+    previous: run.target,
+    outcome: 'running',
+    rolledBack: { revisions: run.target, because: 'slow' },
+  };
+  const overrides = { ...afterRun(back), statefulSets: held, podChanges: { 'ingester-zone-a': { 2: { revision: newRevision } } } };
+  const [planned] = planOf({ stop: '', fact: '', commands: [], overrides, definition }).groups;
+  const rolled = planned?.waves.flatMap(({ steps }) => steps).flatMap(({ kind, pods }) => (kind === 'roll' ? pods : [])) ?? [];
+  const later = planned?.zones.flatMap(({ afterWait = [] }) => afterWait) ?? [];
+  expect([rolled.length, later.length, planned?.totals.restarts]).toEqual([1, 6, 7]);
 });

@@ -254,7 +254,11 @@ describe('status that ends with its timeout', () => {
       'is stopped',
     ],
     [rowOf('protection during a rollout'), 7, 'the rollout waits: protected: '],
-    [rowOf('window during a rollout'), 7, 'the rollout continues'],
+    [
+      rowOf('window during a rollout'),
+      7,
+      'the rollout waits: window: a deny window is open for rollout (limit: freeze), until 2026-03-02 13:00 UTC',
+    ],
   ])('says whether a person must act: %#', async (row, exitCode, text) => {
     const decision = published(row);
     const ended = await endOf('status ingester --timeout 50ms', decision, requesterWebhook);

@@ -96,7 +96,7 @@ export async function fuzzWorld(): Promise<FuzzWorld> {
       podEviction(agentEnv, { budgets, cache: evictionCache(agentEnv, { guard, isAlone: () => false }) }),
       zpdbValidation(),
       enforceEndpoint({ env: agentEnv, guard, own: { namespace: 'agent', names: ['rollout-group-agent'] }, isPreparedElsewhere: true }),
-      validateEndpoint(agentEnv, { agentNamespace: 'mimir' }),
+      validateEndpoint(agentEnv, { agentNamespace: 'mimir', groups: (namespace) => guard.groups(namespace) }),
       stampEndpoint(agentEnv),
       pinEndpoint({ env: agentEnv, guard }),
     ],

@@ -69,7 +69,7 @@ describeOnControlPlane('while the Service of the webhooks is unreachable', (cont
     // Requests from before the outage.
     await ok(anna, 'pause server --zone b --reason before --duration 1s');
     for (const [name, spec] of [
-      ['approval', { action: 'approve', wave: 'rest' }],
+      ['approval', { action: 'approve', rule: 'safety/ask' }],
       ['protection', { action: 'protect', zone: 'b', ordinals: [7] }],
     ] as const)
       expect((await ask(anna, 'POST', 'rolloutintents', intentOf(name, spec))).said).toBe('201 ');
@@ -126,8 +126,8 @@ describeOnControlPlane('while the Service of the webhooks is unreachable', (cont
       .map(({ metadata, spec }) => [metadata.name, spec.reason ?? ''] as const)
       .sort(([, a], [, b]) => (a < b ? -1 : 1));
     expect(pauses).toEqual([
-      [expect.stringMatching(/^pause\.server\.b\.[0-9a-f]{10}$/), 'again'],
-      ['pause.server.b', 'before'],
+      [expect.stringMatching(/^pause-zone\.b\.server\.[0-9a-f]{10}$/), 'again'],
+      ['pause-zone.b.server', 'before'],
       ['pause.server', 'errors'],
       [expect.stringMatching(/^pause\.server\.[0-9a-f]{10}$/), 'mine'],
     ]);

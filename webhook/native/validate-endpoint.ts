@@ -1,21 +1,25 @@
 // Serves /admission/validate, which denies objects of our kinds if lint finds errors in them.
-import { isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
+import { asJsonObject, isJsonObject, isSameJson, type JsonObject } from '../../cluster/request/json.ts';
+import { getObject } from '../../cluster/request/read.ts';
 import { namedSecretProblem, type SecretReader, secretReader } from '../../cluster/request/secret.ts';
 import { ruleCatalog } from '../../engine/rules/catalog.ts';
+import { isUnknown } from '../../engine/snapshot.ts';
 import { endpointPaths } from '../../install/object.ts';
 import { type Finding, pointerText, sortFindings } from '../../policies/findings/finding.ts';
 import { type SecretKey, secretKeysOf } from '../../policies/integrations/channel.ts';
 import { checkDocuments } from '../../policies/lint/lint.ts';
 import { loadObjects } from '../../policies/live/objects.ts';
 import { resolvePolicies } from '../../policies/resolve/resolve.ts';
-import { apiGroup } from '../../policies/schema/kinds.ts';
-import type { WebhookEnv } from '../env.ts';
+import { apiGroup, resourceOfKind } from '../../policies/schema/kinds.ts';
+import type { PlacementGuard, WebhookEnv } from '../env.ts';
 import { type Answer, boundedText, type Call, deny, type Endpoint, leftMs, type Review } from '../review/review.ts';
 import { createsStop, isStamped, rightStamp, specOf, stampField } from './stamp-endpoint.ts';
 
 interface ValidateOptions {
   /** Policies in this namespace may name other namespaces. */
   readonly agentNamespace: string;
+  /** Returns the groups of a namespace. While they are unknown, requests for unknown groups, zones, waves and gates pass. */
+  readonly groups: PlacementGuard['groups'];
 }
 
 /** Limit of the message in bytes. The webhook server would cut a longer message within a finding. */
@@ -27,6 +31,7 @@ const maxWarnings = 10;
 
 /**
  * Returns the endpoint. It denies objects with errors (422, a line per error) or a wrong requester (403), and warns about missing Secrets.
+ * A request (RolloutIntent, RolloutException) for a group, zone, wave or gate that does not exist has an error, because it has no effect.
  * Deletions and updates without a change of the spec pass, so that an invalid object can be deleted.
  */
 export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, options: ValidateOptions): Endpoint {
@@ -34,7 +39,7 @@ export function validateEndpoint(env: Pick<WebhookEnv, 'clock' | 'kubernetes'>, 
     path: endpointPaths.validate,
     handle: async (review, call) => {
       if (!isConcerned(review)) return { allowed: true };
-      const answer = validate(review, options, env.clock.nowMs());
+      const answer = validate(review, await findingsOf(env, review, options, call), env.clock.nowMs());
       return answer.allowed ? withWarnings(answer, await missingSecrets(env, review, options, call)) : answer;
     },
     // The agent ignores objects with errors, but it trusts the requester. Only objects with a requester fail closed, except new stops.
@@ -51,12 +56,10 @@ function isConcerned({ resource, subresource, operation, object, oldObject }: Re
   return operation === 'CREATE';
 }
 
-function validate(review: Review, options: ValidateOptions, nowMs: number): Answer {
-  const { object } = review;
-  if (object === undefined) return deny(400, 'the request has no object');
+function validate(review: Review, findings: readonly Finding[], nowMs: number): Answer {
+  if (review.object === undefined) return deny(400, 'the request has no object');
   const problem = requesterProblem(review, nowMs);
   if (problem !== undefined) return deny(403, problem);
-  const findings = findingsOf(object, options);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const warnings = findings.filter(({ severity }) => severity === 'warning').map((one) => boundedText(lineOf(one), longestWarning));
   const answer: Answer = errors.length === 0 ? { allowed: true } : deny(422, refusal(review, errors));
@@ -98,18 +101,50 @@ function lineOf({ code, pointer, message, hint }: Finding): string {
   return `${code}${place} ${message}${hint === undefined ? '' : ` (${hint})`}`.replace(/\s+/g, ' ');
 }
 
-/** Returns the errors and warnings of the object, sorted by code and field. Other objects do not count, because they may be applied later. */
-function findingsOf(object: JsonObject, { agentNamespace }: { readonly agentNamespace: string }): readonly Finding[] {
+/**
+ * Returns the errors and warnings of the object, sorted by code and field. Of the other objects, only the groups that a request names
+ * count: other objects may be applied later.
+ */
+async function findingsOf(
+  env: Pick<WebhookEnv, 'clock' | 'kubernetes'>,
+  review: Review,
+  { agentNamespace, groups }: ValidateOptions,
+  call: Call,
+): Promise<readonly Finding[]> {
+  const { object = {}, namespace } = review;
+  const known = isStamped(review) ? groups(namespace) : { unknown: 'the object is no request' };
+  const isKnown = !isUnknown(known);
   const load = loadObjects([withName(object)]);
   const resolution = resolvePolicies(load.documents);
   const checked = checkDocuments({
     load,
-    bundle: resolution.bundle,
+    bundle: isKnown ? { ...resolution.bundle, groups: known } : resolution.bundle,
+    isCluster: isKnown,
     statefulSets: [],
     agentNamespace,
     engineRules: ruleCatalog.map(({ id }) => id),
   });
-  return sortFindings([...load.findings, ...resolution.findings, ...checked]).filter(({ severity }) => severity !== 'notice');
+  const findings = sortFindings([...load.findings, ...resolution.findings, ...checked]).filter(({ severity }) => severity !== 'notice');
+  if (!findings.some(isUnknownGroup) || !isKnown) return findings;
+  const isAbsent = await isGroupAbsent(env, review, call);
+  return findings.flatMap((one) => (!isUnknownGroup(one) ? [one] : isAbsent ? [{ ...one, severity: 'error' as const }] : []));
+}
+
+function isUnknownGroup({ code }: Finding): boolean {
+  return code === 'RG2301';
+}
+
+/** Returns whether the API server has no RolloutGroup of the requested name. The agent may not know a group yet that is new or invalid. */
+async function isGroupAbsent(
+  env: Pick<WebhookEnv, 'clock' | 'kubernetes'>,
+  { object, namespace }: Pick<Review, 'object' | 'namespace'>,
+  call: Call,
+): Promise<boolean> {
+  const { group, target } = specOf(object);
+  const name = String(group ?? asJsonObject(target)['group']);
+  const timeoutMs = Math.max(1, Math.min(longestReadsMs, leftMs(call, env.clock.monotonicMs()) / 2));
+  const read = getObject(env, resourceOfKind('RolloutGroup'), { namespace, name }, { site: 'validate.group', timeoutMs });
+  return read.then((found) => found === undefined).catch(() => false);
 }
 
 /** Adds a name to an object with `generateName`, as the API server would do later. */
@@ -122,7 +157,7 @@ function withName(object: JsonObject): JsonObject {
 /** Kubernetes recommends warnings of at most this length. */
 const longestSecretWarning = 120;
 
-/** Limit of the time for all reads of Secrets, because a warning must not delay the answer. */
+/** Limit of the time for all reads, because a check must not delay the answer. */
 const longestReadsMs = 1_000;
 
 const consequences: Readonly<Record<string, string>> = {

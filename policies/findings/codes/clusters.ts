@@ -208,7 +208,7 @@ export const clusterCodes = {
     title: 'A StatefulSet leaves its group',
     severity: 'warning',
     explanation:
-      'The change removes a member from the group, but its StatefulSet stays in the cluster. As soon as the change is applied, the agent replaces none of its pods, and the rules of the group, such as `noDelete` and `noDownscale`, no longer protect it.',
+      'The change removes a member from the group, but its StatefulSet stays in the cluster. As soon as the change is applied, the agent replaces none of its pods, and the rules of the group, such as `noDelete` and `noDownscale`, no longer protect it. With the strategies `pinned` and `partition`, the StatefulSet keeps the partition that the agent set. `get` then shows the command that removes the partition.',
     hint: 'delete the StatefulSet while the rules of the group still apply to it, or keep it in the group',
   },
   RG5015: {

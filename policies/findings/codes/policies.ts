@@ -219,10 +219,10 @@ export const policyCodes = {
     hint: 'set replicas.count or replicas.mirror, or remove delayed',
   },
   RG2301: {
-    title: 'The group does not exist in these files',
+    title: 'The group does not exist',
     severity: 'warning',
     explanation:
-      'The files define other groups in this namespace, but not this one. Unless the cluster has the group, the document has no effect.',
+      'The files define other groups in this namespace, but not this one. Unless the cluster has the group, the document has no effect. The webhook denies a request for a group that the cluster does not have.',
   },
   RG2302: {
     title: 'A policy may not name other namespaces',

@@ -39,6 +39,17 @@ describe('a stop while no step is due', () => {
     ]);
   });
 
+  it('offers the rollback of a failed run only while the agent runs', () => {
+    const definition = group({ zones: ['a', 'b'], rollout: { strategy: 'pinned' } });
+    const ledgers = [ledgerOf({ run: runOf({ outcome: 'failed', target: { a: newRevision, b: newRevision } }) })];
+    const statefulSets = ['a', 'b'].map((zone) => outdatedStatefulSet({ name: `ingester-zone-${zone}`, updateStrategy: 'RollingUpdate' }));
+    const waysOf = (overrides: SnapshotOverrides) =>
+      idle({ ledgers, statefulSets, ...overrides }, definition).decision.stops.flatMap(({ alternatives }) => alternatives);
+    const [rollback, ...others] = waysOf({});
+    expect(rollback).toBe('kubectl rollout-group abort mimir/ingester --rollback');
+    expect(waysOf({ unattended: [{ namespace: 'mimir', group: 'ingester', fact: 'agent not running' }] })).toEqual(others);
+  });
+
   it.each([
     ['pause', saying('pause', { expiresMs: until }), 'the group is paused by kim (INC-441)', 'kubectl rollout-group resume mimir/ingester'],
     [
@@ -224,6 +235,12 @@ describe('a stop while no step is due', () => {
       [['a'], 'kubectl edit statefulset ingester-zone-a -n mimir, and set paused: false'],
       [['b'], 'kubectl edit statefulset ingester-zone-b -n mimir, and set paused: false'],
     ]);
+  });
+
+  it('has its zones in the order of the group', () => {
+    const undone = ['b', 'a'].map((zone) => ({ zone, revision: 'rev-9' }));
+    const order = idle(saying('undo', { undone })).decision.stops.map(({ zones }) => zones);
+    expect(order).toEqual([['a', 'b']]);
   });
 
   it('by undo blocks nothing before the revision is applied again', () => {

@@ -426,6 +426,12 @@ describe('RG5014, a StatefulSet that leaves its group', () => {
     ]);
   });
 
+  it('names the partition that stays', () => {
+    const [from, to] = [group({ rollout: { strategy: 'pinned' } }), group({ zones: ['a', 'b'], rollout: { strategy: 'pinned' } })];
+    const risks = risksOf({ groups: groupsToPlan([to], [from]), groupsBefore: [from], desiredGroups: [to], desired: manifests() });
+    expect(risks?.[0]?.message).toContain('; a partition that the agent set stays, so a new template reaches no pod');
+  });
+
   it('is absent if the StatefulSet is deleted, and if it stays', () => {
     expect(leaving(manifests({}, ['a', 'b']))).toEqual([]);
     expect(risksOf({ groups: [before], groupsBefore: [before], desiredGroups: [before] })).toEqual([]);

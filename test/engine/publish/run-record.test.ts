@@ -194,6 +194,12 @@ describe('the record of a rollout', () => {
     expect(steps(refused)).toMatchObject([{ count: 0, failures: 1 }]);
   });
 
+  it('has the largest number of pods of each zone, also after a scale-up during the run', () => {
+    const scaled = (replicas: number) => ({ zones: decision.zones.map((one) => ({ ...one, replicas })) });
+    const { zones } = recordAfter(turn(0), turn(1, { decided: scaled(5) }), turn(2, { decided: scaled(4) })).spec;
+    expect(zones.map(({ pods }) => pods)).toEqual([5, 5]);
+  });
+
   it('begins for no run that is over, and for no turn that failed', () => {
     expect(runRecord(undefined, turn(0, { run: { outcome: 'completed', startedMs: kitNowMs - minute } }))).toBeUndefined();
     const { decision: _, ...failed } = turn(0);

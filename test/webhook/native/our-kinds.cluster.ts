@@ -46,7 +46,7 @@ describeOnControlPlane(
       http = createKubernetesHttp(connection, { userAgent: 'rollout-group-test/1' });
       const { certificate, privateKey } = authority.issueForServer();
       const env = { clock: processClock, kubernetes: http };
-      const endpoints = [stampEndpoint(env), validateEndpoint(env, { agentNamespace })];
+      const endpoints = [stampEndpoint(env), validateEndpoint(env, { agentNamespace, groups: () => ({ unknown: 'not read' }) })];
       const { port } = await serve({ endpoints, tls: changingSource({ cert: certificate, key: privateKey }) });
       const objects = installation(optionsOf());
       for (const one of objects) if (one.kind === 'CustomResourceDefinition') await client.create(definitions, one);

@@ -4,11 +4,13 @@ import { parseAllDocuments } from 'yaml';
 import { lintPolicies } from '../../../policies/lint/lint.ts';
 import { validateEndpoint } from '../../../webhook/native/validate-endpoint.ts';
 import type { Answer, Review } from '../../../webhook/review/review.ts';
+import { group as groupNamed } from '../../kit/groups.ts';
 import { ObjectsServer } from '../../kit/objects-server.ts';
 import { type Served, virtualEnv } from '../../kit/virtual-env.ts';
 import { call, type Json, mallory, nowMs, reviewOf } from './our-reviews.ts';
 
-const endpoint = validateEndpoint(virtualEnv({ startMs: nowMs }), { agentNamespace: 'rollout-group' });
+const unread = () => ({ unknown: 'not read' });
+const endpoint = validateEndpoint(virtualEnv({ startMs: nowMs }), { agentNamespace: 'rollout-group', groups: unread });
 
 function validate(review: Review): Promise<Answer> {
   return endpoint.handle(review, call);
@@ -183,7 +185,7 @@ async function validated(kind: 'MetricSource' | 'NotificationChannel', spec: Jso
   server.fault = ({ pathname }) => faults.get(pathname.split('/').at(-1) ?? '');
   const review = reviewOf(kind, spec);
   const object = { ...review.object, metadata: { name: 'prod', namespace } };
-  const endpoint = validateEndpoint(env, { agentNamespace });
+  const endpoint = validateEndpoint(env, { agentNamespace, groups: unread });
   const call = { deadlineMs: env.clock.monotonicMs() + 4_000, signal: new AbortController().signal };
   const startMs = env.clock.monotonicMs();
   const answer: Answer = await env.finish(endpoint.handle({ ...review, namespace, object }, call));
@@ -239,5 +241,60 @@ describe('a source or a channel', () => {
       allowed: false,
       asked: [],
     });
+  });
+});
+
+describe('a request', () => {
+  const target = (more: Json): Json => ({
+    target: { group: 'ingester', ...more },
+    rule: 'zone-gap',
+    allow: { anything: true },
+    reason: 'x',
+    expires: '2027-01-01T00:00:00Z',
+  });
+  const pause = (more: Json): Json => ({ group: 'ingester', action: 'pause', ...more });
+
+  /** The answer while the agent knows the group `ingester`, and the API server has the RolloutGroup `new`. */
+  async function requested(kind: string, spec: Json, fault?: Served): Promise<Answer> {
+    const env = virtualEnv({ startMs: nowMs });
+    const server = new ObjectsServer(env, ['rolloutgroups']);
+    server.put('rolloutgroups.rollout-group.dev', { metadata: { name: 'new', namespace: 'mimir' } });
+    if (fault !== undefined) server.fault = () => fault;
+    const known = validateEndpoint(env, { agentNamespace, groups: () => [groupNamed()] });
+    return env.finish(
+      known.handle(reviewOf(kind, spec), { deadlineMs: env.clock.monotonicMs() + 4_000, signal: new AbortController().signal }),
+    );
+  }
+
+  it.each<[string, Json, string]>([
+    [
+      'RolloutIntent',
+      pause({ group: 'ingestre' }),
+      'RG2301 spec.group: the group ingestre does not exist in the namespace mimir (did you mean ingester)',
+    ],
+    ['RolloutIntent', pause({ zone: 'd' }), 'RG2105 spec.zone: the zone d does not exist in the group ingester (did you mean a)'],
+    ['RolloutIntent', pause({ action: 'promote', wave: 'rest' }), 'RG2308 spec.wave: the wave rest does not exist in the group ingester'],
+    [
+      'RolloutException',
+      target({ group: 'ingestre' }),
+      'RG2301 spec.target.group: the group ingestre does not exist in the namespace mimir (did you mean ingester)',
+    ],
+    [
+      'RolloutException',
+      target({ zone: 'd' }),
+      'RG2105 spec.target.zone: the zone d does not exist in the group ingester (did you mean a)',
+    ],
+  ])('for a group or a part of it that does not exist is denied: %s %j', async (kind, spec, problem) => {
+    const { allowed, message } = await requested(kind, spec);
+    expect([allowed, message?.split('\n')[1]]).toEqual([false, problem]);
+  });
+
+  it.each<[string, Json, Served | undefined]>([
+    ['for the group', pause({}), undefined],
+    ['for a zone of the group', pause({ zone: 'b' }), undefined],
+    ['for a group that the agent does not know yet', pause({ group: 'new', zone: 'd' }), undefined],
+    ['while the group cannot be read', pause({ group: 'other' }), { status: 403, body: { kind: 'Status', reason: 'Forbidden' } }],
+  ])('%s passes', async (_, spec, fault) => {
+    expect(await requested('RolloutIntent', spec, fault)).toEqual({ allowed: true });
   });
 });
