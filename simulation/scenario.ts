@@ -36,6 +36,8 @@ const groupShape = z.strictObject({
   /** The approximate time until a created pod is ready. It differs between pods. */
   startMs: ms,
   strategy: z.enum(strategyNames).exactOptional(),
+  /** `spec.disruption.maxUnavailable` of a native group. The webhooks of the agents then judge deletions and evictions by others. */
+  disruption: z.number().int().min(1).exactOptional(),
   /** A gate after each zone of a native group. Its metric is good (`passing`), or sometimes bad during faults (`flipping`). */
   gate: z.enum(['passing', 'flipping']).exactOptional(),
 });

@@ -10,6 +10,7 @@ import { drawnFaults, eitherFaults, placedFaults, type RecordedFaults, recordedF
 import { createOracles } from './oracles/all.ts';
 import { firstDifference } from './oracles/converged.ts';
 import type { Oracle, Scene, Violation } from './oracles/oracle.ts';
+import { createAdmission } from './process/admission.ts';
 import { Agents, agentNamespace, agentUser, leaseName } from './process/agents.ts';
 import { beginRunAt, runStartMs } from './process/clock.ts';
 import type { RunOptions, TimelineEntry } from './run.ts';
@@ -67,7 +68,14 @@ export class Run {
       this.#note(who, what);
       this.#addToTimeline(who, what);
     };
-    this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted, report });
+    const { ask } = createAdmission({
+      scheduler,
+      seed,
+      reviewers: () => this.agents.reviewers(),
+      note: (...parts) => this.#note(...parts),
+    });
+    const admit = scenario.group.disruption === undefined ? undefined : ask;
+    this.#cluster = startCluster({ server, scheduler, wallMs, scenario, admitted, admit, report });
     this.scene = this.#createScene();
     this.#oracles = [...createOracles(this.scene), ...(options.observer === undefined ? [] : [options.observer])];
     this.#observeServer();

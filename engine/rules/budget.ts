@@ -195,7 +195,12 @@ function underDisruptionBudget(
   let denial: RuleResult | undefined;
   let allowance: RuleResult | undefined;
   for (const candidate of picked) {
-    const { pod } = candidate;
+    const { pod, because } = candidate;
+    // A stuck pod is down already, so its replacement uses no budget. Else stuck pods of two zones would keep each other.
+    if (because === 'stuck') {
+      chosen.push(candidate);
+      continue;
+    }
     const verdict = disruptionVerdict({ snapshot, group, set, pod, claims, override, requester: 'rollout' });
     answers.push(verdict);
     const answer = disruptionResult(question, pod, verdict, chosen.length + 1);

@@ -13,6 +13,7 @@ import {
 } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
 import { Accidents } from './accidents.ts';
+import { type Admit, admitAll } from './admitted.ts';
 import { startDisruptionController } from './budgets.ts';
 import { type GroupObjects, groupObjects } from './group-objects.ts';
 import { Kubelets } from './kubelet.ts';
@@ -37,6 +38,8 @@ interface ClusterModelOptions extends Pick<World, 'server' | 'scheduler' | 'wall
   readonly scenario: Scenario;
   /** Receives each new pod before the webhook changes it; without the webhook, it is never called. */
   readonly admitted?: (pod: PodAdmitted) => void;
+  /** Asks the webhooks about requests of people and drains; absent without webhooks. */
+  readonly admit?: Admit | undefined;
   /** Receives timeline entries, such as ('people', 'roll to app:2') or ('cluster', 'ingester-zone-a-1 fails for 40 s'). */
   readonly report: (who: string, what: string) => void;
 }
@@ -66,7 +69,7 @@ export interface WantedStatefulSet {
 export type ClusterModel = ReturnType<typeof startCluster>;
 
 /** Creates the group with pods that have run for at least an hour, and starts the models around it. */
-export function startCluster({ server, scheduler, wallMs, scenario, admitted, report }: ClusterModelOptions) {
+export function startCluster({ server, scheduler, wallMs, scenario, admitted, admit = admitAll, report }: ClusterModelOptions) {
   const { seed, group: shape, given } = scenario;
   const isLater = isDefinedLater(scenario);
   const complete: GroupObjects = given ?? groupObjects(shape, isLater);
@@ -77,7 +80,7 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, re
   const world: World = { server, scheduler, wallMs, seed };
   const zones = statefulSets.map((_, index) => letterOf(index));
   const zoneOf = (pod: string): string => zones[statefulSets.findIndex((name) => isNamedAfter(pod, name))] ?? 'a';
-  const { nodes, kubelets, endpoints } = startMachines(world, shape, { zones, zoneOf });
+  const { nodes, kubelets, endpoints } = startMachines(world, shape, { zones, zoneOf, admit });
   begin({
     ...world,
     namespace,
@@ -99,6 +102,7 @@ export function startCluster({ server, scheduler, wallMs, scenario, admitted, re
   const keepsBrokenSets = traitsOfShape(shape).lowersPartition;
   const people = new People({
     ...world,
+    admit,
     namespace,
     group,
     sources,
@@ -136,9 +140,13 @@ function isRolloutGroup({ kind }: Json): boolean {
 }
 
 /** Starts the nodes, their kubelets, and the prepare endpoints of the pods on them. */
-function startMachines(world: World, { startMs, drainMs }: GroupShape, { zones, zoneOf }: Pick<NodesOptions, 'zones' | 'zoneOf'>) {
+function startMachines(
+  world: World,
+  { startMs, drainMs }: GroupShape,
+  { zones, zoneOf, admit }: Pick<NodesOptions, 'zones' | 'zoneOf' | 'admit'>,
+) {
   const { server, wallMs, seed } = world;
-  const nodes = new Nodes({ ...world, zones: [...new Set(['a', ...zones])], zoneOf, isBack: (node) => kubelets.nodeIsBack(node) });
+  const nodes = new Nodes({ ...world, zones: [...new Set(['a', ...zones])], zoneOf, admit, isBack: (node) => kubelets.nodeIsBack(node) });
   const kubelets: Kubelets = new Kubelets({
     ...world,
     startMs,

@@ -134,6 +134,7 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       replicas: isMirrored ? { mirror: { from: { ...template, read: 'scale' }, writeBack: 'status' } } : { leader: true },
       ...(Object.keys(down).length === 0 ? {} : { scaling: { down } }),
       ...(gates === undefined ? {} : { gates }),
+      ...(shape.disruption === undefined ? {} : { disruption: { maxUnavailable: shape.disruption } }),
       rollout: {
         strategy: shape.strategy ?? 'onDelete',
         // With the strategy `partition` the StatefulSet controller deletes the pods, so lint reports `rotateBy`.

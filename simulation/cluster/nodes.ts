@@ -3,6 +3,7 @@ import { secondText } from '../../policies/instant.ts';
 import { field, readyCondition } from '../objects.ts';
 import { between, oneOf, type Random, streamOf, wholeBetween } from '../random.ts';
 import type { Actor, Commit, ModelObject } from '../server/request.ts';
+import type { Admit } from './admitted.ts';
 import { type Condition, type PodStatus, podFacts } from './workload.ts';
 import type { World } from './world.ts';
 
@@ -11,6 +12,7 @@ export interface NodesOptions extends World {
   /** Returns the zone of a pod by its name; the first zone if unknown. */
   readonly zoneOf: (pod: string) => string;
   readonly isBack: (node: string) => void;
+  readonly admit: Admit;
 }
 
 const schedulerActor: Actor = { user: 'system:kube-scheduler' };
@@ -105,8 +107,15 @@ export class Nodes {
         return;
       }
       const { namespace, name: podName, isTerminating } = podFacts(pod);
-      const status = isTerminating ? 201 : this.#options.server.evict(drainActor, namespace, podName);
-      this.#options.scheduler.after(status === 429 ? retryEvictionMs : between(this.#random, 500, 1500), step);
+      const next = (isRetry: boolean): void =>
+        void this.#options.scheduler.after(isRetry ? retryEvictionMs : between(this.#random, 500, 1500), step);
+      if (isTerminating) {
+        next(false);
+        return;
+      }
+      this.#options.admit({ verb: 'evictPod', namespace, name: podName, actor: drainActor, pod }, (actor) =>
+        next(actor === undefined || this.#options.server.evict(actor, namespace, podName) === 429),
+      );
     };
     step();
     return name;

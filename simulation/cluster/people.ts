@@ -5,6 +5,7 @@ import { groupResource, imagesOf, intentResource, numberAt, textAt } from '../ob
 import { between, type Random, streamOf } from '../random.ts';
 import type { PeopleEvent } from '../scenario.ts';
 import type { Actor, Json, ModelObject } from '../server/request.ts';
+import type { Admit } from './admitted.ts';
 import type { WantedStatefulSet } from './cluster.ts';
 import { Membership } from './membership.ts';
 import { type ReplicaOrigin, type ReplicaSource, resourceOfKind } from './replica-origins.ts';
@@ -25,6 +26,7 @@ interface PeopleOptions extends Pick<World, 'server' | 'scheduler' | 'seed'> {
    * that every pod below the partition stays broken (docs/strategies.md, Limits of partition).
    */
   readonly keepsBrokenSets: boolean;
+  readonly admit: Admit;
   readonly report: (what: string) => void;
 }
 
@@ -96,8 +98,7 @@ export class People {
       case 'deletePod': {
         const pod = `${this.#setOf(event.zone)}-${event.ordinal}`;
         this.#options.report(`delete ${pod}`);
-        const isTerminating = this.#options.server.get('pods', this.#options.namespace, pod)?.metadata.deletionTimestamp !== undefined;
-        return this.#options.server.terminate(actor, this.#options.namespace, pod) && !isTerminating;
+        return this.#deletePod(pod);
       }
       case 'scaleByHand':
         this.#options.report(`scale ${this.#setOf(event.zone)} to ${event.replicas}`);
@@ -223,6 +224,17 @@ export class People {
     return isNew;
   }
 
+  /** Requests the deletion. Returns whether the pod exists and is not terminating. */
+  #deletePod(name: string): boolean {
+    const { server, namespace, admit } = this.#options;
+    const pod = server.get('pods', namespace, name);
+    if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return false;
+    admit({ verb: 'deletePod', namespace, name, actor, pod }, (admitted) => {
+      if (admitted !== undefined) server.terminate(admitted, namespace, name);
+    });
+    return true;
+  }
+
   #scaleByHand(name: string, replicas: number): boolean {
     const set = this.#live(name);
     const isNew = set !== undefined && replicasAt(set) !== replicas;
@@ -238,7 +250,7 @@ export class People {
       const isOurs = pod.metadata.ownerReferences?.some((owner) => this.#statefulSets.includes(owner.name)) === true;
       if (!isOurs || !imagesOf(pod).some((image) => brokenImage.test(image))) continue;
       this.#options.report(`delete pod ${pod.metadata.name}, whose image is broken`);
-      this.#options.server.terminate(actor, this.#options.namespace, pod.metadata.name);
+      this.#deletePod(pod.metadata.name);
     }
   }
 

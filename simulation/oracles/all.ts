@@ -1,4 +1,5 @@
 // Lists the judges of a simulation and creates them. The judges that need the book of places share one book.
+import { judgeAdmissions } from './admissions.ts';
 import { judgeAvailability } from './availability.ts';
 import { DecisionJudge } from './decisions.ts';
 import { judgeEffort } from './effort.ts';
@@ -25,6 +26,7 @@ export const bookJudges = {
   pins: judgePins,
   decisions: (book) => new DecisionJudge(book),
   gates: judgeGates,
+  admissions: judgeAdmissions,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
 export const sceneJudges = {

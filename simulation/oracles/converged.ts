@@ -58,7 +58,8 @@ function openWorkInLedgers(scene: SceneView): string | undefined {
     if (!isLedger(map)) continue;
     const ledger = readLedger(map);
     if (ledger === undefined) return `the ledger ${map.metadata.name} cannot be read`;
-    if (ledger.claims.size > 0) return `the ledger ${map.metadata.name} announces ${ledger.claims.size} disruptions`;
+    const claims = [...ledger.claims.values()].filter(({ isOfAdmission }) => !isOfAdmission);
+    if (claims.length > 0) return `the ledger ${map.metadata.name} announces ${claims.length} disruptions`;
     if (ledger.pins.size > 0) return `the ledger ${map.metadata.name} pins ${ledger.pins.size} pods`;
     const staying = stayingPods(ledger, scene);
     if (staying.length > 0) return `the ledger ${map.metadata.name} names ${staying.join(', ')} as prepared to leave`;

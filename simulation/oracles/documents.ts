@@ -13,6 +13,8 @@ export interface Claimed {
   readonly uid: string;
   readonly resourceVersion: string | undefined;
   readonly to: number | undefined;
+  /** True if a webhook made the claim. It stays stored until the next write, also when it is applied or expired. */
+  readonly isOfAdmission: boolean;
 }
 
 /** A pin: a new pod of this ordinal is created at this revision. */
@@ -100,12 +102,29 @@ function claimsOf(entry: unknown): readonly Claimed[] {
   const verb = textAt(entry, 'verb') as ClaimVerb | undefined;
   const zone = textAt(entry, 'zone') ?? '';
   if (verb === undefined) return [];
+  const isOfAdmission = numberAt(entry, 'epoch') === undefined;
   if (verb === 'scaleDown' || verb === 'setPartition') {
-    return [{ verb, zone, uid: textAt(entry, 'uid') ?? '', resourceVersion: textAt(entry, 'resourceVersion'), to: numberAt(entry, 'to') }];
+    return [
+      {
+        verb,
+        zone,
+        uid: textAt(entry, 'uid') ?? '',
+        resourceVersion: textAt(entry, 'resourceVersion'),
+        to: numberAt(entry, 'to'),
+        isOfAdmission,
+      },
+    ];
   }
   const versions = listAt(entry, 'resourceVersions');
   return listAt(entry, 'uids').map((uid, index) => {
     const version = versions[index];
-    return { verb, zone, uid: String(uid), resourceVersion: typeof version === 'string' ? version : undefined, to: undefined };
+    return {
+      verb,
+      zone,
+      uid: String(uid),
+      resourceVersion: typeof version === 'string' ? version : undefined,
+      to: undefined,
+      isOfAdmission,
+    };
   });
 }

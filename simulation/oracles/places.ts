@@ -38,7 +38,7 @@ export interface Place {
   pod: ModelObject | undefined;
   /** The start of the outage that ends at `upAtMs`; undefined if the pod was available at the last change. */
   downSinceMs: number | undefined;
-  /** True if an agent deleted the pod and no successor has been available since. */
+  /** True if an agent or an admitted request deleted the pod and no successor has been available since. */
   isOurs: boolean;
   /** The time from which the pod counts as available; infinite if the pod is not ready. */
   upAtMs: number;
@@ -128,6 +128,8 @@ export class Book implements Oracle {
     if (place === undefined) return;
     this.#refresh(place, atMs);
     if (isDisruption(commit) && isOurs) disrupt(place, after, atMs);
+    // The ledger announces an admitted disruption to every agent and webhook, like a disruption by an agent (S30).
+    if (isDisruption(commit) && isAdmitted(commit)) place.isOurs = place.downSinceMs !== undefined;
     count(place.zone, atMs, false);
   }
 
@@ -201,6 +203,11 @@ export class Book implements Oracle {
 export function isDisruption({ resource, type, before, after }: Commit): boolean {
   if (resource !== podResource || before === undefined || isTerminating(before)) return false;
   return type === 'DELETED' || isTerminating(after);
+}
+
+/** Returns whether a webhook judged and admitted the disruption of this pod. */
+export function isAdmitted({ actor: { admission }, after }: Commit): boolean {
+  return admission?.isJudged === true && admission.uid === after.metadata.uid;
 }
 
 /** Returns whether the place has no available pod at that time. The time must not be before the last change. */

@@ -6,6 +6,9 @@ import { turnLog } from '../../agent/process/turn-log.ts';
 import { createWriters, handOver } from '../../agent/published/writers.ts';
 import type { TurnListener } from '../../agent/report.ts';
 import { sleep } from '../../cluster/env.ts';
+import { enforceEndpoint } from '../../webhook/native/enforce.ts';
+import { decide } from '../../webhook/review/decide.ts';
+import type { Answer, Endpoint, Review } from '../../webhook/review/review.ts';
 import { streamOf } from '../random.ts';
 import type { AgentsOptions } from './agents.ts';
 import type { Life } from './life.ts';
@@ -14,6 +17,8 @@ import { Transport, type TransportOptions } from './transport.ts';
 
 /** The user name of the agents at the API server. */
 export const agentUser = 'system:serviceaccount:rollout-group:rollout-group-agent';
+/** The user name of the webhooks. It differs from that of the agents, so that judges can tell their writes apart. */
+const webhookUser = 'system:serviceaccount:rollout-group:rollout-group-webhook';
 export const agentNamespace = 'rollout-group';
 export const leaseName = 'rollout-group-agent';
 
@@ -25,6 +30,8 @@ interface AgentProcessOptions extends AgentsOptions, Pick<TransportOptions, 'fro
 
 export interface AgentProcess {
   readonly agent: Agent;
+  /** Answers the review as /admission/enforce does. Never settles if the process ends first. */
+  readonly review: (review: Review) => Promise<Answer>;
   /** Shuts the agent down as after SIGTERM. Resolves with `late` after 25 s. Never resolves if the process crashes first. */
   readonly handOver: () => Promise<'ended' | 'late'>;
 }
@@ -51,20 +58,46 @@ export function startAgentProcess(options: AgentProcessOptions): AgentProcess {
     kubernetes: new Transport(transport, 'writing'),
     random: streamOf(life.seed, `${life.name} random of writers`),
   };
+  const admissionEnv: AgentEnv = {
+    ...rest,
+    kubernetes: new Transport({ ...transport, user: webhookUser }, 'admitting'),
+    random: streamOf(life.seed, `${life.name} random of webhooks`),
+  };
   const config = configOf(life.name, namespace);
   const writers = createWriters({ env: writersEnv, config });
   const listeners = listenerOf === undefined ? [] : [whileAlive(life, listenerOf(life.name))];
-  const agent = new Agent(env, config, [...listeners, turnLog(log), ...writers.listeners]);
+  const agent = new Agent(env, config, [...listeners, turnLog(log), ...writers.listeners], admissionEnv);
+  const reviews = new Set<Promise<Answer>>();
+  const endpoint = enforceEndpoint({ env: admissionEnv, guard: agent.guard, namespaces: [namespace] });
   return {
     agent,
+    review: (review) => {
+      const answer = answerInTime(admissionEnv, endpoint, review);
+      reviews.add(answer);
+      return answer.finally(() => reviews.delete(answer));
+    },
     handOver: async () => {
       const timeout = new AbortController();
       const limit = sleep(env, handOverMs, timeout.signal).then(() => 'late' as const);
-      const end = await Promise.race([handOver(env, agent, writers).then(() => 'ended' as const), limit]);
+      // The webhook answers its last reviews before the guard stops.
+      const served = Promise.allSettled(reviews);
+      const end = await Promise.race([handOver(env, agent, writers, served).then(() => 'ended' as const), limit]);
       timeout.abort();
       return end;
     },
   };
+}
+
+/** The deadline of the native endpoints (agent/process/serve-webhook.ts). */
+const reviewMs = 4_000;
+
+async function answerInTime({ clock, timers, log }: AgentEnv, endpoint: Endpoint, review: Review): Promise<Answer> {
+  const deadline = new AbortController();
+  const cancel = timers.after(reviewMs, () => deadline.abort());
+  const call = { deadlineMs: clock.monotonicMs() + reviewMs, signal: deadline.signal };
+  const { answer } = await decide(review, { endpoint, call, isOverloaded: false, log });
+  cancel();
+  return answer;
 }
 
 function configOf(identity: string, namespace: string): AgentConfig {

@@ -10,6 +10,7 @@ import { letterOf, processLetter, type Scenario } from '../scenario.ts';
 import type { Scheduler } from '../scheduler.ts';
 import type { ModelRequest } from '../server/request.ts';
 import type { ModelServer } from '../server/server.ts';
+import type { Reviewer } from './admission.ts';
 import { type AgentProcess, startAgentProcess } from './agent-process.ts';
 import { createHolds, createMachineClock, type Holds, type MachineClock, ProcessTime, runStartMs } from './clock.ts';
 import { createPlaces, type Life, slowestWayMs } from './life.ts';
@@ -147,6 +148,15 @@ export class Agents {
   /** Returns whether a process has a dead watch that it has not closed. */
   isWatchDead(): boolean {
     return [...this.#machines.values()].some(({ running }) => running !== undefined && running.life.open.dead > 0);
+  }
+
+  /** Returns the processes whose webhooks answer. A process that shuts down is no longer ready. */
+  reviewers(): readonly Reviewer[] {
+    return [...this.#machines.values()].flatMap(({ running }) =>
+      running?.agentProcess?.agent.isReady() === true && !running.isStopping
+        ? [{ life: running.life, review: running.agentProcess.review }]
+        : [],
+    );
   }
 
   /** Shuts every process down and returns the leaks. Resolves within 32 s of virtual time. */

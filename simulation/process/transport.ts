@@ -24,16 +24,18 @@ export interface TransportOptions {
   readonly isPastShown: () => boolean;
 }
 
-/** The client of a process: `acting` for actions, `writing` for published state. A failed request or new watch may change its front end. */
+type Connection = 'acting' | 'writing' | 'admitting';
+
+/** The client of a process: `acting` for actions, `writing` for published state, `admitting` for webhooks. A failed request or new watch may change its front end. */
 export class Transport implements KubernetesHttp {
   readonly #options: TransportOptions;
-  readonly #connection: 'acting' | 'writing';
+  readonly #connection: Connection;
   readonly #life: Life;
   #connections = 0;
   #frontEnd = 0;
   readonly #past = new Map<string, number>();
 
-  constructor(options: TransportOptions, connection: 'acting' | 'writing') {
+  constructor(options: TransportOptions, connection: Connection) {
     this.#options = options;
     this.#life = options.life;
     this.#connection = connection;
@@ -86,7 +88,8 @@ export class Transport implements KubernetesHttp {
       ...(body === undefined ? {} : { body }),
       actor: {
         user: this.#options.user,
-        process: this.#life.name,
+        // Judges hold agents to the Lease, but webhooks write their claims without it.
+        ...(this.#connection === 'admitting' ? {} : { process: this.#life.name }),
         site,
         point,
         sentAtMs: this.#life.scheduler.nowMs(),

@@ -41,6 +41,17 @@ export interface Actor {
   readonly sentAtMs?: number;
   /** The time at which the request was sent, on the wall clock of the process. */
   readonly sentWallMs?: number;
+  /**
+   * The review of a request by others, with the pod that was reviewed: the process whose webhook let it pass, the time at which the review
+   * was sent, and whether the webhook judged the request.
+   */
+  readonly admission?: {
+    readonly by: string;
+    readonly sentAtMs: number;
+    readonly verb: 'deletePod' | 'evictPod';
+    readonly uid: string;
+    readonly isJudged: boolean;
+  };
 }
 
 export interface ModelRequest {

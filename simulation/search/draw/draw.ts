@@ -39,7 +39,7 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
 
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
-  const group = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
+  const group = withDisruption(seed, withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group')))));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
@@ -106,6 +106,12 @@ function withStrategy(seed: number, group: GroupShape): GroupShape {
 /** Lets half of the groups with a delay prepare their pods also before the removal. Its random number is separate, as in `withStrategy`. */
 function withPreparation(seed: number, group: GroupShape): GroupShape {
   return group.replicas === 'delayedMirror' && draw(seed, 'prepares') < 0.5 ? { ...group, prepares: true } : group;
+}
+
+/** Gives some native groups a budget for disruptions by others, which the webhooks enforce. Its random number is separate, as in `withStrategy`. */
+function withDisruption(seed: number, group: GroupShape): GroupShape {
+  if (group.kind === 'adopted' || draw(seed, 'disruption') >= 0.35) return group;
+  return { ...group, disruption: oneOf(streamOf(seed, 'disruption limit'), [1, 1, 2]) };
 }
 
 /** Draws a rate for each class of single faults that occurs. `severity` is the factor on the highest rates. */

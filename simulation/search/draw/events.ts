@@ -133,6 +133,7 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
     ...drawnDefinition(seed, input, stories),
     ...drawnAccidents(seed, input),
     ...lostLeavingPods(seed, input, stories),
+    ...drawnRaces(seed, input),
   ];
   return events.sort((one, other) => one.atMs - other.atMs);
 }
@@ -163,6 +164,20 @@ function lostLeavingPods(seed: number, input: DrawInput, stories: readonly Scena
     const lost = { atMs, kind: 'deletePod', zone: zone(random, input, atMs), ordinal: wholeBetween(random, replicas, before) } as const;
     const lag = { delayMs: lasting(1000, 20_000)(random, input, atMs), forMs: within(10_000, 60_000)(random, input, atMs) };
     return isDrawn('F16') ? [{ atMs, kind: 'controllerLags', ...lag }, lost] : [lost];
+  });
+}
+
+/** Returns requests of several people at nearly the same time, which the webhooks of several processes review. The stream is separate. */
+function drawnRaces(seed: number, input: DrawInput): readonly ScenarioEvent[] {
+  if (input.group.disruption === undefined || !input.isDrawn('F17')) return [];
+  const random = streamOf(seed, 'races');
+  return Array.from({ length: wholeBetween(random, 1, 5) }).flatMap(() => {
+    const fromMs = between(random, 5000, input.endMs - 40_000);
+    return Array.from({ length: wholeBetween(random, 2, 5) }, (): ScenarioEvent => {
+      const atMs = at(fromMs + between(random, 0, oneOf(random, [50, 1000, 8000])));
+      const draws = [event('nodeDrained', { zone }), event('deletePod', { zone, ordinal })];
+      return oneOf(random, draws)(random, input, atMs);
+    });
   });
 }
 

@@ -77,6 +77,20 @@ describe('an exception', () => {
   });
 });
 
+describe('the disruption budget of a group', () => {
+  const down: PodChanges = { 1: stuck };
+
+  it('is not asked for a stuck pod, also if a pod of the other zone is stuck', () => {
+    const podChanges = { 'ingester-zone-a': down, 'ingester-zone-b': down };
+    expect(going({ disruption: 1, more: { podChanges } })).toBe('1!');
+  });
+
+  it('keeps a pod while a pod of the other zone is unready', () => {
+    expect(going({ disruption: 1 })).toBe('4');
+    expect(going({ disruption: 1, more: { podChanges: { 'ingester-zone-b': { 1: unready } } } })).toBe('');
+  });
+});
+
 describe('the order in which pods go', () => {
   it.each<[string, Given, readonly number[]]>([
     ['is by ordinal from the top', {}, [4, 3, 2, 1, 0]],

@@ -1,4 +1,5 @@
 // Every defect that the simulation must find.
+import { admittingDefects } from './catalogue/admitting.ts';
 import { countingDefects } from './catalogue/counting.ts';
 import { leadershipDefects } from './catalogue/leadership.ts';
 import { ledgerDefects } from './catalogue/ledger.ts';
@@ -20,4 +21,5 @@ export const defects: readonly Defect[] = [
   ...pinnedDefects,
   ...leadershipDefects,
   ...wakingDefects,
+  ...admittingDefects,
 ];

@@ -14,7 +14,7 @@ type CatalogueEntry =
     }
   | { readonly id: string; readonly title: string; readonly leftOut: string };
 
-const admission = 'the simulation has no admission server';
+const admission = 'the simulation reviews only deletions and evictions of pods';
 
 /** S1 to S36 and L1 to L13, in this order. */
 export const catalogue: readonly CatalogueEntry[] = [
@@ -146,8 +146,18 @@ export const catalogue: readonly CatalogueEntry[] = [
     how: 'no claim and no disruption is sent later than 10 s after the pause became visible',
   },
   { id: 'S29', title: 'dry runs', judgedBy: ['requests'], how: 'the agent sends no dry run; the judge would find one with an effect' },
-  { id: 'S30', title: 'disruptions admitted by the webhook count like those of the agent', leftOut: admission },
-  { id: 'S31', title: 'an error in the webhook never admits a change of a protected object', leftOut: admission },
+  {
+    id: 'S30',
+    title: 'disruptions admitted by the webhook count like those of the agent',
+    judgedBy: ['admissions'],
+    how: 'deletions and evictions by others in groups with `spec.disruption`; S1 to S3 count an admitted disruption from its commit on',
+  },
+  {
+    id: 'S31',
+    title: 'an error in the webhook never admits a change of a protected object',
+    judgedBy: ['admissions'],
+    how: 'no eviction passes without a judgement; deletions may, because the kubelet removes pods with the same request',
+  },
   { id: 'S32', title: 'the webhook never denies what the agent or the nodes need', leftOut: admission },
   { id: 'S33', title: 'a repeated mutation changes nothing', leftOut: admission },
   { id: 'S34', title: 'secrets', leftOut: 'scenarios contain no secrets' },

@@ -170,6 +170,12 @@ export class History {
     return commit;
   }
 
+  /** Evicted by a user whose request the webhook of `by` let pass, by default after a judgement. */
+  evict(pod: string, { by = 'a1', isJudged = true, verb = 'evictPod' as 'evictPod' | 'deletePod' } = {}): Commit {
+    const admission = { by, sentAtMs: this.nowMs, verb, uid: this.uidOf(pod), isJudged };
+    return this.change('pods', pod, () => ({ metadata: { deletionTimestamp: this.time() } }), { ...people, admission });
+  }
+
   /** Announced before it is taken. */
   announceAndTake(pod: string, process = 'a1'): void {
     this.announce([this.claimOf(pod)], this.agent(process));
@@ -217,8 +223,8 @@ export class History {
   announce(claims: readonly ClaimText[], actor: Actor = this.agent(), epoch = 1, pins: readonly PinText[] = []): Commit {
     const entries = claims.map(({ uid, resourceVersion, ...rest }) =>
       rest.verb === 'scaleDown' || rest.verb === 'setPartition'
-        ? { ...rest, uid, resourceVersion, atMs: 0 }
-        : { ...rest, atMs: 0, uids: [uid], ...(resourceVersion === undefined ? {} : { resourceVersions: [resourceVersion] }) },
+        ? { ...rest, uid, resourceVersion, atMs: 0, epoch }
+        : { ...rest, atMs: 0, epoch, uids: [uid], ...(resourceVersion === undefined ? {} : { resourceVersions: [resourceVersion] }) },
     );
     const rows = pins.map((row) => ({ ...row, placements: 1 }));
     const rest = { downscales: [], preparations: [], ...(rows.length === 0 ? {} : { pins: rows }) };

@@ -1,0 +1,111 @@
+// Mistakes in admission: requests of others pass although the agent, or another webhook, disrupts pods already.
+import type { Defect } from '../defect.ts';
+
+const queue = 'webhook/native/group-queue.ts';
+const enforce = 'webhook/native/enforce.ts';
+const checks = 'engine/judge/checks.ts';
+const disruption = 'engine/disruption/disruption.ts';
+
+export const admittingDefects: readonly Defect[] = [
+  {
+    id: 'admitted-claim-not-stored',
+    title: 'the webhook answers without the claim of the admitted request in the ledger',
+    edits: [{ file: queue, find: 'const next = reserve(ledger, claims);', replace: 'const next = reserve(ledger, claims.slice(0, 0));' }],
+    breaks: ['S30', 'S1', 'S2', 'S3', 'S9'],
+  },
+  {
+    id: 'admitted-although-ledger-changed',
+    title: 'the webhook admits the request after another writer changed the ledger',
+    edits: [{ file: queue, find: 'if (!isStored) return reserved;', replace: 'if (!isStored && reserved.length === 0) return reserved;' }],
+    breaks: ['S30', 'S1', 'S2', 'S3', 'S9'],
+  },
+  {
+    id: 'admission-ignores-claims',
+    title: 'the webhook does not count announced disruptions that are not visible yet',
+    edits: [
+      {
+        file: checks,
+        find: 'const claims = group === undefined ? [] : announcedPods(snapshot, group);',
+        replace: 'const claims = group === undefined ? [] : announcedPods(snapshot, group).slice(0, 0);',
+      },
+    ],
+    breaks: ['S30'],
+  },
+  {
+    id: 'claims-count-too-briefly',
+    title: 'the webhook counts the pod of a claim as unready for a second only',
+    edits: [{ file: disruption, find: 'const claimMs = 120_000;', replace: 'const claimMs = 1_000;' }],
+    breaks: ['S30'],
+  },
+  {
+    id: 'one-more-pod-may-be-evicted',
+    title: 'the budget of a zone allows one more pod than its limit',
+    edits: [
+      {
+        file: disruption,
+        find: 'if (unavailable >= limit) return denied(counted, span);',
+        replace: 'if (unavailable > limit) return denied(counted, span);',
+      },
+    ],
+    breaks: ['S30'],
+  },
+  {
+    id: 'other-zones-may-be-unready',
+    title: 'the budget of a zone does not count the unready pods of other zones',
+    edits: [
+      {
+        file: disruption,
+        find: 'if (counted.notReady + counted.unknown > 0) return denied(counted, member.name);',
+        replace: 'if (counted.notReady + counted.unknown > 1_000) return denied(counted, member.name);',
+      },
+    ],
+    breaks: ['S30'],
+  },
+  {
+    id: 'missing-pods-may-be-more',
+    title: 'the budget counts only the pods that exist',
+    edits: [
+      {
+        file: disruption,
+        find: 'const unknown = Math.max(0, Math.max(set.replicas, set.status.replicas) - pods.length);',
+        replace: 'const unknown = Math.min(0, Math.max(set.replicas, set.status.replicas) - pods.length);',
+      },
+    ],
+    breaks: ['S30'],
+  },
+  {
+    id: 'unread-pod-passes',
+    title: 'the eviction of a pod that cannot be read passes',
+    edits: [{ file: enforce, find: "throw new Undecidable('the object cannot be read');", replace: "return 'passes';" }],
+    breaks: ['S31'],
+  },
+  {
+    id: 'failed-eviction-passes',
+    title: 'an eviction that cannot be judged passes like a deletion',
+    edits: [
+      {
+        file: 'engine/judge/judge.ts',
+        find: "return verb === 'deletePod' || onlyGrows",
+        replace: "return verb === 'deletePod' || verb === 'evictPod' || onlyGrows",
+      },
+    ],
+    breaks: ['S31'],
+  },
+  {
+    id: 'admission-by-old-caches',
+    title: 'the webhook judges by its caches, also while a claim is open',
+    edits: [
+      {
+        file: 'agent/admission/guard.ts',
+        find: 'const isNeeded = known.length > 0 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);',
+        replace: 'const isNeeded = known.length > 1_000 && (hasClaims || caches.ageMs(namespace) > longestSilenceMs);',
+      },
+      {
+        file: 'agent/admission/guard.ts',
+        find: 'if (!(await isSnapshotCurrent(',
+        replace: 'if (hasClaims && !(await isSnapshotCurrent(',
+      },
+    ],
+    breaks: ['S30'],
+  },
+];

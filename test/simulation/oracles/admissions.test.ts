@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { History } from './history.ts';
+
+const budgeted = (): History => new History({ disruption: 1 });
+
+describe('S30', () => {
+  it('finds an admitted eviction while an agent replaces a pod of another zone', () => {
+    const history = budgeted();
+    history.announceAndTake('ing-b-0', 'b1');
+    history.advance(100).evict('ing-a-2');
+    expect(history.found('S30')).toEqual(['a1 lets kubernetes-admin disrupt ing-a-2 while ing-b has unavailable pods: ing-b-0']);
+  });
+
+  it('finds a second admitted eviction in a zone with a budget of one pod', () => {
+    const history = budgeted();
+    history.evict('ing-a-1', { by: 'b1' });
+    history.advance(100).evict('ing-a-2');
+    expect(history.found('S30')).toEqual([
+      'a1 lets kubernetes-admin disrupt ing-a-2 while ing-a-1 are unavailable, and no more than 1 may be',
+    ]);
+  });
+
+  it('counts an admitted eviction at once against an agent', () => {
+    const history = budgeted();
+    history.evict('ing-b-0');
+    history.advance(100).announceAndTake('ing-a-2', 'b1');
+    expect(history.found('S1')).toEqual(['b1 disrupts ing-a-2 while ing-b has unavailable pods: ing-b-0']);
+  });
+
+  it('permits an eviction of a pod that is down, and one while a pod of another zone has just failed', () => {
+    const history = budgeted();
+    history.ready('ing-a-2', false);
+    history.advance(20_000).evict('ing-a-2');
+    history.advance(20_000).replace('ing-a-2');
+    history.advance(20_000).ready('ing-b-0', false);
+    history.advance(5000).evict('ing-c-0');
+    expect(history.said).toEqual([]);
+  });
+});
+
+describe('S31', () => {
+  it('finds an eviction that passed without a judgement, but no deletion', () => {
+    const history = budgeted();
+    history.evict('ing-a-1', { isJudged: false, verb: 'deletePod' });
+    history.advance(100).evict('ing-b-1', { isJudged: false });
+    expect(history.said).toEqual([{ invariant: 'S31', message: 'a1 lets kubernetes-admin disrupt ing-b-1 without a judgement' }]);
+  });
+});
