@@ -2,7 +2,6 @@
 import { judgeAvailability } from './availability.ts';
 import { DecisionJudge } from './decisions.ts';
 import { judgeEffort } from './effort.ts';
-import { judgeGates } from './gates.ts';
 import { judgeLeadership } from './leadership.ts';
 import { LedgerJudge } from './ledgers.ts';
 import type { Oracle, OracleFactory, Scene } from './oracle.ts';
@@ -14,6 +13,7 @@ import { ReplicaJudge } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
 import { SettlingJudge } from './settling.ts';
 import { judgeTargets } from './targets.ts';
+import { judgeWaves } from './waves.ts';
 
 export const bookJudges = {
   availability: judgeAvailability,
@@ -24,7 +24,7 @@ export const bookJudges = {
   partitions: judgePartitions,
   pins: judgePins,
   decisions: (book) => new DecisionJudge(book),
-  gates: judgeGates,
+  waves: judgeWaves,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
 export const sceneJudges = {

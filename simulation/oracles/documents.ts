@@ -32,6 +32,7 @@ export interface LedgerText {
   readonly pins: ReadonlyMap<string, PinnedPod>;
   /** The zones of the run; empty without a run, and after its end. */
   readonly rolling: readonly string[];
+  readonly runId?: string;
 }
 
 /** Returns whether a ConfigMap is the ledger of a group. */
@@ -54,9 +55,18 @@ export function readLedger(object: ModelObject): LedgerText | undefined {
       .flatMap(pinnedOf)
       .map((one) => [pinKey(one.zone, one.ordinal), one]),
   );
+  const runId = textAt(value, 'run', 'id');
   const isOver = textAt(value, 'run', 'outcome') === 'completed';
   const rolling = isOver ? [] : Object.keys(field(value, 'run', 'target') ?? {});
-  return { group: textAt(value, 'group') ?? '', epoch: numberAt(value, 'epoch'), claims, prepared, pins, rolling };
+  return {
+    group: textAt(value, 'group') ?? '',
+    epoch: numberAt(value, 'epoch'),
+    claims,
+    prepared,
+    pins,
+    rolling,
+    ...(runId === undefined ? {} : { runId }),
+  };
 }
 
 export function pinKey(zone: string, ordinal: number): string {

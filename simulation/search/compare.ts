@@ -16,7 +16,7 @@ export function countable(scenario: Scenario): Scenario {
     draw(scenario.seed, 'countable') < 0.5
       ? [{ atMs: 20_000, kind: 'setImage', image: 'app:2' }]
       : [{ atMs: 20_000, kind: 'setReplicas', replicas: otherReplicas(scenario) }];
-  const kept = scenario.events.filter((event) => isOfProcesses(event) || event.kind === 'pause' || event.kind === 'resume');
+  const kept = scenario.events.filter((event) => isOfProcesses(event) || ['pause', 'resume', 'request'].includes(event.kind));
   return { ...scenario, events: [...changes, ...kept].sort((one, other) => one.atMs - other.atMs) };
 }
 

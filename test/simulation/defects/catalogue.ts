@@ -8,6 +8,7 @@ import { requestDefects } from './catalogue/requests.ts';
 import { ruleDefects } from './catalogue/rules.ts';
 import { sightDefects } from './catalogue/sight.ts';
 import { wakingDefects } from './catalogue/waking.ts';
+import { waveDefects } from './catalogue/waves.ts';
 import type { Defect } from './defect.ts';
 
 export const defects: readonly Defect[] = [
@@ -20,4 +21,5 @@ export const defects: readonly Defect[] = [
   ...pinnedDefects,
   ...leadershipDefects,
   ...wakingDefects,
+  ...waveDefects,
 ];

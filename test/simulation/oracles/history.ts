@@ -60,6 +60,7 @@ export class History {
   readonly scene: Scene;
   readonly #oracles: readonly Oracle[];
   #revision = 1000;
+  #runId: string | undefined;
   #uid = 0;
 
   constructor(overrides: Partial<GroupShape> = {}) {
@@ -221,7 +222,8 @@ export class History {
         : { ...rest, atMs: 0, uids: [uid], ...(resourceVersion === undefined ? {} : { resourceVersions: [resourceVersion] }) },
     );
     const rows = pins.map((row) => ({ ...row, placements: 1 }));
-    const rest = { downscales: [], preparations: [], ...(rows.length === 0 ? {} : { pins: rows }) };
+    const run = this.#runId === undefined ? {} : { run: { id: this.#runId, target: {} } };
+    const rest = { downscales: [], preparations: [], ...(rows.length === 0 ? {} : { pins: rows }), ...run };
     const ledger = JSON.stringify({ format: '1.0', namespace, group: 'ing', epoch, claims: entries, ...rest });
     const metadata = { name: 'rollout-group-ing', labels: { 'rollout-group.dev/document': 'ledger' } };
     return this.write('configmaps', { metadata, data: { ledger } }, actor);
@@ -282,6 +284,26 @@ export class History {
       ...more,
     };
     for (const oracle of this.#oracles) oracle.podCalled?.(call);
+  }
+
+  /** The run that the next ledgers name. */
+  ledger(runId: string): void {
+    this.#runId = runId;
+    this.announce([]);
+  }
+
+  /** The answer of a person to a wave in a run, as the webhook stores it. */
+  answerWave(action: 'approve' | 'reject', wave: string, runId: string, user = 'alice'): void {
+    this.#uid += 1;
+    const requestedBy = { user, groups: [], at: this.time() };
+    this.write('rolloutintents.rollout-group.dev', {
+      metadata: { name: `${action}-${this.#uid}` },
+      spec: { action, wave, runId, requestedBy },
+    });
+  }
+
+  gate(process: string, isGood: boolean): void {
+    for (const oracle of this.#oracles) oracle.gateAnswered?.({ process, atMs: this.nowMs, isGood });
   }
 
   turn(report: Partial<TurnReport>, process = 'a1'): void {
