@@ -52,9 +52,13 @@ const groupShape = z.strictObject({
   strategy: z.enum(strategyNames).exactOptional(),
   /** A gate of a native group, without `waves` after each zone. Its metric is good (`passing`), or sometimes bad during faults (`flipping`). */
   gate: z.enum(['passing', 'flipping']).exactOptional(),
+  /** The number of failed readings that fails a run; without it no reading does. */
+  gateFailureLimit: z.number().int().min(1).exactOptional(),
   /** The waves of a native group. */
   waves: z.array(wave).min(1).exactOptional(),
   minIntervalSeconds: z.number().int().min(1).exactOptional(),
+  /** The deadline for progress, after which a run fails. */
+  deadlineSeconds: z.number().int().min(1).exactOptional(),
   /** A run to the previous template waits for soaks too (`skipOnRollback: false`). */
   soaksOnReturn: z.literal(true).exactOptional(),
 });

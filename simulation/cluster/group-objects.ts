@@ -133,13 +133,14 @@ function rolloutGroup(zones: readonly string[], shape: GroupShape): Json {
       },
       replicas: isMirrored ? { mirror: { from: { ...template, read: 'scale' }, writeBack: 'status' } } : { leader: true },
       ...(Object.keys(down).length === 0 ? {} : { scaling: { down } }),
-      ...(shape.gate === undefined ? {} : { gates: [gateSpec] }),
+      ...(shape.gate === undefined ? {} : { gates: [{ ...gateSpec, failureLimit: shape.gateFailureLimit ?? gateSpec.failureLimit }] }),
       rollout: {
         strategy: shape.strategy ?? 'onDelete',
         // With the strategy `partition` the StatefulSet controller deletes the pods, so lint reports `rotateBy`.
         ...(traitsOfShape(shape).lowersPartition ? {} : { rotateBy }),
         maxUnavailable,
         ...(shape.minIntervalSeconds === undefined ? {} : { minInterval: `${shape.minIntervalSeconds}s` }),
+        ...(shape.deadlineSeconds === undefined ? {} : { deadlines: { progress: `${shape.deadlineSeconds}s` } }),
         ...(waves === undefined ? {} : { waves }),
         ...(shape.soaksOnReturn === true ? { skipOnRollback: false } : {}),
       },

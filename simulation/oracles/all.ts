@@ -11,6 +11,7 @@ import { Book } from './places.ts';
 import { PreparationJudge } from './preparations.ts';
 import { ReplicaJudge } from './replicas.ts';
 import { judgeRequests } from './requests.ts';
+import { judgeRuns } from './runs.ts';
 import { SettlingJudge } from './settling.ts';
 import { judgeTargets } from './targets.ts';
 import { judgeWaves } from './waves.ts';
@@ -25,6 +26,7 @@ export const bookJudges = {
   pins: judgePins,
   decisions: (book) => new DecisionJudge(book),
   waves: judgeWaves,
+  runs: judgeRuns,
 } as const satisfies Readonly<Record<string, (book: Book) => Oracle>>;
 
 export const sceneJudges = {

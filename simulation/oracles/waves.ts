@@ -2,23 +2,13 @@
 import type { TurnReport } from '../../agent/report.ts';
 import { gateConsecutive } from '../cluster/gate-server.ts';
 import { waveName } from '../cluster/group-objects.ts';
-import {
-  configMapResource,
-  instantAt,
-  intentResource,
-  isAgent,
-  isTerminating,
-  partitionOf,
-  revisionLabelOf,
-  statefulSetResource,
-  textAt,
-} from '../objects.ts';
+import { configMapResource, instantAt, intentResource, isTerminating, partitionOf, revisionLabelOf, textAt } from '../objects.ts';
 import { letterOf, traitsOfShape, type WaveShape, wavesOfShape } from '../scenario.ts';
 import type { Actor, Commit } from '../server/request.ts';
 import { disruptedByUs, named } from './availability.ts';
-import { isLedger, readLedger } from './documents.ts';
+import { isLedger, type LedgerText, readLedger } from './documents.ts';
 import { type GateAnswered, type Moment, machineOf, type Oracle } from './oracle.ts';
-import { outdated } from './partitions.ts';
+import { exposedByUs, outdated } from './partitions.ts';
 import { type Book, isInRange, type Place, unavailableIn, wasDown, type Zone } from './places.ts';
 import { Timeline } from './terms.ts';
 
@@ -28,9 +18,9 @@ interface Pass {
   readonly atMs: number;
 }
 
-/** An answer of a person to a wave in a run, which the webhook has verified. */
-interface WaveAnswer {
-  readonly isApproval: boolean;
+/** A request of a person about a wave in a run, which the webhook has verified. */
+interface WaveRequest {
+  readonly action: string;
   readonly wave: string;
   readonly runId: string | undefined;
   readonly user: string;
@@ -61,13 +51,13 @@ class WaveJudge implements Oracle {
   readonly #begun = new Set<number>();
   /** The last time at which a pod of the wave was replaced, at the earliest. */
   readonly #lastMs = new Map<number, number>();
-  /** The pods that agents replaced since then. */
+  /** The places whose pods agents replaced since the last template of the zone. */
   readonly #replaced = new Set<Place>();
   readonly #streaks = new Map<string, readonly number[]>();
   readonly #passes: Pass[] = [];
-  readonly #answers: WaveAnswer[] = [];
-  /** The ids of the runs in the ledger. */
-  readonly #runs = new Timeline<string | undefined>();
+  readonly #requests: WaveRequest[] = [];
+  /** The run in the ledger. */
+  readonly #runs = new Timeline<LedgerText['run']>();
   /** The furthest that the wall clock of any agent was ahead and behind. */
   #aheadMs = 0;
   #behindMs = 0;
@@ -106,19 +96,18 @@ class WaveJudge implements Oracle {
     this.#noteClock(actor.process);
     this.#fill(atMs);
     this.#shownMs = atMs;
-    if (resource === configMapResource && isLedger(after)) this.#runs.set(atMs, readLedger(after)?.runId);
-    if (resource === intentResource && commit.type === 'ADDED') this.#noteAnswer(commit);
+    if (resource === configMapResource && isLedger(after)) this.#runs.set(atMs, readLedger(after)?.run);
+    if (resource === intentResource && commit.type === 'ADDED') this.#noteRequest(commit);
     const disrupted = disruptedByUs(this.#book, commit);
     if (disrupted !== undefined) this.#checkReplaced(disrupted.zone, [disrupted], commit);
-    if (resource === statefulSetResource && commit.type === 'MODIFIED' && isAgent(actor, this.#book.scene.agentUser))
-      this.#checkExposed(commit);
+    this.#checkExposed(commit);
   }
 
-  #noteAnswer({ after, atMs }: Commit): void {
+  #noteRequest({ after, atMs }: Commit): void {
     const [action, wave] = [textAt(after, 'spec', 'action'), textAt(after, 'spec', 'wave')];
     const user = textAt(after, 'spec', 'requestedBy', 'user');
-    if (wave === undefined || user === undefined || (action !== 'approve' && action !== 'reject')) return;
-    this.#answers.push({ isApproval: action === 'approve', wave, runId: textAt(after, 'spec', 'runId'), user, atMs });
+    if (action === undefined || wave === undefined || user === undefined) return;
+    this.#requests.push({ action, wave, runId: textAt(after, 'spec', 'runId'), user, atMs });
   }
 
   #noteClock(process: Actor['process']): void {
@@ -134,21 +123,24 @@ class WaveJudge implements Oracle {
 
   /** Records new templates, and the waves that are filled now. */
   #fill(atMs: number): void {
-    for (const zone of this.#book.zones) {
-      const revision = zone.facts.latest()?.updateRevision ?? '';
-      const [current = revision, ...former] = this.#revisions.get(zone) ?? [];
-      if (revision === '' || (revision === current && this.#revisions.has(zone))) continue;
-      this.#revisions.set(zone, revision === current ? [revision] : [revision, current, ...former]);
-      this.#startMs = this.#shownMs;
-      this.#filledMs = new Map();
-      this.#begun.clear();
-      this.#lastMs.clear();
-      this.#replaced.clear();
-    }
+    for (const zone of this.#book.zones) this.#noteTemplate(zone, zone.facts.latest()?.updateRevision ?? '');
     for (const [index, wave] of this.#waves.entries()) {
       if (this.#filledMs.has(index) || !this.#zonesOf(wave, atMs).every((zone) => this.#isFilled(zone, wave, atMs))) continue;
       this.#filledMs.set(index, this.#shownMs);
     }
+  }
+
+  /** Records the update revision of a zone. A new one starts the waves again. */
+  #noteTemplate(zone: Zone, revision: string): void {
+    const known = this.#revisions.get(zone) ?? [];
+    if (revision === '' || revision === known[0]) return;
+    this.#revisions.set(zone, [revision, ...known]);
+    if (known.length === 0) return;
+    this.#startMs = this.#shownMs;
+    this.#filledMs = new Map();
+    this.#begun.clear();
+    this.#lastMs.clear();
+    for (const place of this.#replaced) if (place.zone === zone) this.#replaced.delete(place);
   }
 
   /** Returns the zones of the wave that belong to the group and have a StatefulSet, as every decision at this time knows. */
@@ -170,24 +162,32 @@ class WaveJudge implements Oracle {
     return up.length >= least;
   }
 
-  #checkExposed({ before, after, actor, atMs }: Commit): void {
-    const zone = this.#book.zoneOf(after.metadata.name);
-    const [from, to] = [partitionOf(before), partitionOf(after)];
-    if (zone === undefined || to >= from || !traitsOfShape(this.#book.scene.group).lowersPartition) return;
-    const first = zone.facts.latest()?.first ?? 0;
-    const { fromMs } = this.#book.momentOf({ actor, atMs });
-    const exposed = outdated(zone, fromMs).filter(({ ordinal }) => ordinal >= first + to);
-    const isNew = exposed.some(({ ordinal }) => ordinal < first + from);
-    if (isNew) this.#checkReplaced(zone, exposed, { actor, atMs });
+  #checkExposed(commit: Commit): void {
+    const zone = this.#book.zoneOf(commit.after.metadata.name);
+    const isNew = exposedByUs(this.#book, commit).length > 0;
+    if (zone === undefined || !isNew || !traitsOfShape(this.#book.scene.group).lowersPartition) return;
+    const lowest = (zone.facts.latest()?.first ?? 0) + partitionOf(commit.after);
+    const exposed = outdated(zone, this.#book.momentOf(commit).fromMs).filter(({ ordinal }) => ordinal >= lowest);
+    this.#checkReplaced(zone, exposed, commit);
   }
 
   /** Checks the replacement of available pods. An unavailable pod may be replaced outside its wave. */
   #checkReplaced(zone: Zone, places: readonly Place[], { actor, atMs }: Pick<Commit, 'actor' | 'atMs'>): void {
     const moment = this.#book.momentOf({ actor, atMs });
     const isRepair = places.some((place) => wasDown(place, moment));
-    // A request from before the last template belongs to the run before it.
-    if (!isRepair && this.#startMs <= moment.fromMs) this.#checkWave(zone, places, moment, actor);
+    if (!isRepair && this.#isOfTemplates(actor.sentAtMs ?? atMs)) this.#checkWave(zone, places, moment, actor);
     for (const place of places) this.#replaced.add(place);
+  }
+
+  /** Returns whether a request of this time belongs to a run to the current templates. */
+  #isOfTemplates(sentAtMs: number): boolean {
+    const { zones, terms } = this.#book;
+    const { target = {} } = this.#runs.latest() ?? {};
+    const isTarget = ({ statefulSet, facts }: Zone): boolean => {
+      const revision = target[terms.zoneName(statefulSet)];
+      return revision === undefined || revision === facts.latest()?.updateRevision;
+    };
+    return sentAtMs >= this.#startMs && Object.keys(target).length > 0 && zones.every(isTarget);
   }
 
   #checkWave(zone: Zone, places: readonly Place[], moment: Moment, actor: Actor): void {
@@ -232,7 +232,8 @@ class WaveJudge implements Oracle {
     // The wave may be over, so that this pod was updated and is outdated again.
     if (this.#begun.has(index) || this.#filledMs.has(index)) return undefined;
     const { gates = [], approvals = [] } = this.#waves[index] ?? {};
-    if (gates.includes('before') && this.#passedMs(enteredMs) === undefined) return `the gate before ${waveName(index)} has not passed`;
+    const isChecked = gates.includes('before') && !this.#isPromoted(index, moment);
+    if (isChecked && this.#passedMs(enteredMs) === undefined) return `the gate before ${waveName(index)} has not passed`;
     const isMissing = approvals.includes('before') && this.#approvedMs(index, moment) === undefined;
     return isMissing ? `${waveName(index)} is not approved` : undefined;
   }
@@ -243,8 +244,9 @@ class WaveJudge implements Oracle {
     const filledMs = this.#filledMs.get(index);
     if (wave === undefined || filledMs === undefined) return `${waveName(index)} does not have its pods`;
     const doneMs = Math.max(enteredMs, filledMs);
-    const soakMs = this.#soaks(index) ? 1000 * (wave.soakSeconds ?? 0) : 0;
-    const passedMs = wave.gates?.includes('after') === true ? this.#passedMs(doneMs) : doneMs;
+    const isPromoted = this.#isPromoted(index, moment);
+    const soakMs = !isPromoted && this.#soaks(index) ? 1000 * (wave.soakSeconds ?? 0) : 0;
+    const passedMs = !isPromoted && wave.gates?.includes('after') === true ? this.#passedMs(doneMs) : doneMs;
     if (passedMs === undefined) return `the gate after ${waveName(index)} has not passed`;
     const approvedMs = wave.approvals?.includes('after') === true ? this.#approvedMs(index, moment, this.#lastMs.get(index)) : doneMs;
     return approvedMs === undefined ? `the end of ${waveName(index)} is not approved` : Math.max(doneMs + soakMs, passedMs, approvedMs);
@@ -253,16 +255,22 @@ class WaveJudge implements Oracle {
   /** Returns the time since which enough people have approved the wave in this run; undefined if they have not, or if a person rejects it. */
   #approvedMs(index: number, moment: Moment, sinceMs = Number.NEGATIVE_INFINITY): number | undefined {
     if (this.#isReturn()) return Number.NEGATIVE_INFINITY;
-    const runs = this.#runs.since(moment.fromMs);
-    const answers = this.#answers.filter(
-      ({ wave, runId, atMs }) => wave === waveName(index) && runs.includes(runId) && atMs <= moment.atMs,
-    );
+    const answers = this.#requestsFor(index, moment).filter(({ action }) => action === 'approve' || action === 'reject');
     const newest = new Map(answers.map((answer) => [answer.user, answer]));
-    if ([...newest.values()].some(({ isApproval, atMs }) => !isApproval && atMs <= moment.fromMs)) return undefined;
-    const approvals = new Map(
-      answers.filter(({ isApproval, atMs }) => isApproval && atMs + this.#slackMs() >= sinceMs).map(({ user, atMs }) => [user, atMs]),
-    );
-    return [...approvals.values()].sort((one, other) => one - other)[(this.#waves[index]?.approvers ?? 1) - 1];
+    if ([...newest.values()].some(({ action, atMs }) => action === 'reject' && atMs <= moment.fromMs)) return undefined;
+    const recent = answers.filter(({ action, atMs }) => action === 'approve' && atMs + this.#slackMs() >= sinceMs);
+    const approvals = [...new Map(recent.map(({ user, atMs }) => [user, atMs])).values()];
+    return approvals.sort((one, other) => one - other)[(this.#waves[index]?.approvers ?? 1) - 1];
+  }
+
+  /** Returns the requests about the wave that the decision may have seen, in a run that it may have read. */
+  #requestsFor(index: number, moment: Moment): readonly WaveRequest[] {
+    const runs = this.#runs.since(moment.fromMs).map((run) => run?.id);
+    return this.#requests.filter(({ wave, runId, atMs }) => wave === waveName(index) && runs.includes(runId) && atMs <= moment.atMs);
+  }
+
+  #isPromoted(index: number, moment: Moment): boolean {
+    return this.#requestsFor(index, moment).some(({ action }) => action === 'promote');
   }
 
   #passedMs(sinceMs: number): number | undefined {

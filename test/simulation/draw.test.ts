@@ -154,7 +154,7 @@ describe('the scenario of a seed', () => {
     expect(waves > 0.25 && waves < 0.35).toBe(true);
     expect(approvals > 0.1 && approvals < 0.2).toBe(true);
     expect(share((scenario) => featuresOf(scenario).includes('request: approve'))).toBeGreaterThan(0.1);
-    expect(featureNames.filter((name) => share((scenario) => featuresOf(scenario).includes(name)) < 0.04)).toEqual([]);
+    expect(featureNames.filter((name) => share((scenario) => featuresOf(scenario).includes(name)) < 0.025)).toEqual([]);
     expect(scenarios.filter(({ group }) => group.waves !== undefined && group.kind === 'adopted')).toEqual([]);
   });
 

@@ -45,7 +45,8 @@ export function isDrawn(seed: number, faultClass: FaultClass): boolean {
 
 /** Returns the scenario of a seed. The same seed always gives the same scenario. */
 export function scenarioOf(seed: number): Scenario {
-  const group = withWaves(seed, withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group')))));
+  const shape = withPreparation(seed, withStrategy(seed, drawnGroup(streamOf(seed, 'group'))));
+  const group = withDeadline(seed, withWaves(seed, shape));
   const agents = oneOf(streamOf(seed, 'agents'), [2, 2, 2, 2, 2, 2, 2, 2, 1, 3]);
   const rates = drawnRates(seed, 1, (faultClass) => isDrawn(seed, faultClass));
   const clockRates = drawnClockRates(seed, agents);
@@ -132,10 +133,12 @@ function withWaves(seed: number, group: GroupShape): GroupShape {
     random() < 0.5 ? [{ zones: [first] }, { zones: rest }] : oneOf(random, [[{ zones }], zones.map((zone) => ({ zones: [zone] }))]);
   const waves: readonly WaveShape[] = [{ zones: random() < 0.85 ? [first] : zones, ...canary }, ...(random() < 0.3 ? [half] : []), ...last];
   const gate = group.gate ?? (random() < 0.4 ? oneOf(random, ['passing', 'flipping'] as const) : undefined);
+  const fails = gate === 'flipping' && draw(seed, 'gate fails') < 0.5;
   const intervalSeconds = random() < 0.3 ? oneOf(random, [5, 10, 20]) : 0;
   return {
     ...group,
     ...(gate === undefined ? {} : { gate }),
+    ...(fails ? { gateFailureLimit: 3 } : {}),
     waves: withApprovals(
       seed,
       waves.map((wave) => withChecks(random, wave, gate !== undefined)),
@@ -149,6 +152,12 @@ function withChecks(random: Random, wave: WaveShape, hasGate: boolean): WaveShap
   const soakSeconds = oneOf(random, [0, 0, 3, 10, 30, 50]);
   const gates = oneOf(random, [[], [], ['before'], ['after'], ['after'], ['before', 'after']] as const);
   return { ...wave, ...(soakSeconds === 0 ? {} : { soakSeconds }), ...(hasGate && gates.length > 0 ? { gates } : {}) };
+}
+
+/** Gives some native groups a deadline. Healthy pods meet it, but a broken image and some accidents do not. */
+function withDeadline(seed: number, group: GroupShape): GroupShape {
+  if (group.kind === 'adopted' || draw(seed, 'has a deadline') >= 0.35) return group;
+  return { ...group, deadlineSeconds: oneOf(streamOf(seed, 'deadline'), [60, 60, 90, 120]) };
 }
 
 /** Lets half of the groups with waves need approvals. The end of the last wave needs none, because it blocks no pod. */

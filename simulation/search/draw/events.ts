@@ -132,6 +132,7 @@ export function drawnEvents(seed: number, input: DrawInput): readonly ScenarioEv
     ...stories,
     ...drawnDefinition(seed, input, stories),
     ...drawnAnswers(seed, input),
+    ...drawnRequests(seed, input),
     ...drawnAccidents(seed, input),
     ...lostLeavingPods(seed, input, stories),
   ];
@@ -149,6 +150,19 @@ function drawnAnswers(seed: number, { group, endMs }: DrawInput): readonly Scena
     events.push({ atMs: at(atMs), kind: 'request', action: rejects && random() < 0.3 ? 'reject' : 'approve', by: oneOf(random, persons) });
   }
   return events;
+}
+
+/** Returns the requests of people about the run, and often a retry after an abort. A person without such a run does nothing. */
+function drawnRequests(seed: number, { group, endMs }: DrawInput): readonly ScenarioEvent[] {
+  if (group.kind === 'adopted' || draw(seed, 'has requests') >= 0.4) return [];
+  const random = streamOf(seed, 'requests');
+  return Array.from({ length: wholeBetween(random, 1, 5) }).flatMap((): readonly ScenarioEvent[] => {
+    const request = { kind: 'request', action: oneOf(random, ['abort', 'promote', 'retry'] as const), by: oneOf(random, persons) } as const;
+    const atMs = at(between(random, 10_000, endMs - 120_000));
+    const retriedMs = at(atMs + between(random, 2000, 100_000));
+    const isRetried = request.action === 'abort' && random() < 0.7;
+    return [{ ...request, atMs }, ...(isRetried ? [{ ...request, action: 'retry', atMs: retriedMs } as const] : [])];
+  });
 }
 
 /** Returns the definition of some groups with a rolling update, soon after the first image: then their StatefulSets already roll. */

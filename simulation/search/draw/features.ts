@@ -18,8 +18,10 @@ const features: Readonly<Record<string, IsSo>> = {
   'soak of a wave': hasWave(({ soakSeconds }) => soakSeconds !== undefined),
   'gate before a wave': hasWave(({ gates }) => gates?.includes('before') === true),
   'gate after a wave': hasWave(({ gates }) => gates?.includes('after') === true),
+  'gate that fails a run': ({ group }) => group.gateFailureLimit !== undefined,
   'approval before a wave': hasWave(({ approvals }) => approvals?.includes('before') === true),
   'approval after a wave': hasWave(({ approvals }) => approvals?.includes('after') === true),
+  'deadline for progress': ({ group }) => group.deadlineSeconds !== undefined,
   minInterval: ({ group }) => group.minIntervalSeconds !== undefined,
 };
 

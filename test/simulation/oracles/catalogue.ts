@@ -16,7 +16,7 @@ type CatalogueEntry =
 
 const admission = 'the simulation has no admission server';
 
-/** S1 to S37 and L1 to L13, in this order. */
+/** S1 to S38 and L1 to L13, in this order. */
 export const catalogue: readonly CatalogueEntry[] = [
   {
     id: 'S1',
@@ -159,6 +159,12 @@ export const catalogue: readonly CatalogueEntry[] = [
     judgedBy: ['waves'],
     scope: 'native',
     how: 'a pod is replaced only in a wave that includes it, after the pods, soaks, gates and verified approvals of the earlier waves; an unavailable pod may be replaced in any wave; soaks may be shorter by the errors of the clocks of agents; two decisions that replace a pod are at least `minInterval` apart',
+  },
+  {
+    id: 'S38',
+    title: 'a failed run stops',
+    judgedBy: ['runs'],
+    how: 'no pod is replaced later than 10 s after the ledger calls the run failed, or after a verified abort of the run, until a retry or another run',
   },
   {
     id: 'L1',

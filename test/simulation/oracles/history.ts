@@ -60,7 +60,7 @@ export class History {
   readonly scene: Scene;
   readonly #oracles: readonly Oracle[];
   #revision = 1000;
-  #runId: string | undefined;
+  #run: Json | undefined;
   #uid = 0;
 
   constructor(overrides: Partial<GroupShape> = {}) {
@@ -222,7 +222,7 @@ export class History {
         : { ...rest, atMs: 0, uids: [uid], ...(resourceVersion === undefined ? {} : { resourceVersions: [resourceVersion] }) },
     );
     const rows = pins.map((row) => ({ ...row, placements: 1 }));
-    const run = this.#runId === undefined ? {} : { run: { id: this.#runId, target: {} } };
+    const run = this.#run === undefined ? {} : { run: this.#run };
     const rest = { downscales: [], preparations: [], ...(rows.length === 0 ? {} : { pins: rows }), ...run };
     const ledger = JSON.stringify({ format: '1.0', namespace, group: 'ing', epoch, claims: entries, ...rest });
     const metadata = { name: 'rollout-group-ing', labels: { 'rollout-group.dev/document': 'ledger' } };
@@ -287,19 +287,16 @@ export class History {
   }
 
   /** The run that the next ledgers name. */
-  ledger(runId: string): void {
-    this.#runId = runId;
+  ledger(id: string, outcome = 'running', revision = 'r3'): void {
+    this.#run = { id, outcome, target: { a: revision, b: revision, c: revision } };
     this.announce([]);
   }
 
-  /** The answer of a person to a wave in a run, as the webhook stores it. */
-  answerWave(action: 'approve' | 'reject', wave: string, runId: string, user = 'alice'): void {
+  /** The request of a person about a run, as the webhook stores it. */
+  request(action: string, runId: string, wave?: string, user = 'alice'): void {
     this.#uid += 1;
-    const requestedBy = { user, groups: [], at: this.time() };
-    this.write('rolloutintents.rollout-group.dev', {
-      metadata: { name: `${action}-${this.#uid}` },
-      spec: { action, wave, runId, requestedBy },
-    });
+    const spec = { action, runId, ...(wave === undefined ? {} : { wave }), requestedBy: { user, groups: [], at: this.time() } };
+    this.write('rolloutintents.rollout-group.dev', { metadata: { name: `${action}-${this.#uid}` }, spec });
   }
 
   gate(process: string, isGood: boolean): void {

@@ -14,9 +14,11 @@ function rolling(shape: Partial<GroupShape> = {}): History {
   return history.advance(60_000);
 }
 
-function template(history: History, updateRevision: string): void {
+/** Writes the template. The ledger names its run, unless no agent has noticed it yet. */
+function template(history: History, updateRevision: string, isNoticed = true): void {
   for (const set of ['ing-a', 'ing-b', 'ing-c'])
     history.change('statefulsets.apps', set, ({ status }) => ({ status: { ...(status as object), updateRevision } }));
+  if (isNoticed) history.ledger('run1', 'running', updateRevision);
 }
 
 /** Replaces a pod, whose successor is available a second later, and then waits. */
@@ -54,7 +56,7 @@ describe('the judge of waves', () => {
     history.ready('ing-b-0', false);
     history.advance(20_000);
     roll(history, 'ing-b-0');
-    template(history, 'r4');
+    template(history, 'r4', false);
     history.announceAndTake('ing-c-2');
     expect(history.found('S37')).toEqual([]);
   });
@@ -183,16 +185,15 @@ describe('the judge of approvals', () => {
         { zones: ['b', 'c'] },
       ],
     });
-    history.ledger('run1');
     return history;
   };
 
   it('accepts a wave after the approvals of this run, and its further pods without another approval', () => {
     const history = asking(2);
     roll(history, 'ing-a-2', 20_000);
-    history.answerWave('approve', 'wave-1', 'run1');
-    history.answerWave('approve', 'wave-2', 'run1');
-    history.answerWave('approve', 'wave-2', 'run1', 'bob');
+    history.request('approve', 'run1', 'wave-1');
+    history.request('approve', 'run1', 'wave-2');
+    history.request('approve', 'run1', 'wave-2', 'bob');
     history.advance(20_000);
     roll(history, 'ing-a-1');
     roll(history, 'ing-a-0');
@@ -201,22 +202,22 @@ describe('the judge of approvals', () => {
 
   it.each<[string, string, (history: History) => void]>([
     ['no answer', 'the end of wave-1 is not approved', () => undefined],
-    ['an approval of another run', 'the end of wave-1 is not approved', (history) => history.answerWave('approve', 'wave-1', 'run0')],
+    ['an approval of another run', 'the end of wave-1 is not approved', (history) => history.request('approve', 'run0', 'wave-1')],
     [
       'one approval of two',
       'wave-2 is not approved',
       (history) => {
-        history.answerWave('approve', 'wave-1', 'run1');
-        for (const _ of [1, 2]) history.answerWave('approve', 'wave-2', 'run1');
+        history.request('approve', 'run1', 'wave-1');
+        for (const _ of [1, 2]) history.request('approve', 'run1', 'wave-2');
       },
     ],
     [
       'a rejection',
       'wave-2 is not approved',
       (history) => {
-        history.answerWave('approve', 'wave-1', 'run1');
-        for (const user of ['alice', 'bob', 'carol']) history.answerWave('approve', 'wave-2', 'run1', user);
-        history.answerWave('reject', 'wave-2', 'run1', 'bob');
+        history.request('approve', 'run1', 'wave-1');
+        for (const user of ['alice', 'bob', 'carol']) history.request('approve', 'run1', 'wave-2', user);
+        history.request('reject', 'run1', 'wave-2', 'bob');
       },
     ],
   ])('finds a wave that begins after %s', (_what, missing, answer) => {
@@ -228,10 +229,18 @@ describe('the judge of approvals', () => {
     expect(history.found('S37')).toEqual([`a1 replaces ing-a-1 in wave-2, and ${missing}`]);
   });
 
+  it('needs no soak and no gate of a promoted wave', () => {
+    const history = rolling();
+    roll(history, 'ing-a-2', 1_000);
+    history.request('promote', 'run1', 'wave-1');
+    roll(history, 'ing-a-1');
+    expect(history.found('S37')).toEqual([]);
+  });
+
   it('finds an approval of the end of a wave from before its last replacement', () => {
     const history = asking();
-    history.answerWave('approve', 'wave-1', 'run1');
-    history.answerWave('approve', 'wave-2', 'run1');
+    history.request('approve', 'run1', 'wave-1');
+    history.request('approve', 'run1', 'wave-2');
     history.advance(20_000);
     roll(history, 'ing-a-2');
     roll(history, 'ing-a-1');

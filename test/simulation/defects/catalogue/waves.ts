@@ -1,4 +1,4 @@
-// Mistakes in the waves of a run: what a wave waits for, and how many pods it includes.
+// Mistakes in a run: what a wave waits for, how many pods it includes, and what ends it.
 import type { Defect } from '../defect.ts';
 
 const waves = 'engine/run/waves.ts';
@@ -36,13 +36,13 @@ export const waveDefects: readonly Defect[] = [
     breaks: ['S37'],
   },
   {
-    id: 'gate-counts-earlier-readings',
-    title: 'a gate after a wave counts readings from before its last pod',
+    id: 'gate-after-a-wave-ignored',
+    title: 'the wave after a gate does not wait for the gate',
     edits: [
       {
         file: rules,
         find: '{ names: wave.after.gates, sinceMs, results }',
-        replace: '{ names: wave.after.gates, sinceMs: 0 * sinceMs, results }',
+        replace: '{ names: wave.after.gates.slice(1), sinceMs, results }',
       },
     ],
     breaks: ['S37'],
@@ -76,5 +76,17 @@ export const waveDefects: readonly Defect[] = [
     title: 'a pod is replaced at once after another one, without the minimum interval',
     edits: [{ file: 'engine/rules/roll.ts', find: 'return passed >= intervalMs\n', replace: 'return passed >= -intervalMs\n' }],
     breaks: ['S37'],
+  },
+  {
+    id: 'abort-ignored',
+    title: 'a run continues although a person aborted it',
+    edits: [
+      {
+        file: 'engine/run/run.ts',
+        find: 'const [request] = abortRequests(context, run);',
+        replace: 'const [request] = abortRequests(context, run).slice(1);',
+      },
+    ],
+    breaks: ['S38'],
   },
 ];
